@@ -1,0 +1,91 @@
+/** Shapes every folder shares: plain Kubernetes objects as JSON, never the generated client classes (they drop unknown fields). */
+
+/** Metadata of any object; only what Holdfast reads is typed, the rest is kept as it came. */
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  ownerReferences?: OwnerReference[];
+  finalizers?: string[];
+  [field: string]: unknown;
+}
+
+/** One owner of an object, as Kubernetes' garbage collector reads it. */
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+/** Any Kubernetes object as JSON. Fields beyond metadata are the kind's own. */
+export interface KubernetesObject {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta;
+  [field: string]: unknown;
+}
+
+/** Which object, without its content. `namespace` is absent for cluster-scoped kinds. */
+export interface ObjectReference {
+  apiVersion: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+}
+
+/** A condition as Kubernetes' API conventions define it; times are RFC 3339. */
+export interface Condition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  reason: string;
+  message: string;
+  lastTransitionTime?: string;
+  lastUpdateTime?: string;
+  observedGeneration?: number;
+}
+
+/** A pod template: the part of a workload that a Release is about. Kept as JSON, unknown fields included. */
+export interface PodTemplate {
+  metadata?: { labels?: Record<string, string>; annotations?: Record<string, string>; [field: string]: unknown };
+  spec: PodSpec;
+}
+
+/** The part of a pod's spec that Holdfast reads or rewrites. */
+export interface PodSpec {
+  containers: Container[];
+  initContainers?: Container[];
+  volumes?: Array<Record<string, unknown>>;
+  [field: string]: unknown;
+}
+
+/** One container of a pod, unknown fields kept. */
+export interface Container {
+  name: string;
+  image?: string;
+  ports?: Array<{ name?: string; containerPort: number; protocol?: string }>;
+  env?: Array<Record<string, unknown>>;
+  envFrom?: Array<Record<string, unknown>>;
+  [field: string]: unknown;
+}
+
+/** `Kind namespace/name`, the way messages name an object. */
+export function describe(object: ObjectReference | KubernetesObject): string {
+  const { name, namespace } = 'metadata' in object ? (object as KubernetesObject).metadata : (object as ObjectReference);
+  return namespace ? `${object.kind} ${namespace}/${name}` : `${object.kind} ${name}`;
+}
+
+/** The reference of an object. */
+export function referenceOf(object: KubernetesObject): ObjectReference {
+  const { apiVersion, kind, metadata } = object;
+  const base = { apiVersion, kind, name: metadata.name };
+  return metadata.namespace ? { ...base, namespace: metadata.namespace } : base;
+}

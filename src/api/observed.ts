@@ -1,0 +1,37 @@
+/** What adapters report back about the cluster, in words the pure core understands. */
+
+/** Traffic as read back from the routing objects. Weights are integers in percent and add up to 100. */
+export interface RouteView {
+  primaryWeight: number;
+  canaryWeight: number;
+  /** Requests are copied to the canary; their answers are dropped. */
+  mirrored: boolean;
+  /** The data plane took this configuration (Gateway API: Accepted for the current generation; HTTPProxy: valid). */
+  accepted: boolean;
+  /** Why it is not accepted or cannot be read, for people. */
+  problem?: string;
+}
+
+/** Traffic to set. `matched`: A/B, only requests that match `analysis.match` go to the canary. */
+export interface RouteTarget {
+  primaryWeight: number;
+  canaryWeight: number;
+  mirrored: boolean;
+  matched: boolean;
+}
+
+/** The one answer of a metric provider, before thresholds. Not knowing is a value of its own (S29). */
+export type MetricReading =
+  | { kind: 'value'; value: number }
+  | { kind: 'noData'; detail: string }
+  | { kind: 'error'; detail: string };
+
+/** Where a release came from. */
+export interface CommitInfo {
+  /** Full SHA, or empty when the release came from no Source. */
+  commit: string;
+  subject: string;
+  author: string;
+  /** RFC 3339. */
+  time: string;
+}
