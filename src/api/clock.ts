@@ -1,0 +1,30 @@
+/** Time as a port, so that tests and the sandbox can run on virtual time (S30). */
+export interface Clock {
+  /** Wall clock in milliseconds since the epoch; for stamps that people and status read. */
+  nowMs(): number;
+  /** Calls back once after `delayMs`; the returned function cancels. */
+  after(delayMs: number, callback: () => void): () => void;
+}
+
+/** The machine's own clock. Timers do not keep the process alive by themselves. */
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, Math.min(delayMs, 2 ** 31 - 1));
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Resolves after `delayMs`, or at once when the signal aborts. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const cancel = clock.after(delayMs, done);
+    signal?.addEventListener('abort', done, { once: true });
+    function done(): void {
+      cancel();
+      signal?.removeEventListener('abort', done);
+      resolve();
+    }
+  });
+}
