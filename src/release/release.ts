@@ -1,0 +1,45 @@
+import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import type { CommitInfo } from '../api/observed.ts';
+
+/** One port of the generated Services. */
+export interface ServicePort {
+  name: string;
+  protocol: string;
+  port: number;
+  targetPort: number | string;
+  appProtocol?: string;
+}
+
+/**
+ * What Git says about one Canary's workload at one commit: everything that is rolled out, and comes back, together (design section 3).
+ * `target` and `configs` are the rendered objects as in Git, namespace filled in.
+ */
+export interface Release {
+  /** `v1:` + sha256, see digest.ts: identity of the release; never the commit. */
+  digest: string;
+  commit: CommitInfo;
+  canary: { namespace: string; name: string };
+  target: KubernetesObject;
+  /** Ports of the generated Services: the Canary's first, then discovered ones. */
+  ports: ServicePort[];
+  /** ConfigMaps and Secrets the template names that come from Git. */
+  configs: KubernetesObject[];
+  /** Tracked names the template needs that are not in Git; they are copied from the cluster. */
+  liveConfigs: Array<{ kind: 'ConfigMap' | 'Secret'; name: string; optional: boolean }>;
+  /** Files of the repository this release was read from (sorted, unique), as `path:line` of each object. */
+  origins: string[];
+}
+
+/** Fields of the workload that are not part of the digest: applied without analysis (design section 3, "settings"). */
+export interface WorkloadSettings {
+  replicas?: number;
+  strategy?: Record<string, unknown>;
+  minReadySeconds?: number;
+  progressDeadlineSeconds?: number;
+  revisionHistoryLimit?: number;
+}
+
+/** The pod template of a release's target. */
+export function templateOf(release: Release): PodTemplate {
+  return (release.target.spec as { template: PodTemplate }).template;
+}

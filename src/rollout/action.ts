@@ -1,0 +1,60 @@
+import type { CanaryStatus } from '../api/canary.ts';
+import type { RouteTarget } from '../api/observed.ts';
+
+/**
+ * What the engine is to do, in this order, stopping at the first failure. Plain data. Every action may be repeated: an action whose
+ * effect is already there writes nothing. After the list the engine observes again and steps again (S33).
+ */
+export type Action =
+  /** Keep bytes of a release as a record Secret and read it back (S10). `digest` is head's, the one under test, or the primary's. */
+  | { type: 'SaveRecord'; digest: string }
+  /** Stamp the record as proven; older ones beyond the limit are deleted. */
+  | { type: 'MarkProven'; digest: string }
+  /** Write tracked config under its own names, the target with this release's template and replicas, and the canary Service. */
+  | { type: 'ApplyCanary'; digest: string; replicas: number }
+  | { type: 'ScaleCanary'; replicas: number }
+  /** Write config copies, then the primary from this release's record or head. Precondition: the primary's version as observed. */
+  | {
+      type: 'ApplyPrimary';
+      digest: string;
+      precondition: { uid: string; resourceVersion: string } | undefined;
+    }
+  /** Replicas, strategy and deadlines of head, template untouched. */
+  | { type: 'ApplySettings'; digest: string; settingsKey: string }
+  | { type: 'ScalePrimary'; replicas: number }
+  /** Generated Services exist with the ports of what they select; `canaryDigest` undefined: no canary Service change. */
+  | { type: 'EnsureServices'; primaryDigest: string; canaryDigest: string | undefined }
+  /** Routing objects exist and carry these weights. */
+  | { type: 'SetTraffic'; route: RouteTarget }
+  | { type: 'Reject'; digest: string; commit: string; reason: string }
+  | { type: 'Unreject'; digest: string };
+
+/** One metric to ask. `role` says whose pods and Service the query is about. */
+export interface CheckRequest {
+  /** Same key = same check: the engine runs it once and hands the outcome to the next step. */
+  key: string;
+  role: 'canary' | 'primary';
+  purpose: 'analysis' | 'postPromotion' | 'control';
+  /** Names of metrics in analysis.metrics or postPromotion.metrics. */
+  metrics: readonly string[];
+}
+
+/** Something people should hear about; becomes a Kubernetes Event and a log line. */
+export interface RolloutEvent {
+  type: 'Normal' | 'Warning';
+  /** CamelCase, from the closed table in docs/reasons.md. */
+  reason: string;
+  message: string;
+}
+
+/** What `step` decided. Intent first: the status is written before the actions when `intentFirst` is set. */
+export interface Decision {
+  status: CanaryStatus;
+  actions: readonly Action[];
+  /** Write status before acting: the first irreversible action follows (design section 3). */
+  intentFirst: boolean;
+  check: CheckRequest | undefined;
+  events: readonly RolloutEvent[];
+  /** Step again after this time even if nothing changes; undefined: only when something changes. */
+  wakeAfterMs: number | undefined;
+}

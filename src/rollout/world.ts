@@ -1,0 +1,111 @@
+import type { Canary, CanaryStatus } from '../api/canary.ts';
+import type { CommitInfo, MetricReading, RouteView } from '../api/observed.ts';
+
+/** Everything `step` looks at: one Canary, at one moment, as read back. Built by the engine, never by the core. */
+export interface World {
+  /** Milliseconds since the epoch on a clock that does not jump inside a process (S30). */
+  nowMs: number;
+  canary: Canary;
+  /** As last acknowledged by the API server; an empty object before the first write. */
+  status: CanaryStatus;
+  /** What Git says now. */
+  head: HeadView;
+  /** Release records read back from the cluster, newest first. */
+  records: readonly RecordView[];
+  /** Digests that failed and must not be tried again (S14), read back from their Secret. */
+  rejected: readonly RejectionView[];
+  primary: WorkloadView | undefined;
+  /** The target of the Canary: Flagger's canary workload. */
+  target: WorkloadView | undefined;
+  /** Undefined when the routing objects do not exist yet. */
+  route: RouteView | undefined;
+  /** Result of the check that was asked for last; used once, by its key. */
+  checks: CheckOutcome | undefined;
+  /** Limits set by flags. */
+  options: { minIntervalMs: number; defaultProvider: string };
+}
+
+/** What Git says about this Canary's workload. */
+export type HeadView =
+  | { kind: 'release'; release: ReleaseView }
+  /** No Source has been read yet, or the files that concern this Canary are broken: keep the plan (S24). */
+  | { kind: 'unknown'; reason: string; message: string }
+  /** The Source was read whole and holds no such workload. */
+  | { kind: 'missing'; message: string };
+
+/** A Release in the core's words. */
+export interface ReleaseView {
+  digest: string;
+  commit: CommitInfo;
+  /** Hash of the settings (replicas, strategy, deadlines), which are applied without analysis. */
+  settingsKey: string;
+  /** Replicas the manifest asks for, if it does. */
+  replicas: number | undefined;
+  /** Running pods mount tracked config as a volume, so that writing the copies reaches them live. */
+  mountsConfig: boolean;
+}
+
+/** A release record: the bytes of a release, kept in the cluster and checked against their digest when read back (S10, S11). */
+export interface RecordView {
+  digest: string;
+  commit: CommitInfo;
+  /** Name of the Secret. */
+  name: string;
+  /** RFC 3339; undefined while the release has not proven itself. */
+  promotedTime: string | undefined;
+}
+
+/** A digest that is not rolled out again until a retry or a new digest (S14). */
+export interface RejectionView {
+  digest: string;
+  commit: string;
+  reason: string;
+  time: string;
+}
+
+/** One workload as the cluster reports it. Counts are pods. */
+export interface WorkloadView {
+  name: string;
+  uid: string;
+  resourceVersion: string;
+  /** Annotation holdfast.dev/digest: what was applied last. */
+  digest: string | undefined;
+  settingsKey: string | undefined;
+  /** Fields we own were changed by somebody: the manager's name, for drift. */
+  drift: string | undefined;
+  /** status.observedGeneration has caught up. */
+  observed: boolean;
+  desiredReplicas: number;
+  replicas: number;
+  updatedReplicas: number;
+  readyReplicas: number;
+  availableReplicas: number;
+  /** Ready pods that run the current template. */
+  updatedReadyReplicas: number;
+  /** The workload controller says so (Progressing=False, ProgressDeadlineExceeded). */
+  progressDeadlineExceeded: boolean;
+  /** A change of the template leaves a ready pod at every moment (RollingUpdate with room for it). */
+  keepsReadyPod: boolean;
+  /** What keeps pods of the current template from being ready, worst first. */
+  faults: readonly PodFault[];
+  /** Most restarts of one container in pods of the current template. */
+  restarts: number;
+  /** Every pod of the current template runs the images of that template. */
+  imagesMatch: boolean;
+}
+
+/** Why a pod is not ready. */
+export interface PodFault {
+  pod: string;
+  container: string | undefined;
+  /** Kubernetes' own reason: ImagePullBackOff, CrashLoopBackOff, Unschedulable, CreateContainerConfigError, FailedCreate, ProbeFailing... */
+  reason: string;
+  message: string;
+}
+
+/** Answers to a check request, before thresholds. */
+export interface CheckOutcome {
+  key: string;
+  atMs: number;
+  readings: ReadonlyArray<{ name: string; reading: MetricReading }>;
+}
