@@ -1,0 +1,173 @@
+/** Canary status: Flagger's fields with their meaning, and what Holdfast adds (design section 2.3). */
+import { z } from 'zod';
+import { conditionsSchema } from './conditions.ts';
+import { text, timestamp } from './schema.ts';
+
+/** Flagger's closed set of phases; the empty one is a Canary nobody has looked at yet. */
+export const canaryPhaseSchema = z.enum([
+  '',
+  'Initializing',
+  'Initialized',
+  'Waiting',
+  'Progressing',
+  'WaitingPromotion',
+  'Promoting',
+  'Finalising',
+  'Succeeded',
+  'Failed',
+  'Terminating',
+  'Terminated',
+]);
+
+/** Where a release stands after the first write to the primary. */
+export const postPromotionStateSchema = z.enum(['Converging', 'Verifying', 'Held', 'Reverting']);
+
+/** What one check said; inconclusive is neither a pass nor a failure (S29). */
+export const checkVerdictSchema = z.enum(['pass', 'fail', 'inconclusive']);
+
+const commit = text(64).describe('Full SHA of the commit; empty when the release came from no Source.');
+const digest = text(128).describe('Digest of the release.');
+const subject = text(160).describe("First line of the commit's message.");
+const workload = text(253).describe('Name of the workload.');
+
+export const lastKnownGoodSchema = z.object({
+  commit,
+  digest,
+  promotedTime: timestamp().describe('When it was found good.'),
+  record: text(253).describe('Name of the Secret that holds its bytes.'),
+});
+
+/** Further fields belong to the rollout core and are kept as they are. */
+export const postPromotionStatusSchema = z.looseObject({
+  state: postPromotionStateSchema.describe('Converging, Verifying, Held or Reverting.'),
+  reason: text(64).describe('Why it is in this state, as in the table of reasons.').optional(),
+  startTime: timestamp().describe('When this state began.').optional(),
+  failedChecks: z.int().min(0).describe('Failed checks since promotion.').optional(),
+  passedChecks: z.int().min(0).describe('Passed checks in a row.').optional(),
+  cause: text(1024).describe('What the failure is, for people.').optional(),
+  lastCheckTime: timestamp().describe('When the last check was made.').optional(),
+  lastProgressTime: timestamp().describe('When the primary last gained a pod.').optional(),
+});
+
+export const rejectionSchema = z.object({
+  digest,
+  commit,
+  reason: text(64).describe('Why it was rejected, as in the table of reasons.'),
+  time: timestamp().describe('When it was rejected.'),
+  suspect: z.boolean().describe('The last known good release failed the same check.').optional(),
+});
+
+export const checkResultSchema = z.object({
+  name: text(253).describe('Name of the check.'),
+  value: z.number().describe('What was measured.').optional(),
+  min: z.number().describe('Lower bound.').optional(),
+  max: z.number().describe('Upper bound.').optional(),
+  verdict: checkVerdictSchema.describe('pass, fail or inconclusive.'),
+  detail: text(512).describe('Why there is no value, or what differs.').optional(),
+  time: timestamp().describe('When it was asked.'),
+});
+
+export const releaseHistorySchema = z.object({
+  digest,
+  commit,
+  subject: subject.optional(),
+  result: z.enum(['Initialized', 'Succeeded', 'Failed', 'Superseded']).describe('How the release ended.'),
+  reason: text(64).describe('Why, as in the table of reasons.').optional(),
+  startTime: timestamp().describe('When it began.').optional(),
+  endTime: timestamp().describe('When it ended.'),
+});
+
+export const servingSchema = z.object({
+  workload,
+  digest,
+  commit,
+  subject: subject.optional(),
+  weight: z.int().min(0).max(100).describe('Share of the traffic in percent, as read from the route.'),
+  ready: z.int().min(0).describe('Pods that are ready.'),
+});
+
+/** Bookkeeping of the release under way; further fields belong to the rollout core and are kept as they are. */
+export const canaryRunSchema = z.looseObject({
+  digest: digest.optional(),
+  commit: commit.optional(),
+  startTime: timestamp().describe('When the release was admitted.').optional(),
+  stepTime: timestamp().describe('When the current step began.').optional(),
+  lastCheckTime: timestamp().describe('When the checks were last asked.').optional(),
+  lastProgressTime: timestamp().describe('When a workload last gained a pod.').optional(),
+  progressKey: text(253).describe('What the progress was measured on.').optional(),
+  step: z.int().min(0).describe('Number of the current step.').optional(),
+  fastLane: z.boolean().describe('A proven release: steps and analysis are left out.').optional(),
+});
+
+const flaggerFields = {
+  phase: canaryPhaseSchema.describe("Flagger's phase.").optional(),
+  failedChecks: z.number().describe('Failed checks of this analysis.').optional(),
+  canaryWeight: z.number().describe("The canary's share in percent, as read from the route.").optional(),
+  iterations: z.number().describe('Checks done of an A/B or blue/green release.').optional(),
+  trackedConfigs: z
+    .record(z.string(), z.string())
+    .describe('Checksums of the ConfigMaps and Secrets that the workload uses.')
+    .optional(),
+  lastAppliedSpec: z.string().describe('Digest of the release last started.').optional(),
+  lastPromotedSpec: z.string().describe('Digest of the release last found good.').optional(),
+  lastTransitionTime: timestamp().describe('When the status last changed.').optional(),
+  sessionAffinityCookie: z.string().describe('Cookie of this release.').optional(),
+  primarySessionAffinityCookie: z.string().describe('Cookie of the primary.').optional(),
+  previousSessionAffinityCookie: z.string().describe('Cookie of the release before.').optional(),
+  conditions: conditionsSchema
+    .describe(
+      'Promoted, Ready, Reconciling, Stalled, Verified, Reverted, Held, Drifted, RollbackReady and others.',
+    )
+    .optional(),
+};
+
+export const canaryStatusSchema = z.object({
+  ...flaggerFields,
+  observedGeneration: z.int().describe('Generation this status was computed from.').optional(),
+  lastAppliedCommit: text(64)
+    .describe('Commit of the newest release that was started or rejected.')
+    .optional(),
+  lastPromotedCommit: text(64).describe('Commit of the last known good release.').optional(),
+  lastKnownGood: lastKnownGoodSchema.describe('The release a revert goes back to.').optional(),
+  postPromotion: postPromotionStatusSchema
+    .describe('The release after the first write to the primary.')
+    .optional(),
+  rejected: z
+    .array(rejectionSchema)
+    .max(100)
+    .describe('Releases that are not tried again, newest last.')
+    .optional(),
+  checks: z.array(checkResultSchema).max(100).describe('The last answer of each check.').optional(),
+  history: z.array(releaseHistorySchema).max(10).describe('The last releases, newest first.').optional(),
+  handled: z
+    .record(text(64), text(512))
+    .meta({ maxProperties: 32 })
+    .describe('The last request of each verb that was handled.')
+    .optional(),
+  serving: z
+    .array(servingSchema)
+    .max(10)
+    .describe('Who answers requests now, largest share first.')
+    .optional(),
+  next: z
+    .object({
+      action: text(160).describe('What happens next.'),
+      time: timestamp().describe('When, if it is known.').optional(),
+    })
+    .describe('What comes next by itself.')
+    .optional(),
+  message: text(160).describe('What is going on, why, and what you can do.').optional(),
+  run: canaryRunSchema.describe('Bookkeeping of the release under way.').optional(),
+});
+
+export type CanaryPhase = z.infer<typeof canaryPhaseSchema>;
+export type PostPromotionState = z.infer<typeof postPromotionStateSchema>;
+export type CheckVerdict = z.infer<typeof checkVerdictSchema>;
+export type LastKnownGood = z.infer<typeof lastKnownGoodSchema>;
+export type PostPromotionStatus = z.infer<typeof postPromotionStatusSchema>;
+export type Rejection = z.infer<typeof rejectionSchema>;
+export type CheckResult = z.infer<typeof checkResultSchema>;
+export type ReleaseHistoryEntry = z.infer<typeof releaseHistorySchema>;
+export type Serving = z.infer<typeof servingSchema>;
+export type CanaryRun = z.infer<typeof canaryRunSchema>;
+export type CanaryStatus = z.infer<typeof canaryStatusSchema>;

@@ -1,0 +1,78 @@
+/** Building blocks of the kinds' schemas: one statement gives the runtime check, the type and the CRD's rule. */
+import { z } from 'zod';
+
+/** How many of a group of fields an object may carry. */
+export type GroupRule = 'exactlyOne' | 'atMostOne';
+
+/** One alternative of a oneOf: fields that must all be present. */
+export type Alternative = readonly string[];
+
+/** Text with an upper bound in characters. */
+export function text(maxCharacters: number): z.ZodString {
+  return z.string().max(maxCharacters);
+}
+
+/** A string map as in labels; unbounded, because Flagger's own maps are. */
+export function stringMap() {
+  return z.record(z.string(), z.string());
+}
+
+/** A port number or the name of a container port. */
+export function intOrString() {
+  return z.union([z.int(), z.string()]).meta({ 'x-kubernetes-int-or-string': true });
+}
+
+/** Digits, then `m` or `s`; open at the end, exactly as Flagger's CRD has it. */
+export function flaggerDuration() {
+  return z.string().regex(/^[0-9]+(m|s)/);
+}
+
+/** Digits and units up to the end: `1m30s`, `500ms`, `2h`. For fields that Flagger does not have. */
+export function duration() {
+  return z
+    .string()
+    .max(32)
+    .regex(/^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$/);
+}
+
+/** RFC 3339 text as the API server checks it. */
+export function timestamp() {
+  return z.string().meta({ format: 'date-time' });
+}
+
+/** A reference to an object by name in the same namespace. */
+export function nameReference() {
+  return z.object({ name: text(253).describe('Name of the object, in the same namespace.') });
+}
+
+/**
+ * Adds "exactly one of these alternatives" (or at most one) to an object schema, as a check and as the CRD's oneOf.
+ * An alternative counts as given when all its fields are present, which is how the API server counts.
+ */
+export function oneOf<T extends z.ZodObject>(
+  schema: T,
+  rule: GroupRule,
+  alternatives: readonly Alternative[],
+): T {
+  const branches: object[] = alternatives.map((required) => ({ required }));
+  if (rule === 'atMostOne') branches.unshift({ not: { anyOf: [...branches] } });
+  return schema
+    .superRefine((value, context) => {
+      const given = alternatives.filter((fields) => fields.every((field) => isPresent(value, field)));
+      if (given.length === 1 || (given.length === 0 && rule === 'atMostOne')) return;
+      context.addIssue({ code: 'custom', message: groupMessage(alternatives, given), input: value });
+    })
+    .meta({ oneOf: branches }) as T;
+}
+
+function isPresent(value: unknown, field: string): boolean {
+  return (
+    typeof value === 'object' && value !== null && (value as Record<string, unknown>)[field] !== undefined
+  );
+}
+
+function groupMessage(alternatives: readonly Alternative[], given: readonly Alternative[]): string {
+  const choices = alternatives.map((fields) => fields.join(' + ')).join(', or ');
+  if (given.length === 0) return `needs exactly one of: ${choices}; none is complete`;
+  return `only one may be given of: ${choices}; found ${given.map((fields) => fields.join(' + ')).join(' and ')}`;
+}

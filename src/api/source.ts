@@ -1,0 +1,149 @@
+/** Source (holdfast.dev/v1alpha1): one Git repository, ref and path to keep applied (design section 2.2). */
+import { z } from 'zod';
+import { canaryAlertSchema } from './canary-hooks.ts';
+import type { KubernetesObject } from './kubernetes.ts';
+import { duration, nameReference, oneOf, text } from './schema.ts';
+import type { SourceStatus } from './source-status.ts';
+
+/** What happens when the ref moves to a commit that is no descendant of the applied one. */
+export const rewritePolicySchema = z.enum(['wait', 'allow']);
+
+const namespaceName = text(63).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
+
+/** Exactly one of branch, tag, semver and commit. */
+export const sourceRefSchema = oneOf(
+  z.object({
+    branch: text(255).min(1).describe('Branch to follow.').optional(),
+    tag: text(255).min(1).describe('Tag to follow.').optional(),
+    semver: text(255).min(1).describe('Range of versions; the highest tag in it is followed.').optional(),
+    commit: text(64)
+      .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/)
+      .describe('Full SHA to stay at.')
+      .optional(),
+    rewrite: rewritePolicySchema
+      .describe(
+        'When history was rewritten. wait: an approval is needed unless the new head is a proven release; allow: follow it. Default wait.',
+      )
+      .optional(),
+  }),
+  'exactlyOne',
+  [['branch'], ['tag'], ['semver'], ['commit']],
+);
+
+/** A span of time that repeats; it gates the start of rollouts. */
+export const windowSchema = z.object({
+  kind: z.enum(['allow', 'deny']).describe('allow: rollouts start only inside; deny: only outside.'),
+  schedule: text(128).describe('Cron expression of the beginning, five or six fields.'),
+  duration: duration().describe('Length of the window, as 9h or 1h30m.'),
+  timeZone: text(64).describe('IANA time zone, as Europe/Oslo. Default UTC.').optional(),
+});
+
+/** What may be written to Git. Everything is off by default. */
+export const sourceWriteSchema = z.object({
+  ledger: z
+    .boolean()
+    .describe('Keeps a ref on the last promoted commit of each Canary. Default false.')
+    .optional(),
+  revert: z
+    .enum(['none', 'pullRequest', 'commit'])
+    .describe('How a revert is written to Git. Default none.')
+    .optional(),
+  status: z.boolean().describe('Sets commit statuses at the forge. Default false.').optional(),
+});
+
+const fields = z.object({
+  url: text(2048)
+    .regex(/^https?:\/\//)
+    .describe('Address of the repository, over HTTP(S) and without credentials.'),
+  ref: sourceRefSchema.describe('What to follow.'),
+  path: text(1024).describe('Folder in the repository. Default: its root.').optional(),
+  interval: duration().describe('Time between two polls. At least 1s. Default 30s.').optional(),
+  schedule: text(128).describe('Cron expression of the polls, in place of interval.').optional(),
+  timeZone: text(64).describe('IANA time zone of schedule. Default UTC.').optional(),
+  timeout: duration().describe('Longest time of one sync. Default 60s.').optional(),
+  retryInterval: duration()
+    .describe('Time until a failed sync is tried again. Default: interval.')
+    .optional(),
+  secretRef: nameReference()
+    .describe('Secret with username and password, bearerToken, ca.crt, webhookSecret.')
+    .optional(),
+  verify: z
+    .object({
+      mode: z
+        .enum(['HEAD', 'Tag', 'TagAndHEAD'])
+        .describe('Which signatures are checked. Default HEAD.')
+        .optional(),
+      secretRef: nameReference().describe('Secret with allowed signers and PGP keys.'),
+    })
+    .describe('Applies only what is signed by a known key.')
+    .optional(),
+  renderer: z
+    .enum(['auto', 'plain', 'kustomize', 'helm'])
+    .describe('How files become objects. Default auto: by the files that are there.')
+    .optional(),
+  apply: z
+    .boolean()
+    .describe('false: only plan, ledger and pull requests; another tool applies. Default true.')
+    .optional(),
+  prune: z.boolean().describe('Deletes objects that left the repository. Default true.').optional(),
+  force: z
+    .boolean()
+    .describe('Re-creates an object whose immutable fields changed. Default false.')
+    .optional(),
+  wait: z.boolean().describe('Is Ready only when every applied object is healthy. Default false.').optional(),
+  ignore: z.array(text(512)).max(200).describe('Paths to leave out, in the syntax of .gitignore.').optional(),
+  defaultNamespace: namespaceName.describe('Namespace of objects that name none.').optional(),
+  serviceAccountName: text(253).describe('ServiceAccount that every write is made as.').optional(),
+  allow: z
+    .object({
+      namespaces: z
+        .array(namespaceName)
+        .max(200)
+        .describe('Namespaces it may write to. Default: all.')
+        .optional(),
+      kinds: z
+        .array(text(128))
+        .max(200)
+        .describe('Kinds it may write, as Deployment or Deployment.apps. Default: all.')
+        .optional(),
+    })
+    .describe('What this Source may write.')
+    .optional(),
+  windows: z
+    .array(windowSchema)
+    .max(50)
+    .describe('When rollouts may start. What began is finished.')
+    .optional(),
+  write: sourceWriteSchema.describe('What may be written to Git.').optional(),
+  alerts: z.array(canaryAlertSchema).max(20).describe('Where news of this Source is sent.').optional(),
+  dependsOn: z
+    .array(
+      z.object({
+        name: text(253).describe('Name of the other Source.'),
+        namespace: namespaceName.describe('Its namespace. Default: the same.').optional(),
+      }),
+    )
+    .max(50)
+    .describe('Sources that must be Ready first.')
+    .optional(),
+  suspend: z
+    .boolean()
+    .describe('Stops polling and applying; rollouts under way go on. Default false.')
+    .optional(),
+});
+
+export const sourceSpecSchema = oneOf(fields, 'atMostOne', [['interval'], ['schedule']]);
+
+export type RewritePolicy = z.infer<typeof rewritePolicySchema>;
+export type SourceRef = z.infer<typeof sourceRefSchema>;
+export type SourceWindow = z.infer<typeof windowSchema>;
+export type SourceWrite = z.infer<typeof sourceWriteSchema>;
+export type SourceSpec = z.infer<typeof sourceSpecSchema>;
+
+/** A Source as the API server stores it, or as a file gives it. */
+export interface Source extends KubernetesObject {
+  apiVersion: 'holdfast.dev/v1alpha1';
+  kind: 'Source';
+  spec: SourceSpec;
+  status?: SourceStatus;
+}
