@@ -1,0 +1,231 @@
+import type { Readable } from 'node:stream';
+import { request as undiciRequest } from 'undici';
+import type { AddressPolicy, Resolver } from './address-guard.ts';
+import { capped, decoded } from './body.ts';
+import { type Deadline, startDeadline } from './deadline.ts';
+import { createDispatchers, type Dispatchers } from './dispatchers.ts';
+import { HttpError, toHttpError } from './errors.ts';
+import { createHostSlots, type HostSlots } from './host-slots.ts';
+import type {
+  HttpAuth,
+  HttpClient,
+  HttpLimits,
+  HttpRequest,
+  HttpResponse,
+  HttpStream,
+  JsonResponse,
+} from './types.ts';
+
+/** Settings for the whole client. */
+export interface HttpClientOptions extends AddressPolicy {
+  /** Default 5 s. */
+  readonly connectTimeoutMs?: number;
+  /** Requests at a time per host. Default 16. */
+  readonly maxConcurrentPerHost?: number;
+  readonly limits?: Partial<HttpLimits>;
+  /** Sent with each request. Default `holdfast`. */
+  readonly userAgent?: string;
+  /** Name resolution; default the system's. */
+  readonly resolver?: Resolver;
+}
+
+const DEFAULT_LIMITS: HttpLimits = { idleTimeoutMs: 10_000, totalTimeoutMs: 30_000, maxBytes: 1_048_576 };
+
+interface Parts {
+  readonly dispatchers: Dispatchers;
+  readonly slots: HostSlots;
+  readonly options: HttpClientOptions;
+}
+
+/** What an exchange holds and must give back exactly once. */
+interface Exchange {
+  readonly url: URL;
+  readonly method: string;
+  readonly limits: HttpLimits;
+  readonly deadline: Deadline;
+}
+
+/** Makes the client. One per process, so that slots and connections are shared. */
+export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
+  const parts: Parts = {
+    dispatchers: createDispatchers(options, options.connectTimeoutMs ?? 5_000, options.resolver),
+    slots: createHostSlots(options.maxConcurrentPerHost ?? 16),
+    options,
+  };
+  const send = (request: HttpRequest) => readAll(open(parts, request));
+  return {
+    open: (request) => open(parts, request),
+    send,
+    sendJson: (request) => sendJson(send, request),
+    close: () => parts.dispatchers.close(),
+  };
+}
+
+/** Reads a URL for an outbound request. Throws HttpError InvalidUrl; the message never shows user info. */
+export function parseHttpUrl(url: string | URL): URL {
+  const parsed = URL.canParse(String(url)) ? new URL(url) : undefined;
+  if (!parsed)
+    throw new HttpError('InvalidUrl', '', 'the URL cannot be read; it must be http(s)://host/path');
+  if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:') {
+    throw new HttpError(
+      'InvalidUrl',
+      parsed.host,
+      `${parsed.protocol}//${parsed.host}: only http and https are supported`,
+    );
+  }
+  if (parsed.username || parsed.password) {
+    throw new HttpError(
+      'InvalidUrl',
+      parsed.host,
+      `${parsed.host}: the URL holds credentials; move them to a Secret`,
+    );
+  }
+  return parsed;
+}
+
+async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
+  const url = parseHttpUrl(request.url);
+  const method = request.method ?? 'GET';
+  const dispatcher = parts.dispatchers.forUrl(url, method, request.tls ?? {});
+  const limits = { ...DEFAULT_LIMITS, ...parts.options.limits, ...request.limits };
+  const deadline = startDeadline({ method, host: url.host }, limits, request.signal);
+  const exchange: Exchange = { url, method, limits, deadline };
+  let release = () => {};
+  try {
+    release = await parts.slots.acquire(url.host, deadline.signal);
+    deadline.alive();
+    const answer = await undiciRequest(url, {
+      method,
+      dispatcher,
+      signal: deadline.signal,
+      headers: requestHeaders(request, parts.options),
+      body: request.body ?? null,
+    });
+    const headers = flatHeaders(answer.headers);
+    if (request.redirect !== 'return')
+      refuseRedirect(exchange, answer.statusCode, headers, () => answer.body.destroy());
+    deadline.alive();
+    return stream(exchange, { status: answer.statusCode, headers, raw: answer.body }, release);
+  } catch (error) {
+    deadline.end();
+    release();
+    throw toHttpError(method, url.host, deadline.signal.aborted ? deadline.signal.reason : error);
+  }
+}
+
+/** The body as a generator that gives the slot and the timers back when it ends, in whatever way. */
+function stream(
+  exchange: Exchange,
+  answer: { status: number; headers: Record<string, string>; raw: Readable },
+  release: () => void,
+): HttpStream {
+  const { url, method, limits, deadline } = exchange;
+  const reading = { method, host: url.host, maxBytes: limits.maxBytes };
+  const content = decoded(answer.raw, answer.headers['content-encoding'], reading);
+  const finish = () => {
+    deadline.end();
+    release();
+    content.destroy();
+    answer.raw.destroy();
+  };
+  // A body that nobody reads gives its slot back at the deadline, too.
+  deadline.signal.addEventListener('abort', finish, { once: true });
+  // A body that is dropped unread must not bring the process down with an unhandled 'error'.
+  content.on('error', () => undefined);
+  answer.raw.on('error', () => undefined);
+  async function* body(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* capped(content, reading, deadline.alive);
+    } catch (error) {
+      throw toHttpError(method, url.host, deadline.signal.aborted ? deadline.signal.reason : error);
+    } finally {
+      finish();
+    }
+  }
+  return { status: answer.status, headers: answer.headers, body: body(), cancel: finish };
+}
+
+async function readAll(opened: Promise<HttpStream>): Promise<HttpResponse> {
+  const { status, headers, body } = await opened;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return { status, headers, body: Buffer.concat(chunks) };
+}
+
+async function sendJson(
+  send: HttpClient['send'],
+  { json, ...request }: HttpRequest & { readonly json?: unknown },
+): Promise<JsonResponse> {
+  const headers = { accept: 'application/json', ...request.headers };
+  const answer = await send(
+    json === undefined
+      ? { ...request, headers }
+      : {
+          ...request,
+          headers: { 'content-type': 'application/json', ...headers },
+          body: JSON.stringify(json),
+        },
+  );
+  const { host } = parseHttpUrl(request.url);
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    value: parseJson(answer.body, request.method ?? 'GET', host),
+  };
+}
+
+function parseJson(body: Uint8Array, method: string, host: string): unknown {
+  if (body.length === 0) return undefined;
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    // The parser's own message quotes the body, which may hold secrets.
+    throw new HttpError(
+      'InvalidBody',
+      host,
+      `${method} ${host}: the answer (${body.length} bytes) is not valid JSON`,
+    );
+  }
+}
+
+function requestHeaders(request: HttpRequest, options: HttpClientOptions): Record<string, string> {
+  const headers: Record<string, string> = {
+    'user-agent': options.userAgent ?? 'holdfast',
+    'accept-encoding': 'gzip, deflate, br',
+    ...request.headers,
+  };
+  if (request.auth) headers.authorization = authorization(request.auth);
+  return headers;
+}
+
+function authorization(auth: HttpAuth): string {
+  if (auth.kind === 'bearer') return `Bearer ${auth.token}`;
+  return `Basic ${Buffer.from(`${auth.username}:${auth.password}`, 'utf8').toString('base64')}`;
+}
+
+function refuseRedirect(
+  { url, method }: Exchange,
+  status: number,
+  headers: Record<string, string>,
+  drop: () => void,
+): void {
+  const location = headers.location;
+  if (status < 300 || status > 399 || !location) return;
+  drop();
+  const target = URL.canParse(location, url.href)
+    ? new URL(location, url.href).origin
+    : 'an unreadable address';
+  throw new HttpError(
+    'Redirected',
+    url.host,
+    `${method} ${url.host}: redirected (${status}) to ${target}; not followed`,
+  );
+}
+
+function flatHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const flat: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return flat;
+}

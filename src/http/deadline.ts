@@ -1,0 +1,45 @@
+import { HttpError } from './errors.ts';
+
+/** Watches one exchange: a total deadline, and an idle deadline that every sign of life pushes back. */
+export interface Deadline {
+  /** Aborts when a deadline passes (reason: HttpError Timeout) or the caller gives up (HttpError Aborted). */
+  readonly signal: AbortSignal;
+  /** Bytes moved: the idle deadline starts anew. */
+  alive(): void;
+  /** Ends the exchange: timers and listeners are gone. */
+  end(): void;
+}
+
+/** Starts both deadlines (milliseconds). A trickle keeps the idle deadline away, but never the total one. */
+export function startDeadline(
+  what: { readonly method: string; readonly host: string },
+  limits: { readonly idleTimeoutMs: number; readonly totalTimeoutMs: number },
+  caller?: AbortSignal,
+): Deadline {
+  const controller = new AbortController();
+  const fail = (code: 'Timeout' | 'Aborted', text: string) => () =>
+    controller.abort(new HttpError(code, what.host, `${what.method} ${what.host}: ${text}`));
+  const onIdle = fail('Timeout', `silent for ${seconds(limits.idleTimeoutMs)}`);
+  const onTotal = fail('Timeout', `not finished within ${seconds(limits.totalTimeoutMs)}`);
+  const onCaller = fail('Aborted', 'given up by the caller');
+  const total = setTimeout(onTotal, limits.totalTimeoutMs);
+  let idle = setTimeout(onIdle, limits.idleTimeoutMs);
+  if (caller?.aborted) onCaller();
+  caller?.addEventListener('abort', onCaller, { once: true });
+  return {
+    signal: controller.signal,
+    alive() {
+      clearTimeout(idle);
+      idle = setTimeout(onIdle, limits.idleTimeoutMs);
+    },
+    end() {
+      clearTimeout(total);
+      clearTimeout(idle);
+      caller?.removeEventListener('abort', onCaller);
+    },
+  };
+}
+
+function seconds(timeoutMs: number): string {
+  return `${timeoutMs / 1000} s`;
+}

@@ -1,0 +1,67 @@
+import type { HttpTls } from './dispatchers.ts';
+
+/** Limits of one exchange. */
+export interface HttpLimits {
+  /** Longest silence, from the request to its first byte and between two chunks. Default 10 s. */
+  readonly idleTimeoutMs: number;
+  /** Longest time for everything, waiting for a free slot included. Default 30 s. */
+  readonly totalTimeoutMs: number;
+  /** Most bytes of the answer after decompression. Default 1 MiB. */
+  readonly maxBytes: number;
+}
+
+/** Credentials, sent at once with the request. */
+export type HttpAuth =
+  | { readonly kind: 'basic'; readonly username: string; readonly password: string }
+  | { readonly kind: 'bearer'; readonly token: string };
+
+/** One outbound request. */
+export interface HttpRequest {
+  /** http or https, without user info. */
+  readonly url: string | URL;
+  /** Default GET. */
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  readonly auth?: HttpAuth;
+  readonly tls?: HttpTls;
+  readonly signal?: AbortSignal;
+  readonly limits?: Partial<HttpLimits>;
+  /** `error` (default): a 3xx answer throws Redirected. `return`: the caller looks at it; it is never followed here. */
+  readonly redirect?: 'error' | 'return';
+}
+
+/** An answer whose body is still to come. Read `body` to its end or call `cancel`, else the host's slot stays taken. */
+export interface HttpStream {
+  readonly status: number;
+  /** Lower-case names; repeated headers are joined with a comma. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: AsyncGenerator<Uint8Array>;
+  cancel(): void;
+}
+
+/** A whole answer. */
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/** An answer read as JSON. `value` is undefined when the body is empty (204). */
+export interface JsonResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly value: unknown;
+}
+
+/** The one outbound client: deadlines, byte caps, address guard, no redirects, slots per host (threat rows 6 and 7). */
+export interface HttpClient {
+  /** Sends and returns at the first byte. Throws HttpError. Any status is an answer, except 3xx (see `redirect`). */
+  open(request: HttpRequest): Promise<HttpStream>;
+  /** Sends and reads the whole answer. Throws HttpError. */
+  send(request: HttpRequest): Promise<HttpResponse>;
+  /** Sends `json` (when given) and reads JSON. Throws HttpError InvalidBody when the answer is no JSON. */
+  sendJson(request: HttpRequest & { readonly json?: unknown }): Promise<JsonResponse>;
+  /** Closes all connections; requests under way fail. */
+  close(): Promise<void>;
+}
