@@ -6,6 +6,8 @@ export interface RouteView {
   canaryWeight: number;
   /** Requests are copied to the canary; their answers are dropped. */
   mirrored: boolean;
+  /** A/B: only requests that match go to the canary; `canaryWeight` is 100 then, and the primary serves the rest. */
+  matched: boolean;
   /** The data plane took this configuration (Gateway API: Accepted for the current generation; HTTPProxy: valid). */
   accepted: boolean;
   /** Why it is not accepted or cannot be read, for people. */

@@ -1,9 +1,10 @@
-import type { CanaryStatus } from '../api/canary.ts';
+import type { CanaryStatus } from '../api/canary-status.ts';
 import type { RouteTarget } from '../api/observed.ts';
 
 /**
  * What the engine is to do, in this order, stopping at the first failure. Plain data. Every action may be repeated: an action whose
- * effect is already there writes nothing. After the list the engine observes again and steps again (S33).
+ * effect is already there writes nothing and counts as unchanged. When any action changed something, or the status was written, the
+ * engine observes and steps again (S33); when none did, it waits for a watch event or `wakeAfterMs`.
  */
 export type Action =
   /** Keep bytes of a release as a record Secret and read it back (S10). `digest` is head's, the one under test, or the primary's. */

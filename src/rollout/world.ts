@@ -1,4 +1,5 @@
-import type { Canary, CanaryStatus } from '../api/canary.ts';
+import type { Canary } from '../api/canary.ts';
+import type { CanaryStatus } from '../api/canary-status.ts';
 import type { CommitInfo, MetricReading, RouteView } from '../api/observed.ts';
 
 /** Everything `step` looks at: one Canary, at one moment, as read back. Built by the engine, never by the core. */

@@ -1,0 +1,35 @@
+import type { RouteTarget } from '../api/observed.ts';
+import { ALL_TO_CANARY, type Plan } from './plan.ts';
+import type { WorkloadView, World } from './world.ts';
+
+/** Pods that carry all the traffic of this Canary when it is whole. */
+export function carriedBy(world: World): number {
+  return Math.max(1, world.primary?.desiredReplicas ?? 0);
+}
+
+/** Ready pods a share of the traffic needs: ceil(share x what both carry) (S4). */
+export function podsFor(sharePercent: number, carried: number): number {
+  return Math.max(1, Math.ceil((sharePercent * carried) / 100));
+}
+
+/** The largest share, in percent, that these ready pods may get. */
+export function shareFor(readyPods: number, carried: number): number {
+  return readyPods >= carried ? 100 : Math.floor((readyPods * 100) / carried);
+}
+
+/** The canary's pods that may answer: ready, and of the template under test. */
+export function canaryPods(view: WorkloadView | undefined): number {
+  return view?.observed ? view.updatedReadyReplicas : 0;
+}
+
+/**
+ * As much traffic to the canary as it can carry now, never less than it has: for clear and hold (design sections 4 and 5).
+ * Undefined when it can carry none.
+ */
+export function mostToCanary(plan: Plan, world: World): RouteTarget | undefined {
+  const share = shareFor(canaryPods(world.target), carriedBy(world));
+  if (share >= 100) return ALL_TO_CANARY;
+  if (!plan.splitsTraffic || share < 1) return undefined;
+  const canaryWeight = Math.max(share, world.route?.canaryWeight ?? 0);
+  return { primaryWeight: 100 - canaryWeight, canaryWeight, mirrored: false, matched: false };
+}

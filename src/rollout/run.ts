@@ -1,0 +1,72 @@
+import type { CanaryPhase, CanaryStatus } from '../api/canary-status.ts';
+import type { RecordView, ReleaseView, World } from './world.ts';
+
+/** Bookkeeping of the release under way, kept in status.run. Times are RFC 3339. */
+export interface Run {
+  digest: string;
+  commit: string;
+  subject: string;
+  startTime: string;
+  /** Plan.restartKey at admission; another one restarts the analysis. */
+  restartKey: string;
+  /** Running pods mount tracked config, so traffic leaves them before it is written. */
+  mountsConfig: boolean;
+  /** A proven release: no steps, no analysis. */
+  fastLane: boolean;
+  /** The canary's weight as last observed, and since when: checks count from there (S4). */
+  weight?: number;
+  stepTime?: string;
+  /** Number of the next check; part of its key, so that no answer is used twice. */
+  checkNumber: number;
+  lastCheckTime?: string;
+  /** Readiness.progressKey of the workload that is waited for, and since when it stands. */
+  progressKey?: string;
+  lastProgressTime?: string;
+  /** Since when checks cannot be had (design section 2.3). */
+  unknownSince?: string;
+  /** Why this release is going back, once that is decided. */
+  revert?: RevertCause;
+  /** How this release ends, once that is decided: traffic to the primary, canary to zero, then this. */
+  ending?: Ending;
+}
+
+/** Why the primary goes back to the last-known-good. */
+export interface RevertCause {
+  reason: string;
+  finding: string;
+  /** The digest is rejected; false when Git itself moved on. */
+  reject: boolean;
+  /** A check said so, and is asked again of the last-known-good (design section 5, control). */
+  control: boolean;
+}
+
+/** The terminal phase of a release and why. */
+export interface Ending {
+  phase: Extract<CanaryPhase, 'Succeeded' | 'Failed'>;
+  reason: string;
+  message: string;
+}
+
+/** The run of a status, if one is under way. */
+export function runOf(status: CanaryStatus): Run | undefined {
+  const run = status.run as Partial<Run> | undefined;
+  return run?.digest === undefined ? undefined : (structuredClone(run) as Run);
+}
+
+/** The last-known-good: the newest proven record that is not rejected (rejected beats proven). */
+export function lastKnownGood(world: World): RecordView | undefined {
+  const rejected = new Set(world.rejected.map((rejection) => rejection.digest));
+  return world.records
+    .filter((record) => record.promotedTime !== undefined && !rejected.has(record.digest))
+    .sort((a, b) => Date.parse(b.promotedTime ?? '') - Date.parse(a.promotedTime ?? ''))[0];
+}
+
+/** Head's release, when Git was read and holds one. */
+export function headRelease(world: World): ReleaseView | undefined {
+  return world.head.kind === 'release' ? world.head.release : undefined;
+}
+
+/** Is this digest barred from being rolled out? (S14) */
+export function isRejected(world: World, digest: string): boolean {
+  return world.rejected.some((rejection) => rejection.digest === digest);
+}

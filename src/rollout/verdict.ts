@@ -1,0 +1,85 @@
+import type { CanaryMetric } from '../api/canary-metric.ts';
+import type { CheckResult } from '../api/canary-status.ts';
+import type { MetricReading } from '../api/observed.ts';
+import { stamp } from './units.ts';
+import type { CheckOutcome } from './world.ts';
+
+/** What one check as a whole says. `unknown` never fails a release after promotion (S29). */
+export type Verdict = 'pass' | 'fail' | 'unknown';
+
+const SUCCESS_RATE = 'request-success-rate';
+
+/**
+ * Judges the readings of a check. During analysis an answer without a value is a failed check unless `onNoData` says otherwise, as in
+ * Flagger; after promotion not knowing is a verdict of its own.
+ */
+export function judge(
+  metrics: readonly CanaryMetric[],
+  outcome: CheckOutcome,
+  purpose: 'analysis' | 'postPromotion',
+): CheckResult[] {
+  const readings = new Map(outcome.readings.map(({ name, reading }) => [name, reading]));
+  return metrics.map((metric) => {
+    const reading = readings.get(metric.name) ?? { kind: 'error', detail: 'it was not asked' };
+    return { ...judgeOne(metric, reading, purpose), time: stamp(outcome.atMs) };
+  });
+}
+
+/** The worst result decides: a failure before not knowing before a pass. */
+export function verdictOf(results: readonly CheckResult[]): Verdict {
+  if (results.some((result) => result.verdict === 'fail')) return 'fail';
+  return results.some((result) => result.verdict === 'inconclusive') ? 'unknown' : 'pass';
+}
+
+/** `name 93.1 < 99`: one finding with its bound, for messages and events. */
+export function finding(result: CheckResult): string {
+  if (result.value === undefined) return `${result.name}: ${result.detail ?? 'no value'}`;
+  if (result.min !== undefined && result.value < result.min)
+    return `${result.name} ${round(result.value)} < ${result.min}`;
+  if (result.max !== undefined && result.value > result.max)
+    return `${result.name} ${round(result.value)} > ${result.max}`;
+  return `${result.name} ${round(result.value)}`;
+}
+
+function judgeOne(
+  metric: CanaryMetric,
+  reading: MetricReading,
+  purpose: 'analysis' | 'postPromotion',
+): Omit<CheckResult, 'time'> {
+  const bounds = boundsOf(metric);
+  if (reading.kind === 'value' && Number.isFinite(reading.value)) {
+    const { value } = reading;
+    const inside =
+      !(bounds.min !== undefined && value < bounds.min) && !(bounds.max !== undefined && value > bounds.max);
+    return { name: metric.name, value, ...bounds, verdict: inside ? 'pass' : 'fail' };
+  }
+  const detail = reading.kind === 'value' ? 'the value is not a finite number' : reading.detail;
+  return { name: metric.name, ...bounds, detail, verdict: withoutValue(metric, reading, purpose) };
+}
+
+function withoutValue(
+  metric: CanaryMetric,
+  reading: MetricReading,
+  purpose: 'analysis' | 'postPromotion',
+): CheckResult['verdict'] {
+  if (reading.kind === 'noData' && metric.onNoData === 'pass') return 'pass';
+  if (purpose === 'postPromotion') return 'inconclusive';
+  return reading.kind === 'noData' && metric.onNoData === 'wait' ? 'inconclusive' : 'fail';
+}
+
+/** thresholdRange, or Flagger's deprecated threshold: a floor for the success rate, else a ceiling. */
+function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
+  const { thresholdRange: range, threshold } = metric;
+  if (range) {
+    return {
+      ...(range.min === undefined ? {} : { min: range.min }),
+      ...(range.max === undefined ? {} : { max: range.max }),
+    };
+  }
+  if (metric.name === SUCCESS_RATE) return threshold === undefined ? {} : { min: threshold };
+  return threshold === undefined ? {} : { max: threshold };
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(4));
+}
