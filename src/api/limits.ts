@@ -1,0 +1,91 @@
+/** Every bound of the program in one table. What comes from outside is cut off or refused at these, never later. */
+
+/** Names carry their unit. A number that users may change has a flag that starts from it. */
+export const limits = {
+  /** Bytes of one fetched pack; the reader holds a pack in memory (reliability 7). */
+  packBytes: 64 * 1024 * 1024,
+  /** Bytes of one answer to a ref listing. */
+  refListingBytes: 8 * 1024 * 1024,
+  /** Commits a shallow history is deepened by, at most, to find out whether a head is a descendant (design 5). */
+  ancestryCommits: 1_000,
+  /** Files under a Source's path that are read. */
+  sourceFiles: 5_000,
+  /** Folders deep below a Source's path. */
+  sourceFolderDepth: 64,
+  /** Bytes of one manifest file. */
+  fileBytes: 1024 * 1024,
+  /** Bytes of all manifest files of one Source together. */
+  sourceBytes: 32 * 1024 * 1024,
+  /** YAML documents in one file. */
+  documentsPerFile: 200,
+  /** Nesting of one YAML document. */
+  yamlDepth: 64,
+  /** Nodes of one YAML document after aliases are expanded. */
+  yamlNodes: 20_000,
+  /** Uses of aliases in one YAML document. */
+  yamlAliases: 50,
+  /** Objects that one Source may render. */
+  objectsPerSource: 5_000,
+  /** Bytes of one object as JSON; etcd refuses more than about this. */
+  objectBytes: 1_500_000,
+  /** Milliseconds one file may take to parse. */
+  parseMs: 5_000,
+  /** Milliseconds a renderer's process may run. */
+  renderMs: 60_000,
+  /** Bytes a renderer's process may print. */
+  renderOutputBytes: 32 * 1024 * 1024,
+
+  /** Bytes of a whole LKG record before compression; refused before the analysis begins (design 5). */
+  recordBytes: 8 * 1024 * 1024,
+  /** Bytes of one Secret that holds a part of a record. */
+  recordPartBytes: 900 * 1024,
+  /** Kept releases per Canary, newest first (design 5). */
+  keptRecords: 5,
+  /** Rejected digests per Canary in status (design 2.3). */
+  rejectedDigests: 100,
+  /** Past releases per Canary in status (design 2.3). */
+  historyEntries: 10,
+  /** Check results per Canary in status. */
+  statusChecks: 100,
+  /** Serving workloads per Canary in status. */
+  servingEntries: 10,
+  /** Characters of `status.message` (design 2.3). */
+  messageCharacters: 160,
+  /** Characters of a condition's message. */
+  conditionMessageCharacters: 1_024,
+  /** Characters of a commit's subject in status. */
+  subjectCharacters: 160,
+  /** Characters of an event's note; the API server refuses more. */
+  eventNoteCharacters: 1_024,
+  /** Bytes of the annotation `holdfast.dev/post-promotion`. */
+  postPromotionAnnotationBytes: 16 * 1024,
+  /** Problems reported for one object; the rest is counted. */
+  problemsPerObject: 50,
+
+  /** Bytes of one answer of a metric server, a hook or a forge, after decompression (reliability 7). */
+  httpResponseBytes: 1024 * 1024,
+  /** Milliseconds one outbound request may take in all (reliability 7). */
+  httpTotalMs: 10_000,
+  /** Milliseconds to connect. */
+  httpConnectMs: 5_000,
+  /** Bytes of one request to our own HTTP server; forges send up to this. */
+  httpRequestBytes: 5 * 1024 * 1024,
+  /** Bytes of one answer of the API server to a list page. */
+  listPageBytes: 64 * 1024 * 1024,
+  /** Objects per list page. */
+  listPageObjects: 500,
+  /** Characters of one metric query after its template was filled in. */
+  queryCharacters: 16 * 1024,
+
+  /** Milliseconds: the shortest time between two polls of one Source (design 2.2). */
+  minSourceIntervalMs: 1_000,
+  /** Milliseconds: Flagger's shortest analysis interval; `--min-analysis-interval` may lower it (design 2.4). */
+  minAnalysisIntervalMs: 10_000,
+  /** Milliseconds a drain after SIGTERM may take. */
+  drainMs: 20_000,
+} as const;
+
+/** Text cut to a number of characters, with an ellipsis where something was left out. */
+export function clip(text: string, maxCharacters: number): string {
+  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1).trimEnd()}…`;
+}
