@@ -28,6 +28,8 @@ export interface Release {
   liveConfigs: Array<{ kind: 'ConfigMap' | 'Secret'; name: string; optional: boolean }>;
   /** Files of the repository this release was read from (sorted, unique), as `path:line` of each object. */
   origins: string[];
+  /** JSON pointers below `/spec/template/` that are no part of the digest; absent: none. */
+  revisionIgnore?: string[];
 }
 
 /** Fields of the workload that are not part of the digest: applied without analysis (design section 3, "settings"). */
@@ -40,6 +42,6 @@ export interface WorkloadSettings {
 }
 
 /** The pod template of a release's target. */
-export function templateOf(release: Release): PodTemplate {
+export function templateOf(release: Pick<Release, 'target'>): PodTemplate {
   return (release.target.spec as { template: PodTemplate }).template;
 }

@@ -1,0 +1,165 @@
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { describe } from '../api/kubernetes.ts';
+import type { CommitInfo } from '../api/observed.ts';
+import { digestOf } from './digest.ts';
+import { isRecord, pointerSteps, recordOf, textOf } from './json.ts';
+import { type ServicePortSpec, servicePorts } from './ports.ts';
+import { type ConfigReference, configReferences, isTracked } from './refs.ts';
+import { type Release, templateOf, type WorkloadSettings } from './release.ts';
+import { settingsKey, settingsOf } from './settings.ts';
+
+/** The part of a Canary that shapes its releases. */
+export interface ReleaseCanary {
+  metadata: { name: string; namespace?: string | undefined };
+  spec: {
+    service?: ServicePortSpec | undefined;
+    revisionIgnore?: readonly string[] | undefined;
+  };
+}
+
+export interface ReleaseInput {
+  canary: ReleaseCanary;
+  /** As in Git, namespace filled in. */
+  target: KubernetesObject;
+  /** Objects of the Source; only ConfigMaps and Secrets that the template names, in the target's namespace, are used. */
+  configs: readonly KubernetesObject[];
+  commit: CommitInfo;
+  /** HMAC key of the cluster, at least 32 bytes. */
+  secretKey: Uint8Array;
+  /** `path:line` of every object the release is read from. */
+  origins: readonly string[];
+}
+
+/** Why objects make no release. The message names object and field, never a value (S31). */
+export interface ReleaseProblem {
+  /** `Kind namespace/name` of the object to change. */
+  object: string;
+  /** Dotted path of the field in it. */
+  field: string;
+  message: string;
+}
+
+export type ReleaseResult = { ok: Release; problem?: never } | { ok?: never; problem: ReleaseProblem };
+
+/** Kinds whose pods a release is about. */
+const targetKinds = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
+
+/** The Release of one Canary at one commit. Throws RangeError when the key is too short; everything in Git that is wrong is a problem. */
+export function buildRelease(input: ReleaseInput): ReleaseResult {
+  if (input.secretKey.length < 32) throw new RangeError('the cluster key must have at least 32 bytes');
+  const { canary, target } = input;
+  const problem = targetProblem(target) ?? ignoreProblem(canary);
+  if (problem) return { problem };
+  const template = templateOf({ target });
+  const references = configReferences(template);
+  const inGit = references.map((reference) => findConfig(reference, input));
+  const configs = inGit.filter((object) => object !== undefined).filter(isTracked);
+  const configProblem = configs.map(dataProblem).find((found) => found !== undefined);
+  if (configProblem) return { problem: configProblem };
+  const ports = servicePorts(canary.spec.service, template);
+  const revisionIgnore = [...(canary.spec.revisionIgnore ?? [])];
+  const digest = digestOf({ template, ports, configs, revisionIgnore, secretKey: input.secretKey });
+  const release: Release = {
+    digest,
+    commit: { ...input.commit },
+    canary: { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name },
+    target,
+    ports,
+    configs,
+    liveConfigs: references.filter((_, index) => inGit[index] === undefined).map(withoutMount),
+    origins: [...new Set(input.origins)].sort(),
+  };
+  return { ok: revisionIgnore.length > 0 ? { ...release, revisionIgnore } : release };
+}
+
+/** A release in few words: what the rollout core decides with. */
+export interface ReleaseSummary {
+  digest: string;
+  commit: CommitInfo;
+  settingsKey: string;
+  replicas: number | undefined;
+  mountsConfig: boolean;
+}
+
+/** The core's view of a release (`ReleaseView`). */
+export function viewOf(release: Release): ReleaseSummary {
+  const settings: WorkloadSettings = settingsOf(release.target);
+  return {
+    digest: release.digest,
+    commit: release.commit,
+    settingsKey: settingsKey(settings),
+    replicas: settings.replicas,
+    mountsConfig: mountsConfig(release),
+  };
+}
+
+/** Whether running pods mount tracked config as a volume, so that writing the copies reaches them before any new pod starts. */
+export function mountsConfig(release: Pick<Release, 'target' | 'configs' | 'liveConfigs'>): boolean {
+  const tracked = new Set([
+    ...release.configs.map((object) => `${object.kind}/${object.metadata.name}`),
+    ...release.liveConfigs.map((reference) => `${reference.kind}/${reference.name}`),
+  ]);
+  const references = configReferences(templateOf(release));
+  return references.some(
+    (reference) => reference.mounted && tracked.has(`${reference.kind}/${reference.name}`),
+  );
+}
+
+function findConfig(reference: ConfigReference, input: ReleaseInput): KubernetesObject | undefined {
+  const { namespace } = input.target.metadata;
+  return input.configs.find((object) => {
+    const { metadata } = object;
+    const sameName = metadata.name === reference.name && metadata.namespace === namespace;
+    return sameName && object.kind === reference.kind && object.apiVersion === 'v1';
+  });
+}
+
+function withoutMount(reference: ConfigReference): Release['liveConfigs'][number] {
+  const { kind, name, optional } = reference;
+  return { kind, name, optional };
+}
+
+function targetProblem(target: KubernetesObject): ReleaseProblem | undefined {
+  const problem = (field: string, message: string) => ({ object: describe(target), field, message });
+  if (!targetKinds.has(target.kind)) {
+    return problem('kind', `a Canary can roll out ${[...targetKinds].join(', ')}, not ${target.kind}`);
+  }
+  const template = recordOf(target.spec).template;
+  if (!isRecord(template)) return problem('spec.template', 'the workload has no pod template');
+  const containers = recordOf(template.spec).containers;
+  if (!Array.isArray(containers) || containers.length === 0) {
+    return problem('spec.template.spec.containers', 'the pod template has no containers');
+  }
+  const nameless = containers.findIndex((container) => textOf(recordOf(container).name) === undefined);
+  if (nameless < 0) return undefined;
+  return problem(`spec.template.spec.containers[${nameless}].name`, 'the container has no name');
+}
+
+function ignoreProblem(canary: ReleaseCanary): ReleaseProblem | undefined {
+  const index = (canary.spec.revisionIgnore ?? []).findIndex((pointer) => {
+    const steps = pointerSteps(pointer);
+    return steps === undefined || steps.length < 3 || steps[0] !== 'spec' || steps[1] !== 'template';
+  });
+  if (index < 0) return undefined;
+  const { name, namespace } = canary.metadata;
+  return {
+    object: describe({ apiVersion: '', kind: 'Canary', name, ...(namespace ? { namespace } : {}) }),
+    field: `spec.revisionIgnore[${index}]`,
+    message: 'must be a JSON pointer below /spec/template/',
+  };
+}
+
+/** The API server takes only strings here (and null, which it drops). */
+function dataProblem(object: KubernetesObject): ReleaseProblem | undefined {
+  const fields = object.kind === 'Secret' ? ['data', 'stringData'] : ['data', 'binaryData'];
+  for (const field of fields) {
+    const value = object[field];
+    if (value === undefined || value === null) continue;
+    const problem = (message: string) => ({ object: describe(object), field, message });
+    if (!isRecord(value)) return problem('must be a map of strings');
+    const wrong = Object.keys(value).find((key) => value[key] !== null && typeof value[key] !== 'string');
+    if (wrong !== undefined)
+      return problem(`the value of key ${JSON.stringify(wrong)} must be a string: quote it`);
+  }
+  return undefined;
+}

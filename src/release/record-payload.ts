@@ -1,0 +1,45 @@
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { canonicalJson, isRecord } from './json.ts';
+import type { Release } from './release.ts';
+
+/** Largest JSON of a release that is taken back from the cluster: a bound against a forged record, far above what is ever written. */
+const maxJsonBytes = 64 * 1024 * 1024;
+
+/** Layout of the JSON in a record; another one is refused, not guessed. */
+const layout = 1;
+
+/** The release as gzip of canonical JSON: equal releases give equal bytes. */
+export function packRelease(release: Release): Buffer {
+  const packed = gzipSync(Buffer.from(canonicalJson({ layout, release })), { level: 9 });
+  // Byte 9 names the operating system in a gzip header; 255 is "unknown".
+  packed[9] = 255;
+  return packed;
+}
+
+/** The release in a record's bytes, or why they hold none. The reason never quotes the content (S31). */
+export function unpackRelease(
+  packed: Uint8Array,
+): { ok: Release; problem?: never } | { ok?: never; problem: string } {
+  let content: unknown;
+  try {
+    content = JSON.parse(gunzipSync(packed, { maxOutputLength: maxJsonBytes }).toString('utf8'));
+  } catch {
+    return { problem: 'its bytes are damaged (no gzip of JSON)' };
+  }
+  if (!isRecord(content) || content.layout !== layout)
+    return { problem: 'it has a layout this version does not know' };
+  return isRelease(content.release) ? { ok: content.release } : { problem: 'it lacks fields of a release' };
+}
+
+function isRelease(value: unknown): value is Release {
+  if (!isRecord(value) || typeof value.digest !== 'string') return false;
+  const { canary, target, commit, ports, configs, liveConfigs, origins } = value;
+  if (!isRecord(canary) || typeof canary.name !== 'string' || typeof canary.namespace !== 'string')
+    return false;
+  if (!isRecord(commit) || !isRecord(target) || !isRecord(target.metadata) || !isRecord(target.spec))
+    return false;
+  if (!isRecord(target.spec.template)) return false;
+  if (!Array.isArray(configs) || !configs.every((object) => isRecord(object) && isRecord(object.metadata)))
+    return false;
+  return [ports, liveConfigs, origins].every((list) => Array.isArray(list));
+}

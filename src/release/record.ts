@@ -1,0 +1,218 @@
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { CommitInfo } from '../api/observed.ts';
+import { digestOf } from './digest.ts';
+import { isRecord, recordOf, textOf } from './json.ts';
+import { labelCanary, labelRecord, labelValue, shortHash, shortName } from './names.ts';
+import { packRelease, unpackRelease } from './record-payload.ts';
+import { type Release, templateOf, type WorkloadSettings } from './release.ts';
+import { settingsOf } from './settings.ts';
+
+/** Type of the Secrets that keep a release (design section 5, "Where the LKG lives"). */
+export const recordType = 'holdfast.dev/release';
+
+/**
+ * Annotations of a record's first Secret. Its data is immutable; these may change: when the release proved itself, which commit carries it
+ * now, and the settings that replace those in the bytes.
+ */
+export const recordAnnotations = {
+  digest: 'holdfast.dev/digest',
+  commit: 'holdfast.dev/commit',
+  subject: 'holdfast.dev/subject',
+  author: 'holdfast.dev/author',
+  commitTime: 'holdfast.dev/commit-time',
+  promotedTime: 'holdfast.dev/promoted-time',
+  settings: 'holdfast.dev/settings',
+  parts: 'holdfast.dev/parts',
+} as const;
+
+/** Bytes in one Secret (the API server takes 1 MiB), and bytes of a whole release; larger ones are refused before analysis. */
+export const maxPartBytes = 900 * 1024;
+export const maxRecordBytes = 8 * 1024 * 1024;
+
+/** A release as read back from the cluster, checked against its digest. */
+export interface DecodedRecord {
+  release: Release;
+  /** Name of the first Secret; the record's name. */
+  name: string;
+  /** The newest commit that carries this release. */
+  commit: CommitInfo;
+  /** RFC 3339; undefined while the release has not proven itself. */
+  promotedTime: string | undefined;
+  /** Settings to apply with it, newer than those in `release.target`. */
+  settings: WorkloadSettings;
+}
+
+export type EncodeResult = { ok: KubernetesObject[]; problem?: never } | { ok?: never; problem: string };
+export type DecodeResult = { ok: DecodedRecord; problem?: never } | { ok?: never; problem: string };
+
+/** What may be stamped on a record after its bytes were written. */
+export interface RecordStamp {
+  promotedTime?: string | undefined;
+  commit?: CommitInfo | undefined;
+  settings?: WorkloadSettings | undefined;
+}
+
+/** Name of the record of a digest: the same for the same canary and digest, at most 63 characters with the suffix of a part. */
+export function recordName(canary: { namespace: string; name: string }, digest: string): string {
+  const id = shortHash(`${canary.namespace}/${canary.name} ${digest}`, 16);
+  return `holdfast-${shortName(canary.name, 30)}-${id}`;
+}
+
+/** Labels that select every record of a canary (its parts included). */
+export function recordLabels(canaryName: string): Record<string, string> {
+  return { [labelCanary]: labelValue(canaryName), [labelRecord]: 'release' };
+}
+
+/**
+ * The Secrets that keep a release, first part first. Write the others before the first: a record without its first part does not exist.
+ * No owner, so that they outlive the Canary. Refused when the packed release is larger than 8 MiB.
+ */
+export function encodeRecord(release: Release, stamp: RecordStamp = {}): EncodeResult {
+  const packed = packRelease(release);
+  if (packed.length > maxRecordBytes) {
+    const size = (packed.length / 1024 / 1024).toFixed(1);
+    const { namespace, name } = release.canary;
+    return {
+      problem: `the release of Canary ${namespace}/${name} packs to ${size} MiB; at most 8 MiB can be kept to return to: move large ConfigMaps or Secrets out of the pod template`,
+    };
+  }
+  const count = Math.max(1, Math.ceil(packed.length / maxPartBytes));
+  const parts = Array.from({ length: count }, (_, index) => {
+    return partOf(release, index, packed.subarray(index * maxPartBytes, (index + 1) * maxPartBytes));
+  });
+  const annotations = { [recordAnnotations.parts]: String(count), ...stampAnnotations(release, stamp) };
+  const [first, ...rest] = parts;
+  if (!first) throw new Error('a packed release has at least one part');
+  return { ok: [{ ...first, metadata: { ...first.metadata, annotations } }, ...rest] };
+}
+
+/** The annotations a record has with this stamp; for the patch that proves a release or moves its commit or settings. */
+export function stampAnnotations(release: Release, stamp: RecordStamp): Record<string, string> {
+  const commit = stamp.commit ?? release.commit;
+  const settings = stamp.settings ?? settingsOf(release.target);
+  return {
+    [recordAnnotations.digest]: release.digest,
+    [recordAnnotations.commit]: commit.commit,
+    [recordAnnotations.subject]: commit.subject.slice(0, 200),
+    [recordAnnotations.author]: commit.author.slice(0, 200),
+    [recordAnnotations.commitTime]: commit.time,
+    [recordAnnotations.settings]: JSON.stringify(settings),
+    ...(stamp.promotedTime ? { [recordAnnotations.promotedTime]: stamp.promotedTime } : {}),
+  };
+}
+
+/** The first part and the others of each record, by the record's name, from all Secrets of a canary in any order. */
+export function groupRecords(secrets: readonly KubernetesObject[]): Map<string, KubernetesObject[]> {
+  const records = secrets.filter((secret) => secret.type === recordType);
+  const firsts = records.filter((secret) => recordOf(secret.metadata.annotations)[recordAnnotations.parts]);
+  return new Map(
+    firsts.map((first) => {
+      const prefix = `${first.metadata.name}.part-`;
+      const others = records.filter((secret) => secret.metadata.name.startsWith(prefix));
+      return [first.metadata.name, [first, ...others]];
+    }),
+  );
+}
+
+/** Reads a record back and checks it: the digest is computed again from the bytes (S10). `secrets`: its parts in any order. */
+export function decodeRecord(secrets: readonly KubernetesObject[], secretKey: Uint8Array): DecodeResult {
+  const first = secrets.find((secret) => recordOf(secret.metadata.annotations)[recordAnnotations.parts]);
+  if (!first) return { problem: 'the release record has no first Secret' };
+  const { name, namespace } = first.metadata;
+  const refused = (problem: string) => ({
+    problem: `Secret ${namespace ?? ''}/${name} is no release record to return to: ${problem}`,
+  });
+  const joined = joinParts(first, secrets);
+  if (typeof joined === 'string') return refused(joined);
+  const unpacked = unpackRelease(joined);
+  if (unpacked.problem !== undefined) return refused(unpacked.problem);
+  const release = unpacked.ok;
+  if (recomputed(release, secretKey) !== release.digest) {
+    return refused(
+      'its bytes do not match its digest (it was altered, or the key of this cluster was replaced)',
+    );
+  }
+  if (recordName(release.canary, release.digest) !== name || release.canary.namespace !== (namespace ?? '')) {
+    return refused('its bytes are those of another canary or release');
+  }
+  const annotations = recordOf(first.metadata.annotations);
+  return {
+    ok: {
+      release,
+      name,
+      commit: stampedCommit(annotations, release),
+      promotedTime: textOf(annotations[recordAnnotations.promotedTime]),
+      settings: stampedSettings(annotations, release),
+    },
+  };
+}
+
+function partOf(release: Release, index: number, bytes: Uint8Array): KubernetesObject {
+  const { canary, digest } = release;
+  const name = recordName(canary, digest);
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: index === 0 ? name : `${name}.part-${index}`,
+      ...(canary.namespace ? { namespace: canary.namespace } : {}),
+      labels: recordLabels(canary.name),
+    },
+    type: recordType,
+    immutable: true,
+    data: { release: Buffer.from(bytes).toString('base64') },
+  };
+}
+
+/** All bytes in order, or what is missing. */
+function joinParts(first: KubernetesObject, secrets: readonly KubernetesObject[]): Buffer | string {
+  const count = Number(recordOf(first.metadata.annotations)[recordAnnotations.parts]);
+  const most = Math.ceil(maxRecordBytes / maxPartBytes);
+  if (!Number.isInteger(count) || count < 1 || count > most) return 'its number of parts is not valid';
+  const chunks: Buffer[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const name = index === 0 ? first.metadata.name : `${first.metadata.name}.part-${index}`;
+    const text = textOf(recordOf(secrets.find((secret) => secret.metadata.name === name)?.data).release);
+    if (text === undefined) return `part ${index + 1} of ${count} is missing`;
+    chunks.push(Buffer.from(text, 'base64'));
+  }
+  return Buffer.concat(chunks);
+}
+
+function recomputed(release: Release, secretKey: Uint8Array): string | undefined {
+  const { ports, configs, revisionIgnore = [] } = release;
+  try {
+    return digestOf({ template: templateOf(release), ports, configs, revisionIgnore, secretKey });
+  } catch {
+    return undefined;
+  }
+}
+
+function stampedCommit(annotations: Record<string, unknown>, release: Release): CommitInfo {
+  const commit = textOf(annotations[recordAnnotations.commit]);
+  if (commit === undefined || commit === release.commit.commit) return release.commit;
+  return {
+    commit,
+    subject: textOf(annotations[recordAnnotations.subject]) ?? '',
+    author: textOf(annotations[recordAnnotations.author]) ?? '',
+    time: textOf(annotations[recordAnnotations.commitTime]) ?? '',
+  };
+}
+
+function stampedSettings(annotations: Record<string, unknown>, release: Release): WorkloadSettings {
+  try {
+    const settings: unknown = JSON.parse(String(annotations[recordAnnotations.settings]));
+    if (isRecord(settings)) return settingsOf({ ...release.target, spec: fromSettings(settings, release) });
+  } catch {
+    return settingsOf(release.target);
+  }
+  return settingsOf(release.target);
+}
+
+/** Through the same reader as a manifest, so that an edited annotation cannot bring in other fields. */
+function fromSettings(settings: Record<string, unknown>, release: Release): Record<string, unknown> {
+  const { strategy, ...numbers } = settings;
+  return release.target.kind === 'Deployment'
+    ? { ...numbers, strategy }
+    : { ...numbers, updateStrategy: strategy };
+}

@@ -1,0 +1,65 @@
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { isRecord, recordOf, textOf } from './json.ts';
+import { labelCanary, labelRecord, labelValue, shortHash, shortName } from './names.ts';
+
+/** Type of the Secret that keeps a canary's rejected digests. */
+export const rejectionsType = 'holdfast.dev/rejections';
+
+/** Kept rejections of one canary; the oldest go first. */
+export const maxRejections = 100;
+
+/** A digest that is not rolled out again until a retry or a new digest (S14). */
+export interface Rejection {
+  digest: string;
+  commit: string;
+  reason: string;
+  /** RFC 3339. */
+  time: string;
+}
+
+/** Name of the Secret with the rejections of a canary, at most 63 characters. */
+export function rejectionsName(canary: { namespace: string; name: string }): string {
+  return `holdfast-${shortName(canary.name, 30)}-rejected-${shortHash(`${canary.namespace}/${canary.name}`)}`;
+}
+
+/** The Secret for these rejections, newest first. Of one digest the newest is kept, and at most 100 in all. No owner: it outlives the Canary. */
+export function encodeRejections(
+  canary: { namespace: string; name: string },
+  rejections: readonly Rejection[],
+): KubernetesObject {
+  const seen = new Set<string>();
+  const kept = rejections
+    .toSorted((left, right) => Date.parse(right.time) - Date.parse(left.time))
+    .filter((rejection) => !seen.has(rejection.digest) && seen.add(rejection.digest))
+    .slice(0, maxRejections)
+    .map(({ digest, commit, reason, time }) => ({ digest, commit, reason: reason.slice(0, 300), time }));
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: rejectionsName(canary),
+      ...(canary.namespace ? { namespace: canary.namespace } : {}),
+      labels: { [labelCanary]: labelValue(canary.name), [labelRecord]: 'rejections' },
+    },
+    type: rejectionsType,
+    data: { rejections: Buffer.from(JSON.stringify(kept)).toString('base64') },
+  };
+}
+
+/** The rejections in the Secret. Undefined when it is not one of ours or damaged: then nothing is known, which is not "nothing is rejected". */
+export function decodeRejections(secret: KubernetesObject): Rejection[] | undefined {
+  const text = textOf(recordOf(secret.data).rejections);
+  if (secret.type !== rejectionsType || text === undefined) return undefined;
+  let list: unknown;
+  try {
+    list = JSON.parse(Buffer.from(text, 'base64').toString('utf8'));
+  } catch {
+    return undefined;
+  }
+  return Array.isArray(list) && list.every(isRejection) ? list : undefined;
+}
+
+function isRejection(value: unknown): value is Rejection {
+  if (!isRecord(value)) return false;
+  return ['digest', 'commit', 'reason', 'time'].every((field) => typeof value[field] === 'string');
+}
