@@ -1,0 +1,112 @@
+import type { Canary } from '../api/canary.ts';
+import type { CanaryMetric } from '../api/canary-metric.ts';
+import { type Clock, sleep } from '../api/clock.ts';
+import type { MetricReading } from '../api/observed.ts';
+import type { CheckRequest } from '../rollout/action.ts';
+import type { CheckOutcome } from '../rollout/world.ts';
+import type { Metrics } from './ports.ts';
+
+/** Asks metrics beside the loop, so that a slow provider delays no other Canary (L8). Answers live in memory only. */
+export interface Checks {
+  /** Starts the check unless the same key was started already; an older one of the same Canary is given up. */
+  request(canary: Canary, request: CheckRequest, provider: string): void;
+  /** The answers to the check asked for last, once they are all there. */
+  outcomeOf(canaryKey: string): CheckOutcome | undefined;
+  forget(canaryKey: string): void;
+}
+
+/** What the checks need. `onDone` is called when all answers of a check are there. */
+export interface CheckOptions {
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly onDone: (canaryKey: string) => void;
+}
+
+/** Longest time for all answers of one check; what is missing then counts as not known. */
+const checkDeadlineMs = 30_000;
+
+interface Entry {
+  readonly key: string;
+  readonly abort: AbortController;
+  outcome: CheckOutcome | undefined;
+}
+
+/** No check under way. */
+export function createChecks({ metrics, clock, onDone }: CheckOptions): Checks {
+  const entries = new Map<string, Entry>();
+
+  async function ask(
+    canary: Canary,
+    request: CheckRequest,
+    provider: string,
+    signal: AbortSignal,
+  ): Promise<CheckOutcome['readings']> {
+    return Promise.all(
+      request.metrics.map(async (name) => {
+        const metric = metricNamed(canary, request, name);
+        const reading = metric
+          ? metrics.read({ canary, metric, role: request.role, provider }, signal)
+          : notDefined(name);
+        return { name, reading: await withDeadline(reading, clock, signal) };
+      }),
+    );
+  }
+
+  return {
+    request(canary, request, provider) {
+      const canaryKey = keyOf(canary);
+      const before = entries.get(canaryKey);
+      if (before?.key === request.key) return;
+      before?.abort.abort();
+      const entry: Entry = { key: request.key, abort: new AbortController(), outcome: undefined };
+      entries.set(canaryKey, entry);
+      void ask(canary, request, provider, entry.abort.signal).then((readings) => {
+        entry.outcome = { key: request.key, atMs: clock.nowMs(), readings };
+        if (!entry.abort.signal.aborted) onDone(canaryKey);
+      });
+    },
+    outcomeOf: (canaryKey) => entries.get(canaryKey)?.outcome,
+    forget(canaryKey) {
+      entries.get(canaryKey)?.abort.abort();
+      entries.delete(canaryKey);
+    },
+  };
+}
+
+/** `namespace/name`, by which the engine knows a Canary or a Source. */
+export function keyOf(object: { metadata: { namespace?: string; name: string } }): string {
+  return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+}
+
+function metricNamed(canary: Canary, request: CheckRequest, name: string): CanaryMetric | undefined {
+  const analysis = canary.spec.analysis?.metrics ?? [];
+  const postPromotion = canary.spec.postPromotion?.metrics ?? [];
+  const inOrder = request.purpose === 'analysis' ? analysis : [...postPromotion, ...analysis];
+  return inOrder.find((metric) => metric.name === name);
+}
+
+async function notDefined(name: string): Promise<MetricReading> {
+  return { kind: 'error', detail: `the Canary defines no metric ${name}` };
+}
+
+async function withDeadline(
+  reading: Promise<MetricReading>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<MetricReading> {
+  const ended = new AbortController();
+  const late = sleep(clock, checkDeadlineMs, AbortSignal.any([signal, ended.signal])).then(
+    (): MetricReading => ({ kind: 'error', detail: `no answer within ${checkDeadlineMs / 1000} s` }),
+  );
+  const answer = reading.catch(
+    (error: unknown): MetricReading => ({
+      kind: 'error',
+      detail: error instanceof Error ? error.message : 'the provider failed',
+    }),
+  );
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    ended.abort();
+  }
+}

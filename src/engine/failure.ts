@@ -1,0 +1,59 @@
+/** Errors in the engine's words: who must act, and whether trying again can help. */
+
+/** What kind of failure an adapter's error is. Adapters give errors a `kind`; anything else is Unexpected. */
+export interface Failure {
+  /** CamelCase, fit for a condition's reason. */
+  readonly reason: string;
+  readonly message: string;
+  /** Trying the same again may succeed without anybody acting. */
+  readonly transient: boolean;
+}
+
+const reasons: Readonly<Record<string, { reason: string; transient: boolean }>> = {
+  unauthorized: { reason: 'Unauthorized', transient: false },
+  forbidden: { reason: 'Forbidden', transient: false },
+  notFound: { reason: 'NotFound', transient: true },
+  unknownKind: { reason: 'UnknownKind', transient: false },
+  conflict: { reason: 'Conflict', transient: true },
+  fieldConflict: { reason: 'FieldConflict', transient: false },
+  alreadyExists: { reason: 'AlreadyExists', transient: true },
+  invalid: { reason: 'Invalid', transient: false },
+  configuration: { reason: 'Configuration', transient: false },
+};
+
+/** Sorts any thrown value. The message is the error's own; adapters keep secrets out of theirs (S31). */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof EngineError) return error;
+  const kind = (error as { kind?: unknown } | null)?.kind;
+  const message = error instanceof Error ? error.message : String(error);
+  const known = typeof kind === 'string' ? reasons[kind] : undefined;
+  if (known) return { ...known, message };
+  return { reason: typeof kind === 'string' ? 'ApiUnavailable' : 'Unexpected', message, transient: true };
+}
+
+/** True when the API server refused a write because the object changed meanwhile: look again. */
+export function isStale(error: unknown): boolean {
+  const kind = (error as { kind?: unknown } | null)?.kind;
+  return error instanceof StaleView || kind === 'conflict' || kind === 'alreadyExists' || kind === 'gone';
+}
+
+/** A failure that the engine found itself. */
+export class EngineError extends Error implements Failure {
+  readonly reason: string;
+  readonly transient: boolean;
+
+  constructor(reason: string, message: string, transient = false) {
+    super(message);
+    this.name = 'EngineError';
+    this.reason = reason;
+    this.transient = transient;
+  }
+}
+
+/** The world is not what the decision was made on (S19): observe and decide again. */
+export class StaleView extends EngineError {
+  constructor(what: string) {
+    super('StaleView', `${what} changed since it was looked at`, true);
+    this.name = 'StaleView';
+  }
+}

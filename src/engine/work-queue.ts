@@ -1,0 +1,111 @@
+import type { Clock } from '../api/clock.ts';
+import { createAppointments } from './appointments.ts';
+
+/** What a pass over one key says about the next one: again after this time, or only when somebody asks. */
+export interface PassResult {
+  readonly againAfterMs: number | undefined;
+}
+
+/** How the queue works. */
+export interface WorkQueueOptions {
+  readonly clock: Clock;
+  /** Keys worked on at the same time; one key is never worked on twice at once. */
+  readonly concurrency: number;
+  /** One pass. A rejection counts as an error: the key comes back with back-off. */
+  readonly pass: (key: string) => Promise<PassResult>;
+  readonly onError: (key: string, error: unknown, retryAfterMs: number) => void;
+  readonly backoff: { readonly firstMs: number; readonly maximumMs: number };
+  /** In [0, 1), as Math.random. */
+  readonly random: () => number;
+}
+
+/** A keyed queue. First come, first served; a key that is asked for while it runs runs once more afterwards. */
+export interface WorkQueue {
+  /** Runs the key as soon as there is room, also in the middle of its back-off. */
+  add(key: string): void;
+  /** Runs the key after the time at the latest; an earlier appointment stays. */
+  addAfter(key: string, delayMs: number): void;
+  /** Drops what is known about the key; a pass under way ends normally. */
+  forget(key: string): void;
+  /** Starts nothing new and resolves when every pass under way has ended. */
+  stop(): Promise<void>;
+  /** Keys that wait for room now. */
+  depth(): number;
+}
+
+/** Creates an empty queue on the clock. */
+export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
+  const waiting = new Set<string>();
+  const running = new Map<string, Promise<void>>();
+  const wantedAgain = new Set<string>();
+  const failures = new Map<string, number>();
+  const appointments = createAppointments(options.clock, add);
+  let stopped = false;
+
+  function add(key: string): void {
+    if (stopped) return;
+    appointments.cancel(key);
+    if (running.has(key)) wantedAgain.add(key);
+    else waiting.add(key);
+    startMore();
+  }
+
+  function startMore(): void {
+    for (const key of waiting) {
+      if (stopped || running.size >= options.concurrency) return;
+      waiting.delete(key);
+      running.set(key, run(key));
+    }
+  }
+
+  async function run(key: string): Promise<void> {
+    // The pass starts on its own turn, so that `running` knows it before it can end.
+    await Promise.resolve();
+    const againAfterMs = await attempt(key);
+    running.delete(key);
+    if (wantedAgain.delete(key)) add(key);
+    else if (againAfterMs !== undefined && !stopped) appointments.make(key, againAfterMs);
+    startMore();
+  }
+
+  async function attempt(key: string): Promise<number | undefined> {
+    try {
+      const { againAfterMs } = await options.pass(key);
+      failures.delete(key);
+      return againAfterMs;
+    } catch (error) {
+      const count = (failures.get(key) ?? 0) + 1;
+      failures.set(key, count);
+      const retryAfterMs = backoffMs(count, options);
+      options.onError(key, error, retryAfterMs);
+      return retryAfterMs;
+    }
+  }
+
+  return {
+    add,
+    addAfter(key, delayMs) {
+      if (!stopped && !waiting.has(key)) appointments.make(key, delayMs);
+    },
+    forget(key) {
+      appointments.cancel(key);
+      waiting.delete(key);
+      wantedAgain.delete(key);
+      failures.delete(key);
+    },
+    async stop() {
+      stopped = true;
+      appointments.cancelAll();
+      waiting.clear();
+      await Promise.all(running.values());
+    },
+    depth: () => waiting.size,
+  };
+}
+
+/** Between half of and all of `firstMs * 2^(failures-1)`, capped, so that many keys do not come back in step. */
+function backoffMs(failures: number, options: WorkQueueOptions): number {
+  const { firstMs, maximumMs } = options.backoff;
+  const ceiling = Math.min(maximumMs, firstMs * 2 ** Math.min(failures - 1, 30));
+  return Math.round(ceiling * (0.5 + options.random() / 2));
+}
