@@ -1,0 +1,125 @@
+/**
+ * Valid fields that this version does not act on yet, so that nothing is ignored in silence. Delete a row when its feature
+ * lands. `stops`: going on without the field would be unsafe or impossible, so the object waits (its semantic check fails).
+ */
+import type { Canary } from './canary.ts';
+import { fieldPath } from './problems.ts';
+import type { Source } from './source.ts';
+
+interface Row {
+  /** Field names from the object's root; `*` stands for every item of a list. */
+  path: string;
+  /** Whether this value asks for what is missing. Default: anything but false, `none` or an empty list or object. */
+  when?: (value: unknown) => boolean;
+  /** Only with one of these `spec.provider`s. */
+  providers?: readonly string[];
+  stops?: true;
+}
+
+/** A field found in an object. */
+export interface NotActedOn {
+  path: string;
+  stops: boolean;
+}
+
+function otherThan(...values: string[]): (value: unknown) => boolean {
+  return (value) => !values.includes(String(value));
+}
+
+function oneOfValues(...values: string[]): (value: unknown) => boolean {
+  return (value) => values.includes(String(value));
+}
+
+function isGate(value: unknown): boolean {
+  return String((value as { type?: unknown })?.type ?? '').startsWith('confirm-');
+}
+
+function isNoGate(value: unknown): boolean {
+  return !isGate(value);
+}
+
+const ignoredByContour = ['contour'];
+
+const canaryRows: readonly Row[] = [
+  { path: 'spec.targetRef.kind', when: otherThan('Deployment'), stops: true },
+  { path: 'spec.provider', when: otherThan('kubernetes', 'gatewayapi:v1', 'contour'), stops: true },
+  { path: 'spec.autoscalerRef' },
+  { path: 'spec.upstreamRef' },
+  { path: 'spec.routeRef' },
+  { path: 'spec.ingressRef' },
+  { path: 'spec.revertOnDeletion' },
+  { path: 'spec.analysis.webhooks.*', when: isGate, stops: true },
+  { path: 'spec.analysis.webhooks.*', when: isNoGate },
+  { path: 'spec.analysis.alerts' },
+  { path: 'spec.analysis.mirror' },
+  { path: 'spec.analysis.mirrorWeight' },
+  { path: 'spec.analysis.sessionAffinity' },
+  { path: 'spec.analysis.match.*.sourceLabels' },
+  { path: 'spec.postPromotion.webhooks' },
+  { path: 'spec.service.gateways' },
+  { path: 'spec.service.trafficPolicy' },
+  { path: 'spec.service.meshName' },
+  { path: 'spec.service.backends' },
+  { path: 'spec.service.delegation' },
+  { path: 'spec.service.headless' },
+  { path: 'spec.service.hosts', providers: ignoredByContour },
+  { path: 'spec.service.headers', providers: ignoredByContour },
+  { path: 'spec.service.rewrite', providers: ignoredByContour },
+  { path: 'spec.service.mirror', providers: ignoredByContour },
+  { path: 'spec.service.corsPolicy', providers: ignoredByContour },
+  { path: 'spec.service.gatewayRefs', providers: ignoredByContour },
+  { path: 'spec.service.backendTimeout', providers: ignoredByContour },
+];
+
+const sourceRows: readonly Row[] = [
+  { path: 'spec.verify', stops: true },
+  { path: 'spec.serviceAccountName', stops: true },
+  { path: 'spec.windows', stops: true },
+  { path: 'spec.renderer', when: oneOfValues('kustomize', 'helm'), stops: true },
+  { path: 'spec.write.ledger' },
+  { path: 'spec.write.revert' },
+  { path: 'spec.write.status' },
+  { path: 'spec.prune' },
+  { path: 'spec.dependsOn' },
+  { path: 'spec.alerts' },
+  { path: 'spec.wait' },
+  { path: 'spec.force' },
+];
+
+/** JSON paths of the fields present in the object that this version does not act on; for a condition and `validate`. */
+export function fieldsNotActedOn(object: Canary | Source): string[] {
+  return [...new Set(findNotActedOn(object).map((found) => found.path))];
+}
+
+/** The same with whether the field stops the object. */
+export function findNotActedOn(object: Canary | Source): NotActedOn[] {
+  const rows = object.kind === 'Canary' ? canaryRows : sourceRows;
+  const provider = String((object.spec as { provider?: string }).provider ?? '');
+  return rows
+    .filter((row) => !row.providers || row.providers.includes(provider))
+    .flatMap((row) =>
+      valuesAt(object, row.path.split('.'), [])
+        .filter(([, value]) => (row.when ?? asksForSomething)(value))
+        .map(([path]) => ({ path: fieldPath(path), stops: row.stops === true })),
+    );
+}
+
+function asksForSomething(value: unknown): boolean {
+  if (value === false || value === 'none' || value === '') return false;
+  return typeof value !== 'object' || Object.keys(value ?? {}).length > 0;
+}
+
+function valuesAt(
+  value: unknown,
+  pattern: readonly string[],
+  path: readonly PropertyKey[],
+): Array<[path: readonly PropertyKey[], value: unknown]> {
+  const [step, ...rest] = pattern;
+  if (step === undefined) return value === undefined ? [] : [[path, value]];
+  if (step === '*') {
+    if (!Array.isArray(value)) return [];
+    return value.flatMap((item, index) => valuesAt(item, rest, [...path, index]));
+  }
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return [];
+  return valuesAt((value as Record<string, unknown>)[step], rest, [...path, step]);
+}

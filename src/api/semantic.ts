@@ -1,0 +1,185 @@
+/** Checks of a Canary that its schema cannot express. Problems stop the Canary (Ready=False); warnings are reported. */
+import type { Canary } from './canary.ts';
+import { parseDurationMs } from './duration.ts';
+import { limits } from './limits.ts';
+import { findNotActedOn } from './not-acted-on.ts';
+import type { Problem } from './problems.ts';
+import { checkMetrics } from './semantic-metric.ts';
+
+/** What a check found. */
+export interface Findings {
+  problems: Problem[];
+  warnings: Problem[];
+}
+
+export interface CanaryCheckOptions {
+  /** The shortest analysis interval, in milliseconds. Default: Flagger's 10 s. */
+  intervalFloorMs?: number;
+  /** The provider of Canaries that name none. */
+  defaultProvider?: string;
+}
+
+/** Checks a parsed Canary by itself; what needs other objects (templates, the target) is checked where they are known. */
+export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): Findings {
+  const provider = canary.spec.provider ?? options.defaultProvider;
+  const found: Findings = { problems: [], warnings: [] };
+  checkNotActedOn(canary, found);
+  checkWholeNumbers(canary, found);
+  checkService(canary, provider, found);
+  checkProviderNeeds(canary, provider, found);
+  checkInterval(canary, options.intervalFloorMs ?? limits.minAnalysisIntervalMs, found);
+  checkSteps(canary, found);
+  checkHooks(canary, found);
+  checkMetrics(canary.spec.analysis.metrics, 'spec.analysis.metrics', found);
+  checkMetrics(canary.spec.postPromotion?.metrics, 'spec.postPromotion.metrics', found);
+  return found;
+}
+
+function checkNotActedOn(canary: Canary, found: Findings): void {
+  for (const { path, stops } of findNotActedOn(canary)) {
+    if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
+  }
+}
+
+/** Flagger's CRD says number where its program reads an integer; a fraction breaks the program, so it is named here. */
+function checkWholeNumbers({ spec }: Canary, found: Findings): void {
+  const analysis = spec.analysis;
+  const values: Record<string, number | undefined> = {
+    'spec.progressDeadlineSeconds': spec.progressDeadlineSeconds,
+    'spec.service.port': spec.service?.port,
+    'spec.analysis.iterations': analysis.iterations,
+    'spec.analysis.threshold': analysis.threshold,
+    'spec.analysis.maxWeight': analysis.maxWeight,
+    'spec.analysis.stepWeight': analysis.stepWeight,
+    'spec.analysis.stepWeightPromotion': analysis.stepWeightPromotion,
+    'spec.analysis.mirrorWeight': analysis.mirrorWeight,
+    'spec.analysis.primaryReadyThreshold': analysis.primaryReadyThreshold,
+    'spec.analysis.canaryReadyThreshold': analysis.canaryReadyThreshold,
+  };
+  analysis.stepWeights?.forEach((weight, index) => {
+    values[`spec.analysis.stepWeights[${index}]`] = weight;
+  });
+  analysis.webhooks?.forEach((webhook, index) => {
+    values[`spec.analysis.webhooks[${index}].retries`] = webhook.retries;
+  });
+  for (const [path, value] of Object.entries(values)) {
+    if (value !== undefined && !Number.isInteger(value))
+      found.problems.push({ path, message: 'must be a whole number' });
+  }
+}
+
+function checkService({ spec }: Canary, provider: string | undefined, found: Findings): void {
+  const { service, targetRef } = spec;
+  if (!service) {
+    if (provider === 'native' || targetRef.kind === 'Service') return;
+    found.problems.push({ path: 'spec.service.port', message: 'is missing; the generated Services need it' });
+    return;
+  }
+  if (service.port < 1 || service.port > 65_535)
+    found.problems.push({ path: 'spec.service.port', message: 'must be between 1 and 65535' });
+  if (service.delegation && (service.hosts?.length || service.gateways?.length))
+    found.problems.push({
+      path: 'spec.service.delegation',
+      message: 'cannot be used together with hosts or gateways',
+    });
+  service.mirror?.forEach((mirror, index) => {
+    if (!mirror.backendRef)
+      found.problems.push({ path: `spec.service.mirror[${index}].backendRef`, message: 'is missing' });
+  });
+}
+
+const needs: ReadonlyArray<{
+  providers: readonly string[];
+  path: string;
+  has: (spec: Canary['spec']) => boolean;
+}> = [
+  {
+    providers: ['gatewayapi:v1', 'gatewayapi:v1beta1'],
+    path: 'spec.service.gatewayRefs',
+    has: ({ service }) => Boolean(service?.gatewayRefs?.length),
+  },
+  { providers: ['nginx', 'skipper'], path: 'spec.ingressRef', has: ({ ingressRef }) => Boolean(ingressRef) },
+  { providers: ['apisix'], path: 'spec.routeRef', has: ({ routeRef }) => Boolean(routeRef) },
+  {
+    providers: ['appmesh'],
+    path: 'spec.service.meshName',
+    has: ({ service }) => Boolean(service?.meshName),
+  },
+];
+
+function checkProviderNeeds({ spec }: Canary, provider: string | undefined, found: Findings): void {
+  if (provider === undefined) return;
+  for (const { providers, path, has } of needs) {
+    if (providers.includes(provider) && !has(spec))
+      found.problems.push({ path, message: `is missing; provider ${provider} needs it` });
+  }
+  if (provider === 'native' && spec.targetRef.kind === 'Service')
+    found.problems.push({
+      path: 'spec.provider',
+      message: 'native steps a workload; a target of kind Service has none',
+    });
+}
+
+function checkInterval({ spec }: Canary, floorMs: number, found: Findings): void {
+  const path = 'spec.analysis.interval';
+  const intervalMs = parseDurationMs(spec.analysis.interval ?? '');
+  if (intervalMs === undefined)
+    found.warnings.push({ path, message: 'cannot be read as a duration; 60s is used' });
+  else if (intervalMs < floorMs)
+    found.warnings.push({ path, message: `is below the shortest interval; ${floorMs / 1_000}s is used` });
+}
+
+function checkSteps({ spec }: Canary, found: Findings): void {
+  const { iterations, stepWeight, stepWeights, maxWeight, match } = spec.analysis;
+  if (spec.skipAnalysis) return;
+  const endless = 'the analysis would never end; it must be at least 1';
+  if (stepWeight !== undefined && stepWeight < 1)
+    found.problems.push({ path: 'spec.analysis.stepWeight', message: endless });
+  if (iterations !== undefined && iterations < 1)
+    found.problems.push({ path: 'spec.analysis.iterations', message: endless });
+  if (maxWeight !== undefined && (maxWeight < 0 || maxWeight > 100))
+    found.problems.push({ path: 'spec.analysis.maxWeight', message: 'must be between 0 and 100' });
+  if (match?.length && iterations === undefined)
+    found.warnings.push({ path: 'spec.analysis.match', message: 'is used with iterations only' });
+  if (stepWeights) checkStepWeights(stepWeights, found);
+}
+
+function checkStepWeights(weights: readonly number[], found: Findings): void {
+  if (weights.length === 0) found.problems.push({ path: 'spec.analysis.stepWeights', message: 'is empty' });
+  weights.forEach((weight, index) => {
+    const path = `spec.analysis.stepWeights[${index}]`;
+    if (weight < 0 || weight > 100) found.problems.push({ path, message: 'must be between 0 and 100' });
+    else if (weight <= (weights[index - 1] ?? -1))
+      found.warnings.push({ path, message: 'is not above the step before it' });
+  });
+}
+
+function checkHooks({ spec }: Canary, found: Findings): void {
+  const { webhooks, alerts, sessionAffinity } = spec.analysis;
+  const lists = {
+    'spec.analysis.webhooks': webhooks ?? [],
+    'spec.postPromotion.webhooks': spec.postPromotion?.webhooks ?? [],
+  };
+  for (const [list, hooks] of Object.entries(lists)) {
+    hooks.forEach((webhook, index) => {
+      if (!isHttpUrl(webhook.url))
+        found.problems.push({ path: `${list}[${index}].url`, message: 'is no http:// or https:// address' });
+    });
+  }
+  alerts?.forEach((alert, index) => {
+    if (!alert.severity)
+      found.warnings.push({
+        path: `spec.analysis.alerts[${index}].severity`,
+        message: 'is missing; such an alert is never sent',
+      });
+  });
+  if (sessionAffinity && sessionAffinity.cookieName === sessionAffinity.primaryCookieName)
+    found.problems.push({
+      path: 'spec.analysis.sessionAffinity.primaryCookieName',
+      message: 'must differ from cookieName',
+    });
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
