@@ -1,0 +1,48 @@
+import type { CanaryMetric } from '../api/canary-metric.ts';
+import type { CheckResult } from '../api/canary-status.ts';
+import type { CheckRequest } from './action.ts';
+import { type Draft, remainingMs } from './draft.ts';
+import type { Run } from './run.ts';
+import { stamp } from './units.ts';
+import { judge } from './verdict.ts';
+
+/** What to ask and when. Times in milliseconds. */
+export interface CheckPlan {
+  role: CheckRequest['role'];
+  purpose: CheckRequest['purpose'];
+  metrics: readonly CanaryMetric[];
+  /** Not before this much time has passed since this stamp. */
+  since: string | undefined;
+  afterMs: number;
+}
+
+/**
+ * One check: asked when it is due, answered in a later step, used once. Returns its results when they are there; until then the draft
+ * holds the request or the wake-up. A check without metrics answers itself.
+ */
+export function check(draft: Draft, run: Run, plan: CheckPlan): CheckResult[] | undefined {
+  const key = `${run.digest}/${run.startTime}/${plan.purpose}/${run.checkNumber}`;
+  const answered = draft.world.checks?.key === key ? draft.world.checks : undefined;
+  if (!answered && remainingMs(draft, plan.since, plan.afterMs) > 0) return undefined;
+  if (!answered && plan.metrics.length > 0) {
+    draft.check = {
+      key,
+      role: plan.role,
+      purpose: plan.purpose,
+      metrics: plan.metrics.map((metric) => metric.name),
+    };
+    return undefined;
+  }
+  const outcome = answered ?? { key, atMs: draft.world.nowMs, readings: [] };
+  run.checkNumber += 1;
+  run.lastCheckTime = stamp(outcome.atMs);
+  const results = judge(plan.metrics, outcome, plan.purpose === 'analysis' ? 'analysis' : 'postPromotion');
+  draft.status.checks = results;
+  return results;
+}
+
+/** The later of two stamps; a check counts from the last one or from the last change of traffic. */
+export function later(a: string | undefined, b: string | undefined): string | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Date.parse(a) >= Date.parse(b) ? a : b;
+}

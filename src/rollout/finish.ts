@@ -1,0 +1,81 @@
+import type { CanaryStatus } from '../api/canary-status.ts';
+import type { Decision } from './action.ts';
+import { mergeConditions, promotedCondition } from './conditions.ts';
+import type { Draft } from './draft.ts';
+import { findingsOf, servingOf } from './report.ts';
+import { lastKnownGood } from './run.ts';
+import { shorten, stamp } from './units.ts';
+
+const MAX_LINE_CHARACTERS = 160;
+const MAX_REJECTED = 100;
+
+/** Derives the status from the draft: weights, commits and records only as read back (S27, S28), and one line for people. */
+export function finish(draft: Draft): Decision {
+  const { world } = draft;
+  const status = derive(draft);
+  const findings = [promotedCondition(status.phase), ...findingsOf(draft)].filter(
+    (entry) => entry !== undefined,
+  );
+  status.conditions = mergeConditions(status, findings, world.nowMs, world.canary.metadata.generation);
+  const changed = JSON.stringify(sorted(status)) !== JSON.stringify(sorted(world.status));
+  if (changed) status.lastTransitionTime = stamp(world.nowMs);
+  return {
+    status: changed ? status : world.status,
+    actions: draft.actions,
+    intentFirst: draft.intentFirst,
+    check: draft.check,
+    events: draft.events,
+    wakeAfterMs: draft.wakeAfterMs,
+  };
+}
+
+function derive(draft: Draft): CanaryStatus {
+  const { world } = draft;
+  const status: CanaryStatus = { ...draft.status };
+  const { generation } = world.canary.metadata;
+  if (generation !== undefined) status.observedGeneration = generation;
+  status.canaryWeight = world.route?.canaryWeight ?? 0;
+  status.failedChecks ??= 0;
+  status.iterations ??= 0;
+  nameTheGood(draft, status);
+  status.rejected = world.rejected.slice(-MAX_REJECTED).map((entry) => ({ ...entry }));
+  status.serving = servingOf(draft);
+  if (draft.note) status.message = shorten(draft.note.message, MAX_LINE_CHARACTERS);
+  if (draft.next) {
+    const action = shorten(draft.next.action, MAX_LINE_CHARACTERS);
+    status.next = draft.next.timeMs === undefined ? { action } : { action, time: stamp(draft.next.timeMs) };
+  } else {
+    delete status.next;
+  }
+  if (draft.run) status.run = { ...draft.run };
+  else delete status.run;
+  return status;
+}
+
+/** lastKnownGood and lastPromoted* follow the record that was read back, never an intention. */
+function nameTheGood(draft: Draft, status: CanaryStatus): void {
+  const good = lastKnownGood(draft.world);
+  if (!good) return;
+  const sameAsBefore = status.lastKnownGood?.digest === good.digest;
+  const commit = sameAsBefore ? (status.lastPromotedCommit ?? good.commit.commit) : good.commit.commit;
+  status.lastPromotedSpec = good.digest;
+  status.lastPromotedCommit = commit;
+  status.lastKnownGood = {
+    commit,
+    digest: good.digest,
+    promotedTime: good.promotedTime ?? '',
+    record: good.name,
+  };
+}
+
+/** Key order must not make a status look new, and neither must the stamp of its last change. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== 'object') return value;
+  const entries = Object.entries(value).filter(
+    ([key, entry]) => entry !== undefined && key !== 'lastTransitionTime',
+  );
+  return Object.fromEntries(
+    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, entry]) => [key, sorted(entry)]),
+  );
+}

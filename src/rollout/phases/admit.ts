@@ -1,0 +1,45 @@
+import { type Draft, now, say } from '../draft.ts';
+import { lastKnownGood, type Run } from '../run.ts';
+import type { ReleaseView } from '../world.ts';
+
+/** Starts the rollout of a release: bookkeeping only, the first write comes with the next phase (design section 4, admit). */
+export function admit(draft: Draft, release: ReleaseView): Run {
+  const proven = draft.world.records.some(
+    (record) => record.digest === release.digest && record.promotedTime !== undefined,
+  );
+  const run: Run = {
+    digest: release.digest,
+    commit: release.commit.commit,
+    subject: release.commit.subject,
+    startTime: now(draft),
+    restartKey: draft.plan.restartKey,
+    mountsConfig: release.mountsConfig,
+    fastLane: proven && lastKnownGood(draft.world)?.digest !== release.digest,
+    checkNumber: 0,
+  };
+  draft.run = run;
+  draft.status = {
+    ...draft.status,
+    phase: 'Progressing',
+    lastAppliedSpec: release.digest,
+    lastAppliedCommit: release.commit.commit,
+    failedChecks: 0,
+    iterations: 0,
+    checks: [],
+  };
+  delete draft.status.postPromotion;
+  const how = run.fastLane ? 'a proven release, analysis is left out' : 'starting its rollout';
+  say(draft, 'Normal', 'NewRevision', `New revision ${describe(release)}: ${how}`);
+  return run;
+}
+
+/** `1a2b3c4 subject`: how a release is named to people. */
+export function describe(release: { commit: { commit: string; subject: string }; digest: string }): string {
+  const id = release.commit.commit ? release.commit.commit.slice(0, 7) : release.digest.slice(0, 10);
+  return release.commit.subject ? `${id} "${release.commit.subject}"` : id;
+}
+
+/** The release under way, as people know it. */
+export function nameOf(run: Run): string {
+  return describe({ digest: run.digest, commit: { commit: run.commit, subject: run.subject } });
+}

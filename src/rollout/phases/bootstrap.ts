@@ -1,0 +1,100 @@
+import { act, type Draft, note, now, say, stall, trackProgress, wakeIn } from '../draft.ts';
+import { trafficAt } from '../plan.ts';
+import { hasConverged, whyNotReady } from '../readiness.ts';
+import { headRelease, lastKnownGood, type Run } from '../run.ts';
+import { isAllOnPrimary } from '../traffic.ts';
+import type { ReleaseView } from '../world.ts';
+import { describe } from './admit.ts';
+
+/**
+ * No release has proven itself yet: each new digest goes straight to the primary until one converges; nothing is rejected (design
+ * section 4). A workload that already serves keeps its traffic until the primary is ready.
+ */
+export function bootstrap(draft: Draft): void {
+  const { world } = draft;
+  const head = headRelease(world);
+  draft.status.phase = 'Initializing';
+  if (!head) {
+    const message = world.head.kind === 'release' ? '' : world.head.message;
+    if (world.head.kind === 'missing') return stall(draft, 'TargetMissing', message);
+    return note(draft, world.head.kind === 'unknown' ? world.head.reason : 'Unknown', message);
+  }
+  const run = runFor(draft, head);
+  if (!world.records.some((record) => record.digest === head.digest)) {
+    act(draft, { type: 'SaveRecord', digest: head.digest });
+  }
+  if (world.primary?.digest !== head.digest) return firstWrite(draft, head);
+  const standingMs = trackProgress(draft, run, world.primary);
+  if (!hasConverged(world.primary, draft.plan.primaryReadyPercent)) return wait(draft, head, standingMs);
+  handOver(draft, head);
+}
+
+function firstWrite(draft: Draft, head: ReleaseView): void {
+  const { primary } = draft.world;
+  act(draft, {
+    type: 'ApplyPrimary',
+    digest: head.digest,
+    precondition: primary && { uid: primary.uid, resourceVersion: primary.resourceVersion },
+  });
+  draft.status.lastAppliedSpec = head.digest;
+  draft.status.lastAppliedCommit = head.commit.commit;
+  note(draft, 'Initializing', `creating the primary from ${describe(head)}`);
+}
+
+function wait(draft: Draft, head: ReleaseView, standingMs: number): void {
+  const { primary } = draft.world;
+  const { progressDeadlineMs } = draft.plan.postPromotion;
+  const message = `waiting for the primary to run ${describe(head)}: ${whyNotReady(primary)}`;
+  if (standingMs >= progressDeadlineMs) return stall(draft, 'PrimaryNotReady', message);
+  wakeIn(draft, progressDeadlineMs - standingMs);
+  note(draft, 'Initializing', message);
+}
+
+/** The primary is up: it gets Services and traffic, then the target rests, then the release is the first good one. */
+function handOver(draft: Draft, head: ReleaseView): void {
+  const { world, plan } = draft;
+  note(draft, 'Initializing', `the primary runs ${describe(head)}; handing over the traffic`);
+  act(draft, { type: 'EnsureServices', primaryDigest: head.digest, canaryDigest: head.digest });
+  act(draft, { type: 'SetTraffic', route: trafficAt(plan, 0) });
+  if (!world.route?.accepted || !isAllOnPrimary(draft)) {
+    if (world.route?.problem) note(draft, 'RouteNotAccepted', world.route.problem);
+    return;
+  }
+  if (world.target?.digest !== head.digest || world.target.desiredReplicas > 0) {
+    act(draft, { type: 'ApplyCanary', digest: head.digest, replicas: 0 });
+    return;
+  }
+  if (lastKnownGood(world)?.digest !== head.digest) act(draft, { type: 'MarkProven', digest: head.digest });
+}
+
+/** Bookkeeping for the progress clock while there is no release to compare with. */
+function runFor(draft: Draft, head: ReleaseView): Run {
+  if (draft.run?.digest === head.digest) return draft.run;
+  const run: Run = {
+    digest: head.digest,
+    commit: head.commit.commit,
+    subject: head.commit.subject,
+    startTime: now(draft),
+    restartKey: draft.plan.restartKey,
+    mountsConfig: head.mountsConfig,
+    fastLane: false,
+    checkNumber: 0,
+  };
+  draft.run = run;
+  return run;
+}
+
+/** The first record was read back: the Canary is initialized. */
+export function initialized(draft: Draft, run: Run): void {
+  draft.run = undefined;
+  draft.status = {
+    ...draft.status,
+    phase: 'Initialized',
+    lastAppliedSpec: run.digest,
+    lastAppliedCommit: run.commit,
+    failedChecks: 0,
+    iterations: 0,
+  };
+  say(draft, 'Normal', 'Initialized', `initialization done, ${run.commit.slice(0, 7)} is live`);
+  note(draft, 'Initialized', `${run.commit.slice(0, 7)} "${run.subject}" is live`);
+}

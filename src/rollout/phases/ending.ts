@@ -1,0 +1,65 @@
+import { act, type Draft, note, now, say } from '../draft.ts';
+import { whyNotReady } from '../readiness.ts';
+import { type Ending, lastKnownGood, type Run } from '../run.ts';
+import { returnToPrimary } from '../traffic.ts';
+
+/** Decides how a release ends; intent is written before the traffic moves. A rejection is written first of all (S14). */
+export function end(draft: Draft, run: Run, ending: Ending, rejectReason?: string): void {
+  run.ending = ending;
+  draft.intentFirst = true;
+  if (rejectReason)
+    act(draft, { type: 'Reject', digest: run.digest, commit: run.commit, reason: rejectReason });
+  say(draft, ending.phase === 'Failed' ? 'Warning' : 'Normal', ending.reason, ending.message);
+  windDown(draft, run, ending);
+}
+
+/**
+ * Winds a release down in the only safe order: traffic to the primary, read back, then the canary to zero, then the terminal phase
+ * (S7, S8). Repeats from wherever a crash left it.
+ */
+export function windDown(draft: Draft, run: Run, ending: Ending): void {
+  const { target, primary } = draft.world;
+  note(draft, ending.reason, ending.message, { action: 'traffic to the primary, then the canary to zero' });
+  if (!returnToPrimary(draft)) {
+    if (draft.actions.length === 0) {
+      note(
+        draft,
+        'WaitingForPrimary',
+        `traffic stays with the canary until the primary is ready: ${whyNotReady(primary)}`,
+      );
+    }
+    return;
+  }
+  if (target && target.desiredReplicas > 0) {
+    act(draft, { type: 'ScaleCanary', replicas: 0 });
+    return;
+  }
+  finishRun(draft, run, ending);
+}
+
+function finishRun(draft: Draft, run: Run, ending: Ending): void {
+  const { status } = draft;
+  const entry = {
+    digest: run.digest,
+    commit: run.commit,
+    subject: run.subject.slice(0, 160),
+    result: ending.phase,
+    reason: ending.reason,
+    startTime: run.startTime,
+    endTime: now(draft),
+  };
+  const failed = ending.phase === 'Failed';
+  draft.status = {
+    ...status,
+    phase: ending.phase,
+    iterations: 0,
+    failedChecks: failed ? (status.failedChecks ?? 0) : 0,
+    history: [entry, ...(status.history ?? [])].slice(0, 10),
+  };
+  delete draft.status.postPromotion;
+  draft.run = undefined;
+  const good = lastKnownGood(draft.world);
+  if (!failed && good) draft.status.lastAppliedSpec = good.digest;
+  note(draft, ending.reason, ending.message);
+  if (!failed) say(draft, 'Normal', 'Succeeded', ending.message);
+}

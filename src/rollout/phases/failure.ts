@@ -1,0 +1,59 @@
+import { canaryPods } from '../capacity.ts';
+import { type Draft, enter, note, restartProgress, say } from '../draft.ts';
+import { isReady } from '../readiness.ts';
+import { lastKnownGood, type Run } from '../run.ts';
+import { moveToCanary } from '../traffic.ts';
+import { nameOf } from './admit.ts';
+import { startRevert } from './reverting.ts';
+
+/** What went wrong after promotion. */
+export interface Failure {
+  /** CamelCase, from the table of reasons. */
+  reason: string;
+  /** One finding with its value and bound. */
+  finding: string;
+  /** A check said so: it is asked again of the last-known-good after a revert. */
+  control: boolean;
+}
+
+/**
+ * The primary did not take the release over. By onFailure: revert at once; hold; or, for auto, hold while the canary with the same digest
+ * is healthy and revert when it is not (design section 5).
+ */
+export function failPromotion(draft: Draft, run: Run, failure: Failure): void {
+  const { plan, world } = draft;
+  const canaryIsHealthy =
+    world.target?.digest === run.digest &&
+    isReady(world.target, plan.canaryReadyPercent) &&
+    canaryPods(world.target) > 0;
+  const { onFailure } = plan.postPromotion;
+  if (onFailure === 'revert' || (onFailure === 'auto' && !canaryIsHealthy))
+    return revert(draft, run, failure);
+  hold(draft, run, failure);
+}
+
+/** Checks failed with all traffic on the primary: auto reverts at once (design section 5). */
+export function failVerification(draft: Draft, run: Run, failure: Failure): void {
+  const { onFailure } = draft.plan.postPromotion;
+  if (onFailure === 'hold' || onFailure === 'halt') return hold(draft, run, failure);
+  revert(draft, run, failure);
+}
+
+/** State Held: the healthy canary serves, the primary keeps trying, people are told (option A of the founding issue). */
+export function hold(draft: Draft, run: Run, failure: Failure): void {
+  draft.status.phase = 'Promoting';
+  draft.intentFirst = true;
+  const post = enter(draft, 'Held', failure.reason);
+  post.cause = failure.finding;
+  restartProgress(draft, run);
+  const message = `${nameOf(run)} is held: ${failure.finding}`;
+  say(draft, 'Warning', 'Held', message);
+  note(draft, failure.reason, message);
+  if (failure.reason !== 'ChecksUnavailable') moveToCanary(draft);
+}
+
+function revert(draft: Draft, run: Run, failure: Failure): void {
+  const good = lastKnownGood(draft.world);
+  if (!good || good.digest === run.digest) return hold(draft, run, failure);
+  startRevert(draft, run, good, { ...failure, reject: true });
+}

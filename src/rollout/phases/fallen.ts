@@ -1,0 +1,49 @@
+import { type Draft, enter, note, say, wakeIn } from '../draft.ts';
+import { hasConverged, servingPods } from '../readiness.ts';
+import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
+import { isAllOnCanary, moveToCanary, rescueTraffic } from '../traffic.ts';
+import { admit, describe } from './admit.ts';
+import { promote } from './promoting.ts';
+import { reverting } from './reverting.ts';
+
+/**
+ * Phase Failed, state Held: the last-known-good itself does not come up, or fails the same check. Nothing is written again by itself
+ * (S15); whoever is ready serves; it heals when the primary comes up, and a newer revision gets through (S5 g).
+ */
+export function fallen(draft: Draft, run: Run): void {
+  const { world, plan } = draft;
+  const reason = draft.status.postPromotion?.reason ?? 'LKGNotReady';
+  note(draft, reason, draft.status.postPromotion?.cause ?? 'the last-known-good does not come up', {
+    action: 'nothing automatic',
+  });
+  const good = lastKnownGood(world);
+  const head = headRelease(world);
+  const isNewer =
+    head && head.digest !== run.digest && head.digest !== good?.digest && !isRejected(world, head.digest);
+  if (isNewer && reason === 'LKGNotReady') return throughThePrimary(draft);
+  if (isNewer) {
+    const next = admit(draft, head);
+    return void wakeIn(draft, next.checkNumber + 1);
+  }
+  if (rescueTraffic(draft)) return;
+  if (reason === 'LKGNotReady' && hasConverged(world.primary, plan.primaryReadyPercent)) {
+    enter(draft, 'Reverting', run.revert?.reason ?? reason);
+    return reverting(draft, run);
+  }
+}
+
+/** The canary keeps serving the old release; the newest revision goes straight to the primary, whose traffic is 0 (design section 5). */
+function throughThePrimary(draft: Draft): void {
+  const { world } = draft;
+  const head = headRelease(world);
+  if (!head) return;
+  if (servingPods(world.target) > 0 && !isAllOnCanary(draft)) return void moveToCanary(draft);
+  const run = admit(draft, head);
+  say(
+    draft,
+    'Warning',
+    'ThroughThePrimary',
+    `${describe(head)} is written to the primary, whose last-known-good does not come up`,
+  );
+  promote(draft, run);
+}

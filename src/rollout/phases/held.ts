@@ -1,0 +1,97 @@
+import { canaryPods } from '../capacity.ts';
+import { check, later } from '../checks.ts';
+import { type Draft, enter, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
+import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
+import { headRelease, lastKnownGood, type Run } from '../run.ts';
+import { isAllOnCanary, moveToCanary, rescueTraffic } from '../traffic.ts';
+import { verdictOf } from '../verdict.ts';
+import { describe, nameOf } from './admit.ts';
+import { converging, revertInGit } from './promoting.ts';
+import { startRevert } from './reverting.ts';
+
+/** State Held: the healthy canary carries the traffic; the promotion goes on by itself when the primary heals (design section 5). */
+export function held(draft: Draft, run: Run): void {
+  const { world } = draft;
+  const good = lastKnownGood(world);
+  const head = headRelease(world);
+  if (good && head && head.digest !== run.digest) {
+    if (head.digest === good.digest) return revertInGit(draft, run);
+    return startRevert(draft, run, good, {
+      reason: 'Superseded',
+      finding: `a newer revision waits: ${describe(head)}`,
+      reject: false,
+      control: false,
+    });
+  }
+  const reason = draft.status.postPromotion?.reason ?? 'PrimaryNotReady';
+  if (reason === 'ChecksUnavailable') return askAgain(draft, run);
+  const checksFailed = reason === 'ChecksFailed';
+  if (!checksFailed && hasConverged(world.primary, draft.plan.primaryReadyPercent)) return resume(draft, run);
+  serveFromCanary(draft, run);
+  if (draft.plan.postPromotion.onFailure === 'auto' && !checksFailed) deadline(draft, run, reason);
+}
+
+function serveFromCanary(draft: Draft, run: Run): void {
+  const cause = draft.status.postPromotion?.cause ?? '';
+  const where = isAllOnCanary(draft) ? 'the canary carries all traffic' : 'traffic is moving to the canary';
+  note(draft, draft.status.postPromotion?.reason ?? 'Held', `${nameOf(run)} is held, ${where}: ${cause}`, {
+    action: 'nothing automatic; fix or revert it in Git',
+  });
+  if (rescueTraffic(draft)) return;
+  if (canaryPods(draft.world.target) > 0 || servingPods(draft.world.primary) === 0) moveToCanary(draft);
+}
+
+/** auto: holding has an end. Without progress of the primary for another deadline, or without a healthy canary, it is reverted. */
+function deadline(draft: Draft, run: Run, reason: string): void {
+  const { world, plan } = draft;
+  const good = lastKnownGood(world);
+  if (!good || good.digest === run.digest) return;
+  const { progressDeadlineMs } = plan.postPromotion;
+  const standingMs = trackProgress(draft, run, world.primary);
+  const canaryIsHealthy = canaryPods(world.target) > 0;
+  if (canaryIsHealthy && standingMs < progressDeadlineMs) {
+    draft.next = { action: 'revert', timeMs: world.nowMs + progressDeadlineMs - standingMs };
+    return wakeIn(draft, progressDeadlineMs - standingMs);
+  }
+  const found = whyNotReady(world.primary);
+  draft.actions.length = 0;
+  startRevert(draft, run, good, { reason, finding: found, reject: true, control: false });
+}
+
+/** The primary converged after all: promotion simply goes on. */
+function resume(draft: Draft, run: Run): void {
+  say(draft, 'Normal', 'Resumed', `the primary runs ${nameOf(run)} now; promotion goes on`);
+  draft.status.phase = 'Promoting';
+  enter(draft, 'Converging', 'Promoting');
+  restartProgress(draft, run);
+  converging(draft, run);
+}
+
+/** Held because nobody could tell: asked again each interval; an answer, whatever it is, brings verification back. */
+function askAgain(draft: Draft, run: Run): void {
+  const { postPromotion } = draft.plan;
+  if (rescueTraffic(draft)) return;
+  note(
+    draft,
+    'ChecksUnavailable',
+    `${nameOf(run)} is held: ${draft.status.postPromotion?.cause ?? 'checks cannot be had'}`,
+    {
+      action: 'verification goes on once checks can be had',
+    },
+  );
+  const results = check(draft, run, {
+    role: 'primary',
+    purpose: 'postPromotion',
+    metrics: postPromotion.metrics,
+    since: later(run.stepTime, run.lastCheckTime),
+    afterMs: postPromotion.intervalMs,
+  });
+  if (!results) return;
+  wakeIn(draft, postPromotion.intervalMs);
+  if (verdictOf(results) === 'unknown') return;
+  delete run.unknownSince;
+  draft.status.phase = 'Finalising';
+  run.stepTime = now(draft);
+  enter(draft, 'Verifying', 'Verifying');
+  say(draft, 'Normal', 'Resumed', `checks can be had again; verification of ${nameOf(run)} goes on`);
+}

@@ -1,0 +1,131 @@
+import { act, type Draft, note, restartProgress, say, stall } from '../draft.ts';
+import { trafficAt } from '../plan.ts';
+import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
+import { headRelease, isRejected } from '../run.ts';
+import { isAllOnPrimary, rescueTraffic } from '../traffic.ts';
+import type { RecordView, ReleaseView } from '../world.ts';
+import { admit, describe } from './admit.ts';
+import { progressing } from './progressing.ts';
+import { startRevert } from './reverting.ts';
+
+/** No release is under way: keep what is good as it is, and look whether Git wants something new. */
+export function idle(draft: Draft, good: RecordView): void {
+  const { primary } = draft.world;
+  if (!primary) return recreatePrimary(draft, good);
+  keepSteady(draft);
+  const head = headRelease(draft.world);
+  if (head && primary.settingsKey !== head.settingsKey) {
+    act(draft, { type: 'ApplySettings', digest: head.digest, settingsKey: head.settingsKey });
+  }
+  if (primary.digest !== good.digest && head?.digest !== primary.digest) return repairPrimary(draft, good);
+  decide(draft, good, head);
+}
+
+function decide(draft: Draft, good: RecordView, head: ReleaseView | undefined): void {
+  const { world } = draft;
+  if (!head) {
+    if (world.head.kind === 'missing') return stall(draft, 'TargetMissing', world.head.message);
+    return note(draft, world.head.kind === 'unknown' ? world.head.reason : 'Unknown', headMessage(draft));
+  }
+  if (head.digest === good.digest) return settle(draft, head);
+  if (isRejected(world, head.digest)) return stayAway(draft, good, head);
+  const run = admit(draft, head);
+  progressing(draft, run);
+}
+
+/** Git says what the last-known-good is: nothing is written, only named (design section 2.3). */
+function settle(draft: Draft, head: ReleaseView): void {
+  const { status, world, plan } = draft;
+  const settled = status.phase === 'Succeeded' || status.phase === 'Initialized';
+  if (!settled || status.lastAppliedSpec !== head.digest) {
+    draft.status = {
+      ...status,
+      phase: 'Succeeded',
+      lastAppliedSpec: head.digest,
+      lastAppliedCommit: head.commit.commit,
+      lastPromotedCommit: head.commit.commit,
+      failedChecks: 0,
+    };
+    say(draft, 'Normal', 'Succeeded', `${describe(head)} is what the primary runs: nothing to roll out`);
+  }
+  if (hasConverged(world.primary, plan.primaryReadyPercent))
+    return note(draft, 'Succeeded', `${describe(head)} is live`);
+  note(
+    draft,
+    'PrimaryNotReady',
+    `${describe(head)} is applied, but the primary is not ready: ${whyNotReady(world.primary)}`,
+  );
+}
+
+/** Head is a release that failed before: stay with the last-known-good and write nothing (S14). */
+function stayAway(draft: Draft, good: RecordView, head: ReleaseView): void {
+  const rejection = draft.world.rejected.find((entry) => entry.digest === head.digest);
+  if (draft.status.phase !== 'Failed' || draft.status.lastAppliedSpec !== head.digest) {
+    draft.status = {
+      ...draft.status,
+      phase: 'Failed',
+      lastAppliedSpec: head.digest,
+      lastAppliedCommit: head.commit.commit,
+    };
+    say(draft, 'Warning', 'Rejected', `${describe(head)} failed before and is not rolled out again`);
+  }
+  const kept = describe({ digest: good.digest, commit: good.commit });
+  note(
+    draft,
+    rejection?.reason ?? 'Rejected',
+    `${describe(head)} was rejected (${rejection?.reason}); ${kept} serves. Revert or fix it in Git, or retry`,
+    { action: 'nothing automatic' },
+  );
+}
+
+/** Services, routes and the canary as they are when nothing runs; costs no write when nothing differs. */
+function keepSteady(draft: Draft): void {
+  const { world, plan } = draft;
+  const { primary, target } = world;
+  if (!primary?.digest) return;
+  act(draft, { type: 'EnsureServices', primaryDigest: primary.digest, canaryDigest: target?.digest });
+  if (rescueTraffic(draft)) return;
+  if (servingPods(primary) > 0 || servingPods(target) === 0) {
+    act(draft, { type: 'SetTraffic', route: trafficAt(plan, 0) });
+  }
+  if (!target) return act(draft, { type: 'ApplyCanary', digest: primary.digest, replicas: 0 });
+  if (isAllOnPrimary(draft) && target.desiredReplicas > 0 && servingPods(primary) > 0) {
+    act(draft, { type: 'ScaleCanary', replicas: 0 });
+  }
+}
+
+/** The primary is gone: the last-known-good comes back from its record, whatever head says (design section 4, bootstrap). */
+function recreatePrimary(draft: Draft, good: RecordView): void {
+  say(
+    draft,
+    'Warning',
+    'PrimaryMissing',
+    `the primary is gone; it is created again from ${good.commit.commit.slice(0, 7)}`,
+  );
+  note(draft, 'PrimaryMissing', 'the primary is gone; it is created again from the last-known-good');
+  act(draft, { type: 'ApplyPrimary', digest: good.digest, precondition: undefined });
+}
+
+/** The primary runs something that never proved itself and that Git does not want: back to the last-known-good, safely. */
+function repairPrimary(draft: Draft, good: RecordView): void {
+  const { primary } = draft.world;
+  const run = admit(draft, {
+    digest: primary?.digest ?? 'unknown',
+    commit: { commit: '', subject: '', author: '', time: '' },
+    settingsKey: primary?.settingsKey ?? '',
+    replicas: undefined,
+    mountsConfig: false,
+  });
+  restartProgress(draft, run);
+  draft.status.phase = 'Promoting';
+  startRevert(draft, run, good, {
+    reason: 'NotLastKnownGood',
+    finding: 'the primary runs a release that never proved itself',
+    reject: false,
+    control: false,
+  });
+}
+
+function headMessage(draft: Draft): string {
+  return draft.world.head.kind === 'release' ? '' : draft.world.head.message;
+}

@@ -1,0 +1,116 @@
+import { carriedBy } from '../capacity.ts';
+
+import { act, type Draft, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
+import { trafficAt } from '../plan.ts';
+import { isReady, whyNotReady } from '../readiness.ts';
+import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
+import { rescueTraffic, returnToPrimary } from '../traffic.ts';
+
+import { admit, describe, nameOf } from './admit.ts';
+import { advance } from './advance.ts';
+import { end } from './ending.ts';
+import { promote } from './promoting.ts';
+
+/** A release is on the canary and is being tried (design section 4, admit and analyse). */
+export function progressing(draft: Draft, run: Run): void {
+  const current = followHead(draft, run);
+  if (!current) return;
+  const { world, plan } = draft;
+  observeWeight(draft, current);
+  if (world.target?.digest !== current.digest) return bringUp(draft, current);
+  const canaryDigest = current.digest;
+  if (world.primary?.digest)
+    act(draft, { type: 'EnsureServices', primaryDigest: world.primary.digest, canaryDigest });
+  if (!world.route) return void act(draft, { type: 'SetTraffic', route: trafficAt(plan, 0) });
+  if (rescueTraffic(draft)) return;
+  if (!isReady(world.target, plan.canaryReadyPercent)) return waitForCanary(draft, current);
+  delete current.progressKey;
+  if (!world.route.accepted) {
+    return note(draft, 'RouteNotAccepted', world.route.problem ?? 'the route is not accepted yet');
+  }
+  if (plan.skipAnalysis || current.fastLane) return promote(draft, current);
+  advance(draft, current);
+}
+
+/** What Git says meanwhile: the last-known-good aborts, another release restarts, a rejected one aborts. */
+function followHead(draft: Draft, run: Run): Run | undefined {
+  const head = headRelease(draft.world);
+  if (head && head.digest !== run.digest) {
+    if (head.digest === lastKnownGood(draft.world)?.digest) {
+      draft.status.lastAppliedCommit = head.commit.commit;
+      draft.status.lastPromotedCommit = head.commit.commit;
+      const message = `${describe(head)} is the last-known-good: the rollout is taken back`;
+      end(draft, run, { phase: 'Succeeded', reason: 'RevertedInGit', message });
+      return undefined;
+    }
+    if (isRejected(draft.world, head.digest)) {
+      const message = `Git went on to ${describe(head)}, which was rejected before`;
+      end(draft, run, { phase: 'Failed', reason: 'Rejected', message });
+      return undefined;
+    }
+    return admit(draft, head);
+  }
+  if (run.restartKey === draft.plan.restartKey) return run;
+  say(
+    draft,
+    'Normal',
+    'AnalysisRestarted',
+    'steps, strategy, metrics or match changed: the analysis starts again',
+  );
+  return restart(draft, run);
+}
+
+function restart(draft: Draft, run: Run): Run | undefined {
+  if (!returnToPrimary(draft)) return undefined;
+  run.restartKey = draft.plan.restartKey;
+  run.startTime = now(draft);
+  run.checkNumber = 0;
+  draft.status.iterations = 0;
+  draft.status.failedChecks = 0;
+  return run;
+}
+
+/** Checks count from the moment a weight was seen, not from when it was ordered (S4). */
+function observeWeight(draft: Draft, run: Run): void {
+  const weight = draft.world.route?.canaryWeight;
+  if (weight === undefined || weight === run.weight) return;
+  run.weight = weight;
+  run.stepTime = now(draft);
+}
+
+/** Writes the release to the canary, with its traffic at zero, read back, and its bytes kept first. */
+function bringUp(draft: Draft, run: Run): void {
+  const { world } = draft;
+  const head = headRelease(world);
+  note(draft, 'NewRevision', `starting the canary with ${nameOf(run)}`, {
+    action: 'analysis once the canary is ready',
+  });
+  if (!world.records.some((record) => record.digest === run.digest)) {
+    act(draft, { type: 'SaveRecord', digest: run.digest });
+  }
+  if (world.route && !returnToPrimary(draft)) return;
+  const replicas = head?.digest === run.digest && head.replicas ? head.replicas : carriedBy(world);
+  act(draft, { type: 'ApplyCanary', digest: run.digest, replicas });
+  restartProgress(draft, run);
+}
+
+function waitForCanary(draft: Draft, run: Run): void {
+  const { target, route } = draft.world;
+  const { progressDeadlineMs } = draft.plan;
+  const standingMs = trackProgress(draft, run, target);
+  const why = whyNotReady(target);
+  if (standingMs >= progressDeadlineMs || target?.progressDeadlineExceeded) {
+    const message = `the canary did not become ready in ${progressDeadlineMs / 1000} s: ${why}`;
+    return end(
+      draft,
+      run,
+      { phase: 'Failed', reason: 'ProgressDeadlineExceeded', message },
+      'ProgressDeadlineExceeded',
+    );
+  }
+  wakeIn(draft, progressDeadlineMs - standingMs);
+  const weight = route?.canaryWeight ?? 0;
+  if (target && target.desiredReplicas === 0)
+    act(draft, { type: 'ScaleCanary', replicas: carriedBy(draft.world) });
+  note(draft, 'CanaryNotReady', `waiting for the canary at ${weight} %: ${why}`);
+}

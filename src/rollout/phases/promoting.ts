@@ -1,0 +1,170 @@
+import { podsFor } from '../capacity.ts';
+import {
+  act,
+  type Draft,
+  enter,
+  note,
+  now,
+  remainingMs,
+  restartProgress,
+  say,
+  trackProgress,
+  wakeIn,
+} from '../draft.ts';
+import { trafficAt } from '../plan.ts';
+import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
+import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
+import { isAllOnCanary, isAllOnPrimary, moveToCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
+import { admit, describe, nameOf } from './admit.ts';
+import { end } from './ending.ts';
+import { failPromotion } from './failure.ts';
+import { startRevert } from './reverting.ts';
+
+/** The analysis passed: the primary is to run this release. Intent is written before the first write to it. */
+export function promote(draft: Draft, run: Run): void {
+  draft.status.phase = 'Promoting';
+  draft.status.failedChecks = 0;
+  draft.intentFirst = true;
+  restartProgress(draft, run);
+  delete run.stepTime;
+  enter(draft, 'Converging', 'Promoting');
+  say(draft, 'Normal', 'Promoting', `${nameOf(run)} passed; it is written to the primary`);
+  converging(draft, run);
+}
+
+/** Phase Promoting, state Converging: record, clear, apply, converge, then traffic (design section 4). */
+export function converging(draft: Draft, run: Run): void {
+  const { primary } = draft.world;
+  if (primary?.digest !== run.digest) return write(draft, run);
+  const good = lastKnownGood(draft.world);
+  const head = headRelease(draft.world);
+  if (good && head?.digest === good.digest && good.digest !== run.digest) return revertInGit(draft, run);
+  const standingMs = trackProgress(draft, run, primary);
+  if (hasConverged(primary, draft.plan.primaryReadyPercent)) return shift(draft, run);
+  if (rescueTraffic(draft)) return;
+  const { progressDeadlineMs } = draft.plan.postPromotion;
+  const why = whyNotReady(primary);
+  if (standingMs >= progressDeadlineMs) {
+    return failPromotion(draft, run, { reason: 'PrimaryNotReady', finding: why, control: false });
+  }
+  wakeIn(draft, progressDeadlineMs - standingMs);
+  note(draft, 'Converging', `the primary is taking over ${nameOf(run)}: ${why}`, {
+    action: 'hold or revert if it makes no progress',
+    timeMs: draft.world.nowMs + progressDeadlineMs - standingMs,
+  });
+}
+
+/** Git went back to the last-known-good after the first write: revert at once; the left digest is not rejected. */
+export function revertInGit(draft: Draft, run: Run): void {
+  const good = lastKnownGood(draft.world);
+  const head = headRelease(draft.world);
+  if (!good || !head) return;
+  const cause = {
+    reason: 'RevertedInGit',
+    finding: `Git went back to ${describe(head)}`,
+    reject: false,
+    control: false,
+  };
+  startRevert(draft, run, good, cause);
+}
+
+/** Before the first write: Git may still change its mind; the record and the traffic must be in place (S2, S10). */
+function write(draft: Draft, run: Run): void {
+  const { world } = draft;
+  if (gitMovedOn(draft, run)) return;
+  note(draft, 'Promoting', `${nameOf(run)} is written to the primary`);
+  if (!keepRecords(draft, run)) return;
+  const { primary } = world;
+  const mustClear =
+    primary !== undefined && servingPods(primary) > 0 && (!primary.keepsReadyPod || run.mountsConfig);
+  if (mustClear && !isAllOnCanary(draft)) {
+    note(draft, 'Clearing', 'all traffic goes to the canary before the primary is written');
+    moveToCanary(draft);
+    return waitForClear(draft, run);
+  }
+  act(draft, {
+    type: 'ApplyPrimary',
+    digest: run.digest,
+    precondition: primary && { uid: primary.uid, resourceVersion: primary.resourceVersion },
+  });
+  restartProgress(draft, run);
+}
+
+/** The bytes of this release and of what the primary runs are kept, and were read back. */
+function keepRecords(draft: Draft, run: Run): boolean {
+  const { world } = draft;
+  const kept = new Set(world.records.map((record) => record.digest));
+  const needed = [run.digest, world.primary?.digest].filter((digest) => digest !== undefined);
+  const missing = needed.filter((digest) => !kept.has(digest));
+  for (const digest of missing) act(draft, { type: 'SaveRecord', digest });
+  if (missing.length > 0)
+    note(draft, 'SavingRecord', 'the release records are written before the primary is');
+  return missing.length === 0;
+}
+
+/** The canary never gets enough pods: the release fails before anything was written. */
+function waitForClear(draft: Draft, run: Run): void {
+  const standingMs = trackProgress(draft, run, draft.world.target);
+  const { progressDeadlineMs } = draft.plan.postPromotion;
+  if (standingMs < progressDeadlineMs) return wakeIn(draft, progressDeadlineMs - standingMs);
+  const message = `the canary never had enough ready pods to take all traffic: ${whyNotReady(draft.world.target)}`;
+  draft.actions.length = 0;
+  end(draft, run, { phase: 'Failed', reason: 'CapacityNotReached', message }, 'CapacityNotReached');
+}
+
+function gitMovedOn(draft: Draft, run: Run): boolean {
+  const head = headRelease(draft.world);
+  if (!head || head.digest === run.digest) return false;
+  delete draft.status.postPromotion;
+  draft.intentFirst = false;
+  if (head.digest === lastKnownGood(draft.world)?.digest) {
+    draft.status.lastAppliedCommit = head.commit.commit;
+    draft.status.lastPromotedCommit = head.commit.commit;
+    const message = `${describe(head)} is the last-known-good: the rollout is taken back`;
+    end(draft, run, { phase: 'Succeeded', reason: 'RevertedInGit', message });
+    return true;
+  }
+  if (isRejected(draft.world, head.digest)) {
+    const message = `Git went on to ${describe(head)}, which was rejected before`;
+    end(draft, run, { phase: 'Failed', reason: 'Rejected', message });
+    return true;
+  }
+  admit(draft, head);
+  returnToPrimary(draft);
+  return true;
+}
+
+/** The primary is whole: traffic moves to it, by stepWeightPromotion per interval, and is read back (S8). */
+function shift(draft: Draft, run: Run): void {
+  const { world, plan, status } = draft;
+  const weight = world.route?.canaryWeight ?? 0;
+  if (isAllOnPrimary(draft)) return startVerifying(draft, run);
+  note(draft, 'Converging', `the primary is ready; traffic moves to it, ${weight} % left on the canary`);
+  const stepped = plan.splitsTraffic && plan.promotionStepPercent < 100;
+  if (stepped && run.weight === weight && remainingMs(draft, run.stepTime, plan.intervalMs) > 0) return;
+  run.weight = weight;
+  run.stepTime = now(draft);
+  const to = stepped ? Math.max(0, weight - plan.promotionStepPercent) : 0;
+  if ((world.primary?.updatedReadyReplicas ?? 0) < podsFor(100 - to, world.primary?.desiredReplicas ?? 1))
+    return;
+  act(draft, { type: 'SetTraffic', route: trafficAt(plan, to) });
+  say(draft, 'Normal', 'TrafficShifted', `primary weight ${100 - weight} % -> ${100 - to} %`);
+  if (to > 0) {
+    run.weight = to;
+    wakeIn(draft, plan.intervalMs);
+  }
+  status.iterations = 0;
+}
+
+function startVerifying(draft: Draft, run: Run): void {
+  draft.status.phase = 'Finalising';
+  draft.status.failedChecks = 0;
+  run.stepTime = now(draft);
+  const post = enter(draft, 'Verifying', 'Verifying');
+  post.failedChecks = 0;
+  post.passedChecks = 0;
+  delete post.cause;
+  say(draft, 'Normal', 'Verifying', `all traffic is on the primary with ${nameOf(run)}; checks go on`);
+  note(draft, 'Verifying', `${nameOf(run)} serves from the primary; checks go on`);
+  wakeIn(draft, 1);
+}

@@ -1,0 +1,130 @@
+import { canaryPods } from '../capacity.ts';
+import { check, later } from '../checks.ts';
+import { act, type Draft, enter, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
+import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
+import { headRelease, lastKnownGood, type RevertCause, type Run } from '../run.ts';
+import { isAllOnCanary, isAllOnPrimary, moveToCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
+import { sinceMs } from '../units.ts';
+import { finding, verdictOf } from '../verdict.ts';
+import type { RecordView } from '../world.ts';
+import { describe, nameOf } from './admit.ts';
+import { end } from './ending.ts';
+
+/**
+ * Decides to go back to the last-known-good: the rejection and the intent are written first, then the record's bytes go to the primary
+ * (design section 5, revert; S12, S13).
+ */
+export function startRevert(draft: Draft, run: Run, good: RecordView, cause: RevertCause): void {
+  run.revert = cause;
+  draft.intentFirst = true;
+  restartProgress(draft, run);
+  delete run.stepTime;
+  const post = enter(draft, 'Reverting', cause.reason);
+  post.cause = cause.finding;
+  if (cause.reject)
+    act(draft, { type: 'Reject', digest: run.digest, commit: run.commit, reason: cause.reason });
+  say(draft, 'Warning', 'Reverting', `the primary goes back to ${describe(good)}: ${cause.finding}`);
+  reverting(draft, run);
+}
+
+/** State Reverting: the primary gets the last-known-good, then the traffic, then the canary rests. Repeats after a crash. */
+export function reverting(draft: Draft, run: Run): void {
+  const { world, plan } = draft;
+  const good = lastKnownGood(world);
+  const cause = run.revert;
+  if (!good || !cause)
+    return note(draft, 'RecordMissing', 'there is no last-known-good record to go back to');
+  note(draft, cause.reason, `reverting to ${describe(good)}: ${cause.finding}`, {
+    action: 'traffic to the primary once it is ready',
+  });
+  if (world.primary?.digest !== good.digest) return applyGood(draft, run, good);
+  const standingMs = trackProgress(draft, run, world.primary);
+  if (!hasConverged(world.primary, plan.primaryReadyPercent))
+    return waitForGood(draft, run, good, standingMs);
+  if (!returnToPrimary(draft)) return;
+  if (!isAllOnPrimary(draft)) return;
+  run.stepTime ??= now(draft);
+  if (cause.control && !controlled(draft, run, good)) return;
+  conclude(draft, run, good, cause);
+}
+
+/** The primary is cleared first where the write would take its last ready pod, if somebody else can serve (S2). */
+function applyGood(draft: Draft, run: Run, good: RecordView): void {
+  const { world, plan } = draft;
+  const { primary } = world;
+  const mustClear =
+    primary !== undefined && servingPods(primary) > 0 && (!primary.keepsReadyPod || run.mountsConfig);
+  if (mustClear && !isAllOnCanary(draft) && canaryPods(world.target) > 0) {
+    const waitedMs = sinceMs(world.nowMs, draft.status.postPromotion?.startTime);
+    moveToCanary(draft);
+    if (waitedMs < plan.postPromotion.progressDeadlineMs) {
+      return wakeIn(draft, plan.postPromotion.progressDeadlineMs - waitedMs);
+    }
+  }
+  act(draft, {
+    type: 'ApplyPrimary',
+    digest: good.digest,
+    precondition: primary && { uid: primary.uid, resourceVersion: primary.resourceVersion },
+  });
+  restartProgress(draft, run);
+}
+
+/** The last-known-good is written but not up: keep whoever is ready serving; without progress it is a matter for people (S15). */
+function waitForGood(draft: Draft, run: Run, good: RecordView, standingMs: number): void {
+  const { world, plan } = draft;
+  if (rescueTraffic(draft)) return;
+  const { progressDeadlineMs } = plan.postPromotion;
+  const why = whyNotReady(world.primary);
+  if (standingMs < progressDeadlineMs) {
+    wakeIn(draft, progressDeadlineMs - standingMs);
+    return note(draft, 'Reverting', `reverting to ${describe(good)}: ${why}`);
+  }
+  fallen(draft, run, 'LKGNotReady', `the last-known-good ${describe(good)} does not come up: ${why}`);
+}
+
+/** Control: the failed check is asked again of the last-known-good. False while there is no answer, or when it fails there too. */
+function controlled(draft: Draft, run: Run, good: RecordView): boolean {
+  const { postPromotion } = draft.plan;
+  note(draft, 'Control', `${describe(good)} serves again; the failed check is asked of it`);
+  const results = check(draft, run, {
+    role: 'primary',
+    purpose: 'control',
+    metrics: postPromotion.metrics,
+    since: later(run.stepTime, run.lastCheckTime),
+    afterMs: Math.max(postPromotion.intervalMs, postPromotion.settleMs),
+  });
+  if (!results) return false;
+  if (verdictOf(results) !== 'fail') return true;
+  const findings = results
+    .filter((result) => result.verdict === 'fail')
+    .map(finding)
+    .join(', ');
+  fallen(
+    draft,
+    run,
+    'LKGFailsToo',
+    `the last-known-good fails the same check: ${findings}; the cause is elsewhere`,
+  );
+  return false;
+}
+
+/** Failed and Held: no further template write without a person or a newer revision. */
+function fallen(draft: Draft, run: Run, reason: string, message: string): void {
+  draft.status.phase = 'Failed';
+  const post = enter(draft, 'Held', reason);
+  post.cause = message;
+  restartProgress(draft, run);
+  say(draft, 'Warning', reason, message);
+  note(draft, reason, message, { action: 'nothing automatic' });
+}
+
+function conclude(draft: Draft, run: Run, good: RecordView, cause: RevertCause): void {
+  const head = headRelease(draft.world);
+  const message = `${nameOf(run)} was reverted to ${describe(good)}: ${cause.finding}`;
+  if (cause.reason === 'RevertedInGit' && head) {
+    draft.status.lastAppliedCommit = head.commit.commit;
+    draft.status.lastPromotedCommit = head.commit.commit;
+    return end(draft, run, { phase: 'Succeeded', reason: 'RevertedInGit', message });
+  }
+  end(draft, run, { phase: 'Failed', reason: cause.reason, message });
+}

@@ -1,0 +1,166 @@
+import type { CheckResult } from '../../api/canary-status.ts';
+import { check, later } from '../checks.ts';
+import { act, type Draft, enter, note, say, wakeIn } from '../draft.ts';
+import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
+import { headRelease, lastKnownGood, type Run } from '../run.ts';
+import { isAllOnPrimary } from '../traffic.ts';
+import { sinceMs, stamp } from '../units.ts';
+import { finding, verdictOf } from '../verdict.ts';
+import { admit, nameOf } from './admit.ts';
+import { end } from './ending.ts';
+import { failVerification, hold } from './failure.ts';
+import { converging, revertInGit } from './promoting.ts';
+
+/** Phase Finalising, state Verifying: all traffic on the primary, the canary still there (design sections 2.3 and 4). */
+export function verifying(draft: Draft, run: Run): void {
+  const { world } = draft;
+  const good = lastKnownGood(world);
+  if (good?.digest === run.digest) return finish(draft, run);
+  if (headRelease(world)?.digest === good?.digest && good) return revertInGit(draft, run);
+  if (world.primary?.digest !== run.digest || !world.route) return backToConverging(draft, run);
+  const fault = lostReadiness(world.primary);
+  if (fault || servingPods(world.primary) === 0) {
+    const why = whyNotReady(world.primary);
+    return failVerification(draft, run, { reason: 'PrimaryUnhealthy', finding: why, control: false });
+  }
+  if (!isAllOnPrimary(draft)) return backToConverging(draft, run);
+  if (draft.plan.postPromotion.successThreshold === 0)
+    return act(draft, { type: 'MarkProven', digest: run.digest });
+  verify(draft, run);
+}
+
+function verify(draft: Draft, run: Run): void {
+  const { plan, status, world } = draft;
+  const { postPromotion } = plan;
+  const passed = status.postPromotion?.passedChecks ?? 0;
+  const count = `${passed} of ${postPromotion.successThreshold} checks passed`;
+  note(draft, 'Verifying', `${nameOf(run)} serves from the primary; ${count}`, { action: 'next check' });
+  const firstCheck = later(run.lastCheckTime, run.stepTime) === run.stepTime;
+  const results = check(draft, run, {
+    role: 'primary',
+    purpose: 'postPromotion',
+    metrics: postPromotion.metrics,
+    since: later(run.stepTime, run.lastCheckTime),
+    afterMs: firstCheck
+      ? Math.max(postPromotion.intervalMs, postPromotion.settleMs)
+      : postPromotion.intervalMs,
+  });
+  if (!results) return;
+  const all = [...expectations(draft, stamp(world.nowMs)), ...results];
+  status.checks = all;
+  conclude(draft, run, all);
+}
+
+/** Expected against actual state of the primary, as check results (document 001). */
+function expectations(draft: Draft, time: string): CheckResult[] {
+  const { world, plan } = draft;
+  const { primary } = world;
+  const converged = hasConverged(primary, plan.primaryReadyPercent);
+  const results: CheckResult[] = [
+    {
+      name: 'available-replicas',
+      value: primary?.availableReplicas ?? 0,
+      min: primary?.desiredReplicas ?? 1,
+      verdict: converged ? 'pass' : 'fail',
+      time,
+      ...(converged ? {} : { detail: whyNotReady(primary) }),
+    },
+  ];
+  const { maxRestarts } = plan.postPromotion;
+  if (maxRestarts !== undefined) {
+    const restarts = primary?.restarts ?? 0;
+    results.push({
+      name: 'restarts',
+      value: restarts,
+      max: maxRestarts,
+      verdict: restarts > maxRestarts ? 'fail' : 'pass',
+      time,
+    });
+  }
+  return results;
+}
+
+function conclude(draft: Draft, run: Run, results: CheckResult[]): void {
+  const { plan, status } = draft;
+  const post = status.postPromotion ?? enter(draft, 'Verifying', 'Verifying');
+  const verdict = verdictOf(results);
+  const findings = results
+    .filter((result) => result.verdict !== 'pass')
+    .map(finding)
+    .join(', ');
+  wakeIn(draft, plan.postPromotion.intervalMs);
+  if (verdict === 'unknown') return notKnowing(draft, run, findings);
+  delete run.unknownSince;
+  post.reason = 'Verifying';
+  if (verdict === 'pass') {
+    post.passedChecks = (post.passedChecks ?? 0) + 1;
+    return passed(draft, run, post.passedChecks);
+  }
+  post.passedChecks = 0;
+  post.failedChecks = (post.failedChecks ?? 0) + 1;
+  status.failedChecks = post.failedChecks;
+  const { threshold } = plan.postPromotion;
+  say(
+    draft,
+    'Warning',
+    'CheckFailed',
+    `failed check ${post.failedChecks} of ${threshold} after promotion: ${findings}`,
+  );
+  if (post.failedChecks >= threshold) {
+    return failVerification(draft, run, { reason: 'ChecksFailed', finding: findings, control: true });
+  }
+  note(
+    draft,
+    'CheckFailed',
+    `failed check ${post.failedChecks} of ${threshold} after promotion: ${findings}`,
+  );
+}
+
+/** Enough passes make the release good; one is enough when a newer revision waits (it is then superseded). */
+function passed(draft: Draft, run: Run, passes: number): void {
+  const { postPromotion } = draft.plan;
+  if (passes >= postPromotion.successThreshold) return act(draft, { type: 'MarkProven', digest: run.digest });
+  const head = headRelease(draft.world);
+  if (!head || head.digest === run.digest || (draft.status.postPromotion?.failedChecks ?? 0) > 0) return;
+  say(draft, 'Normal', 'Superseded', `${nameOf(run)} is superseded before it was verified`);
+  draft.status.history = [
+    {
+      digest: run.digest,
+      commit: run.commit,
+      result: 'Superseded' as const,
+      reason: 'Superseded',
+      startTime: run.startTime,
+      endTime: stamp(draft.world.nowMs),
+    },
+    ...(draft.status.history ?? []),
+  ].slice(0, 10);
+  admit(draft, head);
+}
+
+/** Not knowing stops the clock; after the deadline it ends in Held, never in a revert (S29). */
+function notKnowing(draft: Draft, run: Run, findings: string): void {
+  const post = enter(draft, 'Verifying', 'ChecksUnavailable');
+  post.cause = findings;
+  run.unknownSince ??= stamp(draft.world.nowMs);
+  if (sinceMs(draft.world.nowMs, run.unknownSince) >= draft.plan.postPromotion.progressDeadlineMs) {
+    return hold(draft, run, { reason: 'ChecksUnavailable', finding: findings, control: false });
+  }
+  note(draft, 'ChecksUnavailable', `checks after promotion cannot be had: ${findings}`, {
+    action: 'asked again',
+  });
+}
+
+/** The record was stamped and read back: the release is the last-known-good, the canary may go (S9, S28). */
+function finish(draft: Draft, run: Run): void {
+  end(draft, run, {
+    phase: 'Succeeded',
+    reason: 'Succeeded',
+    message: `${nameOf(run)} is promoted and verified`,
+  });
+}
+
+function backToConverging(draft: Draft, run: Run): void {
+  draft.status.phase = 'Promoting';
+  enter(draft, 'Converging', 'Promoting');
+  converging(draft, run);
+}

@@ -1,0 +1,129 @@
+import type { Serving } from '../api/canary-status.ts';
+import type { Finding } from './conditions.ts';
+import type { Draft } from './draft.ts';
+import { hasConverged } from './readiness.ts';
+import { headRelease, lastKnownGood } from './run.ts';
+import type { WorkloadView } from './world.ts';
+
+/** Who answers requests, read back: workload, release, share and ready pods; largest share first. */
+export function servingOf(draft: Draft): Serving[] {
+  const { route, primary, target } = draft.world;
+  if (!route) return [];
+  const rows = [entry(draft, primary, route.primaryWeight), entry(draft, target, route.canaryWeight)];
+  return rows.filter((row) => row !== undefined).sort((a, b) => b.weight - a.weight);
+}
+
+function entry(draft: Draft, view: WorkloadView | undefined, weight: number): Serving | undefined {
+  if (!view || weight === 0) return undefined;
+  const known = commitOf(draft, view.digest);
+  return {
+    workload: view.name,
+    digest: view.digest ?? '',
+    commit: known?.commit ?? '',
+    ...(known?.subject ? { subject: known.subject.slice(0, 160) } : {}),
+    weight,
+    ready: view.readyReplicas,
+  };
+}
+
+/** The commit of a digest, from whoever knows it: the run, head or a record. */
+function commitOf(draft: Draft, digest: string | undefined): { commit: string; subject: string } | undefined {
+  const head = headRelease(draft.world);
+  if (draft.run && draft.run.digest === digest) return draft.run;
+  const record = draft.world.records.find((candidate) => candidate.digest === digest);
+  if (record) return record.commit;
+  return head?.digest === digest ? head?.commit : undefined;
+}
+
+/** The conditions beside Promoted, from the draft: Ready, Reconciling, Stalled (kstatus), Verified, Reverted, Held, Drifted, RollbackReady. */
+export function findingsOf(draft: Draft): Finding[] {
+  return [...readiness(draft), rollbackReady(draft), drifted(draft), ...verified(draft), ...reverted(draft)];
+}
+
+function readiness(draft: Draft): Finding[] {
+  const { status, note, run } = draft;
+  const reason = note?.reason ?? status.phase ?? 'Unknown';
+  const message = note?.message ?? '';
+  const isHeld = status.postPromotion?.state === 'Held';
+  const stalled = note?.stalled === true || (status.phase === 'Failed' && (!run || isHeld));
+  const say = (type: string, value: boolean): Finding => ({ type, status: bool(value), reason, message });
+  return [
+    say('Ready', isReady(draft)),
+    say('Reconciling', run !== undefined && !isHeld),
+    say('Stalled', stalled),
+    isHeld ? say('Held', true) : { type: 'Held', status: 'False', reason: 'NotHeld', message: '' },
+  ];
+}
+
+/** S27: Ready only when the primary runs the last-known-good with all traffic and nothing is pending. */
+function isReady(draft: Draft): boolean {
+  const { status, world, run } = draft;
+  const settled = status.phase === 'Succeeded' || status.phase === 'Initialized';
+  if (!settled || run || world.route?.canaryWeight !== 0) return false;
+  const runsGood = world.primary?.digest === lastKnownGood(world)?.digest;
+  return runsGood && hasConverged(world.primary, draft.plan.primaryReadyPercent);
+}
+
+function rollbackReady(draft: Draft): Finding {
+  const good = lastKnownGood(draft.world);
+  if (good)
+    return {
+      type: 'RollbackReady',
+      status: 'True',
+      reason: 'RecordKept',
+      message: `record ${good.name} was read back`,
+    };
+  return {
+    type: 'RollbackReady',
+    status: 'False',
+    reason: 'NoRecord',
+    message: 'no release has proven itself yet',
+  };
+}
+
+function drifted(draft: Draft): Finding {
+  const manager = draft.world.primary?.drift;
+  if (manager === undefined) return { type: 'Drifted', status: 'False', reason: 'InSync', message: '' };
+  const message = `${manager} changed fields of the primary; the next release takes them out`;
+  return { type: 'Drifted', status: 'True', reason: 'ForeignChange', message };
+}
+
+function verified(draft: Draft): Finding[] {
+  const { status, run } = draft;
+  const state = status.postPromotion?.state;
+  if (state === 'Verifying') {
+    const reason = status.postPromotion?.reason ?? 'Verifying';
+    return [{ type: 'Verified', status: 'Unknown', reason, message: 'checks after promotion are under way' }];
+  }
+  if (run?.ending?.phase === 'Succeeded' && run.ending.reason === 'Succeeded') {
+    return [{ type: 'Verified', status: 'True', reason: 'Succeeded', message: run.ending.message }];
+  }
+  const superseded = draft.events.find((event) => event.reason === 'Superseded');
+  if (superseded)
+    return [{ type: 'Verified', status: 'False', reason: 'Superseded', message: superseded.message }];
+  if (run?.revert?.reject) {
+    return [{ type: 'Verified', status: 'False', reason: run.revert.reason, message: run.revert.finding }];
+  }
+  return [];
+}
+
+function reverted(draft: Draft): Finding[] {
+  const { run, status } = draft;
+  if (run?.revert && status.postPromotion?.state === 'Reverting') {
+    const ended = run.ending !== undefined;
+    const message = run.ending?.message ?? run.revert.finding;
+    return [{ type: 'Reverted', status: ended ? 'True' : 'Unknown', reason: run.revert.reason, message }];
+  }
+  const settled = status.phase === 'Succeeded' || status.phase === 'Progressing';
+  const isSet = (status.conditions ?? []).some(
+    (entry) => entry.type === 'Reverted' && entry.status !== 'False',
+  );
+  const justReverted =
+    draft.world.status.phase !== 'Succeeded' && draft.world.status.postPromotion?.state === 'Reverting';
+  if (!settled || !isSet || justReverted) return [];
+  return [{ type: 'Reverted', status: 'False', reason: 'NotReverted', message: '' }];
+}
+
+function bool(value: boolean): 'True' | 'False' {
+  return value ? 'True' : 'False';
+}

@@ -1,0 +1,56 @@
+import type { Decision } from './action.ts';
+import { type Draft, newDraft, note } from './draft.ts';
+import { finish } from './finish.ts';
+import { bootstrap, initialized } from './phases/bootstrap.ts';
+import { windDown } from './phases/ending.ts';
+import { fallen } from './phases/fallen.ts';
+import { held } from './phases/held.ts';
+import { idle } from './phases/idle.ts';
+import { progressing } from './phases/progressing.ts';
+import { converging } from './phases/promoting.ts';
+import { reverting } from './phases/reverting.ts';
+import { verifying } from './phases/verifying.ts';
+import { planOf } from './plan.ts';
+import { lastKnownGood, type Run } from './run.ts';
+import type { World } from './world.ts';
+
+/**
+ * The heart: from what was observed of one Canary, what to do next and what to say about it. Pure: no clock, no I/O, no randomness; the
+ * same world gives the same decision, and repeating a decision after a crash at any point carries on (S33).
+ */
+export function step(world: World): Decision {
+  const draft = newDraft(world, planOf(world.canary, world.options));
+  if (world.canary.metadata.deletionTimestamp === undefined) decide(draft);
+  return finish(draft);
+}
+
+function decide(draft: Draft): void {
+  const { world, run } = draft;
+  if (world.canary.spec.suspend) {
+    return note(draft, 'Suspended', 'suspended: nothing is written until spec.suspend is removed', {
+      action: 'nothing automatic',
+    });
+  }
+  const good = lastKnownGood(world);
+  if (!good) return bootstrap(draft);
+  if (draft.status.phase === 'Initializing' && run) return initialized(draft, run);
+  if (!run) return idle(draft, good);
+  if (run.ending) return windDown(draft, run, run.ending);
+  inState(draft, run);
+}
+
+/** The one switch on where a release stands. */
+function inState(draft: Draft, run: Run): void {
+  switch (draft.status.postPromotion?.state) {
+    case 'Converging':
+      return converging(draft, run);
+    case 'Verifying':
+      return verifying(draft, run);
+    case 'Held':
+      return draft.status.phase === 'Failed' ? fallen(draft, run) : held(draft, run);
+    case 'Reverting':
+      return reverting(draft, run);
+    case undefined:
+      return progressing(draft, run);
+  }
+}

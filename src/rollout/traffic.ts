@@ -1,0 +1,72 @@
+import { canaryPods, carriedBy, mostToCanary, podsFor } from './capacity.ts';
+import { act, type Draft } from './draft.ts';
+import { ALL_TO_CANARY, trafficAt } from './plan.ts';
+import { hasConverged, servingPods } from './readiness.ts';
+
+/** All traffic is on the primary, read back. */
+export function isAllOnPrimary(draft: Draft): boolean {
+  const { route } = draft.world;
+  return route !== undefined && route.canaryWeight === 0 && !route.mirrored;
+}
+
+/** All traffic is on the canary, also what an A/B match would leave out, read back. */
+export function isAllOnCanary(draft: Draft): boolean {
+  const { route } = draft.world;
+  return route?.canaryWeight === 100 && !route.matched;
+}
+
+/**
+ * Moves all traffic to the primary if it may serve it: converged, or nobody else is ready (S1). True once that was read back.
+ */
+export function returnToPrimary(draft: Draft): boolean {
+  const { primary, target } = draft.world;
+  if (isAllOnPrimary(draft)) return true;
+  const mayServe =
+    hasConverged(primary, draft.plan.primaryReadyPercent) ||
+    servingPods(target) === 0 ||
+    servingPods(primary) >= carriedBy(draft.world);
+  if (mayServe) act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
+  return false;
+}
+
+/** Raises the canary's pods until it can carry this share. True when enough are ready (S4). */
+export function ensureCanaryCapacity(draft: Draft, sharePercent: number): boolean {
+  const { target, primary } = draft.world;
+  const needed = podsFor(sharePercent, carriedBy(draft.world));
+  if (canaryPods(target) >= needed) return true;
+  if (target && primary && target.desiredReplicas < needed)
+    act(draft, { type: 'ScaleCanary', replicas: needed });
+  return false;
+}
+
+/**
+ * Moves all traffic to the canary, at once or as far as its pods can carry it. True once all of it was read back there.
+ */
+export function moveToCanary(draft: Draft): boolean {
+  if (isAllOnCanary(draft)) return true;
+  ensureCanaryCapacity(draft, 100);
+  const most = mostToCanary(draft.plan, draft.world);
+  const weight = draft.world.route?.canaryWeight ?? 0;
+  if (most && (most === ALL_TO_CANARY || most.canaryWeight > weight))
+    act(draft, { type: 'SetTraffic', route: most });
+  return false;
+}
+
+/**
+ * Whatever the policy says: traffic goes to whichever copy is ready (design section 5). Acts only when the copy that has traffic has no
+ * ready pod and the other one does. True when it acted.
+ */
+export function rescueTraffic(draft: Draft): boolean {
+  const { route, primary, target } = draft.world;
+  if (!route) return false;
+  const primaryServes = route.canaryWeight < 100 || route.matched;
+  if (primaryServes && servingPods(primary) === 0 && canaryPods(target) > 0) {
+    act(draft, { type: 'SetTraffic', route: ALL_TO_CANARY });
+    return true;
+  }
+  if (route.canaryWeight > 0 && servingPods(target) === 0 && servingPods(primary) > 0) {
+    act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
+    return true;
+  }
+  return false;
+}
