@@ -1,0 +1,98 @@
+import { type Clock, systemClock } from '../api/clock.ts';
+import { type ResourceInfo, readAggregated, readResourceList } from './discovery-format.ts';
+import { isApiError, localError } from './errors.ts';
+import type { Transport } from './transport.ts';
+
+/** The server's list of kinds, kept until something proves it old. */
+export interface Discovery {
+  /** Throws `unknownKind` when the server does not serve it; a kept list is asked anew before saying so. */
+  resolve(apiVersion: string, kind: string): Promise<ResourceInfo>;
+  /** Forgets everything: a CRD was applied, or a path answered that it does not exist. */
+  invalidate(): void;
+}
+
+type Resources = ReadonlyMap<string, ResourceInfo>;
+
+const aggregatedAccept = [
+  'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
+  'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList',
+  'application/json',
+].join(',');
+/** A kind that is missing is looked for again at most this often. */
+const refreshPauseMs = 1_000;
+
+/** Creates the kind table: two requests with aggregated discovery, one for each apiVersion in use on servers without it. */
+export function createDiscovery(transport: Transport, clock: Clock = systemClock): Discovery {
+  const lists = new Map<string, Promise<Resources>>();
+  let loadedAtMs = Number.NEGATIVE_INFINITY;
+  let aggregated = true;
+
+  function load(key: string, read: () => Promise<ResourceInfo[]>): Promise<Resources> {
+    const known = lists.get(key);
+    if (known) return known;
+    loadedAtMs = clock.nowMs();
+    const loading = read().then(
+      (infos) => new Map(infos.map((info) => [`${info.apiVersion} ${info.kind}`, info])),
+    );
+    lists.set(key, loading);
+    loading.catch(() => {
+      if (lists.get(key) === loading) lists.delete(key);
+    });
+    return loading;
+  }
+
+  async function readAll(): Promise<ResourceInfo[]> {
+    const bodies = await Promise.all(
+      ['/api', '/apis'].map((path) => readList(transport, path, aggregatedAccept)),
+    );
+    const infos = bodies.map(readAggregated);
+    if (infos.includes(undefined)) aggregated = false;
+    return infos.flatMap((list) => list ?? []);
+  }
+
+  async function lookUp(apiVersion: string, kind: string): Promise<ResourceInfo | undefined> {
+    const key = `${apiVersion} ${kind}`;
+    if (aggregated) {
+      const found = (await load('', readAll)).get(key);
+      if (found || aggregated) return found;
+    }
+    return (await load(apiVersion, () => readGroup(transport, apiVersion))).get(key);
+  }
+
+  function invalidate(): void {
+    lists.clear();
+  }
+
+  return {
+    invalidate,
+    async resolve(apiVersion, kind) {
+      const known = await lookUp(apiVersion, kind);
+      if (known) return known;
+      if (Math.abs(clock.nowMs() - loadedAtMs) >= refreshPauseMs) {
+        invalidate();
+        const fresh = await lookUp(apiVersion, kind);
+        if (fresh) return fresh;
+      }
+      throw localError(
+        'unknownKind',
+        `the server has no kind ${kind} in ${apiVersion}; is its CRD installed?`,
+        { status: 404 },
+      );
+    },
+  };
+}
+
+async function readGroup(transport: Transport, apiVersion: string): Promise<ResourceInfo[]> {
+  const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  try {
+    return readResourceList(apiVersion, await readList(transport, path, 'application/json'));
+  } catch (error) {
+    if (isApiError(error, 'unknownKind', 'notFound')) return [];
+    throw error;
+  }
+}
+
+async function readList(transport: Transport, path: string, accept: string): Promise<unknown> {
+  const answer = await transport.request({ verb: 'get', path, accept, object: `the kinds at ${path}` });
+  return answer.body;
+}

@@ -1,0 +1,142 @@
+import { type Dispatcher, request as undiciRequest } from 'undici';
+import type { Authentication } from './access.ts';
+import { ApiError, localError } from './errors.ts';
+import { type ApiRequest, isRead, methodOf, subjectOf } from './request.ts';
+import { errorFromStatus } from './status-error.ts';
+
+/** The limits one HTTP exchange obeys. */
+export interface ExchangeSettings {
+  readonly server: string;
+  readonly userAgent: string;
+  readonly dispatcher: Dispatcher;
+  readonly authentication: Authentication;
+  /** Cancels the exchange: the caller's abort or the deadline. */
+  readonly signal: AbortSignal;
+  /** Largest answer taken, in bytes. */
+  readonly maximumBytes: number;
+}
+
+/** The raw head of an answer with status < 300; its body is still to be read. */
+export interface OpenAnswer {
+  readonly status: number;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** Sends one request and returns when the head of a good answer has come. Throws ApiError for everything else. */
+export async function openExchange(request: ApiRequest, settings: ExchangeSettings): Promise<OpenAnswer> {
+  const answer = await send(request, settings);
+  if (answer.statusCode < 300) return { status: answer.statusCode, body: answer.body };
+  const text = await readText(answer.body, errorBodyBytes).catch(() => '');
+  throw errorFromStatus(
+    subjectOf(request),
+    answer.statusCode,
+    parseOrNothing(text),
+    retryAfterMs(answer.headers),
+  );
+}
+
+/** The same, with the answer's JSON read to the end. */
+export async function exchange(
+  request: ApiRequest,
+  settings: ExchangeSettings,
+): Promise<{ status: number; body: unknown }> {
+  const answer = await openExchange(request, settings);
+  const text = await readAnswer(request, answer, settings.maximumBytes);
+  try {
+    return { status: answer.status, body: JSON.parse(text) };
+  } catch {
+    throw localError(
+      'badAnswer',
+      `${request.verb} ${request.object}: the answer is not JSON (${text.length} characters)`,
+      {
+        status: answer.status,
+        effectUnknown: !isRead(request.verb),
+      },
+    );
+  }
+}
+
+const errorBodyBytes = 256 * 1024;
+
+async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Dispatcher.ResponseData> {
+  const url = `${settings.server}${request.path}${queryString(request.query)}`;
+  try {
+    return await undiciRequest(url, {
+      method: methodOf(request.verb),
+      headers: headersOf(request, settings),
+      body: request.body === undefined ? null : JSON.stringify(request.body),
+      dispatcher: settings.dispatcher,
+      signal: settings.signal,
+    });
+  } catch (error) {
+    throw networkError(request, error);
+  }
+}
+
+async function readAnswer(request: ApiRequest, answer: OpenAnswer, maximumBytes: number): Promise<string> {
+  try {
+    return await readText(answer.body, maximumBytes);
+  } catch (error) {
+    throw networkError(request, error);
+  }
+}
+
+/** A failure below HTTP. A write may have happened, unless no connection came about. */
+export function networkError(request: ApiRequest, error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  const code = codeOf(error);
+  const why = (error instanceof Error && error.message) || 'connection failed';
+  const neverSent =
+    /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT|TLS/.test(code);
+  return localError('transient', `${request.verb} ${request.object}: ${code || why}`, {
+    reason: code,
+    effectUnknown: !isRead(request.verb) && !neverSent,
+  });
+}
+
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' ? code : '';
+}
+
+async function readText(body: AsyncIterable<Uint8Array>, maximumBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > maximumBytes) throw localError('badAnswer', `the answer is larger than ${maximumBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function headersOf(request: ApiRequest, settings: ExchangeSettings): Record<string, string> {
+  return {
+    'user-agent': settings.userAgent,
+    accept: request.accept ?? 'application/json',
+    ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
+    ...settings.authentication.headers,
+    ...(request.impersonate ? { 'impersonate-user': request.impersonate } : {}),
+  };
+}
+
+function queryString(query: Readonly<Record<string, string>> | undefined): string {
+  const text = new URLSearchParams(query).toString();
+  return text ? `?${text}` : '';
+}
+
+function parseOrNothing(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Retry-After in seconds, as the API server gives it; undefined when absent or a date. */
+function retryAfterMs(headers: Dispatcher.ResponseData['headers']): number | undefined {
+  const value = headers['retry-after'];
+  if (typeof value !== 'string') return undefined;
+  const seconds = Number(value);
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+}

@@ -1,0 +1,118 @@
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { ResourceInfo } from './discovery-format.ts';
+import { isApiError, localError } from './errors.ts';
+import { collectionPath } from './paths.ts';
+import type { ApiRequest } from './request.ts';
+import type { Transport } from './transport.ts';
+
+/** Which objects of a kind. */
+export interface ListOptions {
+  /** Default: all namespaces. */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  /** Only metadata is sent: for Secrets, ConfigMaps and other kinds whose content is not needed. */
+  readonly metadataOnly?: boolean;
+}
+
+/** Objects as of one moment, which `resourceVersion` names; a watch may start there. */
+export interface ListResult {
+  readonly items: readonly KubernetesObject[];
+  readonly resourceVersion: string;
+}
+
+interface ListBody {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: unknown;
+}
+
+const pageSize = 500;
+const maximumObjects = 200_000;
+
+/** Accept header for lists. */
+export function listAccept(metadataOnly: boolean | undefined): string {
+  return metadataOnly
+    ? 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
+    : 'application/json';
+}
+
+/** Accept header for watches, whose events hold single objects. */
+export function watchAccept(metadataOnly: boolean | undefined): string {
+  return metadataOnly ? 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' : 'application/json';
+}
+
+/** Walks all pages. When the snapshot expires between two pages, starts once more; then throws `gone`. */
+export async function listAll(
+  transport: Transport,
+  info: ResourceInfo,
+  options: ListOptions & Pick<ApiRequest, 'signal' | 'impersonate'>,
+): Promise<ListResult> {
+  try {
+    return await walkPages(transport, info, options);
+  } catch (error) {
+    if (!isApiError(error, 'gone')) throw error;
+    return walkPages(transport, info, options);
+  }
+}
+
+async function walkPages(
+  transport: Transport,
+  info: ResourceInfo,
+  options: ListOptions & Pick<ApiRequest, 'signal' | 'impersonate'>,
+): Promise<ListResult> {
+  const items: KubernetesObject[] = [];
+  let resourceVersion = '';
+  let next = '';
+  do {
+    const body = await readPage(transport, info, options, next);
+    items.push(...itemsOf(info, body));
+    resourceVersion = body.metadata?.resourceVersion ?? resourceVersion;
+    next = body.metadata?.continue ?? '';
+    if (items.length > maximumObjects) {
+      throw localError(
+        'badAnswer',
+        `list ${info.plural}: more than ${maximumObjects} objects; narrow the selection`,
+      );
+    }
+  } while (next);
+  return { items, resourceVersion };
+}
+
+async function readPage(
+  transport: Transport,
+  info: ResourceInfo,
+  options: ListOptions & Pick<ApiRequest, 'signal' | 'impersonate'>,
+  next: string,
+): Promise<ListBody> {
+  const { namespace, labelSelector, metadataOnly, signal, impersonate } = options;
+  const answer = await transport.request({
+    verb: 'list',
+    path: collectionPath(info, namespace),
+    query: {
+      limit: String(pageSize),
+      ...(labelSelector ? { labelSelector } : {}),
+      ...(next ? { continue: next } : {}),
+    },
+    accept: listAccept(metadataOnly),
+    object: namespace ? `${info.plural} in ${namespace}` : info.plural,
+    secret: info.kind === 'Secret',
+    ...(signal ? { signal } : {}),
+    ...(impersonate ? { impersonate } : {}),
+  });
+  return answer.body as ListBody;
+}
+
+/** Items of a list lack apiVersion and kind (and metadata-only ones name another kind): both are filled in. */
+function itemsOf(info: ResourceInfo, body: ListBody): KubernetesObject[] {
+  if (!Array.isArray(body.items))
+    throw localError('badAnswer', `list ${info.plural}: the answer has no items`);
+  return body.items.map((item) => asKind(info, item));
+}
+
+/** The object under its own kind's name. Throws `badAnswer` when it is no object. */
+export function asKind(info: ResourceInfo, item: unknown): KubernetesObject {
+  const object = item as KubernetesObject | null;
+  if (typeof object?.metadata?.name !== 'string') {
+    throw localError('badAnswer', `${info.plural}: the server sent something without metadata.name`);
+  }
+  return { ...object, apiVersion: info.apiVersion, kind: info.kind };
+}

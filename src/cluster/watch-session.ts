@@ -1,0 +1,214 @@
+import type { Clock } from '../api/clock.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { linkSignals } from './abort.ts';
+import type { Random } from './backoff.ts';
+import type { Discovery } from './discovery.ts';
+import type { ResourceInfo } from './discovery-format.ts';
+import { isApiError, localError } from './errors.ts';
+import { type ListOptions, listAll, watchAccept } from './list.ts';
+import { collectionPath } from './paths.ts';
+import type { ObjectStore } from './store.ts';
+import type { Transport } from './transport.ts';
+import { parseWatchLine, readLines, type WatchEvent } from './watch-events.ts';
+import { createWatchdog } from './watchdog.ts';
+
+/** What a cache keeps. */
+export interface Selection extends ListOptions {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** Whether this server can send its whole state through a watch (WatchList); shared by all reflectors of one server. */
+export interface StreamingLists {
+  supported: boolean;
+}
+
+/** Times of one connection. */
+export interface SessionTuning {
+  /** How long the server keeps one watch open, in seconds; drawn anew for each. */
+  readonly watchSeconds: { readonly minimum: number; readonly maximum: number };
+  /** So long may pass between two initial events before the server is taken for one without streaming lists. */
+  readonly initialSilenceMs: number;
+}
+
+/** What a connection works with. */
+export interface SessionOptions {
+  readonly selection: Selection;
+  readonly store: ObjectStore;
+  readonly transport: Transport;
+  readonly discovery: Discovery;
+  readonly streamingLists: StreamingLists;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly tuning: SessionTuning;
+  /** A line or a list arrived. */
+  readonly onContact: () => void;
+  /** The store holds the server's whole state. */
+  readonly onState: () => void;
+  /** A watch is being opened. */
+  readonly onWatch: () => void;
+}
+
+/** Where the next watch starts. */
+export interface Position {
+  /** Undefined: with the whole state. */
+  resourceVersion: string | undefined;
+  /** The next connection starts with the whole state, wherever we are. */
+  stateDue: boolean;
+}
+
+/** Follows the resource over one connection until the server ends it. Throws what broke it; `position` then says where to go on. */
+export async function followOnce(
+  options: SessionOptions,
+  position: Position,
+  signal: AbortSignal,
+): Promise<void> {
+  const { selection, discovery, streamingLists } = options;
+  if (position.stateDue) position.resourceVersion = undefined;
+  try {
+    const info = await discovery.resolve(selection.apiVersion, selection.kind);
+    if (position.resourceVersion === undefined && streamingLists.supported) {
+      if (await followWithState(options, position, info, signal)) return;
+    }
+    if (position.resourceVersion === undefined) await readState(options, position, info, signal);
+    await follow(options, position, info, signal);
+  } catch (error) {
+    if (isApiError(error, 'unknownKind')) discovery.invalidate();
+    if (!canResume(error)) position.resourceVersion = undefined;
+    throw error;
+  }
+}
+
+const resumableKinds = [
+  'transient',
+  'timeout',
+  'tooManyRequests',
+  'unauthorized',
+  'forbidden',
+  'aborted',
+] as const;
+
+/** Only a broken connection or a refused request leaves our position true; anything else means an event may be lost. */
+function canResume(error: unknown): boolean {
+  if (!isApiError(error)) return true;
+  // A server restored from a backup does not know our version yet, and would make us wait for it.
+  return isApiError(error, ...resumableKinds) && !/too large resource version/i.test(error.message);
+}
+
+async function readState(
+  options: SessionOptions,
+  position: Position,
+  info: ResourceInfo,
+  signal: AbortSignal,
+): Promise<void> {
+  const { items, resourceVersion } = await listAll(options.transport, info, { ...options.selection, signal });
+  options.store.replace(items, resourceVersion);
+  options.onContact();
+  stateTaken(options, position, resourceVersion);
+}
+
+function stateTaken(options: SessionOptions, position: Position, resourceVersion: string): void {
+  position.resourceVersion = resourceVersion;
+  position.stateDue = false;
+  options.onState();
+}
+
+async function follow(
+  options: SessionOptions,
+  position: Position,
+  info: ResourceInfo,
+  signal: AbortSignal,
+): Promise<void> {
+  const query = { resourceVersion: position.resourceVersion ?? '' };
+  for await (const event of events(options, info, query, signal)) {
+    take(options, position, event);
+  }
+}
+
+function take(options: SessionOptions, position: Position, event: WatchEvent): void {
+  if (event.type === 'BOOKMARK') {
+    position.resourceVersion = event.resourceVersion;
+    return;
+  }
+  options.store.applyEvent(event.type, event.object);
+  position.resourceVersion = event.object.metadata.resourceVersion ?? position.resourceVersion;
+}
+
+/** Takes the whole state and what follows from one watch. False when the server cannot do that. */
+async function followWithState(
+  options: SessionOptions,
+  position: Position,
+  info: ResourceInfo,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { clock, tuning, streamingLists } = options;
+  const opening = linkSignals(signal);
+  const patience = createWatchdog(clock, tuning.initialSilenceMs, () => opening.abort());
+  const query = { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' };
+  const state = new Map<string, KubernetesObject>();
+  try {
+    for await (const event of events(options, info, query, opening.signal)) {
+      patience.contact();
+      if (position.resourceVersion !== undefined) take(options, position, event);
+      else if (collect(state, event)) {
+        patience.stop();
+        options.store.replace([...state.values()], event.resourceVersion);
+        state.clear();
+        stateTaken(options, position, event.resourceVersion);
+      }
+    }
+  } catch (error) {
+    // Servers without the feature refuse the request; older ones ignore the wish and never mark the end of the state.
+    if (!opening.abortedHere() && !isApiError(error, 'invalid')) throw error;
+    streamingLists.supported = false;
+    return false;
+  } finally {
+    patience.stop();
+    opening.release();
+  }
+  if (position.resourceVersion === undefined)
+    throw localError('transient', `watch ${info.plural}: ended before the whole state came`);
+  return true;
+}
+
+type EndOfState = WatchEvent & { readonly type: 'BOOKMARK' };
+
+/** Gathers initial events; true when `event` marks their end. */
+function collect(state: Map<string, KubernetesObject>, event: WatchEvent): event is EndOfState {
+  if (event.type === 'BOOKMARK') return event.endOfInitialEvents;
+  const key = `${event.object.metadata.namespace ?? ''}/${event.object.metadata.name}`;
+  if (event.type === 'DELETED') state.delete(key);
+  else state.set(key, event.object);
+  return false;
+}
+
+async function* events(
+  options: SessionOptions,
+  info: ResourceInfo,
+  query: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): AsyncGenerator<WatchEvent> {
+  const { selection, transport, tuning, random } = options;
+  const { minimum, maximum } = tuning.watchSeconds;
+  options.onWatch();
+  const stream = await transport.stream({
+    verb: 'watch',
+    path: collectionPath(info, selection.namespace),
+    query: {
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      timeoutSeconds: String(Math.round(minimum + random() * (maximum - minimum))),
+      ...(selection.labelSelector ? { labelSelector: selection.labelSelector } : {}),
+      ...query,
+    },
+    accept: watchAccept(selection.metadataOnly),
+    object: selection.namespace ? `${info.plural} in ${selection.namespace}` : info.plural,
+    secret: info.kind === 'Secret',
+    signal,
+  });
+  options.onContact();
+  for await (const line of readLines(stream.body)) {
+    options.onContact();
+    if (line.trim()) yield parseWatchLine(info, line);
+  }
+}
