@@ -1,0 +1,155 @@
+/** Tracked ConfigMaps and Secrets: under their own names for the canary, and as copies for the primary (flagger-behaviour.md 2.10). */
+import type { Canary } from '../api/canary.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import type { Release } from '../release/release.ts';
+import { copiedByPrefix } from './metadata.ts';
+import {
+  commitAnnotation,
+  copyName,
+  digestAnnotation,
+  keepAwayAnnotations,
+  ownerReference,
+  ownLabels,
+} from './names.ts';
+import { RefusedError } from './refusal.ts';
+import type { ConfigNames } from './rewrite.ts';
+
+const trackedSecretTypes: ReadonlySet<string> = new Set([
+  'Opaque',
+  'kubernetes.io/basic-auth',
+  'kubernetes.io/ssh-auth',
+  'kubernetes.io/tls',
+]);
+
+/** What the copies are made of. */
+export interface ConfigSources {
+  canary: Canary;
+  release: Release;
+  /** Live objects for `release.liveConfigs`, as far as they exist. */
+  liveConfigs: readonly KubernetesObject[];
+  /** Keys `Kind/name` of configs that another Canary tracks too; their copies carry the target's name. */
+  sharedConfigs: ReadonlySet<string>;
+  /** Label prefixes that copies take over. */
+  includeLabelPrefixes: readonly string[];
+}
+
+/** Key of a config inside one namespace. */
+export function configKey(kind: string, name: string): string {
+  return `${kind}/${name}`;
+}
+
+/** False for configs that both workloads share: annotated `flagger.app/config-tracking: disabled`, or a Secret of a type nobody writes. */
+export function isTracked(config: KubernetesObject): boolean {
+  if (config.metadata.annotations?.['flagger.app/config-tracking']?.startsWith('disable')) return false;
+  return config.kind !== 'Secret' || trackedSecretTypes.has(String(config.type ?? 'Opaque'));
+}
+
+/** A config as it is written under its own name: only what Git says. Secrets' stringData becomes data, so that removed keys go away. */
+export function plainConfig(config: KubernetesObject): KubernetesObject {
+  const { name, namespace, labels, annotations } = config.metadata;
+  return {
+    apiVersion: config.apiVersion,
+    kind: config.kind,
+    metadata: { name, ...present({ namespace, labels, annotations }) },
+    ...content(config),
+    ...present({ immutable: config.immutable }),
+  };
+}
+
+/** Copies for the primary; a live config that does not exist is left out (see `missingConfigs`). Throws RefusedError on a name clash. */
+export function configCopies(sources: ConfigSources): KubernetesObject[] {
+  const { canary, release, sharedConfigs } = sources;
+  const originals = trackedConfigs(sources);
+  const taken = new Set(originals.map(({ kind, metadata }) => configKey(kind, metadata.name)));
+  return originals.map((config) => {
+    const key = configKey(config.kind, config.metadata.name);
+    const name = copyName(canary, config.metadata.name, sharedConfigs.has(key));
+    if (taken.has(configKey(config.kind, name))) refuseClash(config, name);
+    return copyOf(config, name, { canary, release, prefixes: sources.includeLabelPrefixes });
+  });
+}
+
+/** New names for the references of the primary's pod template; depends on the release and not on which live objects exist today. */
+export function primaryConfigNames(sources: ConfigSources): ConfigNames {
+  const untracked = new Set(
+    sources.liveConfigs
+      .filter((config) => !isTracked(config))
+      .map(({ kind, metadata }) => configKey(kind, metadata.name)),
+  );
+  const tracked = new Set([
+    ...sources.release.configs.filter(isTracked).map(({ kind, metadata }) => configKey(kind, metadata.name)),
+    ...sources.release.liveConfigs
+      .map(({ kind, name }) => configKey(kind, name))
+      .filter((key) => !untracked.has(key)),
+  ]);
+  return (kind, name) => {
+    const key = configKey(kind, name);
+    return tracked.has(key) ? copyName(sources.canary, name, sources.sharedConfigs.has(key)) : undefined;
+  };
+}
+
+/** Names the template needs, in neither Git nor the cluster; optional references are not missed. */
+export function missingConfigs(
+  sources: ConfigSources,
+): Array<{ kind: 'ConfigMap' | 'Secret'; name: string }> {
+  const live = new Set(sources.liveConfigs.map(({ kind, metadata }) => configKey(kind, metadata.name)));
+  return sources.release.liveConfigs
+    .filter(({ kind, name, optional }) => !optional && !live.has(configKey(kind, name)))
+    .map(({ kind, name }) => ({ kind, name }));
+}
+
+function trackedConfigs({ release, liveConfigs }: ConfigSources): KubernetesObject[] {
+  const named = new Set(release.liveConfigs.map(({ kind, name }) => configKey(kind, name)));
+  const live = liveConfigs.filter(({ kind, metadata }) => named.has(configKey(kind, metadata.name)));
+  return [...release.configs, ...live].filter(isTracked);
+}
+
+function copyOf(
+  config: KubernetesObject,
+  name: string,
+  { canary, release, prefixes }: { canary: Canary; release: Release; prefixes: readonly string[] },
+): KubernetesObject {
+  return {
+    apiVersion: 'v1',
+    kind: config.kind,
+    metadata: {
+      name,
+      ...present({ namespace: canary.metadata.namespace }),
+      labels: { ...copiedByPrefix(config.metadata.labels, prefixes), ...ownLabels(canary) },
+      annotations: { ...keepAwayAnnotations, ...releaseAnnotations(release) },
+      ownerReferences: [ownerReference(canary)],
+    },
+    ...content(config),
+  };
+}
+
+/** The annotations that say which release an object was written from. */
+export function releaseAnnotations({ digest, commit }: Release): Record<string, string> {
+  return { [digestAnnotation]: digest, ...(commit.commit ? { [commitAnnotation]: commit.commit } : {}) };
+}
+
+/** Everything a ConfigMap or Secret holds. `immutable` stays behind: the next release has to write the copy again. */
+function content(config: KubernetesObject): Record<string, unknown> {
+  if (config.kind !== 'Secret') return present({ data: config.data, binaryData: config.binaryData });
+  const stringData = Object.entries((config.stringData ?? {}) as Record<string, string>);
+  const encoded = Object.fromEntries(
+    stringData.map(([key, value]) => [key, Buffer.from(value, 'utf8').toString('base64')]),
+  );
+  const data = { ...(config.data as Record<string, string> | undefined), ...encoded };
+  return { ...(Object.keys(data).length > 0 ? { data } : {}), ...present({ type: config.type }) };
+}
+
+function refuseClash(config: KubernetesObject, name: string): never {
+  throw new RefusedError({
+    reason: 'NameTaken',
+    object: describe(config),
+    field: 'metadata.name',
+    message: `the primary's copy would be ${config.kind} ${name}, which the workload uses itself; rename one of the two`,
+  });
+}
+
+type Present<T> = { [Field in keyof T]?: Exclude<T[Field], undefined> };
+
+function present<T extends Record<string, unknown>>(fields: T): Present<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
+}

@@ -1,0 +1,68 @@
+/** A Deployment and its pods in the rollout core's words. */
+import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import type { WorkloadView } from '../rollout/world.ts';
+import { driftOf } from './drift.ts';
+import { faultsOf } from './faults.ts';
+import type { ViewSource } from './kind.ts';
+import { digestAnnotation, settingsAnnotation } from './names.ts';
+import { type CurrentPods, currentPods, isReady, podsOf, restartsOf } from './pods.ts';
+import { keepsReadyPod } from './rolling-update.ts';
+
+interface DeploymentSpec {
+  replicas?: number;
+  strategy?: Record<string, unknown>;
+  template: PodTemplate;
+}
+
+interface DeploymentStatus {
+  observedGeneration?: number;
+  replicas?: number;
+  updatedReplicas?: number;
+  readyReplicas?: number;
+  availableReplicas?: number;
+  conditions?: Array<{ type: string; status: string; reason?: string; message?: string }>;
+}
+
+/** What the rollout core sees of a Deployment. Counts of an unobserved generation are those of the one before. */
+export function viewDeployment({ workload, pods, applied, manager = '' }: ViewSource): WorkloadView {
+  const spec = workload.spec as unknown as DeploymentSpec;
+  const status = (workload.status ?? {}) as DeploymentStatus;
+  const { metadata } = workload;
+  const observed = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  const progressing = status.conditions?.find(({ type }) => type === 'Progressing');
+  const current = currentOf(workload, pods, { observed, progressMessage: progressing?.message ?? '' });
+  const desiredReplicas = spec.replicas ?? 1;
+  return {
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    digest: metadata.annotations?.[digestAnnotation],
+    settingsKey: metadata.annotations?.[settingsAnnotation],
+    drift: applied && driftOf(workload, applied, manager),
+    observed,
+    desiredReplicas,
+    replicas: status.replicas ?? 0,
+    updatedReplicas: status.updatedReplicas ?? 0,
+    readyReplicas: status.readyReplicas ?? 0,
+    availableReplicas: status.availableReplicas ?? 0,
+    updatedReadyReplicas: current.pods.filter(isReady).length,
+    progressDeadlineExceeded:
+      observed && progressing?.status === 'False' && progressing.reason === 'ProgressDeadlineExceeded',
+    keepsReadyPod: keepsReadyPod(desiredReplicas, spec.strategy),
+    faults: faultsOf(workload, current.pods),
+    restarts: current.pods.reduce((most, pod) => Math.max(most, restartsOf(pod)), 0),
+    imagesMatch: current.imagesMatch,
+  };
+}
+
+/** No pod counts as current before the controller has made one for this generation: an old template may cover the new one. */
+function currentOf(
+  workload: KubernetesObject,
+  pods: readonly KubernetesObject[],
+  { observed, progressMessage }: { observed: boolean; progressMessage: string },
+): CurrentPods {
+  const { updatedReplicas = 0 } = (workload.status ?? {}) as DeploymentStatus;
+  if (!observed || updatedReplicas === 0) return { pods: [], imagesMatch: true };
+  const { template } = workload.spec as unknown as DeploymentSpec;
+  return currentPods(podsOf(workload, pods), template, progressMessage);
+}

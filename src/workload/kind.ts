@@ -1,0 +1,53 @@
+/** What a kind of workload has to offer, so that rollouts work alike for all of them. */
+import type { Canary } from '../api/canary.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { Release, WorkloadSettings } from '../release/release.ts';
+import type { WorkloadView } from '../rollout/world.ts';
+import type { ConfigSources } from './configs.ts';
+
+/** What both workloads are built from. */
+export interface WorkloadSource {
+  canary: Canary;
+  release: Release;
+  settings: WorkloadSettings;
+  /** Hash of the settings, kept as annotation holdfast.dev/settings. */
+  settingsKey: string;
+  /** Pods wanted; undefined leaves the field to whoever owns it (an autoscaler). */
+  replicas: number | undefined;
+  /** Label keys that may distinguish the two workloads, in order of preference. */
+  selectorLabels: readonly string[];
+}
+
+/** What the primary is built from. */
+export interface PrimarySource extends WorkloadSource, ConfigSources {
+  /** The primary as it is now, to refuse one that belongs to somebody else. */
+  live: KubernetesObject | undefined;
+}
+
+/** What a view is made from. */
+export interface ViewSource {
+  workload: KubernetesObject;
+  /** Pods of the namespace; those of other workloads are left out here. */
+  pods: readonly KubernetesObject[];
+  /** What we applied last, built without replicas (they are scaled apart); finds foreign changes. Undefined: not looked at. */
+  applied?: KubernetesObject | undefined;
+  /** Our field manager, left out when naming who changed a field. */
+  manager?: string;
+}
+
+/** One kind of target. All functions are pure. */
+export interface WorkloadKind {
+  apiVersion: string;
+  kind: string;
+  /** The target as the rollout writes it. Throws RefusedError. */
+  canary(source: WorkloadSource): KubernetesObject;
+  /** The primary. Throws RefusedError. */
+  primary(source: PrimarySource): KubernetesObject;
+  /** Merge patch that sets the settings and their annotation and leaves the template alone. */
+  settingsPatch(
+    source: Pick<WorkloadSource, 'settings' | 'settingsKey' | 'replicas'>,
+  ): Record<string, unknown>;
+  /** Merge patch that sets the number of pods. */
+  scalePatch(replicas: number): Record<string, unknown>;
+  view(source: ViewSource): WorkloadView;
+}

@@ -1,0 +1,21 @@
+/** The table of target kinds: a further kind is one more file and one more line here. */
+import type { Canary } from '../api/canary.ts';
+import { describe } from '../api/kubernetes.ts';
+import { deployment } from './deployment.ts';
+import type { WorkloadKind } from './kind.ts';
+import { RefusedError } from './refusal.ts';
+
+const kinds: readonly WorkloadKind[] = [deployment];
+
+/** The kind of a Canary's target. Throws RefusedError for one that is not supported. */
+export function workloadKind(canary: Canary): WorkloadKind {
+  const { kind, name } = canary.spec.targetRef;
+  const found = kinds.find((candidate) => candidate.kind === kind);
+  if (found) return found;
+  throw new RefusedError({
+    reason: 'TargetInvalid',
+    object: describe(canary),
+    field: 'spec.targetRef.kind',
+    message: `${kind} ${name} cannot be rolled out by this version; supported: ${kinds.map((one) => one.kind).join(', ')}`,
+  });
+}

@@ -1,0 +1,148 @@
+/** Apex, primary and canary Service (flagger-behaviour.md 2.9). */
+import type { Canary } from '../api/canary.ts';
+import type { CustomMetadata } from '../api/canary-service.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import type { ServicePort } from '../release/release.ts';
+import { keepAwayAnnotations, ownerReference, ownLabels, serviceNames } from './names.ts';
+import { isOwned, refuseForeign } from './ownership.ts';
+import { RefusedError } from './refusal.ts';
+import type { SelectorLabel } from './selector.ts';
+
+/** What the Services are built from. */
+export interface ServiceSource {
+  canary: Canary;
+  label: SelectorLabel;
+  /** Ports of the release the primary runs: apex and primary Service. */
+  ports: readonly ServicePort[];
+  /** Ports of the canary's release; undefined leaves the canary Service alone. */
+  canaryPorts: readonly ServicePort[] | undefined;
+  /** Whose pods the apex selects; `canary` only where the apex Service itself is the traffic (provider kubernetes). */
+  apexSelects: 'primary' | 'canary';
+  /** The Services as they are now. */
+  live: {
+    apex?: KubernetesObject | undefined;
+    primary?: KubernetesObject | undefined;
+    canary?: KubernetesObject | undefined;
+  };
+}
+
+/** The generated Services for server-side apply, canary Service only if asked for. */
+export interface GeneratedServices {
+  apex: KubernetesObject;
+  primary: KubernetesObject;
+  canary: KubernetesObject | undefined;
+}
+
+/**
+ * Builds the Services. An apex Service that exists already and is not ours keeps its type, metadata and owners: only ports and selector are
+ * taken over. Throws RefusedError without ports, or when a Service belongs to another controller.
+ */
+export function services(source: ServiceSource): GeneratedServices {
+  const { canary, label, live } = source;
+  const names = serviceNames(canary);
+  const settings = canary.spec.service;
+  if (source.ports.length === 0) refusePorts(canary);
+  for (const one of [live.apex, live.primary, live.canary]) refuseForeign(one, canary);
+  const build = (part: Part): KubernetesObject => service(canary, label.key, part);
+  return {
+    apex: build({
+      name: names.apex,
+      ports: source.ports,
+      selects: source.apexSelects === 'canary' ? label.canary : label.primary,
+      custom: settings?.apex,
+      live: live.apex,
+    }),
+    primary: build({
+      name: names.primary,
+      ports: source.ports,
+      selects: label.primary,
+      custom: settings?.primary,
+      live: live.primary,
+    }),
+    canary:
+      source.canaryPorts &&
+      build({
+        name: names.canary,
+        ports: source.canaryPorts,
+        selects: label.canary,
+        custom: settings?.canary,
+        live: live.canary,
+      }),
+  };
+}
+
+interface Part {
+  name: string;
+  ports: readonly ServicePort[];
+  /** Value of the selector label. */
+  selects: string;
+  custom: CustomMetadata | undefined;
+  live: KubernetesObject | undefined;
+}
+
+function service(canary: Canary, labelKey: string, part: Part): KubernetesObject {
+  const { name, live } = part;
+  const base = { name, namespace: canary.metadata.namespace ?? 'default' };
+  const spec = { ports: part.ports.map(portFields), selector: { [labelKey]: part.selects } };
+  if (live && !isGenerated(live, canary)) return { apiVersion: 'v1', kind: 'Service', metadata: base, spec };
+  const { headless, trafficDistribution, unmanagedMetadata } = canary.spec.service ?? {};
+  const labels = { ...part.custom?.labels, [labelKey]: name, ...ownLabels(canary) };
+  const annotations = { ...part.custom?.annotations, ...keepAwayAnnotations };
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      ...base,
+      labels: asFound(labels, live?.metadata.labels, unmanagedMetadata?.labels),
+      annotations: asFound(annotations, live?.metadata.annotations, unmanagedMetadata?.annotations),
+      ownerReferences: [ownerReference(canary)],
+    },
+    spec: {
+      type: 'ClusterIP',
+      ...(isHeadless(live, headless) ? { clusterIP: 'None' } : {}),
+      ...(trafficDistribution ? { trafficDistribution } : {}),
+      ...spec,
+    },
+  };
+}
+
+/** Ours by uid, or left by an earlier Canary of the same name. */
+function isGenerated(live: KubernetesObject, canary: Canary): boolean {
+  return (
+    isOwned(live, canary) ||
+    live.metadata.ownerReferences?.some(
+      (owner) => owner.kind === canary.kind && owner.name === canary.metadata.name,
+    ) === true
+  );
+}
+
+/** Keys that belong to others keep the value they have now (`service.unmanagedMetadata`). */
+function asFound(
+  wanted: Record<string, string>,
+  live: Readonly<Record<string, string>> | undefined,
+  unmanaged: readonly string[] | undefined,
+): Record<string, string> {
+  const kept = (unmanaged ?? []).flatMap((key) =>
+    live?.[key] === undefined ? [] : [[key, live[key]] as const],
+  );
+  return { ...wanted, ...Object.fromEntries(kept) };
+}
+
+/** A Service cannot become headless, or stop being it, once it exists. */
+function isHeadless(live: KubernetesObject | undefined, wanted: boolean | undefined): boolean {
+  if (!live) return wanted === true;
+  return (live.spec as { clusterIP?: string } | undefined)?.clusterIP === 'None';
+}
+
+function portFields({ name, protocol, port, targetPort, appProtocol }: ServicePort): Record<string, unknown> {
+  return { name, protocol, port, targetPort, ...(appProtocol ? { appProtocol } : {}) };
+}
+
+function refusePorts(canary: Canary): never {
+  throw new RefusedError({
+    reason: 'TargetInvalid',
+    object: describe(canary),
+    field: 'spec.service.port',
+    message: 'is needed: the generated Services have to know which port to offer',
+  });
+}
