@@ -60,14 +60,14 @@ export function parseKind<Name extends KindName>(
   const problems = identityProblems(name, raw);
   if (!isRecord(raw) || problems.length > 0) return { ok: false, problems, warnings: [] };
   const spec = kinds[name].spec.safeParse(raw.spec);
-  const unknown = unknownFields(objectSchemaOf(name), { ...raw, status: undefined }, []);
+  const { status: rawStatus, ...document } = raw;
+  const unknown = unknownFields(objectSchemaOf(name), document, []);
   if (!spec.success) problems.push(...spec.error.issues.map((issue) => problemOf(issue, raw.spec, ['spec'])));
   if (options.strict) problems.push(...unknown);
   const warnings = options.strict ? [] : unknown;
   if (!spec.success || problems.length > 0) return { ok: false, problems: capped(problems), warnings };
-  const status = readStatus(name, raw.status);
-  const value = { ...raw, spec: spec.data, ...(status.value ? { status: status.value } : {}) };
-  if (!status.value) delete (value as { status?: unknown }).status;
+  const status = readStatus(name, rawStatus);
+  const value = { ...document, spec: spec.data, ...(status.value ? { status: status.value } : {}) };
   return {
     ok: true,
     value: value as unknown as ParsedKinds[Name],
