@@ -1,0 +1,122 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { PodFailure, PodOutcome } from '../behaviour.ts';
+import { asRecords, asString, at, type JsonRecord } from '../json.ts';
+import { timestamp } from '../object-writer.ts';
+import { withTransitions } from './conditions.ts';
+
+const CRASH_AGES_MS = [0, 10_000, 30_000, 70_000, 150_000, 310_000, 610_000];
+
+/** A pod's status at one moment, and when it has to be looked at again. */
+export interface PodSnapshot {
+  readonly status: JsonRecord;
+  readonly nextChangeMs?: number;
+}
+
+/** What a kubelet would report about a pod of this age. `address` is the pod's IP. */
+export function podStatusAt(
+  pod: KubernetesObject,
+  outcome: PodOutcome,
+  ageMs: number,
+  nowMs: number,
+  address: string,
+): PodSnapshot {
+  const scheduled = outcome.failure !== 'Unschedulable';
+  const ready = isReady(outcome, ageMs);
+  const now = timestamp(nowMs);
+  const conditions = withTransitions(at(pod, 'status', 'conditions'), conditionsOf(pod, outcome, ready), now);
+  const running = scheduled && outcome.failure !== 'ImagePullBackOff';
+  const started = asString(at(pod, 'status', 'startTime'), now);
+  const next = nextAge(outcome, ageMs);
+  return {
+    status: {
+      phase: running ? 'Running' : 'Pending',
+      conditions,
+      qosClass: 'BestEffort',
+      observedGeneration: pod.metadata.generation,
+      ...(scheduled
+        ? { startTime: started, hostIP: '10.0.0.1', podIP: address, podIPs: [{ ip: address }] }
+        : {}),
+      ...(scheduled
+        ? {
+            containerStatuses: containersOf(pod).map((each) =>
+              containerStatus(each, outcome, ageMs, ready, started),
+            ),
+          }
+        : {}),
+    },
+    ...(next === undefined ? {} : { nextChangeMs: next - ageMs }),
+  };
+}
+
+function containersOf(pod: KubernetesObject): JsonRecord[] {
+  return asRecords(at(pod, 'spec', 'containers'));
+}
+
+function isReady(outcome: PodOutcome, ageMs: number): boolean {
+  if (outcome.failure) return false;
+  return ageMs >= (outcome.readyAfterMs ?? 0) && ageMs < (outcome.unreadyAfterMs ?? Number.POSITIVE_INFINITY);
+}
+
+function nextAge(outcome: PodOutcome, ageMs: number): number | undefined {
+  const crashes = outcome.failure === 'CrashLoopBackOff' ? CRASH_AGES_MS : [];
+  const probes = outcome.failure ? [] : [outcome.readyAfterMs ?? 0, outcome.unreadyAfterMs ?? 0];
+  return [...crashes, ...probes].filter((age) => age > ageMs).sort((left, right) => left - right)[0];
+}
+
+function conditionsOf(pod: KubernetesObject, outcome: PodOutcome, ready: boolean): JsonRecord[] {
+  if (outcome.failure === 'Unschedulable') {
+    const message = '0/1 nodes are available: 1 Insufficient cpu.';
+    return [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }];
+  }
+  const names = containersOf(pod).map((each) => asString(each.name));
+  const unready = ready
+    ? { status: 'True' }
+    : {
+        status: 'False',
+        reason: 'ContainersNotReady',
+        message: `containers with unready status: [${names.join(' ')}]`,
+      };
+  return [
+    { type: 'PodReadyToStartContainers', status: 'True' },
+    { type: 'Initialized', status: 'True' },
+    { type: 'Ready', ...unready },
+    { type: 'ContainersReady', ...unready },
+    { type: 'PodScheduled', status: 'True' },
+  ];
+}
+
+function containerStatus(
+  container: JsonRecord,
+  outcome: PodOutcome,
+  ageMs: number,
+  ready: boolean,
+  started: string,
+): JsonRecord {
+  const image = asString(container.image);
+  const pulled = outcome.failure !== 'ImagePullBackOff';
+  const crashing = outcome.failure === 'CrashLoopBackOff';
+  const crashes = crashing ? CRASH_AGES_MS.filter((age) => age <= ageMs).length : 0;
+  const ended = { exitCode: 1, reason: 'Error', startedAt: started, finishedAt: started };
+  return {
+    name: container.name,
+    image,
+    imageID: pulled
+      ? `sandbox.local/${image}@sha256:${Buffer.from(image).toString('hex').padEnd(64, '0').slice(0, 64)}`
+      : '',
+    ready,
+    started: pulled && !crashing,
+    restartCount: (outcome.restarts ?? 0) + crashes,
+    state: stateOf(outcome.failure, image, started),
+    lastState: crashing ? { terminated: ended } : {},
+  };
+}
+
+function stateOf(failure: PodFailure | undefined, image: string, startedAt: string): JsonRecord {
+  if (failure === 'ImagePullBackOff') {
+    return { waiting: { reason: failure, message: `Back-off pulling image "${image}"` } };
+  }
+  if (failure === 'CrashLoopBackOff') {
+    return { waiting: { reason: failure, message: 'back-off restarting failed container' } };
+  }
+  return { running: { startedAt } };
+}

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Controller, ControllerLoop } from '../controller-loop.ts';
+import { asNumber, asRecord, asRecords, asString, at } from '../json.ts';
+import { findCondition } from './conditions.ts';
+import {
+  type ControllerClient,
+  controllerName,
+  isControlledBy,
+  keyOf,
+  splitKey,
+} from './controller-client.ts';
+import { isServing } from './pods.ts';
+
+const REPLICA_SETS = 'apps/replicasets';
+
+/** Keeps as many pods as each ReplicaSet wants, and counts them in its status. */
+export function replicaSetController(client: ControllerClient, loop: ControllerLoop): Controller {
+  function reconcile(key: string): void {
+    const replicaSet = client.get(REPLICA_SETS, ...splitKey(key));
+    if (!replicaSet) return;
+    const active = (): KubernetesObject[] => {
+      const pods = client.list('/pods', replicaSet.metadata.namespace);
+      return pods.filter((pod) => isControlledBy(pod, replicaSet) && !pod.metadata.deletionTimestamp);
+    };
+    if (!replicaSet.metadata.deletionTimestamp) adjust(client, replicaSet, active());
+    const left = writeStatus(client, replicaSet, active());
+    if (left !== undefined) loop.later(left, 'replicasets', key);
+  }
+  return {
+    name: 'replicasets',
+    keysFor(event) {
+      if (event.storageKey === REPLICA_SETS) return [keyOf(event.object)];
+      const owner = event.storageKey === '/pods' ? controllerName(event.object, 'ReplicaSet') : undefined;
+      return owner ? [`${event.object.metadata.namespace}/${owner}`] : [];
+    },
+    reconcile,
+  };
+}
+
+function adjust(client: ControllerClient, replicaSet: KubernetesObject, active: KubernetesObject[]): void {
+  const wanted = asNumber(at(replicaSet, 'spec', 'replicas'), 1);
+  for (let count = active.length; count < wanted; count += 1) client.create(newPod(replicaSet));
+  const expendable = [...active].sort(
+    (left, right) => Number(isServing(left)) - Number(isServing(right)) || newerFirst(left, right),
+  );
+  for (const pod of expendable.slice(0, Math.max(0, active.length - wanted))) client.remove(pod);
+}
+
+function newerFirst(left: KubernetesObject, right: KubernetesObject): number {
+  return asString(right.metadata.creationTimestamp).localeCompare(asString(left.metadata.creationTimestamp));
+}
+
+function newPod(replicaSet: KubernetesObject): KubernetesObject {
+  const { name, namespace, uid } = replicaSet.metadata;
+  const template = asRecord(at(replicaSet, 'spec', 'template'));
+  const { creationTimestamp: _none, ...metadata } = asRecord(template.metadata);
+  const owner = {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    name,
+    uid: uid ?? '',
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...metadata,
+      name: `${name}-${randomBytes(4).toString('hex').slice(0, 5)}`,
+      ...(namespace ? { namespace } : {}),
+      ownerReferences: [owner],
+    },
+    spec: template.spec,
+  };
+}
+
+/** Returns after how many milliseconds a ready pod will count as available, if one is waiting for that. */
+function writeStatus(
+  client: ControllerClient,
+  replicaSet: KubernetesObject,
+  pods: KubernetesObject[],
+): number | undefined {
+  const live = client.get(REPLICA_SETS, replicaSet.metadata.namespace, replicaSet.metadata.name);
+  if (!live) return undefined;
+  const minReadyMs = asNumber(at(live, 'spec', 'minReadySeconds')) * 1000;
+  const ready = pods.filter(isServing);
+  const waits = ready.map((pod) => readySinceMs(pod) + minReadyMs - client.nowMs());
+  const available = waits.filter((wait) => minReadyMs === 0 || wait <= 0).length;
+  client.updateStatus(live, {
+    replicas: pods.length,
+    fullyLabeledReplicas: pods.length,
+    ...(ready.length > 0 ? { readyReplicas: ready.length } : {}),
+    ...(available > 0 ? { availableReplicas: available } : {}),
+    observedGeneration: live.metadata.generation,
+    ...(asRecords(at(live, 'status', 'conditions')).length > 0
+      ? { conditions: at(live, 'status', 'conditions') }
+      : {}),
+  });
+  const pending = minReadyMs === 0 ? [] : waits.filter((wait) => wait > 0);
+  return pending.length > 0 ? Math.min(...pending) : undefined;
+}
+
+function readySinceMs(pod: KubernetesObject): number {
+  return Date.parse(asString(findCondition(at(pod, 'status', 'conditions'), 'Ready')?.lastTransitionTime));
+}

@@ -1,0 +1,42 @@
+import type { Behaviour } from '../behaviour.ts';
+import type { ControllerLoop } from '../controller-loop.ts';
+import { establish } from '../custom-resources.ts';
+import type { ApiWorld } from '../object-writer.ts';
+import { controllerClient } from './controller-client.ts';
+import { deploymentController } from './deployments.ts';
+import { endpointSliceController } from './endpoint-slices.ts';
+import { garbageCollector } from './garbage-collector.ts';
+import { namespaceController } from './namespaces.ts';
+import { type PodAges, podController } from './pods.ts';
+import { replicaSetController } from './replica-sets.ts';
+import { routeControllers } from './routes.ts';
+
+/** What the controllers of one sandbox share. */
+export interface ControllerParts {
+  readonly world: ApiWorld;
+  readonly loop: ControllerLoop;
+  readonly behaviour: Behaviour;
+  readonly terminationMs: number;
+}
+
+/** Starts every controller; returns how to ask for the age of a pod. */
+export function startControllers({ world, loop, behaviour, terminationMs }: ControllerParts): {
+  ageOf: PodAges;
+} {
+  const manager = controllerClient(world, 'kube-controller-manager');
+  const pods = podController({ client: controllerClient(world, 'kubelet'), loop, behaviour, terminationMs });
+  const definitions = 'apiextensions.k8s.io/customresourcedefinitions';
+  loop.add({
+    name: 'definitions',
+    keysFor: (event) => (event.storageKey === definitions ? [event.object.metadata.name] : []),
+    reconcile: (name) => establish(world, name),
+  });
+  loop.add(deploymentController(manager, loop));
+  loop.add(replicaSetController(manager, loop));
+  loop.add(pods.controller);
+  loop.add(endpointSliceController(manager));
+  for (const controller of routeControllers(controllerClient(world, 'contour'))) loop.add(controller);
+  loop.add(garbageCollector(world));
+  loop.add(namespaceController(world));
+  return { ageOf: pods.ageOf };
+}

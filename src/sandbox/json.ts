@@ -1,0 +1,62 @@
+import { isDeepStrictEqual } from 'node:util';
+
+/** A JSON object of unknown shape. */
+export type JsonRecord = Record<string, unknown>;
+
+/** True for JSON objects, false for lists, null and scalars. */
+export function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The value as an object; anything else counts as empty. */
+export function asRecord(value: unknown): JsonRecord {
+  return isRecord(value) ? value : {};
+}
+
+/** The value as a list; anything else counts as empty. */
+export function asList(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The value as a list of objects; other items are left out. */
+export function asRecords(value: unknown): JsonRecord[] {
+  return asList(value).filter(isRecord);
+}
+
+/** The value as text, or the fallback. */
+export function asString(value: unknown, fallback = ''): string {
+  return typeof value === 'string' ? value : fallback;
+}
+
+/** The value as a number, or the fallback. */
+export function asNumber(value: unknown, fallback = 0): number {
+  return typeof value === 'number' ? value : fallback;
+}
+
+/** The value below a chain of field names, or undefined. */
+export function at(value: unknown, ...fields: readonly string[]): unknown {
+  let current = value;
+  for (const field of fields) {
+    if (!isRecord(current)) return undefined;
+    current = current[field];
+  }
+  return current;
+}
+
+/** A deep copy that may be changed. */
+export function clone<T>(value: T): T {
+  return structuredClone(value);
+}
+
+/** Deep equality; the order of an object's fields does not matter. */
+export function sameJson(left: unknown, right: unknown): boolean {
+  return isDeepStrictEqual(left, right);
+}
+
+/** Map of text to text (labels, selectors, data); other values are left out. */
+export function asStrings(value: unknown): Record<string, string> {
+  const entries = Object.entries(asRecord(value)).filter((entry): entry is [string, string] => {
+    return typeof entry[1] === 'string';
+  });
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,137 @@
+import type { AddressInfo } from 'node:net';
+import { type Clock, systemClock } from '../api/clock.ts';
+import { createLister } from './api-lists.ts';
+import { createApiServer, type FaultRule } from './api-server.ts';
+import type { Watch } from './api-watch.ts';
+import { type Behaviour, type BehaviourOptions, createBehaviour } from './behaviour.ts';
+import { builtinKinds } from './builtin-kinds.ts';
+import { type ControllerLoop, createControllerLoop } from './controller-loop.ts';
+import { startControllers } from './controllers/start-controllers.ts';
+import { serveCustomResources } from './custom-resources.ts';
+import { createKindRegistry } from './kinds.ts';
+import { type ApiWorld, createObject } from './object-writer.ts';
+import { createRequestLog, type RequestLog } from './request-log.ts';
+import { createStore, type Store } from './store.ts';
+
+const REQUEST_LOG_LIMIT = 20_000;
+
+/** How to start a sandbox. */
+export interface SandboxOptions extends BehaviourOptions {
+  /** Drives controllers, bookmarks and watch time-outs; default the machine's clock. */
+  readonly clock?: Clock;
+  /** Default: any free port. */
+  readonly port?: number;
+  readonly host?: '127.0.0.1';
+  /** Changes each kind remembers for watches; older versions answer 410. Default 1000. */
+  readonly historyLimit?: number;
+  /** How long a deleted pod takes to stop; default 100 ms. */
+  readonly terminationMs?: number;
+}
+
+/** A running in-process Kubernetes API. */
+export interface Sandbox {
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string;
+  /** A kubeconfig for it, as YAML (JSON is YAML). */
+  readonly kubeconfig: string;
+  /** Direct access for tests; write through the API instead. */
+  readonly store: Store;
+  readonly behaviour: Behaviour;
+  readonly requests: RequestLog;
+  /** Adds a rule that answers, cuts or leaves hanging matching requests; the returned function takes it away. */
+  fault(rule: FaultRule): () => void;
+  /** Forgets all watch history and continue tokens: resuming clients get 410. */
+  expireHistory(): void;
+  /** Cuts every open watch, mid-stream (`reset`) or in order (`end`). */
+  cutWatches(how: 'reset' | 'end'): void;
+  /** Sends a bookmark to every open watch that allows them. */
+  bookmark(): void;
+  /** Closes the port and stops every timer. */
+  close(): Promise<void>;
+}
+
+/** Starts the API with namespaces `default` and `kube-system`. Rejects when the port is taken. */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const clock = options.clock ?? systemClock;
+  const store = createStore(options.historyLimit ?? 1000);
+  const world: ApiWorld = { store, kinds: createKindRegistry(builtinKinds()), clock };
+  const loop = createControllerLoop(store, clock);
+  const behaviour = createBehaviour(options, () => loop.touch('/pods'));
+  serveCustomResources(world);
+  startControllers({ world, loop, behaviour, terminationMs: options.terminationMs ?? 100 });
+  createNamespaces(world, loop);
+  const lister = createLister(store);
+  const requests = createRequestLog(REQUEST_LOG_LIMIT);
+  const watches = new Set<Watch>();
+  let faults: readonly FaultRule[] = [];
+  const server = createApiServer({
+    world,
+    lister,
+    log: requests,
+    watches,
+    faults: () => faults,
+    settle: () => loop.drain(),
+    extra: () => undefined,
+  });
+  const host = options.host ?? '127.0.0.1';
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, host, resolve);
+  });
+  const url = `http://${host}:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    kubeconfig: kubeconfigFor(url),
+    store,
+    behaviour,
+    requests,
+    fault(rule) {
+      faults = [...faults, rule];
+      return () => {
+        faults = faults.filter((each) => each !== rule);
+      };
+    },
+    expireHistory() {
+      store.forgetHistory();
+      lister.forgetPages();
+    },
+    cutWatches(how) {
+      for (const watch of [...watches]) how === 'end' ? watch.stop() : watch.reset();
+    },
+    bookmark() {
+      for (const watch of watches) watch.bookmark();
+    },
+    async close() {
+      loop.close();
+      for (const watch of [...watches]) watch.stop();
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function createNamespaces(world: ApiWorld, loop: ControllerLoop): void {
+  const kind = world.kinds.byPath('', 'v1', 'namespaces');
+  for (const name of ['default', 'kube-system']) {
+    if (kind)
+      createObject(
+        world,
+        kind,
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+        { manager: 'kube-apiserver' },
+      );
+  }
+  loop.drain();
+}
+
+/** A kubeconfig that client libraries accept although the sandbox speaks plain HTTP. */
+function kubeconfigFor(server: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'sandbox', cluster: { server, 'insecure-skip-tls-verify': true } }],
+    users: [{ name: 'sandbox', user: {} }],
+    contexts: [{ name: 'sandbox', context: { cluster: 'sandbox', user: 'sandbox', namespace: 'default' } }],
+    'current-context': 'sandbox',
+  });
+}
