@@ -91,12 +91,12 @@ function drifted(draft: Draft): Finding {
 function verified(draft: Draft): Finding[] {
   const { status, run } = draft;
   const state = status.postPromotion?.state;
+  if (run?.ending?.phase === 'Succeeded' && run.ending.reason === 'Succeeded') {
+    return [{ type: 'Verified', status: 'True', reason: 'Succeeded', message: run.ending.message }];
+  }
   if (state === 'Verifying') {
     const reason = status.postPromotion?.reason ?? 'Verifying';
     return [{ type: 'Verified', status: 'Unknown', reason, message: 'checks after promotion are under way' }];
-  }
-  if (run?.ending?.phase === 'Succeeded' && run.ending.reason === 'Succeeded') {
-    return [{ type: 'Verified', status: 'True', reason: 'Succeeded', message: run.ending.message }];
   }
   const superseded = draft.events.find((event) => event.reason === 'Superseded');
   if (superseded)

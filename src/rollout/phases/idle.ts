@@ -13,6 +13,7 @@ export function idle(draft: Draft, good: RecordView): void {
   const { primary } = draft.world;
   if (!primary) return recreatePrimary(draft, good);
   keepSteady(draft);
+  if (draft.actions.some((action) => action.type === 'ScaleCanary')) return;
   const head = headRelease(draft.world);
   if (head && primary.settingsKey !== head.settingsKey) {
     act(draft, { type: 'ApplySettings', digest: head.digest, settingsKey: head.settingsKey });

@@ -141,7 +141,8 @@ function shift(draft: Draft, run: Run): void {
   if (isAllOnPrimary(draft)) return startVerifying(draft, run);
   note(draft, 'Converging', `the primary is ready; traffic moves to it, ${weight} % left on the canary`);
   const stepped = plan.splitsTraffic && plan.promotionStepPercent < 100;
-  if (stepped && run.weight === weight && remainingMs(draft, run.stepTime, plan.intervalMs) > 0) return;
+  const sameStep = run.stepTime !== undefined && run.weight === weight;
+  if (stepped && sameStep && remainingMs(draft, run.stepTime, plan.intervalMs) > 0) return;
   run.weight = weight;
   run.stepTime = now(draft);
   const to = stepped ? Math.max(0, weight - plan.promotionStepPercent) : 0;

@@ -1,0 +1,132 @@
+import type { Action } from './action.ts';
+import { canaryPods, carriedBy, podsFor } from './capacity.ts';
+import { planOf } from './plan.ts';
+import { hasConverged, servingPods } from './readiness.ts';
+import { isRejected, lastKnownGood } from './run.ts';
+import type { World } from './world.ts';
+
+/** Which rule of reliability.md an action would break in this world, and how. */
+export interface Violation {
+  rule: string;
+  detail: string;
+}
+
+type Rule = (world: World, action: Action) => string | undefined;
+
+/**
+ * The trusted spec: what an action must never do, judged on the world as it is at the moment of the write. Used by tests and simulation on
+ * every prefix of every decision.
+ */
+const RULES: Readonly<Record<string, Rule>> = {
+  S1: raisesOnlyTheReady,
+  S2: keepsTheHealthyOne,
+  S3: weightsAddUp,
+  S4: capacityBeforeShare,
+  S5: onlyGoodReachesThePrimary,
+  S7: drainedBeforeScaledDown,
+  S9: provenOnlyUnderFullTraffic,
+  S10: recordBeforeOverwrite,
+  S14: rejectedStaysOut,
+};
+
+/** Every rule this action would break. Empty when it is safe. */
+export function violations(world: World, action: Action): Violation[] {
+  return Object.entries(RULES).flatMap(([rule, check]) => {
+    const detail = check(world, action);
+    return detail === undefined ? [] : [{ rule, detail: `${action.type}: ${detail}` }];
+  });
+}
+
+function raisesOnlyTheReady(world: World, action: Action): string | undefined {
+  if (action.type !== 'SetTraffic' || !world.route) return undefined;
+  const { primary, target, route } = world;
+  const plan = planOf(world.canary, world.options);
+  const raisesPrimary = action.route.canaryWeight < route.canaryWeight;
+  if (raisesPrimary && servingPods(target) > 0) {
+    const ready = hasConverged(primary, plan.primaryReadyPercent) || servingPods(primary) >= carriedBy(world);
+    const rescue = canaryPods(target) === 0 && servingPods(primary) > 0;
+    if (!ready && !rescue) return 'traffic to a primary that is not ready while the canary is';
+  }
+  const raisesCanary = action.route.canaryWeight > route.canaryWeight;
+  if (raisesCanary && canaryPods(target) === 0 && servingPods(primary) > 0) {
+    return 'traffic to a canary without ready pods while the primary has some';
+  }
+  return undefined;
+}
+
+function keepsTheHealthyOne(world: World, action: Action): string | undefined {
+  const { primary, target, route } = world;
+  if (action.type === 'ApplyPrimary' && primary && action.digest !== primary.digest) {
+    const primaryHasTraffic = !route || route.canaryWeight < 100 || route.matched;
+    const others = canaryPods(target) > 0;
+    if (primaryHasTraffic && others && route && servingPods(primary) > 0 && !primary.keepsReadyPod) {
+      const waiting = world.status.postPromotion?.state === 'Reverting';
+      if (!waiting) return 'a serving primary would lose its last ready pod';
+    }
+  }
+  if (
+    action.type === 'ScaleCanary' &&
+    action.replicas === 0 &&
+    servingPods(target) > 0 &&
+    servingPods(primary) === 0
+  ) {
+    return 'the only ready workload would be scaled down';
+  }
+  return undefined;
+}
+
+function weightsAddUp(_world: World, action: Action): string | undefined {
+  if (action.type !== 'SetTraffic') return undefined;
+  const { primaryWeight, canaryWeight } = action.route;
+  const whole = Number.isInteger(primaryWeight) && Number.isInteger(canaryWeight);
+  const inside = primaryWeight >= 0 && canaryWeight >= 0 && primaryWeight + canaryWeight === 100;
+  return whole && inside ? undefined : `weights ${primaryWeight}/${canaryWeight}`;
+}
+
+function capacityBeforeShare(world: World, action: Action): string | undefined {
+  if (action.type !== 'SetTraffic' || !world.route || action.route.matched) return undefined;
+  const { canaryWeight } = action.route;
+  if (canaryWeight <= world.route.canaryWeight || servingPods(world.primary) === 0) return undefined;
+  const needed = podsFor(canaryWeight, carriedBy(world));
+  const ready = canaryPods(world.target);
+  return ready >= needed
+    ? undefined
+    : `${canaryWeight} % needs ${needed} ready canary pods, there are ${ready}`;
+}
+
+function onlyGoodReachesThePrimary(world: World, action: Action): string | undefined {
+  if (action.type !== 'ApplyPrimary') return undefined;
+  const good = lastKnownGood(world);
+  if (!good || action.digest === good.digest || action.digest === world.status.run?.digest) return undefined;
+  return `${action.digest} is neither the last-known-good nor the release under way`;
+}
+
+function drainedBeforeScaledDown(world: World, action: Action): string | undefined {
+  const down = action.type === 'ScaleCanary' || action.type === 'ApplyCanary' ? action.replicas === 0 : false;
+  if (!down || !world.route || world.route.canaryWeight === 0) return undefined;
+  return `canary still has ${world.route.canaryWeight} % of the traffic`;
+}
+
+function provenOnlyUnderFullTraffic(world: World, action: Action): string | undefined {
+  if (action.type !== 'MarkProven') return undefined;
+  const plan = planOf(world.canary, world.options);
+  const whole =
+    hasConverged(world.primary, plan.primaryReadyPercent) && world.primary?.digest === action.digest;
+  return whole && world.route?.canaryWeight === 0
+    ? undefined
+    : 'the primary does not run it with all traffic';
+}
+
+function recordBeforeOverwrite(world: World, action: Action): string | undefined {
+  if (action.type !== 'ApplyPrimary') return undefined;
+  const good = lastKnownGood(world);
+  const current = world.primary?.digest;
+  if (!good || current === undefined || current === action.digest) return undefined;
+  const kept = world.records.some((record) => record.digest === current);
+  return kept || action.digest === good.digest ? undefined : `what the primary runs (${current}) is not kept`;
+}
+
+function rejectedStaysOut(world: World, action: Action): string | undefined {
+  const runs = action.type === 'ApplyPrimary' || (action.type === 'ApplyCanary' && action.replicas > 0);
+  return runs && isRejected(world, action.digest) ? `${action.digest} was rejected` : undefined;
+}

@@ -1,0 +1,295 @@
+import type { Canary } from '../../src/api/canary.ts';
+import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import type { RouteView } from '../../src/api/observed.ts';
+import type { Action, CheckRequest, RolloutEvent } from '../../src/rollout/action.ts';
+import { type Violation, violations } from '../../src/rollout/invariants.ts';
+import { step } from '../../src/rollout/step.ts';
+import type {
+  CheckOutcome,
+  HeadView,
+  RecordView,
+  RejectionView,
+  ReleaseView,
+  WorkloadView,
+  World,
+} from '../../src/rollout/world.ts';
+
+/** How a release behaves in the model. */
+export interface Behaviour {
+  canaryReady: boolean;
+  primaryReady: boolean;
+  canaryMetric: number | undefined;
+  primaryMetric: number | undefined;
+}
+
+export const GOOD: Behaviour = {
+  canaryReady: true,
+  primaryReady: true,
+  canaryMetric: 100,
+  primaryMetric: 100,
+};
+
+interface Pods {
+  digest: string;
+  settingsKey: string;
+  desired: number;
+  /** Ready pods of the current template, and of the one before. */
+  ready: number;
+  oldReady: number;
+  version: number;
+}
+
+/** A small world around the pure core: one Canary, workloads that become ready one tick later, a route, records and a clock. */
+export class Model {
+  nowMs = Date.parse('2026-01-01T00:00:00Z');
+  status: CanaryStatus = {};
+  head: HeadView = { kind: 'unknown', reason: 'SourceNotRead', message: 'not read yet' };
+  primary: Pods | undefined;
+  target: Pods | undefined;
+  route: RouteView | undefined;
+  records: RecordView[] = [];
+  rejected: RejectionView[] = [];
+  answer: CheckOutcome | undefined;
+  asked: CheckRequest | undefined;
+  events: RolloutEvent[] = [];
+  broken: Violation[] = [];
+  /** Moments at which requests would have failed. */
+  outages: string[] = [];
+  writes = 0;
+  behaviours = new Map<string, Behaviour>();
+  recreate = false;
+  providerDown = false;
+  readonly canary: Canary;
+
+  constructor(spec: Partial<Canary['spec']> = {}) {
+    this.canary = {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'Canary',
+      metadata: { name: 'podinfo', namespace: 'test', generation: 1 },
+      spec: {
+        provider: 'gatewayapi:v1',
+        targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'podinfo' },
+        service: { port: 80 },
+        progressDeadlineSeconds: 60,
+        analysis: {
+          interval: '10s',
+          threshold: 2,
+          stepWeight: 50,
+          maxWeight: 50,
+          metrics: [{ name: 'rate', thresholdRange: { min: 99 }, interval: '10s' }],
+        },
+        postPromotion: { metrics: [{ name: 'rate', thresholdRange: { min: 99 }, interval: '10s' }] },
+        ...spec,
+      } as Canary['spec'],
+    };
+  }
+
+  /** Commits a release; the same letter is the same digest. */
+  commit(digest: string, behaviour: Behaviour = GOOD, settingsKey = 's1', sha = `sha-${digest}`): void {
+    this.behaviours.set(digest, behaviour);
+    this.head = { kind: 'release', release: releaseOf(digest, sha, settingsKey) };
+  }
+
+  world(): World {
+    return structuredClone({
+      nowMs: this.nowMs,
+      canary: this.canary,
+      status: this.status,
+      head: this.head,
+      records: this.records,
+      rejected: this.rejected,
+      primary: this.view('podinfo-primary', this.primary, 'primary'),
+      target: this.view('podinfo', this.target, 'canary'),
+      route: this.route,
+      checks: this.answer,
+      options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' },
+    });
+  }
+
+  /** One reconcile: decide, then act; `crashAfter` stops after that many writes (intent and status count). */
+  reconcile(crashAfter = Number.POSITIVE_INFINITY): boolean {
+    const decision = step(this.world());
+    let budget = crashAfter;
+    const changed =
+      decision.status !== undefined && JSON.stringify(decision.status) !== JSON.stringify(this.status);
+    if (decision.intentFirst && budget-- > 0) this.status = structuredClone(decision.status);
+    if (budget < 0) return true;
+    let acted = false;
+    for (const action of decision.actions) {
+      if (budget-- <= 0) return true;
+      const world = { ...this.world(), status: decision.status };
+      this.broken.push(...violations(world, action));
+      acted = this.perform(action) || acted;
+      this.look();
+    }
+    if (budget <= 0) return true;
+    if (changed) this.writes += 1;
+    this.status = structuredClone(decision.status);
+    this.events.push(...decision.events);
+    this.asked = decision.check;
+    if (this.asked) this.answer = this.answerTo(this.asked);
+    return acted || changed || decision.check !== undefined;
+  }
+
+  /** Lets time pass: pods of the current templates become ready (or not), then the loop settles. */
+  tick(ms = 5000, crashAfter = Number.POSITIVE_INFINITY): void {
+    this.nowMs += ms;
+    this.roll(this.primary, 'primaryReady');
+    this.roll(this.target, 'canaryReady');
+    this.look();
+    let passes = 0;
+    while (this.reconcile(crashAfter) && passes++ < 20 && crashAfter === Number.POSITIVE_INFINITY);
+  }
+
+  /** Ticks until the phase (and no run) is reached; throws when it takes too long. */
+  until(phase: string, ticks = 200): void {
+    for (let count = 0; count < ticks; count += 1) {
+      if (this.status.phase === phase && this.status.run === undefined) return;
+      this.tick();
+    }
+    throw new Error(`not ${phase} but ${this.status.phase}: ${this.status.message}`);
+  }
+
+  private roll(pods: Pods | undefined, role: 'primaryReady' | 'canaryReady'): void {
+    if (!pods) return;
+    const healthy = this.behaviours.get(pods.digest)?.[role] ?? true;
+    pods.ready = healthy ? pods.desired : 0;
+    if (healthy) pods.oldReady = 0;
+  }
+
+  private view(name: string, pods: Pods | undefined, role: 'primary' | 'canary'): WorkloadView | undefined {
+    if (!pods) return undefined;
+    const updated = pods.desired;
+    const stuck = pods.ready < pods.desired;
+    const behaviour = this.behaviours.get(pods.digest);
+    const broken = role === 'primary' ? behaviour?.primaryReady === false : behaviour?.canaryReady === false;
+    return {
+      name,
+      uid: name,
+      resourceVersion: String(pods.version),
+      digest: pods.digest,
+      settingsKey: pods.settingsKey,
+      drift: undefined,
+      observed: true,
+      desiredReplicas: pods.desired,
+      replicas: updated + pods.oldReady,
+      updatedReplicas: updated,
+      readyReplicas: pods.ready + pods.oldReady,
+      availableReplicas: pods.ready + pods.oldReady,
+      updatedReadyReplicas: pods.ready,
+      progressDeadlineExceeded: false,
+      keepsReadyPod: role === 'canary' || !this.recreate,
+      faults:
+        stuck && broken ? [{ pod: 'p', container: 'app', reason: 'ProbeFailing', message: 'not ready' }] : [],
+      restarts: 0,
+      imagesMatch: true,
+    };
+  }
+
+  private answerTo(request: CheckRequest): CheckOutcome {
+    const pods = request.role === 'primary' ? this.primary : this.target;
+    const behaviour = this.behaviours.get(pods?.digest ?? '') ?? GOOD;
+    const value = request.role === 'primary' ? behaviour.primaryMetric : behaviour.canaryMetric;
+    const readings = request.metrics.map((name) => {
+      if (this.providerDown)
+        return { name, reading: { kind: 'error' as const, detail: 'connection refused' } };
+      if (value === undefined) return { name, reading: { kind: 'noData' as const, detail: 'no values' } };
+      return { name, reading: { kind: 'value' as const, value } };
+    });
+    return { key: request.key, atMs: this.nowMs, readings };
+  }
+
+  /** Requests fail where traffic meets a copy without ready pods. */
+  private look(): void {
+    if (!this.route) return;
+    const ready = (pods: Pods | undefined) => (pods ? pods.ready + pods.oldReady : 0);
+    const primaryServes = this.route.primaryWeight > 0 || this.route.matched;
+    const where = `${this.status.phase}/${this.status.postPromotion?.state ?? '-'}`;
+    if (primaryServes && ready(this.primary) === 0) this.outages.push(`primary ${where}`);
+    if (this.route.canaryWeight > 0 && ready(this.target) === 0) this.outages.push(`canary ${where}`);
+  }
+
+  private perform(action: Action): boolean {
+    const before = JSON.stringify([this.primary, this.target, this.route, this.records, this.rejected]);
+    this.change(action);
+    const changed =
+      before !== JSON.stringify([this.primary, this.target, this.route, this.records, this.rejected]);
+    if (changed) this.writes += 1;
+    return changed;
+  }
+
+  private change(action: Action): void {
+    switch (action.type) {
+      case 'SaveRecord':
+        if (!this.records.some((record) => record.digest === action.digest)) {
+          this.records.unshift({
+            digest: action.digest,
+            commit: { commit: `sha-${action.digest}`, subject: action.digest, author: 'a', time: '' },
+            name: `record-${action.digest}`,
+            promotedTime: undefined,
+          });
+        }
+        return;
+      case 'MarkProven':
+        this.records = this.records.map((record) =>
+          record.digest === action.digest
+            ? { ...record, promotedTime: record.promotedTime ?? new Date(this.nowMs).toISOString() }
+            : record,
+        );
+        return;
+      case 'ApplyCanary':
+        this.target = this.applied(this.target, action.digest, action.replicas, false);
+        return;
+      case 'ScaleCanary':
+        if (this.target && this.target.desired !== action.replicas) {
+          this.target.desired = action.replicas;
+          this.target.ready = Math.min(this.target.ready, action.replicas);
+          this.target.oldReady = Math.min(this.target.oldReady, action.replicas);
+        }
+        return;
+      case 'ApplyPrimary':
+        this.primary = this.applied(this.primary, action.digest, 2, this.recreate);
+        return;
+      case 'ApplySettings':
+        if (this.primary) this.primary.settingsKey = action.settingsKey;
+        return;
+      case 'ScalePrimary':
+        if (this.primary) this.primary.desired = action.replicas;
+        return;
+      case 'EnsureServices':
+        return;
+      case 'SetTraffic':
+        this.route = { ...action.route, accepted: true };
+        return;
+      case 'Reject':
+        if (!this.rejected.some((entry) => entry.digest === action.digest)) {
+          const { digest, commit, reason } = action;
+          this.rejected.push({ digest, commit, reason, time: new Date(this.nowMs).toISOString() });
+        }
+        return;
+      case 'Unreject':
+        this.rejected = this.rejected.filter((entry) => entry.digest !== action.digest);
+    }
+  }
+
+  private applied(pods: Pods | undefined, digest: string, desired: number, recreate: boolean): Pods {
+    const settingsKey =
+      this.head.kind === 'release' ? this.head.release.settingsKey : (pods?.settingsKey ?? 's1');
+    if (!pods) return { digest, settingsKey, desired, ready: 0, oldReady: 0, version: 1 };
+    if (pods.digest === digest)
+      return { ...pods, desired, ready: Math.min(pods.ready, desired), settingsKey };
+    const serving = pods.ready + pods.oldReady;
+    const oldReady = recreate ? 0 : Math.min(serving, desired);
+    return { digest, settingsKey, desired, ready: 0, oldReady, version: pods.version + 1 };
+  }
+}
+
+export function releaseOf(digest: string, sha: string, settingsKey: string): ReleaseView {
+  return {
+    digest,
+    commit: { commit: sha, subject: `release ${digest}`, author: 'dev', time: '2026-01-01T00:00:00Z' },
+    settingsKey,
+    replicas: 2,
+    mountsConfig: false,
+  };
+}

@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Behaviour, GOOD, Model } from './model.ts';
+
+/** Something that happens to the world between two reconciles. */
+type Event =
+  | { kind: 'commit'; digest: string; behaviour: Behaviour; settings: string }
+  | { kind: 'heal'; digest: string }
+  | { kind: 'break'; digest: string; behaviour: Behaviour }
+  | { kind: 'provider'; down: boolean }
+  | { kind: 'unknown' }
+  | { kind: 'tick'; ms: number }
+  | { kind: 'crash'; after: number };
+
+const behaviour: fc.Arbitrary<Behaviour> = fc.record({
+  canaryReady: fc.boolean(),
+  primaryReady: fc.boolean(),
+  canaryMetric: fc.constantFrom(100, 50, undefined),
+  primaryMetric: fc.constantFrom(100, 50, undefined),
+});
+const digest = fc.constantFrom('a', 'b', 'c');
+
+const event: fc.Arbitrary<Event> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('commit' as const),
+      digest,
+      behaviour,
+      settings: fc.constantFrom('s1', 's2'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('heal' as const), digest }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('break' as const),
+      digest: fc.constantFrom('b', 'c'),
+      behaviour,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('provider' as const), down: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('unknown' as const) }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant('tick' as const),
+      ms: fc.constantFrom(1000, 5000, 11_000, 30_000, 61_000),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('crash' as const), after: fc.nat(4) }) },
+);
+
+const specs = [
+  {},
+  { analysis: { interval: '10s', threshold: 1, stepWeights: [5, 30, 60] } },
+  { analysis: { interval: '10s', threshold: 1, iterations: 2 } },
+  { analysis: { interval: '10s', threshold: 1, iterations: 2, match: [{ headers: { x: { exact: 'y' } } }] } },
+  { provider: 'kubernetes', analysis: { interval: '10s', threshold: 1, iterations: 2 } },
+  { skipAnalysis: true },
+  { postPromotion: { successThreshold: 3, onFailure: 'hold' } },
+  { postPromotion: { successThreshold: 0, onFailure: 'revert' } },
+  {
+    analysis: { interval: '10s', threshold: 1, stepWeight: 40, stepWeightPromotion: 30 },
+    postPromotion: { onFailure: 'halt' },
+  },
+];
+
+function play(model: Model, events: readonly Event[]): void {
+  for (const entry of events) apply(model, entry);
+}
+
+function apply(model: Model, entry: Event): void {
+  switch (entry.kind) {
+    case 'commit':
+      model.behaviours.set(entry.digest, model.behaviours.get(entry.digest) ?? entry.behaviour);
+      return model.commit(entry.digest, model.behaviours.get(entry.digest), entry.settings);
+    case 'heal':
+      model.behaviours.set(entry.digest, GOOD);
+      return;
+    case 'break':
+      model.behaviours.set(entry.digest, entry.behaviour);
+      return;
+    case 'provider':
+      model.providerDown = entry.down;
+      return;
+    case 'unknown':
+      model.head = { kind: 'unknown', reason: 'RenderFailed', message: 'apps/x.yaml:3 is broken' };
+      return;
+    case 'tick':
+      return model.tick(entry.ms);
+    case 'crash':
+      return model.tick(1000, entry.after);
+  }
+}
+
+function start(specIndex: number, recreate: boolean): Model {
+  const model = new Model(specs[specIndex] as never);
+  model.commit('a');
+  model.until('Initialized');
+  model.outages.length = 0;
+  model.recreate = recreate;
+  return model;
+}
+
+const worlds = fc.record({
+  spec: fc.nat(specs.length - 1),
+  recreate: fc.boolean(),
+  events: fc.array(event, { minLength: 1, maxLength: 40 }),
+});
+const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 1500);
+
+describe('in any world, with a crash at any write', () => {
+  it('no action breaks a safety rule (S1-S14)', () => {
+    fc.assert(
+      fc.property(worlds, ({ spec, recreate, events }) => {
+        const model = start(spec, recreate);
+        play(model, events);
+        expect(model.broken).toEqual([]);
+      }),
+      { numRuns },
+    );
+  });
+
+  it('never loses the last-known-good, and never reverts one digest twice (S11, S13)', () => {
+    fc.assert(
+      fc.property(worlds, ({ spec, recreate, events }) => {
+        const model = start(spec, recreate);
+        for (const entry of events) {
+          apply(model, entry);
+          expect(model.records.some((record) => record.promotedTime !== undefined)).toBe(true);
+        }
+        const digests = model.rejected.map((entry) => entry.digest);
+        expect(new Set(digests).size).toBe(digests.length);
+      }),
+      { numRuns },
+    );
+  });
+
+  it('status names weights, commits and digests only as read back (S27, S28)', () => {
+    fc.assert(
+      fc.property(worlds, ({ spec, recreate, events }) => {
+        const model = start(spec, recreate);
+        for (const entry of events) {
+          apply(model, entry);
+          const { status } = model;
+          if (status.conditions?.find((condition) => condition.type === 'Ready')?.status !== 'True') continue;
+          if (entry.kind !== 'tick') continue;
+          expect(model.primary?.digest).toBe(status.lastKnownGood?.digest);
+          expect(status.canaryWeight).toBe(0);
+          expect(model.route?.canaryWeight).toBe(0);
+        }
+      }),
+      { numRuns },
+    );
+  });
+
+  it('once faults end, it comes to rest and writes no more (L1, L2)', () => {
+    fc.assert(
+      fc.property(worlds, fc.boolean(), ({ spec, recreate, events }, fixed) => {
+        const model = start(spec, recreate);
+        play(model, events);
+        model.providerDown = false;
+        for (const name of ['a', 'b', 'c', 'd']) model.behaviours.set(name, GOOD);
+        if (fixed) model.commit('d');
+        for (let count = 0; count < 300; count += 1) model.tick(5000);
+        const { writes } = model;
+        for (let count = 0; count < 20; count += 1) model.tick(30_000);
+        expect(model.writes).toBe(writes);
+        expect(model.broken).toEqual([]);
+        if (fixed) expect([model.status.phase, model.primary?.digest]).toEqual(['Succeeded', 'd']);
+      }),
+      { numRuns: Math.ceil(numRuns / 5) },
+    );
+  });
+});

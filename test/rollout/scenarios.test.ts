@@ -1,0 +1,189 @@
+import { describe, expect, it } from 'vitest';
+import { GOOD, Model } from './model.ts';
+
+/** A model whose release `a` is initialized, with `b` committed on top. */
+function withRelease(behaviour = GOOD, spec = {}): Model {
+  const model = new Model(spec);
+  model.commit('a');
+  model.until('Initialized');
+  model.commit('b', behaviour);
+  return model;
+}
+
+/** Runs until postPromotion.state or the deadline in ticks. */
+function untilState(model: Model, state: string, ticks = 200): void {
+  for (let count = 0; count < ticks && model.status.postPromotion?.state !== state; count += 1) model.tick();
+  expect(model.status.postPromotion?.state).toBe(state);
+}
+
+function expectSafe(model: Model): void {
+  expect(model.broken).toEqual([]);
+  expect(model.outages).toEqual([]);
+}
+
+describe('a rollout', () => {
+  it('initializes from the first commit', () => {
+    const model = new Model();
+    model.commit('a');
+    model.until('Initialized');
+    expect(model.status.lastKnownGood?.digest).toBe('a');
+    expect(model.primary?.digest).toBe('a');
+    expect(model.target?.desired).toBe(0);
+    expect(model.broken).toEqual([]);
+  });
+
+  it('takes a good release through steps, promotion and verification', () => {
+    const model = withRelease();
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('b');
+    expect(model.status.lastKnownGood?.digest).toBe('b');
+    expect(model.status.lastPromotedCommit).toBe('sha-b');
+    expect(model.status.conditions?.find((c) => c.type === 'Ready')?.status).toBe('True');
+    expect(model.status.conditions?.find((c) => c.type === 'Verified')?.status).toBe('True');
+    expectSafe(model);
+  });
+
+  it('stops a release whose check fails and rejects its digest', () => {
+    const model = withRelease({ ...GOOD, canaryMetric: 50 });
+    model.until('Failed');
+    expect(model.primary?.digest).toBe('a');
+    expect(model.target?.desired).toBe(0);
+    expect(model.rejected.map((entry) => entry.digest)).toEqual(['b']);
+    expectSafe(model);
+  });
+
+  it('writes nothing while a rejected release stays at head', () => {
+    const model = withRelease({ ...GOOD, canaryMetric: 50 });
+    model.until('Failed');
+    model.tick();
+    const { writes } = model;
+    for (let poll = 0; poll < 1000; poll += 1) model.tick(30_000);
+    expect(model.writes).toBe(writes);
+  });
+
+  it('fails a canary that never becomes ready, without any traffic', () => {
+    const model = withRelease({ ...GOOD, canaryReady: false });
+    model.until('Failed');
+    expect(model.primary?.digest).toBe('a');
+    expectSafe(model);
+  });
+
+  it('starts again when a newer revision arrives', () => {
+    const model = withRelease();
+    model.tick();
+    model.tick();
+    model.commit('c');
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('c');
+    expectSafe(model);
+  });
+
+  it('aborts when Git goes back to the last-known-good', () => {
+    const model = withRelease();
+    model.tick();
+    model.tick();
+    model.commit('a', GOOD, 's1', 'sha-revert');
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('a');
+    expect(model.status.lastPromotedCommit).toBe('sha-revert');
+    expect(model.rejected).toEqual([]);
+    expectSafe(model);
+  });
+
+  it('applies a change of replicas alone while a rejected release is at head', () => {
+    const model = withRelease({ ...GOOD, canaryMetric: 50 });
+    model.until('Failed');
+    model.commit('b', { ...GOOD, canaryMetric: 50 }, 's2', 'sha-b2');
+    model.tick();
+    expect(model.primary?.settingsKey).toBe('s2');
+    expect(model.primary?.digest).toBe('a');
+    expect(model.target?.desired).toBe(0);
+  });
+});
+
+describe.each([false, true])('after promotion (Recreate: %s)', (recreate) => {
+  function promoted(behaviour = GOOD, spec = {}): Model {
+    const model = withRelease(behaviour, spec);
+    model.recreate = recreate;
+    return model;
+  }
+
+  it('reverts a release whose primary never becomes ready, and no request fails', () => {
+    const model = promoted({ ...GOOD, primaryReady: false });
+    untilState(model, 'Held');
+    expect(model.route?.canaryWeight).toBe(100);
+    expect(model.status.phase).toBe('Promoting');
+    model.until('Failed');
+    expect(model.primary?.digest).toBe('a');
+    expect(model.status.conditions?.find((c) => c.type === 'Reverted')?.status).toBe('True');
+    expect(model.route?.canaryWeight).toBe(0);
+    expectSafe(model);
+  });
+
+  it('goes on with the promotion when the primary heals while held', () => {
+    const model = promoted({ ...GOOD, primaryReady: false });
+    untilState(model, 'Held');
+    model.behaviours.set('b', GOOD);
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('b');
+    expectSafe(model);
+  });
+
+  it('reverts at once when checks fail with all traffic on the primary', () => {
+    const model = promoted({ ...GOOD, primaryMetric: 50 });
+    model.until('Failed');
+    expect(model.primary?.digest).toBe('a');
+    expect(model.rejected.map((entry) => entry.reason)).toEqual(['ChecksFailed']);
+    expectSafe(model);
+  });
+
+  it('holds without end with onFailure hold', () => {
+    const model = promoted({ ...GOOD, primaryReady: false }, { postPromotion: { onFailure: 'hold' } });
+    untilState(model, 'Held');
+    for (let count = 0; count < 200; count += 1) model.tick();
+    expect(model.status.postPromotion?.state).toBe('Held');
+    expect(model.route?.canaryWeight).toBe(100);
+    expectSafe(model);
+  });
+
+  it('reverts when Git goes back while held, without rejecting the release', () => {
+    const model = promoted({ ...GOOD, primaryReady: false });
+    untilState(model, 'Held');
+    model.commit('a', GOOD, 's1', 'sha-revert');
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('a');
+    expect(model.rejected).toEqual([]);
+    expectSafe(model);
+  });
+
+  it('lets a fix through while held', () => {
+    const model = promoted({ ...GOOD, primaryReady: false });
+    untilState(model, 'Held');
+    model.commit('c');
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('c');
+    expectSafe(model);
+  });
+
+  it('never reverts because checks cannot be had', () => {
+    const model = promoted();
+    untilState(model, 'Verifying');
+    model.providerDown = true;
+    for (let count = 0; count < 100; count += 1) model.tick();
+    expect(model.status.postPromotion).toMatchObject({ state: 'Held', reason: 'ChecksUnavailable' });
+    expect(model.primary?.digest).toBe('b');
+    model.providerDown = false;
+    model.until('Succeeded');
+    expectSafe(model);
+  });
+
+  it('names the cause elsewhere when the last-known-good fails the same check', () => {
+    const model = promoted({ ...GOOD, primaryMetric: 50 });
+    untilState(model, 'Reverting');
+    model.behaviours.set('a', { ...GOOD, primaryMetric: 50 });
+    untilState(model, 'Held');
+    expect(model.status.phase).toBe('Failed');
+    expect(model.status.postPromotion?.reason).toBe('LKGFailsToo');
+    expectSafe(model);
+  });
+});
