@@ -65,8 +65,7 @@ function readText(name: string, key: string, bytes: Uint8Array | undefined): str
 }
 
 function checked(where: string, key: string, value: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  if (/[\x00-\x1f\x7f]/.test(value)) {
+  if (/\p{Cc}/u.test(value)) {
     throw new GitError('Unauthorized', `${where}: the Git ${key} holds a control character; write it anew`);
   }
   return value;

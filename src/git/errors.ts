@@ -10,6 +10,7 @@ export type GitErrorCode =
   | 'Redirected'
   | 'Corrupt'
   | 'Refused'
+  | 'Storage'
   | 'Aborted';
 
 /**
@@ -29,6 +30,7 @@ const ACTORS: Record<GitErrorCode, GitErrorActor> = {
   Redirected: 'author',
   Corrupt: 'nobody',
   Refused: 'author',
+  Storage: 'operator',
   Aborted: 'nobody',
 };
 

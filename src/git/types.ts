@@ -82,6 +82,11 @@ export interface GitSource {
   hasCommit(commit: string): Promise<boolean>;
   /** Whether `commit` descends from `ancestor`; unknown when history within 1,000 commits does not tell. May deepen. */
   isDescendant(commit: string, ancestor: string, signal?: AbortSignal): Promise<Ancestry>;
+  /**
+   * Names the commits, besides head, that must survive when an outgrown store is built anew (the last promoted ones).
+   * If the server no longer has one of them, the old store stays. Replaces the former list.
+   */
+  keep(commits: readonly string[]): void;
 }
 
 /** Answer to an ancestry question. A commit descends from itself. */

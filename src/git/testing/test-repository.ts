@@ -1,0 +1,61 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** A working copy and the bare repository the server offers, both driven by the real git. */
+export interface TestRepository {
+  /** Writes files (null removes), commits and pushes to `branch` (default main); returns the commit id. */
+  commit(files: Readonly<Record<string, string | Buffer | null>>, message?: string, branch?: string): string;
+  /** Runs git in the working copy and returns its trimmed output. */
+  git(...args: string[]): string;
+  /** Runs git in the served bare repository. */
+  bare(...args: string[]): string;
+  /** Pushes with force. */
+  forcePush(branch?: string): void;
+}
+
+/** Makes `<root>/<name>.git` and a working copy `<root>/<name>`. */
+export function createTestRepository(root: string, name: string): TestRepository {
+  const work = join(root, name);
+  const served = join(root, `${name}.git`);
+  run(root, ['init', '-q', '--bare', '-b', 'main', served]);
+  run(root, ['init', '-q', '-b', 'main', work]);
+  run(work, ['remote', 'add', 'origin', served]);
+  const git = (...args: string[]) => run(work, args);
+  return {
+    git,
+    bare: (...args) => run(served, args),
+    commit(files, message = 'Change', branch = 'main') {
+      for (const [path, content] of Object.entries(files)) put(join(work, path), content);
+      git('add', '-A');
+      git('commit', '-q', '--allow-empty', '-m', message);
+      git('push', '-q', 'origin', `HEAD:refs/heads/${branch}`);
+      return git('rev-parse', 'HEAD');
+    },
+    forcePush: (branch = 'main') => {
+      git('push', '-q', '--force', 'origin', `HEAD:refs/heads/${branch}`);
+    },
+  };
+}
+
+function put(file: string, content: string | Buffer | null): void {
+  if (content === null) return rmSync(file, { recursive: true, force: true });
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, content);
+}
+
+function run(cwd: string, args: readonly string[]): string {
+  const identity = { NAME: 'Ada Tester', EMAIL: 'ada@example.com' };
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: cwd,
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_AUTHOR_NAME: identity.NAME,
+    GIT_AUTHOR_EMAIL: identity.EMAIL,
+    GIT_COMMITTER_NAME: identity.NAME,
+    GIT_COMMITTER_EMAIL: identity.EMAIL,
+    GIT_COMMITTER_DATE: '2026-11-01T10:00:00Z',
+    GIT_AUTHOR_DATE: '2026-11-01T10:00:00Z',
+  };
+  return execFileSync('git', args, { cwd, env, encoding: 'utf8', maxBuffer: 64 * 1_048_576 }).trim();
+}

@@ -1,0 +1,209 @@
+import type { GitHttpRequest, GitHttpResponse } from 'isomorphic-git';
+import { HttpError } from '../http/errors.ts';
+import type { HttpClient, HttpLimits, HttpStream } from '../http/types.ts';
+import type { GitCredentials } from './credentials.ts';
+import { GitError, type GitErrorCode } from './errors.ts';
+import { checkGitUrl } from './url.ts';
+
+/** What a transport moved so far; shared between the operations of one repository. */
+export interface TransportStats {
+  requests: number;
+  receivedBytes: number;
+}
+
+/** Deadlines and caps of Git's HTTP requests. */
+export interface TransportLimits {
+  /** Default 15 s of silence. */
+  readonly idleTimeoutMs: number;
+  /** Default 60 s for one request, the pack's download included; cuts a trickle. */
+  readonly totalTimeoutMs: number;
+  /** Most bytes of a ref listing. Default 16 MiB. */
+  readonly maxListingBytes: number;
+  /** Most bytes of a pack. Default 50 MiB (memory while indexing is many times that). */
+  readonly maxPackBytes: number;
+}
+
+export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
+  idleTimeoutMs: 15_000,
+  totalTimeoutMs: 60_000,
+  maxListingBytes: 16 * 1_048_576,
+  maxPackBytes: 50 * 1_048_576,
+};
+
+/** What one operation needs to speak to the server. */
+export interface TransportOptions {
+  readonly client: HttpClient;
+  readonly url: string;
+  readonly credentials: GitCredentials;
+  readonly limits: TransportLimits;
+  readonly stats: TransportStats;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Speaks smart HTTP to one repository. Every failure is a GitError; only status 200 is returned. */
+export interface GitTransport {
+  /** isomorphic-git's HTTP plug-in: the library has neither deadlines, caps nor abort of its own. */
+  request(request: GitHttpRequest): Promise<GitHttpResponse>;
+  /** POSTs to git-upload-pack in protocol v0 and returns the answer's bytes. */
+  uploadPack(body: Uint8Array): Promise<AsyncIterableIterator<Uint8Array>>;
+}
+
+const DISCOVERY = '/info/refs?service=git-upload-pack';
+const MAX_REDIRECTS = 3;
+const MAX_REQUEST_BYTES = 1_048_576;
+
+/**
+ * A transport for one operation. Credentials are sent at once, and only to the URL's own origin: a redirect of the
+ * discovery request inside the origin moves the base URL, any other redirect is an error.
+ */
+export function createGitTransport(options: TransportOptions): GitTransport {
+  const configured = checkGitUrl(options.url);
+  let base = configured;
+
+  async function ask(suffix: string, method: string, headers: Record<string, string>, body?: Uint8Array) {
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
+      const answer = await exchange(options, `${base}${suffix}`, {
+        method,
+        headers,
+        ...(body ? { body } : {}),
+      });
+      if (answer.status < 300 || answer.status > 399) return answer;
+      answer.cancel();
+      base = rebased(base, suffix, method, answer);
+    }
+    throw new GitError(
+      'Redirected',
+      `${configured}: more than ${MAX_REDIRECTS} redirects; set spec.url to the final address`,
+    );
+  }
+
+  return {
+    async request({ url, method = 'GET', headers = {}, body }) {
+      const suffix = url.slice(configured.length);
+      const answer = await ask(suffix, method, headers, body ? await collect(body) : undefined);
+      await refuseStatus(configured, answer);
+      return {
+        url,
+        method,
+        statusCode: answer.status,
+        statusMessage: '',
+        headers: { ...answer.headers },
+        body: counted(options, answer),
+      };
+    },
+    async uploadPack(body) {
+      const headers = {
+        'content-type': 'application/x-git-upload-pack-request',
+        accept: 'application/x-git-upload-pack-result',
+      };
+      const answer = await ask('/git-upload-pack', 'POST', headers, body);
+      await refuseStatus(configured, answer);
+      return counted(options, answer);
+    },
+  };
+}
+
+function exchange(
+  options: TransportOptions,
+  url: string,
+  request: { method: string; headers: Record<string, string>; body?: Uint8Array },
+): Promise<HttpStream> {
+  const { client, credentials, limits, signal, stats } = options;
+  // Listings are asked in protocol v2, packs in v0.
+  const isPack = request.method === 'POST' && !request.headers['Git-Protocol'];
+  const httpLimits: HttpLimits = {
+    idleTimeoutMs: limits.idleTimeoutMs,
+    totalTimeoutMs: limits.totalTimeoutMs,
+    maxBytes: isPack ? limits.maxPackBytes : limits.maxListingBytes,
+  };
+  stats.requests += 1;
+  const opened = client.open({
+    url,
+    ...request,
+    headers: { ...request.headers, 'accept-encoding': 'identity' },
+    redirect: 'return',
+    limits: httpLimits,
+    ...credentials,
+    ...(signal ? { signal } : {}),
+  });
+  return opened.catch((error: unknown) => {
+    throw toGitError(error);
+  });
+}
+
+/** The new base URL after a redirect of the discovery request. Throws GitError Redirected for every other redirect. */
+function rebased(base: string, suffix: string, method: string, answer: HttpStream): string {
+  const location = answer.headers.location ?? '';
+  const target = URL.canParse(location, base) ? new URL(location, base) : undefined;
+  const from = new URL(base);
+  const moved = target
+    ? `${target.origin}${target.pathname.replace(/\/info\/refs$/, '')}`
+    : 'an unreadable address';
+  const follow = method === 'GET' && suffix === DISCOVERY && target?.href.endsWith(DISCOVERY);
+  if (!target || !follow || target.origin !== from.origin || target.username || target.password) {
+    throw new GitError(
+      'Redirected',
+      `${base} redirects (${answer.status}) to ${moved}; credentials do not go there by themselves, so set spec.url to the address you trust`,
+    );
+  }
+  return target.href.slice(0, -DISCOVERY.length);
+}
+
+async function refuseStatus(url: string, answer: HttpStream): Promise<void> {
+  if (answer.status === 200) return;
+  answer.cancel();
+  const { status } = answer;
+  if (status === 401 || status === 403 || status === 203) {
+    throw new GitError(
+      'Unauthorized',
+      `${url}: the server refused the credentials (${status}); check spec.secretRef`,
+    );
+  }
+  if (status === 404 || status === 410) {
+    throw new GitError(
+      'NotFound',
+      `${url}: no such repository (${status}), or the credentials may not see it`,
+    );
+  }
+  throw new GitError('Unreachable', `${url}: the server answered ${status}`);
+}
+
+async function* counted({ stats }: TransportOptions, answer: HttpStream): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of answer.body) {
+      stats.receivedBytes += chunk.length;
+      yield chunk;
+    }
+  } catch (error) {
+    throw toGitError(error);
+  } finally {
+    answer.cancel();
+  }
+}
+
+const CODES: Partial<Record<HttpError['code'], GitErrorCode>> = {
+  Timeout: 'Timeout',
+  TooLarge: 'TooLarge',
+  Refused: 'Refused',
+  Redirected: 'Redirected',
+  InvalidUrl: 'Refused',
+  Aborted: 'Aborted',
+};
+
+/** An HttpError in Git's words; other errors are kept. */
+function toGitError(error: unknown): unknown {
+  if (!(error instanceof HttpError)) return error;
+  return new GitError(CODES[error.code] ?? 'Unreachable', error.message, error);
+}
+
+async function collect(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MAX_REQUEST_BYTES)
+      throw new GitError('TooLarge', 'the request to the Git server is too large');
+  }
+  return Buffer.concat(chunks);
+}
