@@ -55,7 +55,11 @@ export interface Condition {
 
 /** A pod template: the part of a workload that a Release is about. Kept as JSON, unknown fields included. */
 export interface PodTemplate {
-  metadata?: { labels?: Record<string, string>; annotations?: Record<string, string>; [field: string]: unknown };
+  metadata?: {
+    labels?: Record<string, string>;
+    annotations?: Record<string, string>;
+    [field: string]: unknown;
+  };
   spec: PodSpec;
 }
 
@@ -79,7 +83,8 @@ export interface Container {
 
 /** `Kind namespace/name`, the way messages name an object. */
 export function describe(object: ObjectReference | KubernetesObject): string {
-  const { name, namespace } = 'metadata' in object ? (object as KubernetesObject).metadata : (object as ObjectReference);
+  const { name, namespace } =
+    'metadata' in object ? (object as KubernetesObject).metadata : (object as ObjectReference);
   return namespace ? `${object.kind} ${namespace}/${name}` : `${object.kind} ${name}`;
 }
 

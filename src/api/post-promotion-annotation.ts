@@ -18,6 +18,7 @@ export function withAnnotatedPostPromotion(canary: Canary): { canary: Canary; pr
   if (Buffer.byteLength(text) > limits.postPromotionAnnotationBytes)
     return { canary, problems: [{ path: atText, message: 'is too long' }] };
   const value = readYaml(text);
+  if (value === undefined) return { canary, problems: [{ path: atText, message: 'cannot be read as YAML' }] };
   const parsed = postPromotionSchema.safeParse(value);
   if (parsed.success)
     return { canary: { ...canary, spec: { ...canary.spec, postPromotion: parsed.data } }, problems: [] };
@@ -26,7 +27,7 @@ export function withAnnotatedPostPromotion(canary: Canary): { canary: Canary; pr
 
 function readYaml(text: string): unknown {
   try {
-    return parseYaml(text, { maxAliasCount: 0, logLevel: 'silent' });
+    return parseYaml(text, { maxAliasCount: 0, logLevel: 'error' });
   } catch {
     return undefined;
   }

@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import { canaryDocument, sourceDocument } from '../../test/documents/kinds.ts';
+import type { Canary } from './canary.ts';
+import {
+  analysisIntervalMs,
+  apexName,
+  effectivePostPromotion,
+  failureThreshold,
+  maxWeightPercent,
+  progressDeadlineMs,
+  readyThresholdPercent,
+  sourceIntervalMs,
+  sourceRetryIntervalMs,
+  webhookTimeoutMs,
+} from './effective.ts';
+import { limits } from './limits.ts';
+import { parseCanary, parseSource } from './parse.ts';
+import { postPromotionAnnotation, withAnnotatedPostPromotion } from './post-promotion-annotation.ts';
+
+function canary(spec: Record<string, unknown> = {}, metadata: Record<string, unknown> = {}): Canary {
+  const result = parseCanary(canaryDocument(spec, metadata));
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.value;
+}
+
+const base = { interval: '1m', threshold: 1, stepWeight: 10 };
+
+describe('defaults', () => {
+  test("are Flagger's", () => {
+    const object = canary({ analysis: base });
+    expect(apexName(object)).toBe('shop');
+    expect(analysisIntervalMs(object, 10_000)).toBe(60_000);
+    expect(maxWeightPercent(object)).toBe(100);
+    expect(readyThresholdPercent(object, 'primary')).toBe(100);
+    expect(progressDeadlineMs(object)).toBe(600_000);
+    expect([failureThreshold(undefined), failureThreshold(-3), failureThreshold(4)]).toEqual([1, 1, 4]);
+    expect([webhookTimeoutMs(undefined), webhookTimeoutMs('5'), webhookTimeoutMs('2s')]).toEqual([
+      10_000, 10_000, 2_000,
+    ]);
+  });
+
+  test('give the last of the own steps as the end, whatever maxWeight says', () => {
+    const steps = { interval: '1m', threshold: 1, stepWeights: [5, 60], maxWeight: 10 };
+    expect(maxWeightPercent(canary({ analysis: steps }))).toBe(60);
+  });
+
+  test('raise an interval to the floor', () => {
+    expect(analysisIntervalMs(canary({ analysis: { ...base, interval: '1s' } }), 10_000)).toBe(10_000);
+  });
+
+  test('of postPromotion come from the Canary', () => {
+    const object = canary({ analysis: { ...base, interval: '20s' }, progressDeadlineSeconds: 90 });
+    expect(effectivePostPromotion(object, 10_000)).toEqual({
+      progressDeadlineMs: 90_000,
+      intervalMs: 20_000,
+      successThreshold: 1,
+      threshold: 1,
+      onFailure: 'auto',
+      maxRestarts: undefined,
+      metrics: [],
+    });
+  });
+
+  test('keep a successThreshold of 0, and count a threshold of 0 as 1', () => {
+    const object = canary({ postPromotion: { successThreshold: 0, threshold: 0 } });
+    expect(effectivePostPromotion(object, 10_000)).toMatchObject({ successThreshold: 0, threshold: 1 });
+  });
+
+  test('of a Source retry at its interval', () => {
+    const result = parseSource(sourceDocument({ interval: '5s' }));
+    expect(result.ok && [sourceIntervalMs(result.value), sourceRetryIntervalMs(result.value)]).toEqual([
+      5_000, 5_000,
+    ]);
+  });
+});
+
+describe('postPromotion as an annotation', () => {
+  function annotated(text: string, spec: Record<string, unknown> = {}) {
+    return withAnnotatedPostPromotion(canary(spec, { annotations: { [postPromotionAnnotation]: text } }));
+  }
+
+  test('is read as if it stood in the spec', () => {
+    const { canary: object, problems } = annotated('onFailure: revert\nsuccessThreshold: 3\n');
+    expect(problems).toEqual([]);
+    expect(object.spec.postPromotion).toEqual({ onFailure: 'revert', successThreshold: 3 });
+  });
+
+  test('gives way to the field', () => {
+    expect(annotated('onFailure: revert', { postPromotion: {} }).canary.spec.postPromotion).toEqual({});
+  });
+
+  test.each([
+    ['onFailure: pray', /\.onFailure "pray" is not one of auto, hold, revert, halt$/],
+    ['[', /cannot be read as YAML$/],
+    ['a: &x [1]\nb: *x', /cannot be read as YAML$/],
+    ['x'.repeat(limits.postPromotionAnnotationBytes + 1), /is too long$/],
+  ])('is refused when it is wrong (%#)', (text, expected) => {
+    const { canary: object, problems } = annotated(text);
+    expect(object.spec.postPromotion).toBeUndefined();
+    expect(problems.map(({ path, message }) => `${path} ${message}`)).toEqual([
+      expect.stringMatching(expected),
+    ]);
+  });
+});

@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'vitest';
+import { canaryDocument, sourceDocument } from '../../test/documents/kinds.ts';
+import { fieldsNotActedOn } from './not-acted-on.ts';
+import { parseCanary, parseSource } from './parse.ts';
+import { checkCanary, type Findings } from './semantic.ts';
+import { checkSource } from './semantic-source.ts';
+
+const base = { interval: '1m', threshold: 1, stepWeight: 10 };
+const ingressRef = { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', name: 'shop' };
+
+function canary(spec: Record<string, unknown>) {
+  const result = parseCanary(canaryDocument(spec), { strict: true });
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.value;
+}
+
+function source(spec: Record<string, unknown>) {
+  const result = parseSource(sourceDocument(spec), { strict: true });
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.value;
+}
+
+function lines(found: Findings): { problems: string[]; warnings: string[] } {
+  const line = ({ path, message }: { path: string; message: string }) => `${path} ${message}`;
+  return { problems: found.problems.map(line), warnings: found.warnings.map(line) };
+}
+
+describe('a Canary that the schema lets in', () => {
+  test('is fine when it is ordinary', () => {
+    expect(checkCanary(canary({ provider: 'contour' }))).toEqual({ problems: [], warnings: [] });
+  });
+
+  test.each([
+    [{ metrics: [{ name: 'latency' }] }, 'spec.analysis.metrics[0] "latency" has no value'],
+    [{ metrics: [{ name: 'request-duration' }] }, 'spec.analysis.metrics[0].thresholdRange.max is missing'],
+    [
+      { metrics: [{ name: 'request-duration', thresholdRange: { min: 5, max: 1 } }] },
+      'spec.analysis.metrics[0].thresholdRange can never pass',
+    ],
+    [
+      { metrics: [{ name: 'request-success-rate', thresholdRange: { min: 1 }, compareWith: 'primary' }] },
+      'spec.analysis.metrics[0].maxRelativeIncrease is missing',
+    ],
+    [{ stepWeight: 0 }, 'spec.analysis.stepWeight the analysis would never end'],
+    [{ stepWeight: 1.5 }, 'spec.analysis.stepWeight must be a whole number'],
+    [{ maxWeight: 101 }, 'spec.analysis.maxWeight must be between 0 and 100'],
+    [{ webhooks: [{ name: 'load', url: 'loadtester' }] }, 'spec.analysis.webhooks[0].url is no http://'],
+    [
+      { sessionAffinity: { cookieName: 'a', primaryCookieName: 'a' } },
+      'spec.analysis.sessionAffinity.primaryCookieName must differ',
+    ],
+    [
+      { webhooks: [{ name: 'gate', type: 'confirm-promotion', url: 'http://gate.test/' }] },
+      'spec.analysis.webhooks[0] is valid, but this version cannot act on it yet',
+    ],
+  ])('is stopped for analysis %j', (fields, expected) => {
+    const found = checkCanary(canary({ analysis: { ...base, ...fields } }));
+    expect(lines(found).problems).toEqual([expect.stringContaining(expected)]);
+  });
+
+  test.each([
+    [{ service: { port: 0 } }, 'spec.service.port must be between 1 and 65535'],
+    [{ service: undefined }, 'spec.service.port is missing'],
+    [{ service: { port: 80, delegation: true, hosts: ['a'] } }, 'spec.service.delegation cannot be used'],
+    [{ service: { port: 80, mirror: [{}] } }, 'spec.service.mirror[0].backendRef is missing'],
+    [{ provider: 'gatewayapi:v1' }, 'spec.service.gatewayRefs is missing; provider gatewayapi:v1 needs it'],
+    [{ analysis: { interval: '1m', threshold: 1, stepWeights: [] } }, 'spec.analysis.stepWeights is empty'],
+    [
+      { analysis: { interval: '1m', threshold: 1, stepWeights: [50, 150] } },
+      'spec.analysis.stepWeights[1] must be',
+    ],
+    [
+      { analysis: { interval: '1m', threshold: 1, iterations: 0 } },
+      'spec.analysis.iterations the analysis would',
+    ],
+    [{ progressDeadlineSeconds: 0.5 }, 'spec.progressDeadlineSeconds must be a whole number'],
+    [
+      { targetRef: { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'a' } },
+      'spec.targetRef.kind is valid, but',
+    ],
+    [{ provider: 'nginx', ingressRef }, 'spec.provider is valid, but'],
+  ])('is stopped for %j', (spec, expected) => {
+    expect(lines(checkCanary(canary(spec))).problems).toEqual([expect.stringContaining(expected)]);
+  });
+
+  test.each([
+    [{ interval: '5s' }, 'spec.analysis.interval is below the shortest interval; 10s is used'],
+    [{ interval: '30sx' }, 'spec.analysis.interval cannot be read as a duration; 60s is used'],
+    [{ match: [{ headers: { a: { exact: 'b' } } }] }, 'spec.analysis.match is used with iterations only'],
+    [{ metrics: [{ name: 'request-success-rate' }] }, 'has no min and no max: this check passes always'],
+    [
+      { metrics: [{ name: 'x', templateRef: { name: 't' } }] },
+      'is missing: this check fails for any value above 0',
+    ],
+    [{ alerts: [{ name: 'a', providerRef: { name: 'b' } }] }, 'spec.analysis.alerts[0].severity is missing'],
+  ])('is warned about for analysis %j', (fields, expected) => {
+    const found = lines(checkCanary(canary({ analysis: { ...base, ...fields } })));
+    expect(found.problems).toEqual([]);
+    expect(found.warnings).toEqual([expect.stringContaining(expected)]);
+  });
+
+  test('may have a lower interval when the floor was lowered', () => {
+    const found = checkCanary(canary({ analysis: { ...base, interval: '1s' } }), { intervalFloorMs: 500 });
+    expect(found.warnings).toEqual([]);
+  });
+
+  test('is checked against the default provider when it names none', () => {
+    expect(lines(checkCanary(canary({}), { defaultProvider: 'gatewayapi:v1' })).problems).toHaveLength(1);
+  });
+});
+
+describe('a Source that the schema lets in', () => {
+  test('is fine when it is ordinary', () => {
+    expect(checkSource(source({ interval: '1s' }))).toEqual({ problems: [], warnings: [] });
+  });
+
+  test('is stopped for credentials in its address, which are not repeated', () => {
+    const found = checkSource(source({ url: 'https://bot:hunter2@git.example.com/a.git' }));
+    expect(lines(found).problems).toEqual([expect.stringContaining('spec.url holds credentials')]);
+    expect(JSON.stringify(found)).not.toContain('hunter2');
+  });
+
+  test.each([
+    [{ url: 'https://' }, 'spec.url is no address'],
+    [{ path: '../other' }, 'spec.path must stay inside the repository'],
+    [{ interval: '500ms' }, 'spec.interval must be at least 1s'],
+    [{ schedule: '@hourly', timeZone: 'Mars/Base' }, 'spec.timeZone is no known time zone'],
+    [{ verify: { secretRef: { name: 'keys' } } }, 'spec.verify is valid, but'],
+    [{ serviceAccountName: 'deployer' }, 'spec.serviceAccountName is valid, but'],
+    [{ renderer: 'helm' }, 'spec.renderer is valid, but'],
+  ])('is stopped for %j', (spec, expected) => {
+    expect(lines(checkSource(source(spec))).problems).toEqual([expect.stringContaining(expected)]);
+  });
+
+  test('is warned about a password over http', () => {
+    const found = checkSource(source({ url: 'http://git.test/a.git', secretRef: { name: 's' } }));
+    expect(lines(found).warnings).toEqual([expect.stringContaining('clear text')]);
+  });
+});
+
+describe('fields not acted on', () => {
+  test('are named with their place in the object', () => {
+    const object = canary({
+      autoscalerRef: { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', name: 'shop' },
+      analysis: { ...base, mirror: true, webhooks: [{ name: 'load', url: 'http://load.test/' }] },
+      service: { port: 80, trafficPolicy: { tls: { mode: 'SIMPLE' } } },
+    });
+    expect(fieldsNotActedOn(object)).toEqual([
+      'spec.autoscalerRef',
+      'spec.analysis.webhooks[0]',
+      'spec.analysis.mirror',
+      'spec.service.trafficPolicy',
+    ]);
+  });
+
+  test('are not named where their value asks for nothing', () => {
+    const quiet = canary({
+      revertOnDeletion: false,
+      analysis: { ...base, mirror: false, alerts: [] },
+      service: { port: 80, delegation: false },
+    });
+    expect(fieldsNotActedOn(quiet)).toEqual([]);
+    expect(fieldsNotActedOn(source({ prune: false, renderer: 'plain', write: { revert: 'none' } }))).toEqual(
+      [],
+    );
+  });
+
+  test('depend on the provider where only some use the field', () => {
+    const service = { port: 80, hosts: ['shop.example.com'], gatewayRefs: [{ name: 'public' }] };
+    expect(fieldsNotActedOn(canary({ provider: 'gatewayapi:v1', service }))).toEqual([]);
+    expect(fieldsNotActedOn(canary({ provider: 'contour', service }))).toEqual([
+      'spec.service.hosts',
+      'spec.service.gatewayRefs',
+    ]);
+  });
+});
