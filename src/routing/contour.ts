@@ -1,0 +1,150 @@
+/** Provider `contour`: an HTTPProxy called as the apex, to be included from a root proxy (flagger-behaviour.md 3.5). */
+import type { Canary } from '../api/canary.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { RouteTarget } from '../api/observed.ts';
+import { abConditions, conditionProblems, routePrefix } from './contour-conditions.ts';
+import { assertWeights, findRoute, isAbTest, percentOf, routeMetadata, unreadable } from './route-object.ts';
+import type { RouteContext, RouteProblem, RouteReading, Router } from './router.ts';
+
+const httpProxy = { apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy' };
+
+/** The router of provider `contour`. */
+export const contour: Router = {
+  name: 'contour',
+  kinds: [httpProxy],
+  apexFollowsTraffic: false,
+  check,
+  objects: (context, target) => [proxy(context, target)],
+  read,
+};
+
+function check(canary: Canary): RouteProblem[] {
+  const problems = conditionProblems(canary);
+  if (canary.spec.analysis?.mirror)
+    problems.push({
+      severity: 'warning',
+      field: 'spec.analysis.mirror',
+      message: 'has no effect with provider contour',
+    });
+  if (canary.spec.analysis?.sessionAffinity)
+    problems.push({
+      severity: 'warning',
+      field: 'spec.analysis.sessionAffinity',
+      message: 'has no effect with provider contour',
+    });
+  return problems;
+}
+
+function proxy(context: RouteContext, target: RouteTarget): KubernetesObject {
+  assertWeights(target);
+  return {
+    ...httpProxy,
+    metadata: routeMetadata(context),
+    spec: {
+      ...(context.ingressClass ? { ingressClassName: context.ingressClass } : {}),
+      routes: routes(context, target),
+    },
+  };
+}
+
+/** A/B: one route for each match, by weight, and one that gives all other requests to the primary. Else one route by weight. */
+function routes(context: RouteContext, target: RouteTarget): object[] {
+  const prefix = routePrefix(context.canary);
+  if (!target.matched || !isAbTest(context)) return [route(context, [{ prefix }], target)];
+  const matches = context.canary.spec.analysis?.match ?? [];
+  return [
+    ...matches.map((match) => route(context, abConditions(prefix, match), target)),
+    route(context, [{ prefix }], { primaryWeight: 100, canaryWeight: 0 }),
+  ];
+}
+
+type Weights = Pick<RouteTarget, 'primaryWeight' | 'canaryWeight'>;
+
+function route(
+  context: RouteContext,
+  conditions: object[],
+  { primaryWeight, canaryWeight }: Weights,
+): object {
+  const { service } = context.canary.spec;
+  const { timeout, retries } = service ?? {};
+  return {
+    conditions,
+    ...(timeout ? { timeoutPolicy: { response: timeout, idle: '5m' } } : {}),
+    ...(retries ? { retryPolicy: retryPolicy(retries) } : {}),
+    services: [
+      backend(context, context.names.primary, primaryWeight),
+      backend(context, context.names.canary, canaryWeight),
+    ],
+  };
+}
+
+function retryPolicy(retries: {
+  attempts?: number | undefined;
+  perTryTimeout?: string | undefined;
+  retryOn?: string | undefined;
+}): object {
+  const { attempts, perTryTimeout, retryOn } = retries;
+  return {
+    ...(attempts === undefined ? {} : { count: attempts }),
+    ...(perTryTimeout ? { perTryTimeout } : {}),
+    ...(retryOn ? { retryOn: retryOn.split(',').map((cause) => cause.trim()) } : {}),
+  };
+}
+
+/** The header tells Linkerd, where it is the mesh behind Contour, which Service was meant. */
+function backend({ canary }: RouteContext, name: string, weight: number): object {
+  const port = canary.spec.service?.port;
+  const value = `${name}.${canary.metadata.namespace ?? 'default'}.svc.cluster.local:${port}`;
+  return { name, port, weight, requestHeadersPolicy: { set: [{ name: 'l5d-dst-override', value }] } };
+}
+
+interface HttpProxy extends KubernetesObject {
+  spec: { routes?: Array<{ services?: Array<{ name: string; weight?: number }> }> };
+  status?: {
+    currentStatus?: string;
+    description?: string;
+    conditions?: Array<{
+      type: string;
+      status: string;
+      observedGeneration?: number;
+      errors?: Array<{ message?: string }>;
+    }>;
+  };
+}
+
+function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {
+  const found = findRoute(context, httpProxy, live) as HttpProxy | undefined;
+  if (!found) return undefined;
+  const { primary, canary, apex } = context.names;
+  const weights = (found.spec.routes ?? []).flatMap(({ services = [] }) => {
+    const weightOf = (name: string): number | undefined => {
+      const backend = services.find((one) => one.name === name);
+      return backend && (backend.weight ?? 0);
+    };
+    return percentOf(weightOf(primary), weightOf(canary)) ?? [];
+  });
+  const [split] = weights;
+  if (!split) return unreadable(`HTTPProxy ${apex}: no route has weights for ${primary} and ${canary}`);
+  const problem = refusal(found);
+  return {
+    ...split,
+    mirrored: false,
+    matched: weights.length > 1,
+    accepted: problem === undefined,
+    ...(problem ? { problem } : {}),
+  };
+}
+
+/** Why Contour has not taken the current generation, undefined when it has. */
+function refusal({ metadata, status }: HttpProxy): string | undefined {
+  const { name } = metadata;
+  if (!status?.currentStatus) return `HTTPProxy ${name}: Contour has not answered yet`;
+  const valid = status.conditions?.find(({ type }) => type === 'Valid');
+  if (valid && (valid.observedGeneration ?? 0) < (metadata.generation ?? 0))
+    return `HTTPProxy ${name}: Contour has not seen generation ${metadata.generation} yet`;
+  if (status.currentStatus === 'valid') return undefined;
+  if (status.currentStatus === 'orphaned')
+    return `HTTPProxy ${name} is not included by a root HTTPProxy, so it gets no traffic; add it to the includes of one`;
+  const detail = valid?.errors?.map(({ message }) => message ?? '').join('; ') || status.description || '';
+  return `HTTPProxy ${name} is ${status.currentStatus}: ${detail}`;
+}

@@ -1,0 +1,80 @@
+/** Filters of an HTTPRoute rule in Flagger's order: headers, rewrite, mirrors, CORS (flagger-behaviour.md 3.2). */
+import type { CanaryService, CorsPolicy } from '../api/canary-service.ts';
+
+type Filter = Record<string, unknown> & { type: string };
+type HeaderOperations = NonNullable<NonNullable<CanaryService['headers']>['request']>;
+
+/** Filters of the rule as the Canary asks for them; the analysis' own mirror is not among them. */
+export function routeFilters(service: CanaryService | undefined): Filter[] {
+  if (!service) return [];
+  const { headers, rewrite, mirror, corsPolicy } = service;
+  const filters: Filter[] = [];
+  if (headers?.request)
+    filters.push({ type: 'RequestHeaderModifier', requestHeaderModifier: headerModifier(headers.request) });
+  if (headers?.response)
+    filters.push({
+      type: 'ResponseHeaderModifier',
+      responseHeaderModifier: headerModifier(headers.response),
+    });
+  if (rewrite) filters.push({ type: 'URLRewrite', urlRewrite: urlRewrite(rewrite) });
+  for (const one of mirror ?? []) filters.push({ type: 'RequestMirror', requestMirror: one });
+  if (corsPolicy) filters.push({ type: 'CORS', cors: cors(corsPolicy) });
+  return filters;
+}
+
+function headerModifier({ add, set, remove }: HeaderOperations): Record<string, unknown> {
+  return {
+    ...(add ? { add: headerList(add) } : {}),
+    ...(set ? { set: headerList(set) } : {}),
+    ...(remove?.length ? { remove } : {}),
+  };
+}
+
+function headerList(headers: Readonly<Record<string, string>>): Array<{ name: string; value: string }> {
+  return Object.entries(headers)
+    .map(([name, value]) => ({ name, value }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function urlRewrite({
+  authority,
+  uri,
+  type,
+}: NonNullable<CanaryService['rewrite']>): Record<string, unknown> {
+  return {
+    ...(authority ? { hostname: authority } : {}),
+    ...(uri ? { path: pathModifier(uri, type) } : {}),
+  };
+}
+
+function pathModifier(uri: string, type: string | undefined): Record<string, string> {
+  return type === 'ReplacePrefixMatch'
+    ? { type: 'ReplacePrefixMatch', replacePrefixMatch: uri }
+    : { type: 'ReplaceFullPath', replaceFullPath: uri };
+}
+
+function cors(policy: CorsPolicy): Record<string, unknown> {
+  const { allowOrigin, allowMethods, allowHeaders, exposeHeaders, allowCredentials, maxAge } = policy;
+  const seconds = maxAge === undefined ? undefined : durationSeconds(maxAge);
+  return {
+    ...(allowOrigin?.length ? { allowOrigins: allowOrigin } : {}),
+    ...(allowMethods?.length ? { allowMethods } : {}),
+    ...(allowHeaders?.length ? { allowHeaders } : {}),
+    ...(exposeHeaders?.length ? { exposeHeaders } : {}),
+    ...(allowCredentials ? { allowCredentials } : {}),
+    ...(seconds === undefined ? {} : { maxAge: seconds }),
+  };
+}
+
+const unitSeconds: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1, ms: 0.001 };
+
+/** Whole seconds of a Go duration (`24h`, `1m30s`), undefined when it is none. */
+export function durationSeconds(text: string): number | undefined {
+  if (!/^(\d+(\.\d+)?(ms|h|m|s))+$/.test(text) || text.length > 40) return undefined;
+  const parts = text.matchAll(/(?<amount>\d+(?:\.\d+)?)(?<unit>ms|h|m|s)/g);
+  const total = [...parts].reduce(
+    (sum, { groups }) => sum + Number(groups?.amount) * (unitSeconds[groups?.unit ?? ''] ?? 0),
+    0,
+  );
+  return Math.floor(total);
+}

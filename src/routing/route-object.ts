@@ -1,0 +1,87 @@
+/** What the routing objects of all providers have in common. */
+import type { KubernetesObject, ObjectMeta } from '../api/kubernetes.ts';
+import type { RouteTarget } from '../api/observed.ts';
+import type { RouteContext, RouteKind, RouteReading } from './router.ts';
+
+/** Keeps Flux and Argo CD from correcting routing objects (flagger-behaviour.md 2.9). */
+const keepAwayAnnotations: Readonly<Record<string, string>> = {
+  'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
+  'argocd.argoproj.io/sync-options': 'Prune=false',
+  'helm.toolkit.fluxcd.io/driftDetection': 'disabled',
+  'kustomize.toolkit.fluxcd.io/reconcile': 'disabled',
+};
+
+/** Metadata of the routing object: the apex' name and custom metadata, and the Canary as its controller. */
+export function routeMetadata({ canary, names }: RouteContext): ObjectMeta {
+  const custom = canary.spec.service?.apex;
+  return {
+    name: names.apex,
+    namespace: canary.metadata.namespace ?? 'default',
+    labels: {
+      ...custom?.labels,
+      'holdfast.dev/canary': canary.metadata.name.slice(0, 63).replace(/[-.]+$/, ''),
+    },
+    annotations: { ...custom?.annotations, ...keepAwayAnnotations },
+    ownerReferences: [
+      {
+        apiVersion: canary.apiVersion,
+        kind: canary.kind,
+        name: canary.metadata.name,
+        uid: canary.metadata.uid ?? '',
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ],
+  };
+}
+
+/** The Canary's routing object among the live ones. */
+export function findRoute(
+  { canary, names }: RouteContext,
+  { apiVersion, kind }: RouteKind,
+  live: readonly KubernetesObject[],
+): KubernetesObject | undefined {
+  const namespace = canary.metadata.namespace ?? 'default';
+  return live.find(
+    (object) =>
+      object.kind === kind &&
+      object.apiVersion === apiVersion &&
+      object.metadata.name === names.apex &&
+      (object.metadata.namespace ?? 'default') === namespace,
+  );
+}
+
+/** Throws RangeError for weights that no router may write: not integers, out of range, or not adding up to 100 (S3). */
+export function assertWeights({ primaryWeight, canaryWeight }: RouteTarget): void {
+  const valid =
+    Number.isInteger(primaryWeight) &&
+    Number.isInteger(canaryWeight) &&
+    primaryWeight >= 0 &&
+    canaryWeight >= 0 &&
+    primaryWeight + canaryWeight === 100;
+  if (!valid)
+    throw new RangeError(`weights ${primaryWeight}/${canaryWeight} are not integers that add up to 100`);
+}
+
+/** Weights as found, brought to percent: 1/1 reads as 50/50. Undefined when they say nothing: missing, negative or both 0. */
+export function percentOf(
+  primary: number | undefined,
+  canary: number | undefined,
+): { primaryWeight: number; canaryWeight: number } | undefined {
+  if (primary === undefined || canary === undefined || primary < 0 || canary < 0) return undefined;
+  const total = primary + canary;
+  if (!Number.isFinite(total) || total === 0) return undefined;
+  const canaryWeight = Math.round((canary * 100) / total);
+  return { primaryWeight: 100 - canaryWeight, canaryWeight };
+}
+
+/** A route that exists but whose traffic cannot be told; nothing may be decided on its weights. */
+export function unreadable(problem: string): RouteReading {
+  return { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false, accepted: false, problem };
+}
+
+/** Whether the Canary asks for an A/B test: conditions and a number of iterations. */
+export function isAbTest({ canary }: RouteContext): boolean {
+  const { match, iterations } = canary.spec.analysis ?? {};
+  return Boolean(match?.length && iterations);
+}

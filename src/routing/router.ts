@@ -1,0 +1,62 @@
+/** What a routing provider has to offer. All functions are pure: the engine reads and writes. */
+import type { Canary } from '../api/canary.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { RouteTarget, RouteView } from '../api/observed.ts';
+
+/** One Canary's routing, as far as providers need to know. */
+export interface RouteContext {
+  canary: Canary;
+  /** Names of the generated Services; the routing object is called as the apex. */
+  names: { apex: string; primary: string; canary: string };
+  /** The label that tells primary pods from canary pods. */
+  label: { key: string; primary: string; canary: string };
+  /** The apex Service as it is to be written; needed where the apex itself is the traffic. */
+  apex?: KubernetesObject | undefined;
+  /** Ingress class of this installation, for providers that name one. */
+  ingressClass?: string | undefined;
+}
+
+/** Something in a Canary that this provider cannot do, or does otherwise than written. */
+export interface RouteProblem {
+  /** `error`: the Canary is not rolled out. `warning`: it is, as the message says. */
+  severity: 'error' | 'warning';
+  /** Path of the field. */
+  field: string;
+  message: string;
+}
+
+/** An object kind that a provider reads or writes. */
+export interface RouteKind {
+  apiVersion: string;
+  kind: string;
+}
+
+/** Traffic as read back; `matched`: unmatched requests stay with the primary whatever the weights are (A/B). */
+export interface RouteReading extends RouteView {
+  matched: boolean;
+}
+
+/** One routing provider. */
+export interface Router {
+  name: string;
+  kinds: readonly RouteKind[];
+  /** The apex Service's selector is the traffic, so it is written together with the weights. */
+  apexFollowsTraffic: boolean;
+  /** What cannot work, by field; empty when all is well. */
+  check(canary: Canary): RouteProblem[];
+  /**
+   * The routing objects with this traffic, for server-side apply: only fields we own, so that foreign metadata neither matters nor is lost.
+   * `live` are the objects as they are now. Throws RangeError for weights that are not integers adding up to 100 (S3).
+   */
+  objects(context: RouteContext, target: RouteTarget, live: readonly KubernetesObject[]): KubernetesObject[];
+  /** Traffic as the objects say it; undefined when they do not exist yet. Never throws: what cannot be read is a `problem`. */
+  read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined;
+}
+
+/** The first traffic of a new Canary. */
+export const initialTraffic: RouteTarget = {
+  primaryWeight: 100,
+  canaryWeight: 0,
+  mirrored: false,
+  matched: false,
+};
