@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { canaryDocument, sourceDocument } from '../../test/documents/kinds.ts';
+import { canaryDocument, sourceDocument } from '../../test/documents/builders.ts';
 import type { Canary } from './canary.ts';
 import {
   analysisIntervalMs,

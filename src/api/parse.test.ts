@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { canaryDocument, documentRows, sourceDocument } from '../../test/documents/kinds.ts';
+import { canaryDocument, sourceDocument } from '../../test/documents/builders.ts';
+import { documentRows } from '../../test/documents/kinds.ts';
 import type { KindName } from './kinds.ts';
 import { parseCanary, parseKind, parseSource } from './parse.ts';
 

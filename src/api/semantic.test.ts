@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { canaryDocument, sourceDocument } from '../../test/documents/kinds.ts';
+import { canaryDocument, sourceDocument } from '../../test/documents/builders.ts';
 import { fieldsNotActedOn } from './not-acted-on.ts';
 import { parseCanary, parseSource } from './parse.ts';
 import { checkCanary, type Findings } from './semantic.ts';
