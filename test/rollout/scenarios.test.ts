@@ -90,6 +90,30 @@ describe('a rollout', () => {
     expectSafe(model);
   });
 
+  it('gives traffic back to the primary by stepWeightPromotion', () => {
+    const analysis = { interval: '10s', threshold: 1, stepWeight: 40, stepWeightPromotion: 30 };
+    const model = withRelease(GOOD, { analysis });
+    const seen = new Set<number>();
+    for (let count = 0; count < 100 && model.status.phase !== 'Succeeded'; count += 1) {
+      model.tick();
+      if (model.status.phase === 'Promoting') seen.add(model.status.canaryWeight ?? -1);
+    }
+    expect(model.status.phase).toBe('Succeeded');
+    expect([...seen]).toEqual([100, 70, 40, 10]);
+    expectSafe(model);
+  });
+
+  it('puts a canary that a crash left behind to rest before it starts the next one', () => {
+    const model = withRelease();
+    model.until('Succeeded');
+    model.target = { ...model.target!, desired: 2, ready: 2 };
+    model.commit('c');
+    model.tick();
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('c');
+    expectSafe(model);
+  });
+
   it('applies a change of replicas alone while a rejected release is at head', () => {
     const model = withRelease({ ...GOOD, canaryMetric: 50 });
     model.until('Failed');
