@@ -1,0 +1,65 @@
+// The whole test suite, in this order: format, lint and types; unit; build; sandbox; cluster on the real bed. Ends with `N passed, N failed`.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bin, ensureDependencies, root, run } from './ensure.mjs';
+
+ensureDependencies();
+const results = mkdtempSync(join(tmpdir(), 'holdfast-test-'));
+const only = process.argv[2];
+let passed = 0;
+let failed = 0;
+
+/** A step without tests of its own counts only when it fails. */
+function step(name, command, args) {
+  const began = Date.now();
+  console.log(`\n== ${name}`);
+  const code = run(command, args);
+  console.log(`== ${name}: ${code === 0 ? 'ok' : `exit code ${code}`} in ${seconds(began)} s`);
+  if (code !== 0) failed += 1;
+  return code === 0;
+}
+
+/** A vitest project; its tests are counted from the report, and a run that ends without one is a failure. */
+function suite(name, command, args) {
+  const report = join(results, `${name}.json`);
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const began = Date.now();
+  console.log(`\n== ${name}`);
+  const code = run(command, [...args, 'run', '--project', name, ...reporters]);
+  const before = { passed, failed };
+  try {
+    const { numPassedTests, numFailedTests, success } = JSON.parse(readFileSync(report, 'utf8'));
+    passed += numPassedTests;
+    failed += numFailedTests;
+    if (!success && numFailedTests === 0) failed += 1;
+  } catch {
+    failed += 1;
+  }
+  if (code !== 0 && failed === before.failed) failed += 1;
+  console.log(
+    `== ${name}: ${passed - before.passed} passed, ${failed - before.failed} failed in ${seconds(began)} s`,
+  );
+}
+
+function seconds(began) {
+  return Math.round((Date.now() - began) / 1000);
+}
+
+function wanted(name) {
+  return !only || only === name;
+}
+
+if (wanted('check')) {
+  step('format and lint', bin('biome'), ['ci', '--error-on-warnings', '.']);
+  step('types', bin('tsc'), []);
+}
+if (wanted('unit')) suite('unit', bin('vitest'), []);
+const built = step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
+if (built && wanted('sandbox')) suite('sandbox', bin('vitest'), []);
+if (built && wanted('cluster'))
+  suite('cluster', process.execPath, [join(root, 'scripts/bed-run.mjs'), bin('vitest')]);
+
+rmSync(results, { recursive: true, force: true });
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exit(failed === 0 && passed > 0 ? 0 : 1);
