@@ -14,6 +14,10 @@ export interface Heads {
   of(canaryKey: string): Head;
   /** The Source that holds this Canary, `namespace/name`. */
   sourceOf(canaryKey: string): string | undefined;
+  /** Bytes of a release that was head before, while Holdfast runs; a few per Canary. */
+  earlier(canaryKey: string, digest: string): Release | undefined;
+  /** The releases at head of all Canaries in a namespace, by Canary key. */
+  releasesIn(namespace: string): ReadonlyMap<string, Release>;
   /** A Source exists whose content is not known yet. */
   expect(sourceKey: string): void;
   /** Replaces everything this Source says; returns the keys of Canaries whose head changed. */
@@ -22,10 +26,14 @@ export interface Heads {
   forget(sourceKey: string): string[];
 }
 
+/** A release that waits for its promotion while head moved on is among the newest few; older ones have a record. */
+const rememberedReleases = 3;
+
 /** An empty registry. A Canary that two Sources hold belongs to the one that was read first. */
 export function createHeads(): Heads {
   const bySource = new Map<string, ReadonlyMap<string, Head>>();
   const unread = new Set<string>();
+  const earlier = new Map<string, Release[]>();
 
   function sourceOf(canaryKey: string): string | undefined {
     for (const [sourceKey, heads] of bySource) if (heads.has(canaryKey)) return sourceKey;
@@ -40,9 +48,21 @@ export function createHeads(): Heads {
     return waitingFor === undefined ? noSource : notRead(waitingFor);
   }
 
+  function remember(canaryKey: string, release: Release | undefined): void {
+    if (!release) return;
+    const others = (earlier.get(canaryKey) ?? []).filter(({ digest }) => digest !== release.digest);
+    earlier.set(canaryKey, [release, ...others].slice(0, rememberedReleases));
+  }
+
   return {
     of: headOf,
     sourceOf,
+    earlier: (canaryKey, digest) => earlier.get(canaryKey)?.find((release) => release.digest === digest),
+    releasesIn(namespace) {
+      const entries = [...bySource.values()].flatMap((heads) => [...heads]);
+      const inside = entries.filter(([key]) => key.startsWith(`${namespace}/`));
+      return new Map(inside.flatMap(([key, { release }]) => (release ? [[key, release] as const] : [])));
+    },
     expect(sourceKey) {
       if (!bySource.has(sourceKey)) unread.add(sourceKey);
     },
@@ -51,6 +71,7 @@ export function createHeads(): Heads {
       const firstRead = unread.delete(sourceKey);
       const keys = new Set([...(before?.keys() ?? []), ...heads.keys()]);
       const changed = [...keys].filter((key) => firstRead || differs(before?.get(key), heads.get(key)));
+      for (const [key, head] of before ?? []) remember(key, head.release);
       bySource.set(sourceKey, heads);
       return changed;
     },
@@ -58,6 +79,7 @@ export function createHeads(): Heads {
       unread.delete(sourceKey);
       const keys = [...(bySource.get(sourceKey)?.keys() ?? [])];
       bySource.delete(sourceKey);
+      for (const key of keys) earlier.delete(key);
       return keys;
     },
   };

@@ -2,7 +2,7 @@
 import type { Canary } from '../api/canary.ts';
 import type { CanaryMetric } from '../api/canary-metric.ts';
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
-import type { MetricReading } from '../api/observed.ts';
+import type { MetricReading, RouteTarget, RouteView } from '../api/observed.ts';
 
 /** The part of a logger that the engine uses; pino fits. Fields come first. */
 export interface Log {
@@ -66,8 +66,8 @@ export interface WatchedSet {
   list(namespace?: string): readonly KubernetesObject[];
   /** Puts the answer of an own write in, so that the next look sees it (read your writes). */
   remember(object: KubernetesObject): void;
-  /** Called for every object that came, changed or went, and once when the set is synced. */
-  onChange(listener: (object: KubernetesObject | undefined) => void): () => void;
+  /** Called for every object that came, changed or went, and once without an object when the set is synced. */
+  onChange(listener: (object: KubernetesObject | undefined) => void): void;
 }
 
 /** Opens watches on demand; the same query gives the same set. */
@@ -89,6 +89,45 @@ export interface MetricQuestion {
 export interface Metrics {
   read(question: MetricQuestion, signal: AbortSignal): Promise<MetricReading>;
 }
+
+/** A kind that a provider's routing objects have. */
+export interface RouteKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** One Canary's routing, as far as providers need to know. */
+export interface RouteContext {
+  canary: Canary;
+  /** Names of the generated Services; the routing object is called as the apex. */
+  names: { apex: string; primary: string; canary: string };
+  /** The label that tells primary pods from canary pods. */
+  label: { key: string; primary: string; canary: string };
+  /** The apex Service as it is to be written, where the apex itself is the traffic. */
+  apex?: KubernetesObject | undefined;
+}
+
+/** Something in a Canary that a provider cannot do (`error`), or does otherwise than written (`warning`). */
+export interface RouteProblem {
+  severity: 'error' | 'warning';
+  field: string;
+  message: string;
+}
+
+/** One routing provider: pure builders and readers of its objects. */
+export interface Router {
+  readonly kinds: readonly RouteKind[];
+  /** The apex Service's selector is the traffic, so it is written together with the weights. */
+  readonly apexFollowsTraffic: boolean;
+  check(canary: Canary): RouteProblem[];
+  /** Objects to apply so that traffic flows like this. */
+  objects(context: RouteContext, target: RouteTarget, live: readonly KubernetesObject[]): KubernetesObject[];
+  /** Undefined while the routing objects do not exist. */
+  read(context: RouteContext, live: readonly KubernetesObject[]): RouteView | undefined;
+}
+
+/** The routing providers by name; undefined for one that this version does not know. */
+export type Routing = (provider: string) => Router | undefined;
 
 /** Where news goes: a Kubernetes Event and a log line, written once per change. Never rejects. */
 export interface EventSink {

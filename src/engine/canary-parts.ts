@@ -1,0 +1,70 @@
+/** What the Canary loop works with, and what it saw of one Canary. */
+import type { Canary } from '../api/canary.ts';
+import type { Clock } from '../api/clock.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { ServicePort } from '../release/release.ts';
+import type { Decision } from '../rollout/action.ts';
+import type { World } from '../rollout/world.ts';
+import type { Checks } from './checks.ts';
+import type { Heads } from './heads.ts';
+import type { NamespaceView } from './namespace-view.ts';
+import type { Cluster, EventSink, Log, Routing } from './ports.ts';
+import type { Records } from './records.ts';
+import type { Applied } from './write.ts';
+
+/** Limits and defaults set by flags. */
+export interface EngineOptions {
+  readonly minIntervalMs: number;
+  /** Provider of Canaries that name none. */
+  readonly defaultProvider: string;
+  /** Label keys that may tell primary from canary pods, in order of preference. */
+  readonly selectorLabels: readonly string[];
+  /** Label prefixes that copies take over. */
+  readonly includeLabelPrefixes: readonly string[];
+}
+
+/** Everything one pass over a Canary uses. */
+export interface CanaryParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly cluster: Cluster;
+  readonly routing: Routing;
+  readonly events: EventSink;
+  readonly heads: Heads;
+  readonly checks: Checks;
+  readonly records: Records;
+  readonly applied: Applied;
+  /** Ports by digest, so that a steady Canary reads no record. */
+  readonly ports: Map<string, readonly ServicePort[]>;
+  readonly options: EngineOptions;
+  /** The pure core; a parameter so that tests can put their own decisions here. */
+  readonly step: (world: World) => Decision;
+  /** All Canaries that are ours, as watched. */
+  readonly canaries: {
+    get(key: string): KubernetesObject | undefined;
+    list(): readonly KubernetesObject[];
+    remember(object: KubernetesObject): void;
+  };
+  /** The watched content of a namespace that has Canaries. */
+  readonly namespace: (namespace: string) => NamespaceView;
+}
+
+/** One Canary and what belongs to it, at one moment. */
+export interface Observation {
+  readonly canary: Canary;
+  readonly world: World;
+  readonly view: NamespaceView;
+  readonly target: KubernetesObject | undefined;
+  readonly primary: KubernetesObject | undefined;
+  readonly provider: string;
+}
+
+/** The routing provider of a Canary. */
+export function providerOf(canary: Canary, options: Pick<EngineOptions, 'defaultProvider'>): string {
+  return canary.spec.provider ?? options.defaultProvider;
+}
+
+/** `{ uid, resourceVersion }` of a live object, for preconditions. */
+export function versionOf(object: KubernetesObject): { uid: string; resourceVersion: string } {
+  return { uid: object.metadata.uid ?? '', resourceVersion: object.metadata.resourceVersion ?? '' };
+}

@@ -1,0 +1,80 @@
+import type { Canary } from '../api/canary.ts';
+import type { CanaryStatus } from '../api/canary-status.ts';
+import { type Condition, referenceOf } from '../api/kubernetes.ts';
+import { fieldsNotActedOn } from '../api/not-acted-on.ts';
+import type { CanaryParts } from './canary-parts.ts';
+import { findCondition, withCondition, withoutCondition } from './conditions.ts';
+import { EngineError, type Failure } from './failure.ts';
+import { mergePatchOf } from './merge-patch.ts';
+
+const notActedOn = 'FieldsNotActedOn';
+
+/** A CRD without our fields drops them; going on would mean to decide on half a memory. */
+function schemaOutdated(fields: readonly string[]): EngineError {
+  return new EngineError(
+    'SchemaOutdated',
+    `the installed CRD of Canary dropped status fields (${fields.join(', ')}); apply the output of holdfast install --crds-only`,
+  );
+}
+
+/**
+ * Writes a Canary's status in one merge patch, over exactly the version that was observed. Nothing is sent when nothing differs; true when
+ * it was written. Throws a conflict when the Canary changed meanwhile, and
+ * EngineError SchemaOutdated when the server did not keep what was sent.
+ */
+export async function writeStatus(
+  parts: Pick<CanaryParts, 'cluster'>,
+  canary: Canary,
+  status: CanaryStatus,
+): Promise<Canary | undefined> {
+  // As the server will have it: without fields that are undefined.
+  const wanted = JSON.parse(JSON.stringify(status)) as CanaryStatus;
+  const patch = mergePatchOf(canary.status ?? {}, wanted);
+  if (!patch) return undefined;
+  const { uid, resourceVersion } = canary.metadata;
+  const body = { metadata: { uid, resourceVersion }, status: patch };
+  const written = await parts.cluster.patch(referenceOf(canary), body, 'status');
+  const lost = mergePatchOf((written.status ?? {}) as object, wanted);
+  if (lost) throw schemaOutdated(Object.keys(lost));
+  return { ...canary, metadata: written.metadata, status: wanted };
+}
+
+/** The status with what the engine itself knows: fields it does not act on, and a failure that stands in the way. */
+export function withEngineConditions(
+  canary: Canary,
+  status: CanaryStatus,
+  failure: Failure | undefined,
+  nowMs: number,
+): CanaryStatus {
+  let conditions: Condition[] = status.conditions ?? [];
+  const fields = fieldsNotActedOn(canary);
+  const generation = canary.metadata.generation;
+  const at = generation === undefined ? {} : { observedGeneration: generation };
+  if (fields.length > 0) {
+    const message = `valid, but not acted on by this version: ${fields.join(', ')}`;
+    conditions = withCondition(
+      conditions,
+      { type: notActedOn, status: 'True', reason: notActedOn, message, ...at },
+      nowMs,
+    );
+  } else if (findCondition(conditions, notActedOn)) conditions = withoutCondition(conditions, notActedOn);
+  if (failure) conditions = withFailure(conditions, failure, at, nowMs);
+  return conditions === status.conditions || conditions.length === 0 ? status : { ...status, conditions };
+}
+
+function withFailure(
+  before: readonly Condition[],
+  { reason, message, transient }: Failure,
+  at: { observedGeneration?: number },
+  nowMs: number,
+): Condition[] {
+  const ready = withCondition(before, { type: 'Ready', status: 'False', reason, message, ...at }, nowMs);
+  const stalled = transient ? 'False' : 'True';
+  return withCondition(ready, { type: 'Stalled', status: stalled, reason, message, ...at }, nowMs);
+}
+
+/** A failure that only the author of the Canary can end. */
+export function invalidCanary(problems: ReadonlyArray<{ path: string; message: string }>): EngineError {
+  const text = problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
+  return new EngineError('InvalidSpec', text);
+}

@@ -1,0 +1,126 @@
+import type { Canary } from '../api/canary.ts';
+import type { CanaryStatus } from '../api/canary-status.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import type { RouteView } from '../api/observed.ts';
+import type { RecordView, WorkloadView } from '../rollout/world.ts';
+import { workloadKind } from '../workload/kinds.ts';
+import { primaryName, serviceNames } from '../workload/names.ts';
+import { type SelectorLabel, selectorLabel } from '../workload/selector.ts';
+import { type CanaryParts, type Observation, providerOf } from './canary-parts.ts';
+import { keyOf } from './checks.ts';
+import { EngineError } from './failure.ts';
+import { type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
+import type { RouteContext, Router } from './ports.ts';
+import { recordViews, rejectionsOf } from './records.ts';
+
+/** What a look at a Canary gave: its world, or that the watches are still being started. */
+export type Observed =
+  | { readonly kind: 'observed'; readonly observation: Observation }
+  | { readonly kind: 'waiting'; readonly message: string };
+
+/**
+ * Builds the World of a Canary from the watches: no request, except that each record is read once to check it (S10).
+ * Throws EngineError when something needed cannot be watched or read, RefusedError for a target that cannot be handled.
+ */
+export async function observe(parts: CanaryParts, canary: Canary): Promise<Observed> {
+  const provider = providerOf(canary, parts.options);
+  const router = routerOf(parts, provider);
+  const view = parts.namespace(canary.metadata.namespace ?? '');
+  const problem = view.problem(router.kinds);
+  if (problem?.waiting) return { kind: 'waiting', message: problem.message };
+  if (problem) throw new EngineError('WatchFailed', problem.message, true);
+  const kind = workloadKind(canary);
+  const target = view.get(kind, canary.spec.targetRef.name);
+  const primary = view.get(kind, primaryName(canary));
+  const key = keyOf(canary);
+  const world = {
+    nowMs: parts.clock.nowMs(),
+    canary,
+    status: (canary.status ?? {}) as CanaryStatus,
+    head: parts.heads.of(key).view,
+    records: await soundRecords(parts, canary, view),
+    rejected: rejected(canary, view),
+    primary: workloadView(canary, view, primary),
+    target: workloadView(canary, view, target),
+    route: routeView(parts, canary, { router, view, target }),
+    checks: parts.checks.outcomeOf(key),
+    options: { minIntervalMs: parts.options.minIntervalMs, defaultProvider: parts.options.defaultProvider },
+  };
+  return { kind: 'observed', observation: { canary, world, view, target, primary, provider } };
+}
+
+/** The router of a provider. Throws EngineError UnknownProvider. */
+export function routerOf(parts: Pick<CanaryParts, 'routing'>, provider: string): Router {
+  const router = parts.routing(provider);
+  if (router) return router;
+  throw new EngineError(
+    'UnknownProvider',
+    `spec.provider: this version cannot route traffic with ${provider}`,
+  );
+}
+
+/** The label that tells the two workloads apart: of the live target, or of the one Git wants. Undefined when there is neither. */
+export function labelOf(
+  parts: Pick<CanaryParts, 'heads' | 'options'>,
+  canary: Canary,
+  target: KubernetesObject | undefined,
+): SelectorLabel | undefined {
+  const source = target ?? parts.heads.of(keyOf(canary)).release?.target;
+  return source && selectorLabel(source, parts.options.selectorLabels);
+}
+
+/** What a router is asked with; undefined while the target is not known. */
+export function routeContext(
+  canary: Canary,
+  label: SelectorLabel | undefined,
+  apex?: KubernetesObject,
+): RouteContext | undefined {
+  return label && { canary, names: serviceNames(canary), label, apex };
+}
+
+/** Live routing objects and Services that a router may look at. */
+export function liveRoutes(router: Router, view: NamespaceView, canary: Canary): KubernetesObject[] {
+  const { apex } = serviceNames(canary);
+  const kinds = [...router.kinds, serviceKind];
+  return kinds.map((kind) => view.get(kind, apex)).filter((object) => object !== undefined);
+}
+
+function routeView(
+  parts: CanaryParts,
+  canary: Canary,
+  { router, view, target }: { router: Router; view: NamespaceView; target: KubernetesObject | undefined },
+): RouteView | undefined {
+  const context = routeContext(canary, labelOf(parts, canary, target));
+  return context && router.read(context, liveRoutes(router, view, canary));
+}
+
+function workloadView(
+  canary: Canary,
+  view: NamespaceView,
+  workload: KubernetesObject | undefined,
+): WorkloadView | undefined {
+  if (!workload || workload.metadata.deletionTimestamp) return undefined;
+  return workloadKind(canary).view({ workload, pods: view.list(podKind), manager: 'holdfast-rollout' });
+}
+
+/** A record that does not fit its digest is no record: nothing may be reverted to it. */
+async function soundRecords(parts: CanaryParts, canary: Canary, view: NamespaceView): Promise<RecordView[]> {
+  const name = { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
+  const records = recordViews(view.records(), name);
+  const sound = await Promise.all(records.map((record) => parts.records.isSound(name, record)));
+  return records.filter((_, index) => sound[index]).sort(newestFirst);
+}
+
+function newestFirst(left: RecordView, right: RecordView): number {
+  return Date.parse(right.promotedTime ?? '9999-12-31') - Date.parse(left.promotedTime ?? '9999-12-31');
+}
+
+function rejected(canary: Canary, view: NamespaceView) {
+  const name = { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
+  const found = rejectionsOf(view.rejections(), name);
+  if (found) return found;
+  throw new EngineError(
+    'RejectionsDamaged',
+    `${describe(canary)}: the Secret with its rejected releases cannot be read; delete it to forget them`,
+  );
+}

@@ -1,0 +1,140 @@
+import { describe, type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
+import { stampAnnotations } from '../release/record.ts';
+import type { Release } from '../release/release.ts';
+import { configKey } from '../workload/configs.ts';
+import { workloadKind } from '../workload/kinds.ts';
+import { digestAnnotation } from '../workload/names.ts';
+import { canaryObjects, primaryObjects, primaryReplicas } from '../workload/objects.ts';
+import { versionOf } from './canary-parts.ts';
+import { keyOf } from './checks.ts';
+import { EngineError, StaleView } from './failure.ts';
+import type { ActionContext, Performer } from './perform.ts';
+import { bytesOf, nameOf, type ReleaseBytes } from './releases.ts';
+import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
+
+/** Tracked config under its own names first, then the target (design section 4, admit). */
+export const applyCanary: Performer<'ApplyCanary'> = async (context, { digest, replicas }) => {
+  const { canary, target } = context.observation;
+  const bytes = await bytesOf(context, digest);
+  const objects = canaryObjects({ ...sourceOf(context, bytes), canary, replicas });
+  if (replicas === 0 && target) await ensureFresh(context);
+  for (const config of objects.configs) await applyUnwatched(context, config);
+  return applyRollout(context, objects.workload, target);
+};
+
+/** Config copies, then the primary, over exactly the version that was observed (S16, S17, S19). */
+export const applyPrimary: Performer<'ApplyPrimary'> = async (context, { digest, precondition }) => {
+  const { canary, primary } = context.observation;
+  const seen = primary && versionOf(primary);
+  if (seen?.resourceVersion !== precondition?.resourceVersion) throw new StaleView('the primary');
+  await ensureFresh(context);
+  const bytes = await bytesOf(context, digest);
+  const { release, settings } = bytes;
+  const objects = primaryObjects({
+    ...sourceOf(context, bytes),
+    replicas: primaryReplicas({ canary, settings }),
+    live: primary,
+    liveConfigs: await readLiveConfigs(context, release),
+    sharedConfigs: sharedConfigs(context, release),
+    includeLabelPrefixes: context.parts.options.includeLabelPrefixes,
+  });
+  if (objects.missing.length > 0 && !primary) throw missing(context, objects.missing);
+  for (const copy of objects.configs) await applyUnwatched(context, copy);
+  // Always written: `applied` must not hide that somebody changed the primary back.
+  context.parts.applied.forget(objects.workload);
+  return applyRollout(context, objects.workload, primary);
+};
+
+/** Replicas, strategy and deadlines of head on the primary, template untouched; its record follows (design section 3). */
+export const applySettings: Performer<'ApplySettings'> = async (context, { digest }) => {
+  const { parts, observation } = context;
+  const { canary, primary } = observation;
+  if (!primary) throw new StaleView('the primary');
+  const { settings, settingsKey } = await bytesOf(context, digest);
+  const replicas = primaryReplicas({ canary, settings });
+  const patch = workloadKind(canary).settingsPatch({ settings, settingsKey, replicas });
+  await parts.cluster.patch(referenceOf(primary), withVersion(patch, primary));
+  const running = primary.metadata.annotations?.[digestAnnotation];
+  if (running && observation.world.records.some((record) => record.digest === running)) {
+    const { release, commit, promotedTime } = await parts.records.load(nameOf(observation), running);
+    await parts.records.stamp(
+      nameOf(observation),
+      running,
+      stampAnnotations(release, { promotedTime, commit, settings }),
+    );
+  }
+  return true;
+};
+
+/** Pods of the canary. To zero only on a fresh look: nobody may still be sent there (S7, S19). */
+export const scaleCanary: Performer<'ScaleCanary'> = async (context, { replicas }) => {
+  if (replicas === 0) await ensureFresh(context);
+  return scale(context, context.observation.target, replicas);
+};
+
+/** Pods of the primary. */
+export const scalePrimary: Performer<'ScalePrimary'> = (context, { replicas }) =>
+  scale(context, context.observation.primary, replicas);
+
+async function scale(
+  { parts, observation }: ActionContext,
+  workload: KubernetesObject | undefined,
+  replicas: number,
+): Promise<boolean> {
+  if (!workload) throw new StaleView('the workload');
+  if ((workload.spec as { replicas?: number } | undefined)?.replicas === replicas) return false;
+  const patch = workloadKind(observation.canary).scalePatch(replicas);
+  await parts.cluster.patch(referenceOf(workload), withVersion(patch, workload));
+  return true;
+}
+
+function withVersion(patch: Record<string, unknown>, live: KubernetesObject): Record<string, unknown> {
+  const metadata = (patch.metadata ?? {}) as Record<string, unknown>;
+  return { ...patch, metadata: { ...metadata, ...versionOf(live) } };
+}
+
+function sourceOf({ parts, observation }: ActionContext, { release, settings, settingsKey }: ReleaseBytes) {
+  const { selectorLabels } = parts.options;
+  return { canary: observation.canary, release, settings, settingsKey, selectorLabels };
+}
+
+/** Config that is not in Git, as it is in the cluster now: a revert keeps its newest data (design section 3). */
+async function readLiveConfigs(
+  { parts, observation }: ActionContext,
+  release: Release,
+): Promise<KubernetesObject[]> {
+  const { namespace } = observation.view;
+  const found = await Promise.all(
+    release.liveConfigs.map(({ kind, name }) =>
+      parts.cluster.get({ apiVersion: 'v1', kind, namespace, name }),
+    ),
+  );
+  return found.filter((object) => object !== undefined);
+}
+
+/** Configs that another Canary of the namespace tracks too: their copies carry the target's name (design section 5). */
+function sharedConfigs({ parts, observation }: ActionContext, release: Release): Set<string> {
+  const own = keyOf(observation.canary);
+  const others = [...parts.heads.releasesIn(observation.view.namespace)].filter(([key]) => key !== own);
+  const elsewhere = new Set(others.flatMap(([, other]) => configKeys(other)));
+  return new Set(configKeys(release).filter((key) => elsewhere.has(key)));
+}
+
+function configKeys(release: Release): string[] {
+  return [
+    ...release.configs.map(({ kind, metadata }) => configKey(kind, metadata.name)),
+    ...release.liveConfigs.map(({ kind, name }) => configKey(kind, name)),
+  ];
+}
+
+function missing(
+  { observation }: ActionContext,
+  configs: ReadonlyArray<{ kind: string; name: string }>,
+): Error {
+  const names = configs.map(({ kind, name }) => `${kind} ${name}`).join(', ');
+  return new EngineError(
+    'ConfigMissing',
+    `${describe(observation.canary)}: the pod template names ${names}, which is in neither Git nor the cluster`,
+    true,
+  );
+}
