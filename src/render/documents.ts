@@ -1,0 +1,104 @@
+import { Composer, type Document, Lexer, type ParsedNode, Parser, type YAMLError } from 'yaml';
+import type { RenderLimits } from './types.ts';
+
+/** Why a text is no YAML that Kubernetes would read, and where. The message never quotes the text. */
+export class YamlFault extends Error {
+  readonly offset: number;
+  constructor(message: string, offset: number) {
+    super(message);
+    this.name = 'YamlFault';
+    this.offset = offset;
+  }
+}
+
+export type YamlDocument = Document.Parsed<ParsedNode>;
+
+/** Pieces of text per node that ordinary manifests stay far below; more of them means a bomb of comments or punctuation. */
+const lexemesPerNode = 10;
+/** Documents of the largest size that one file may hold. */
+const largeDocumentsPerFile = 3;
+
+/** Scalars stay text (scalar.ts gives them meaning); the library's own key check is quadratic, ours is in values.ts. */
+const composerOptions = {
+  schema: 'failsafe',
+  uniqueKeys: false,
+  prettyErrors: false,
+  resolveKnownTags: false,
+} as const;
+
+/**
+ * The documents of a text, empty ones included, as syntax trees. Reads on only as far as the caller asks, and stops at the first thing
+ * that is wrong or too much, before the library's slow paths are reached. Throws YamlFault.
+ */
+export function* readDocuments(text: string, limits: RenderLimits): Generator<YamlDocument> {
+  let count = 0;
+  for (const document of composeDocuments(text, limits)) {
+    const start = document.contents?.range[0] ?? document.range[0];
+    const error = document.errors[0];
+    if (error) throw new YamlFault(errorMessage(error), error.pos[0]);
+    count += 1;
+    if (count > limits.documentsPerFile) {
+      throw new YamlFault(`more than ${limits.documentsPerFile} documents in one file: split it`, start);
+    }
+    if (count > 1 && document.directives?.docStart !== true) {
+      throw new YamlFault('a document after "..." must begin with "---", or it would not be applied', start);
+    }
+    yield document;
+  }
+}
+
+function* composeDocuments(text: string, limits: RenderLimits): Generator<YamlDocument> {
+  const composer = new Composer<ParsedNode>(composerOptions);
+  for (const token of syntaxTokens(text, limits)) {
+    if (token.type === 'error') throw new YamlFault('is not valid YAML: unexpected text', token.offset);
+    if (token.type === 'directive') throw new YamlFault('directives (%...) are not supported', token.offset);
+    yield* composer.next(token) as Generator<YamlDocument>;
+  }
+  yield* composer.end() as Generator<YamlDocument>;
+}
+
+function* syntaxTokens(text: string, limits: RenderLimits): ReturnType<Parser['parse']> {
+  const parser = new Parser();
+  const most = limits.yamlNodes * lexemesPerNode;
+  let inFile = 0;
+  let inDocument = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    yield* parser.next(lexeme);
+    inFile += 1;
+    inDocument = lexeme === documentStart ? 0 : inDocument + 1;
+    if (inDocument > most || inFile > most * largeDocumentsPerFile) {
+      throw new YamlFault('too many values in one document or file: split it', parser.offset);
+    }
+    // Block collections put up to two entries on the stack, and the library recurses as deep as it is.
+    if (parser.stack.length > 2 * limits.yamlDepth + 4) {
+      throw new YamlFault(`nested deeper than ${limits.yamlDepth} levels`, parser.offset);
+    }
+  }
+  yield* parser.end();
+}
+
+/** What the lexer says before each document. */
+const documentStart = '\u0002';
+
+/** The library's own words may quote the file; these do not. */
+const errorMessages: Readonly<Record<string, string>> = {
+  ALIAS_PROPS: 'an alias cannot have an anchor or a tag',
+  BAD_ALIAS: 'an alias or anchor has no valid name',
+  BAD_DQ_ESCAPE: 'unknown escape in double quotes',
+  BAD_INDENT: 'wrong indentation',
+  BAD_SCALAR_START: 'a plain value cannot begin with this character: quote it',
+  BLOCK_AS_IMPLICIT_KEY: 'a nested mapping must begin on its own line',
+  BLOCK_IN_FLOW: 'a block value cannot stand inside [ ] or { }',
+  KEY_OVER_1024_CHARS: 'a key is longer than 1024 characters',
+  MISSING_CHAR: 'a character is missing: a colon, comma, quote, bracket or space',
+  MULTILINE_IMPLICIT_KEY: 'a key must stand on one line; is a colon missing?',
+  MULTIPLE_ANCHORS: 'a value can have one anchor',
+  MULTIPLE_DOCS: 'a document must begin with "---"',
+  MULTIPLE_TAGS: 'a value can have one tag',
+  TAB_AS_INDENT: 'tabs cannot indent',
+  UNEXPECTED_TOKEN: 'unexpected text',
+};
+
+function errorMessage(error: YAMLError): string {
+  return `is not valid YAML: ${errorMessages[error.code] ?? 'it cannot be read'}`;
+}

@@ -1,0 +1,104 @@
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { limits as defaultLimits } from '../api/limits.ts';
+import { lineOfField, renderFile } from './file.ts';
+import {
+  type FileProblem,
+  formatOrigin,
+  type Origin,
+  type RenderedObject,
+  type RenderLimits,
+  type SourceFile,
+} from './types.ts';
+
+export interface RenderOptions {
+  /** Namespace for objects of namespaced kinds that name none. */
+  defaultNamespace?: string | undefined;
+  /** Whether the API server knows the kind as namespaced; asked only together with `defaultNamespace`. */
+  isNamespaced?: ((apiVersion: string, kind: string) => boolean) | undefined;
+  limits?: RenderLimits | undefined;
+}
+
+export interface RenderResult {
+  /** Objects of files without a problem, in the order of files and documents. */
+  objects: RenderedObject[];
+  /** A file named here gave no objects; a problem without a file means that nothing was read. */
+  problems: FileProblem[];
+  /** Line of a field (`spec.analysis.metrics[0].name`) of an object, for problems found later. */
+  lineOf: (origin: Origin, field: string) => number;
+}
+
+/** Whether the plain renderer reads this file. */
+export function isManifest(path: string): boolean {
+  return /\.(?:ya?ml|json)$/i.test(path);
+}
+
+/** Plain YAML and JSON files as Kubernetes objects. Pure: bytes in, objects out. */
+export function renderPlain(files: readonly SourceFile[], options: RenderOptions = {}): RenderResult {
+  const limits = options.limits ?? defaultLimits;
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const lineOf = (origin: Origin, field: string) => {
+    const file = byPath.get(origin.file);
+    return file ? lineOfField(file, origin, field, limits) : origin.line;
+  };
+  const excess = sizeProblem(files, limits);
+  if (excess) return { objects: [], problems: [excess], lineOf };
+  const rendered = files.map((file) => renderFile(file, limits));
+  const named = rendered.flatMap(({ objects }) => objects.map((entry) => inNamespace(entry, options)));
+  if (named.length > limits.objectsPerSource) {
+    const message = `the Source holds ${named.length} objects; at most ${limits.objectsPerSource} are taken`;
+    return { objects: [], problems: [{ file: '', line: 0, message }], lineOf };
+  }
+  const problems = [...rendered.flatMap((file) => file.problems), ...duplicateProblems(named)];
+  const broken = new Set(problems.map(({ file }) => file));
+  return { objects: named.filter(({ origin }) => !broken.has(origin.file)), problems, lineOf };
+}
+
+/** Two objects with the same key are the same object to the API server; its version does not matter. */
+export function objectKey(object: KubernetesObject): string {
+  const group = object.apiVersion.includes('/') ? object.apiVersion.split('/', 1)[0] : '';
+  return [group, object.kind, object.metadata.namespace ?? '', object.metadata.name].join('|');
+}
+
+function sizeProblem(files: readonly SourceFile[], limits: RenderLimits): FileProblem | undefined {
+  if (files.length > limits.sourceFiles) {
+    return {
+      file: '',
+      line: 0,
+      message: `the Source selects ${files.length} files; at most ${limits.sourceFiles} are read`,
+    };
+  }
+  // Files that are too large are refused one by one, unread.
+  const read = files.filter((file) => file.bytes.length <= limits.fileBytes);
+  const bytes = read.reduce((sum, file) => sum + file.bytes.length, 0);
+  if (bytes <= limits.sourceBytes) return undefined;
+  const message = `the files of the Source have ${bytes} bytes together; at most ${limits.sourceBytes} are read`;
+  return { file: '', line: 0, message };
+}
+
+function inNamespace(entry: RenderedObject, options: RenderOptions): RenderedObject {
+  const { object } = entry;
+  const { defaultNamespace, isNamespaced } = options;
+  if (!defaultNamespace || object.metadata.namespace) return entry;
+  if (!isNamespaced?.(object.apiVersion, object.kind)) return entry;
+  const metadata = { ...object.metadata, namespace: defaultNamespace };
+  return { ...entry, object: { ...object, metadata } };
+}
+
+/** One problem for each place, naming another. */
+function duplicateProblems(entries: readonly RenderedObject[]): FileProblem[] {
+  const places = new Map<string, RenderedObject[]>();
+  for (const entry of entries) {
+    const key = objectKey(entry.object);
+    const same = places.get(key);
+    if (same) same.push(entry);
+    else places.set(key, [entry]);
+  }
+  return [...places.values()].flatMap((same) => {
+    if (same.length < 2) return [];
+    return same.map(({ object, origin }, index) => {
+      const other = same[index === 0 ? 1 : 0] ?? { origin };
+      const message = `${describe(object)} is also in ${formatOrigin(other.origin)}: keep one of them`;
+      return { file: origin.file, line: origin.line, message };
+    });
+  });
+}
