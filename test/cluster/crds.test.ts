@@ -1,0 +1,149 @@
+import { beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { allCrds } from '../../src/api/crd.ts';
+import { type KindName, kinds } from '../../src/api/kinds.ts';
+import type { Condition, KubernetesObject } from '../../src/api/kubernetes.ts';
+import { parseKind } from '../../src/api/parse.ts';
+import { canaryDocument } from '../documents/builders.ts';
+import { documentRows } from '../documents/kinds.ts';
+import { type ApiClient, createApiClient } from './bed/api-client.ts';
+
+let client: ApiClient;
+
+beforeAll(async () => {
+  const bed = inject('bed');
+  client = createApiClient({
+    server: bed.apiServer,
+    ca: bed.ca,
+    token: bed.adminToken,
+    userAgent: 'crds-test',
+  });
+  for (const crd of allCrds()) {
+    await client.request('PATCH', `${crdPath(crd)}?fieldManager=crds-test&force=true`, crd, {
+      'content-type': 'application/apply-patch+yaml',
+    });
+  }
+  for (const crd of allCrds()) await established(crd);
+});
+
+function crdPath(crd: KubernetesObject): string {
+  return `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${crd.metadata.name}`;
+}
+
+async function conditionsOf(crd: KubernetesObject): Promise<Condition[]> {
+  const { status } = await client.request<{ status?: { conditions?: Condition[] } }>('GET', crdPath(crd));
+  return status?.conditions ?? [];
+}
+
+/** Waits until the API server serves the kind. */
+function established(crd: KubernetesObject): Promise<void> {
+  const check = async () => {
+    const types = (await conditionsOf(crd)).filter(({ status }) => status === 'True').map(({ type }) => type);
+    expect(types).toContain('Established');
+    await client.request(
+      'GET',
+      collectionPath({ kind: (crd.spec as { names: { kind: string } }).names.kind }),
+    );
+  };
+  return vi.waitFor(check, { timeout: 30_000, interval: 100 });
+}
+
+function collectionPath(object: Record<string, unknown>): string {
+  const { group, version, plural } = kinds[object.kind as KindName];
+  return `/apis/${group}/${version}/namespaces/default/${plural}`;
+}
+
+/** Asks the API server without storing anything; Strict refuses fields that the schema does not know. */
+function tryToCreate(object: Record<string, unknown>): Promise<KubernetesObject> {
+  return client.request('POST', `${collectionPath(object)}?dryRun=All&fieldValidation=Strict`, object);
+}
+
+describe('the CRDs on an API server', () => {
+  test.each(allCrds())('$metadata.name is structural', async (crd) => {
+    const types = (await conditionsOf(crd)).filter(({ status }) => status === 'True').map(({ type }) => type);
+    expect(types.sort()).toEqual(['Established', 'NamesAccepted']);
+  });
+
+  test.each(documentRows.filter((row) => !row.refusedAt))(
+    'take $name and store what the parser reads, without defaults',
+    async ({ object }) => {
+      const stored = await tryToCreate(object);
+      const parsed = parseKind(object.kind as KindName, JSON.parse(JSON.stringify(object)), { strict: true });
+      expect(stored.spec).toEqual(parsed.ok && parsed.value.spec);
+    },
+  );
+
+  test.each(documentRows.filter((row) => row.refusedAt))('refuse $name', async ({ object }) => {
+    await expect(tryToCreate(object)).rejects.toMatchObject({ status: 422 });
+  });
+});
+
+describe('the status of a Canary', () => {
+  const path = '/apis/flagger.app/v1beta1/namespaces/default/canaries';
+  const name = 'crds-test';
+
+  beforeAll(async () => {
+    await client.request('POST', path, canaryDocument({}, { name }));
+    return async () => {
+      await client.request('DELETE', `${path}/${name}`);
+    };
+  });
+
+  function writeStatus(status: Record<string, unknown>): Promise<KubernetesObject> {
+    return client.request(
+      'PATCH',
+      `${path}/${name}/status`,
+      { status },
+      {
+        'content-type': 'application/merge-patch+json',
+      },
+    );
+  }
+
+  test('keeps the books of the rollout core whatever they hold, and drops what nobody knows', async () => {
+    const run = { digest: 'v1:a', step: 1, probes: [{ deep: { er: true } }] };
+    const stored = await writeStatus({ run, unheardOf: 1 });
+    expect(stored.status).toEqual({ run });
+  });
+
+  test.each([
+    [{ message: 'x'.repeat(161) }],
+    [{ phase: 'Held' }],
+    [
+      {
+        history: Array.from({ length: 11 }, () => ({
+          digest: 'd',
+          commit: '',
+          result: 'Failed',
+          endTime: '2026-01-01T00:00:00Z',
+        })),
+      },
+    ],
+    [{ lastTransitionTime: 'yesterday' }],
+  ])('is refused beyond its bounds (%#)', async (status) => {
+    await expect(writeStatus(status)).rejects.toMatchObject({ status: 422 });
+  });
+
+  test('shows in the columns', async () => {
+    const time = '2026-01-01T00:00:00Z';
+    await writeStatus({
+      phase: 'Promoting',
+      canaryWeight: 100,
+      lastTransitionTime: time,
+      lastAppliedCommit: 'c0ffee',
+      serving: [
+        { workload: 'shop', digest: 'v1:a', commit: 'c0ffee', subject: 'Sell tea', weight: 100, ready: 2 },
+      ],
+      next: { action: 'revert', time },
+      conditions: [{ type: 'Ready', status: 'False', reason: 'Held', message: '' }],
+    });
+    const table = await client.request<{
+      columnDefinitions: Array<{ name: string; priority: number }>;
+      rows: Array<{ cells: unknown[] }>;
+    }>('GET', `${path}/${name}`, undefined, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
+    const cells = table.columnDefinitions
+      .map((column, index) => ({ ...column, cell: table.rows[0]?.cells[index] }))
+      .filter(({ priority }) => priority === 0)
+      .map(({ cell }) => cell);
+    expect(cells).toEqual([name, 'Promoting', '100', time, 'Sell tea', 'c0ffee', 'Held', 'revert']);
+  });
+});
