@@ -90,6 +90,35 @@ describe('a rollout', () => {
     expectSafe(model);
   });
 
+  it('tries a rejected release again when its commit is named in a retry, once per token', () => {
+    const model = withRelease({ ...GOOD, canaryMetric: 50 });
+    model.until('Failed');
+    model.behaviours.set('b', GOOD);
+    model.canary.metadata.annotations = { 'holdfast.dev/retry': 'sha-bbb@1' };
+    model.tick();
+    expect(model.status.phase).toBe('Failed');
+    model.commit('b', GOOD, 's1', 'sha-bbbbbbb');
+    model.canary.metadata.annotations = { 'holdfast.dev/retry': 'sha-bbbb@2' };
+    model.tick();
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('b');
+    expectSafe(model);
+  });
+
+  it('stands still at its step while paused', () => {
+    const model = withRelease();
+    model.tick();
+    model.tick();
+    model.canary.metadata.annotations = { 'holdfast.dev/pause': 'true' };
+    const weight = model.route?.canaryWeight;
+    for (let count = 0; count < 20; count += 1) model.tick(20_000);
+    expect(model.route?.canaryWeight).toBe(weight);
+    expect(model.status.phase).toBe('Progressing');
+    model.canary.metadata.annotations = {};
+    model.until('Succeeded');
+    expectSafe(model);
+  });
+
   it('gives traffic back to the primary by stepWeightPromotion', () => {
     const analysis = { interval: '10s', threshold: 1, stepWeight: 40, stepWeightPromotion: 30 };
     const model = withRelease(GOOD, { analysis });

@@ -5,6 +5,7 @@ import { trafficAt } from '../plan.ts';
 import { isReady, servingPods, whyNotReady } from '../readiness.ts';
 import type { Run } from '../run.ts';
 import { ensureCanaryCapacity, isAllOnPrimary } from '../traffic.ts';
+import { isPaused } from '../verbs.ts';
 import { finding, verdictOf } from '../verdict.ts';
 import { type Move, nextMove } from '../weights.ts';
 import { nameOf } from './admit.ts';
@@ -23,6 +24,8 @@ export function advance(draft: Draft, run: Run): void {
       `spec.analysis: no step leads beyond ${at.canaryWeight} %; change stepWeight`,
     );
   }
+  if (isPaused(draft))
+    return note(draft, 'Paused', `paused at ${at.canaryWeight} % by holdfast.dev/pause; remove it to go on`);
   if (!roomFor(draft, move)) return;
   const untouched = at.canaryWeight === 0 && at.iterations === 0 && run.checkNumber === 0;
   if (!untouched && !passes(draft, run)) return;

@@ -6,6 +6,7 @@ import { isReady, whyNotReady } from '../readiness.ts';
 import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { rescueTraffic, returnToPrimary } from '../traffic.ts';
 
+import { isPaused } from '../verbs.ts';
 import { admit, describe, nameOf } from './admit.ts';
 import { advance } from './advance.ts';
 import { end } from './ending.ts';
@@ -28,7 +29,7 @@ export function progressing(draft: Draft, run: Run): void {
   if (!world.route.accepted) {
     return note(draft, 'RouteNotAccepted', world.route.problem ?? 'the route is not accepted yet');
   }
-  if (plan.skipAnalysis || current.fastLane) return promote(draft, current);
+  if ((plan.skipAnalysis || current.fastLane) && !isPaused(draft)) return promote(draft, current);
   advance(draft, current);
 }
 
