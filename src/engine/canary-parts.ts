@@ -5,12 +5,12 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { ServicePort } from '../release/release.ts';
 import type { Decision } from '../rollout/action.ts';
 import type { World } from '../rollout/world.ts';
+import type { Applied } from './applied.ts';
 import type { Checks } from './checks.ts';
 import type { Heads } from './heads.ts';
 import type { NamespaceView } from './namespace-view.ts';
 import type { Cluster, EventSink, Log, Routing } from './ports.ts';
 import type { Records } from './records.ts';
-import type { Applied } from './write.ts';
 
 /** Limits and defaults set by flags. */
 export interface EngineOptions {

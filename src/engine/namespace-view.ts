@@ -1,12 +1,12 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { labelRecord } from '../release/names.ts';
-import type { RouteKind, Routing, WatchedSet, Watches, WatchQuery } from './ports.ts';
+import type { OpenWatch, RouteKind, WatchedSet, WatchQuery } from './ports.ts';
 
 /** What is watched in one namespace with Canaries, so that observing costs no request. */
 export interface NamespaceView {
   readonly namespace: string;
   /** What is still missing or unreadable, for people; undefined when everything was listed. */
-  problem(kinds: readonly RouteKind[]): { readonly waiting: boolean; readonly message: string } | undefined;
+  problem(): { readonly waiting: boolean; readonly message: string } | undefined;
   get(kind: RouteKind, name: string): KubernetesObject | undefined;
   list(kind: RouteKind): readonly KubernetesObject[];
   /** Metadata of the records' Secrets of all Canaries here. */
@@ -17,58 +17,77 @@ export interface NamespaceView {
   remember(object: KubernetesObject): void;
 }
 
-/** Kinds every Canary needs, whatever its provider. */
-export const deploymentKind: RouteKind = { apiVersion: 'apps/v1', kind: 'Deployment' };
+/** A NamespaceView whose watches can be changed and ended. */
+export interface NamespaceWatch extends NamespaceView {
+  /** Watches these kinds beside those every Canary needs, and no others. */
+  setKinds(kinds: Iterable<RouteKind>): void;
+  close(): void;
+}
+
+/** Pods of both workloads. */
 export const podKind: RouteKind = { apiVersion: 'v1', kind: 'Pod' };
+/** The generated Services. */
 export const serviceKind: RouteKind = { apiVersion: 'v1', kind: 'Service' };
+const baseKinds: readonly RouteKind[] = [{ apiVersion: 'apps/v1', kind: 'Deployment' }, podKind, serviceKind];
 const secretKind: RouteKind = { apiVersion: 'v1', kind: 'Secret' };
-const baseKinds: readonly RouteKind[] = [deploymentKind, podKind, serviceKind];
 
-/** The watches of one namespace for Canaries of these providers. Secrets are read by label, their content only where it is ours. */
-export function namespaceQueries(
+/** Opens the watches of one namespace. `onChange` gets every object that changes, and nothing when a watch got its first list. */
+export function watchNamespace(
   namespace: string,
-  providers: Iterable<string>,
-  routing: Routing,
-): WatchQuery[] {
-  const routeKinds = [...providers].flatMap((provider) => routing(provider)?.kinds ?? []);
-  const kinds = new Map(
-    [...baseKinds, ...routeKinds].map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]),
-  );
-  return [
-    ...[...kinds.values()].map(({ apiVersion, kind }) => ({ apiVersion, kind, namespace })),
-    recordsQuery(namespace),
-    rejectionsQuery(namespace),
-  ];
-}
+  openWatch: OpenWatch,
+  onChange: (object: KubernetesObject | undefined) => void,
+): NamespaceWatch {
+  const sets = new Map<string, WatchedSet>();
+  const open = (query: WatchQuery): WatchedSet => {
+    const set = openWatch(query);
+    set.onChange(onChange);
+    return set;
+  };
+  const secrets = { ...secretKind, namespace };
+  const records = open({ ...secrets, labelSelector: `${labelRecord}=release`, metadataOnly: true });
+  const rejections = open({ ...secrets, labelSelector: `${labelRecord}=rejections` });
 
-function recordsQuery(namespace: string): WatchQuery {
-  return { ...secretKind, namespace, labelSelector: `${labelRecord}=release`, metadataOnly: true };
-}
+  function setKinds(kinds: Iterable<RouteKind>): void {
+    const wanted = new Map([...baseKinds, ...kinds].map((kind) => [idOf(kind), kind]));
+    for (const [id, kind] of wanted) if (!sets.has(id)) sets.set(id, open({ ...kind, namespace }));
+    for (const [id, set] of sets) {
+      if (wanted.has(id)) continue;
+      sets.delete(id);
+      set.close();
+    }
+  }
 
-function rejectionsQuery(namespace: string): WatchQuery {
-  return { ...secretKind, namespace, labelSelector: `${labelRecord}=rejections` };
-}
-
-/** Looks at a namespace through its watches. */
-export function viewNamespace(namespace: string, watches: Watches): NamespaceView {
-  const set = ({ apiVersion, kind }: RouteKind): WatchedSet => watches.open({ apiVersion, kind, namespace });
+  setKinds([]);
   return {
     namespace,
-    problem(kinds) {
-      const sets = [...baseKinds, ...kinds].map((kind) => ({ name: kind.kind, set: set(kind) }));
-      sets.push({ name: 'Secret', set: watches.open(recordsQuery(namespace)) });
-      sets.push({ name: 'Secret', set: watches.open(rejectionsQuery(namespace)) });
-      const unsynced = sets.filter((entry) => !entry.set.synced());
-      if (unsynced.length === 0) return undefined;
-      const failing = unsynced.find((entry) => entry.set.problem() !== undefined);
-      if (!failing) return { waiting: true, message: 'the watches of its namespace are being started' };
-      const message = `cannot watch ${failing.name} in namespace ${namespace}: ${failing.set.problem() ?? ''}`;
-      return { waiting: false, message };
+    setKinds,
+    problem: () => problemOf(namespace, [...sets, ['v1 Secret', records], ['v1 Secret', rejections]]),
+    get: (kind, name) => sets.get(idOf(kind))?.get(namespace, name),
+    list: (kind) => sets.get(idOf(kind))?.list(namespace) ?? [],
+    records: () => records.list(namespace),
+    rejections: () => rejections.list(namespace),
+    remember: (object) => sets.get(idOf(object))?.remember(object),
+    close() {
+      for (const set of [...sets.values(), records, rejections]) set.close();
+      sets.clear();
     },
-    get: (kind, name) => set(kind).get(namespace, name),
-    list: (kind) => set(kind).list(namespace),
-    records: () => watches.open(recordsQuery(namespace)).list(namespace),
-    rejections: () => watches.open(rejectionsQuery(namespace)).list(namespace),
-    remember: (object) => set({ apiVersion: object.apiVersion, kind: object.kind }).remember(object),
   };
+}
+
+function problemOf(
+  namespace: string,
+  sets: ReadonlyArray<readonly [string, WatchedSet]>,
+): { waiting: boolean; message: string } | undefined {
+  const unsynced = sets.filter(([, set]) => !set.synced());
+  if (unsynced.length === 0) return undefined;
+  const [id, failing] = unsynced.find(([, set]) => set.problem() !== undefined) ?? [];
+  if (!id || !failing) return { waiting: true, message: 'the watches of its namespace are being started' };
+  return {
+    waiting: false,
+    message: `cannot watch ${id} in namespace ${namespace}: ${failing.problem() ?? ''}`,
+  };
+}
+
+function idOf({ apiVersion, kind }: RouteKind): string {
+  return `${apiVersion} ${kind}`;
 }

@@ -26,7 +26,7 @@ export async function observe(parts: CanaryParts, canary: Canary): Promise<Obser
   const provider = providerOf(canary, parts.options);
   const router = routerOf(parts, provider);
   const view = parts.namespace(canary.metadata.namespace ?? '');
-  const problem = view.problem(router.kinds);
+  const problem = view.problem();
   if (problem?.waiting) return { kind: 'waiting', message: problem.message };
   if (problem) throw new EngineError('WatchFailed', problem.message, true);
   const kind = workloadKind(canary);

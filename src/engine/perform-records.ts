@@ -1,6 +1,6 @@
 import { limits } from '../api/limits.ts';
 import { stampAnnotations } from '../release/record.ts';
-import type { Performer } from './perform.ts';
+import type { Performer } from './action-context.ts';
 import { bytesOf, nameOf } from './releases.ts';
 
 /** Keeps the bytes of a release in the cluster and reads them back (S10). */

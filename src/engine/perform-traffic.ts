@@ -2,10 +2,10 @@ import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { ServicePort } from '../release/release.ts';
 import { serviceNames } from '../workload/names.ts';
 import { services } from '../workload/services.ts';
+import type { ActionContext, Performer } from './action-context.ts';
 import { EngineError } from './failure.ts';
 import { serviceKind } from './namespace-view.ts';
 import { labelOf, liveRoutes, routeContext, routerOf } from './observe.ts';
-import type { ActionContext, Performer } from './perform.ts';
 import { bytesOf } from './releases.ts';
 import { applyRollout, ensureFresh } from './write.ts';
 

@@ -5,10 +5,10 @@ import { configKey } from '../workload/configs.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { digestAnnotation } from '../workload/names.ts';
 import { canaryObjects, primaryObjects, primaryReplicas } from '../workload/objects.ts';
+import type { ActionContext, Performer } from './action-context.ts';
 import { versionOf } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import { EngineError, StaleView } from './failure.ts';
-import type { ActionContext, Performer } from './perform.ts';
 import { bytesOf, nameOf, type ReleaseBytes } from './releases.ts';
 import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
 

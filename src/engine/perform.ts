@@ -1,22 +1,8 @@
 import type { Action } from '../rollout/action.ts';
-import type { CanaryParts, Observation } from './canary-parts.ts';
+import type { ActionContext, ActionType, Performer } from './action-context.ts';
 import { markProven, reject, saveRecord, unreject } from './perform-records.ts';
 import { ensureServices, setTraffic } from './perform-traffic.ts';
 import { applyCanary, applyPrimary, applySettings, scaleCanary, scalePrimary } from './perform-workloads.ts';
-
-/** What an action is done with: the parts, and the observation it was decided on. */
-export interface ActionContext {
-  readonly parts: CanaryParts;
-  readonly observation: Observation;
-}
-
-type ActionType = Action['type'];
-
-/** Does one type of action; true when something was written. Throws StaleView when the world is not what was observed. */
-export type Performer<Type extends ActionType> = (
-  context: ActionContext,
-  action: Extract<Action, { type: Type }>,
-) => Promise<boolean>;
 
 const performers: { readonly [Type in ActionType]: Performer<Type> } = {
   SaveRecord: saveRecord,

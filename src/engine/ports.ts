@@ -68,14 +68,12 @@ export interface WatchedSet {
   remember(object: KubernetesObject): void;
   /** Called for every object that came, changed or went, and once without an object when the set is synced. */
   onChange(listener: (object: KubernetesObject | undefined) => void): void;
+  /** Ends this use; the watch stops with its last user. */
+  close(): void;
 }
 
-/** Opens watches on demand; the same query gives the same set. */
-export interface Watches {
-  open(query: WatchQuery): WatchedSet;
-  /** Ends the watches that none of these queries needs. */
-  keepOnly(queries: readonly WatchQuery[]): void;
-}
+/** Opens watches on demand; equal queries share one watch. */
+export type OpenWatch = (query: WatchQuery) => WatchedSet;
 
 /** One metric to ask, with everything it depends on. */
 export interface MetricQuestion {

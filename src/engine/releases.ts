@@ -1,10 +1,10 @@
 import { describe } from '../api/kubernetes.ts';
 import type { Release, WorkloadSettings } from '../release/release.ts';
 import { settingsKey, settingsOf } from '../release/settings.ts';
+import type { ActionContext } from './action-context.ts';
 import type { Observation } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import { EngineError } from './failure.ts';
-import type { ActionContext } from './perform.ts';
 import type { CanaryName } from './records.ts';
 
 /** The bytes of a release and the settings to write with it. */

@@ -1,0 +1,36 @@
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { labelCanary, labelValue } from '../release/names.ts';
+
+interface Names {
+  readonly canary: string;
+  readonly target: string;
+  readonly apex: string;
+}
+
+/**
+ * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods by the name of their
+ * ReplicaSet, Secrets by label. Too many is a wasted look, too few a missed change: kinds not known here always matter.
+ */
+export function affects(object: KubernetesObject, canary: KubernetesObject): boolean {
+  const names = namesOf(canary);
+  const { name, labels, ownerReferences } = object.metadata;
+  switch (object.kind) {
+    case 'Pod':
+      return ownerReferences?.some((owner) => owner.name.startsWith(`${names.target}-`)) ?? false;
+    case 'Deployment':
+      return name === names.target || name === `${names.target}-primary`;
+    case 'Service':
+      return name === names.apex || name === `${names.apex}-primary` || name === `${names.apex}-canary`;
+    case 'Secret':
+      return labels?.[labelCanary] === labelValue(names.canary);
+    default:
+      return name === names.apex || labels?.[labelCanary] === labelValue(names.canary);
+  }
+}
+
+/** From the raw object: a Canary that does not parse has no say here. */
+function namesOf(canary: KubernetesObject): Names {
+  const spec = (canary.spec ?? {}) as { targetRef?: { name?: string }; service?: { name?: string } };
+  const target = spec.targetRef?.name ?? '';
+  return { canary: canary.metadata.name, target, apex: spec.service?.name || target };
+}

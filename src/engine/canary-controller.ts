@@ -1,0 +1,155 @@
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { affects } from './affected.ts';
+import type { CanaryParts } from './canary-parts.ts';
+import { createCanaryPass } from './canary-pass.ts';
+import { createChecks, keyOf } from './checks.ts';
+import { failureOf } from './failure.ts';
+import { type NamespaceWatch, watchNamespace } from './namespace-view.ts';
+import type { Metrics, OpenWatch, WatchedSet } from './ports.ts';
+import { createWorkQueue, type WorkQueue } from './work-queue.ts';
+
+/** What the controller of all Canaries is made of. */
+export interface CanaryControllerOptions extends Omit<CanaryParts, 'canaries' | 'namespace' | 'checks'> {
+  readonly openWatch: OpenWatch;
+  readonly metrics: Metrics;
+  /** The set of all Canaries. */
+  readonly canaries: WatchedSet;
+  /** Whether a Canary is ours; what is not is left alone. */
+  readonly isOurs: (canary: KubernetesObject) => boolean;
+  readonly random: () => number;
+  /** Told of each pass, for metrics. */
+  readonly onPass?: (key: string, durationMs: number, succeeded: boolean) => void;
+}
+
+/** Reconciles every Canary, each on its own. */
+export interface CanaryController {
+  start(): void;
+  /** Looks at a Canary soon, for instance because Git has news. */
+  wake(key: string): void;
+  /** Ends the passes under way, then every watch. */
+  stop(): Promise<void>;
+  depth(): number;
+}
+
+const concurrency = 8;
+/** Bursts of watch events become one look. */
+const gatherMs = 20;
+
+/** A controller that stands still until `start`. */
+export function createCanaryController(options: CanaryControllerOptions): CanaryController {
+  const { canaries, clock } = options;
+  const namespaces = new Map<string, NamespaceWatch>();
+  const ours = () => canaries.list().filter(options.isOurs);
+  const checks = createChecks({ metrics: options.metrics, clock, onDone: (key) => queue.add(key) });
+  const parts: CanaryParts = {
+    ...options,
+    checks,
+    canaries: {
+      get: (key) => ours().find((canary) => keyOf(canary) === key),
+      list: ours,
+      remember: (object) => canaries.remember(object),
+    },
+    namespace: (namespace) => viewOf(namespace),
+  };
+  const pass = createCanaryPass(parts);
+  const queue = newQueue(options, pass);
+
+  function viewOf(namespace: string): NamespaceWatch {
+    const known = namespaces.get(namespace);
+    if (known) return known;
+    const view = watchNamespace(namespace, options.openWatch, (object) => changed(namespace, object));
+    namespaces.set(namespace, view);
+    return view;
+  }
+
+  function changed(namespace: string, object: KubernetesObject | undefined): void {
+    for (const canary of ours()) {
+      if (canary.metadata.namespace !== namespace) continue;
+      if (!object || affects(object, canary)) queue.addAfter(keyOf(canary), gatherMs);
+    }
+  }
+
+  /** Watches exactly the namespaces and kinds that the Canaries need now. */
+  function adjustWatches(): void {
+    const wanted = kindsByNamespace(ours(), options);
+    for (const [namespace, kinds] of wanted) viewOf(namespace).setKinds(kinds);
+    for (const [namespace, view] of namespaces) {
+      if (wanted.has(namespace)) continue;
+      namespaces.delete(namespace);
+      view.close();
+    }
+  }
+
+  function canaryChanged(canary: KubernetesObject | undefined): void {
+    adjustWatches();
+    for (const other of canary ? rivals(canary, ours()) : ours()) queue.addAfter(keyOf(other), gatherMs);
+    if (canary && !canaries.get(canary.metadata.namespace, canary.metadata.name)) queue.add(keyOf(canary));
+  }
+
+  return {
+    start() {
+      adjustWatches();
+      canaries.onChange(canaryChanged);
+    },
+    wake: (key) => queue.addAfter(key, gatherMs),
+    async stop() {
+      await queue.stop();
+      for (const view of namespaces.values()) view.close();
+      namespaces.clear();
+    },
+    depth: () => queue.depth(),
+  };
+}
+
+function newQueue(
+  { clock, log, random, onPass }: CanaryControllerOptions,
+  pass: ReturnType<typeof createCanaryPass>,
+): WorkQueue {
+  return createWorkQueue({
+    clock,
+    random,
+    concurrency,
+    backoff: { firstMs: 500, maximumMs: 60_000 },
+    async pass(key) {
+      const startedMs = clock.nowMs();
+      let succeeded = false;
+      try {
+        const result = await pass(key);
+        succeeded = true;
+        return result;
+      } finally {
+        onPass?.(key, clock.nowMs() - startedMs, succeeded);
+      }
+    },
+    onError: (canary, error, retryAfterMs) =>
+      log.warn(
+        { canary, reason: failureOf(error).reason, retryAfterMs, err: error },
+        'a Canary could not be handled',
+      ),
+  });
+}
+
+function kindsByNamespace(
+  canaries: readonly KubernetesObject[],
+  { routing, options }: Pick<CanaryControllerOptions, 'routing' | 'options'>,
+) {
+  const byNamespace = new Map<string, Array<{ apiVersion: string; kind: string }>>();
+  for (const { metadata, spec } of canaries) {
+    const provider = (spec as { provider?: string } | undefined)?.provider ?? options.defaultProvider;
+    const kinds = routing(provider)?.kinds ?? [];
+    const namespace = metadata.namespace ?? '';
+    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...kinds]);
+  }
+  return byNamespace;
+}
+
+/** The Canary itself and those with the same target: when one goes, the other may begin. */
+function rivals(canary: KubernetesObject, all: readonly KubernetesObject[]): KubernetesObject[] {
+  const target = JSON.stringify((canary.spec as { targetRef?: unknown } | undefined)?.targetRef);
+  return all.filter(
+    (other) =>
+      other.metadata.namespace === canary.metadata.namespace &&
+      (other.metadata.name === canary.metadata.name ||
+        JSON.stringify((other.spec as { targetRef?: unknown } | undefined)?.targetRef) === target),
+  );
+}
