@@ -1,0 +1,392 @@
+import { describe, expect, it } from 'vitest';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { viewDeployment } from './deployment-view.ts';
+import { primaryObjects } from './objects.ts';
+import type { ContainerStatus, Pod } from './pods.ts';
+import { readinessOf } from './readiness.ts';
+import { aPrimarySource } from './testing.ts';
+
+interface Live {
+  generation?: number;
+  spec?: Record<string, unknown>;
+  status?: Record<string, unknown>;
+  managedFields?: object[];
+}
+
+const wanted = primaryObjects(aPrimarySource()).workload;
+
+/** The primary as the API server and its controller hold it: three pods, all well, unless said otherwise. */
+function aDeployment({ generation = 4, spec = {}, status = {}, managedFields }: Live = {}): KubernetesObject {
+  return {
+    ...wanted,
+    metadata: { ...wanted.metadata, uid: 'primary-uid', resourceVersion: '42', generation, managedFields },
+    spec: { ...(wanted.spec as object), ...spec },
+    status: {
+      observedGeneration: 4,
+      replicas: 3,
+      updatedReplicas: 3,
+      readyReplicas: 3,
+      availableReplicas: 3,
+      ...status,
+    },
+  };
+}
+
+interface PodChanges {
+  name?: string;
+  hash?: string;
+  image?: string;
+  created?: string;
+  spec?: object;
+  status?: Pod['status'];
+  ready?: boolean;
+  deleted?: boolean;
+}
+
+/** A pod of that primary as a kubelet reports it, with what admission adds. */
+function aPod(changes: PodChanges = {}): KubernetesObject {
+  const {
+    name = 'podinfo-primary-new-1',
+    hash = 'new',
+    image = 'example.com/podinfo:6.0.0',
+    ready = true,
+  } = changes;
+  const { template } = wanted.spec as {
+    template: { metadata: { labels: object; annotations: object }; spec: object };
+  };
+  const [container] = (template.spec as { containers: object[] }).containers;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: 'shop',
+      creationTimestamp: changes.created ?? '2026-01-01T00:00:00Z',
+      ...(changes.deleted ? { deletionTimestamp: '2026-01-01T00:01:00Z' } : {}),
+      labels: { ...template.metadata.labels, 'pod-template-hash': hash },
+      annotations: { ...template.metadata.annotations, injected: 'yes' },
+      ownerReferences: [
+        {
+          apiVersion: 'apps/v1',
+          kind: 'ReplicaSet',
+          name: `podinfo-primary-${hash}`,
+          uid: hash,
+          controller: true,
+        },
+      ],
+    },
+    spec: {
+      ...template.spec,
+      containers: [
+        { ...container, image, volumeMounts: [{ name: 'token', mountPath: '/var/run/secrets' }] },
+        { name: 'proxy', image: 'example.com/proxy:1' },
+      ],
+      nodeName: 'node-1',
+      tolerations: [{ key: 'node.kubernetes.io/not-ready' }],
+      ...changes.spec,
+    },
+    status: {
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }],
+      ...changes.status,
+    },
+  };
+}
+
+function containerStatus(
+  state: ContainerStatus['state'],
+  more: Partial<ContainerStatus> = {},
+): Pod['status'] {
+  return { containerStatuses: [{ name: 'podinfod', ready: false, state: state ?? {}, ...more }] };
+}
+
+describe('the view of a Deployment', () => {
+  it('says everything the rollout core asks for', () => {
+    const pods = [1, 2, 3].map((number) => aPod({ name: `podinfo-primary-new-${number}` }));
+
+    expect(viewDeployment({ workload: aDeployment(), pods })).toEqual({
+      name: 'podinfo-primary',
+      uid: 'primary-uid',
+      resourceVersion: '42',
+      digest: 'v1:0123abcd',
+      settingsKey: 'settings-1',
+      drift: undefined,
+      observed: true,
+      desiredReplicas: 3,
+      replicas: 3,
+      updatedReplicas: 3,
+      readyReplicas: 3,
+      availableReplicas: 3,
+      updatedReadyReplicas: 3,
+      progressDeadlineExceeded: false,
+      keepsReadyPod: true,
+      faults: [],
+      restarts: 0,
+      imagesMatch: true,
+    });
+  });
+
+  it('counts no pod as current before the controller has seen the change', () => {
+    const view = viewDeployment({ workload: aDeployment({ generation: 5 }), pods: [aPod()] });
+
+    expect(view).toMatchObject({ observed: false, updatedReadyReplicas: 0, readyReplicas: 3 });
+  });
+
+  it('tells pods of the current template from older ones', () => {
+    const old = aPod({ name: 'old', hash: 'old', image: 'example.com/podinfo:5.0.0' });
+    const broken = aPod({
+      ready: false,
+      status: containerStatus({ waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image' } }),
+    });
+
+    const view = viewDeployment({
+      workload: aDeployment({ status: { updatedReplicas: 1 } }),
+      pods: [old, broken],
+    });
+
+    expect(view).toMatchObject({ updatedReadyReplicas: 0, imagesMatch: true });
+    expect(view.faults).toEqual([
+      {
+        pod: 'podinfo-primary-new-1',
+        container: 'podinfod',
+        reason: 'ImagePullBackOff',
+        message: 'Back-off pulling image',
+      },
+    ]);
+  });
+
+  it('does not take pods with a container too many for current ones when the new ReplicaSet has its own', () => {
+    const extra = { name: 'gone', image: 'x' };
+    const old = aPod({ name: 'old', hash: 'old', created: '2026-02-01T00:00:00Z' });
+    (old.spec as { containers: object[] }).containers.push(extra);
+    const conditions = [
+      { type: 'Progressing', status: 'True', message: 'ReplicaSet "podinfo-primary-new" is progressing.' },
+    ];
+
+    const view = viewDeployment({
+      workload: aDeployment({ status: { updatedReplicas: 1, conditions } }),
+      pods: [old, aPod({ ready: false })],
+    });
+
+    expect(view.updatedReadyReplicas).toBe(0);
+  });
+
+  it('counts nobody as current while a quota keeps the first new pod away, and says so', () => {
+    const conditions = [
+      { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota: compute' },
+    ];
+
+    const view = viewDeployment({
+      workload: aDeployment({ status: { updatedReplicas: 0, conditions } }),
+      pods: [aPod({ hash: 'old' })],
+    });
+
+    expect(view.updatedReadyReplicas).toBe(0);
+    expect(view.faults).toEqual([
+      {
+        pod: 'podinfo-primary',
+        container: undefined,
+        reason: 'FailedCreate',
+        message: 'exceeded quota: compute',
+      },
+    ]);
+  });
+
+  it('notices images that somebody rewrote on the way to the pod', () => {
+    const view = viewDeployment({
+      workload: aDeployment(),
+      pods: [aPod({ image: 'mirror.example.com/podinfo:6.0.0' })],
+    });
+
+    expect(view).toMatchObject({ imagesMatch: false, updatedReadyReplicas: 1 });
+  });
+
+  it('leaves out pods of others, and pods that are going away', () => {
+    const debug = aPod({ name: 'debug' });
+    debug.metadata.ownerReferences![0]!.name = 'podinfo-primary-extra-new';
+    const elsewhere = aPod();
+    elsewhere.metadata.namespace = 'other';
+
+    const view = viewDeployment({
+      workload: aDeployment(),
+      pods: [debug, elsewhere, aPod({ deleted: true })],
+    });
+
+    expect(view.updatedReadyReplicas).toBe(0);
+  });
+
+  it('names who changed a field of ours, but not a scaler or a status', () => {
+    const managedFields = [
+      { manager: 'holdfast-rollout', operation: 'Apply', time: '2026-01-04T00:00:00Z' },
+      { manager: 'kubectl-edit', operation: 'Update', time: '2026-01-03T00:00:00Z' },
+      {
+        manager: 'kube-controller-manager',
+        operation: 'Update',
+        subresource: 'status',
+        time: '2026-01-05T00:00:00Z',
+      },
+    ];
+    const applied = primaryObjects(aPrimarySource({ replicas: undefined })).workload;
+    const view = (spec: object) =>
+      viewDeployment({
+        workload: aDeployment({ spec: spec as Record<string, unknown>, managedFields }),
+        pods: [],
+        applied,
+        manager: 'holdfast-rollout',
+      });
+
+    expect(view({ replicas: 9, paused: false }).drift).toBeUndefined();
+    expect(view({ minReadySeconds: 60 }).drift).toBe('kubectl-edit');
+  });
+
+  it('reports the deadline only for the generation that was seen', () => {
+    const conditions = [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }];
+
+    const seen = viewDeployment({ workload: aDeployment({ status: { conditions } }), pods: [] });
+    const unseen = viewDeployment({
+      workload: aDeployment({ generation: 5, status: { conditions } }),
+      pods: [],
+    });
+
+    expect([seen.progressDeadlineExceeded, unseen.progressDeadlineExceeded]).toEqual([true, false]);
+  });
+});
+
+describe('faults of pods', () => {
+  it.each<[string, Pod['status'], string, string]>([
+    [
+      'a crash loop with its last exit',
+      containerStatus(
+        { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 10s' } },
+        { lastState: { terminated: { exitCode: 137, reason: 'OOMKilled' } } },
+      ),
+      'CrashLoopBackOff',
+      'back-off 10s (last exit: code 137, OOMKilled)',
+    ],
+    [
+      'a missing Secret',
+      containerStatus({ waiting: { reason: 'CreateContainerConfigError', message: 'secret "x" not found' } }),
+      'CreateContainerConfigError',
+      'secret "x" not found',
+    ],
+    ['an exit', containerStatus({ terminated: { exitCode: 1, reason: 'Error' } }), 'Error', 'exit code 1.'],
+    [
+      'a failing probe',
+      containerStatus({ running: {} }),
+      'ProbeFailing',
+      'runs, but its readiness probe does not pass',
+    ],
+    [
+      'no room',
+      {
+        conditions: [
+          { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes' },
+        ],
+      },
+      'Unschedulable',
+      '0/3 nodes',
+    ],
+    [
+      'an eviction',
+      { phase: 'Failed', reason: 'Evicted', message: 'low on memory' },
+      'Evicted',
+      'low on memory',
+    ],
+  ])('are told apart: %s', (_, status, reason, message) => {
+    const view = viewDeployment({
+      workload: aDeployment(),
+      pods: [aPod({ ready: false, ...(status ? { status } : {}) })],
+    });
+
+    expect(view.faults).toMatchObject([{ reason, message }]);
+  });
+
+  it('do not include progress', () => {
+    const status = containerStatus({ waiting: { reason: 'ContainerCreating' } });
+
+    expect(
+      viewDeployment({
+        workload: aDeployment(),
+        pods: [aPod({ ready: false, ...(status ? { status } : {}) })],
+      }).faults,
+    ).toEqual([]);
+  });
+
+  it('come worst first, and the most restarted container counts', () => {
+    const pod = (name: string, state: ContainerStatus['state'], restartCount: number) =>
+      aPod({
+        name,
+        ready: false,
+        status: containerStatus(state, { restartCount }) as NonNullable<Pod['status']>,
+      });
+
+    const view = viewDeployment({
+      workload: aDeployment(),
+      pods: [
+        pod('a', { running: {} }, 1),
+        pod('b', { waiting: { reason: 'SomethingNew' } }, 0),
+        pod('c', { waiting: { reason: 'CrashLoopBackOff' } }, 7),
+      ],
+    });
+
+    expect(view.faults.map(({ reason }) => reason)).toEqual([
+      'CrashLoopBackOff',
+      'SomethingNew',
+      'ProbeFailing',
+    ]);
+    expect(view.restarts).toBe(7);
+  });
+});
+
+describe('a rolling update keeps a ready pod', () => {
+  it.each<[number, object | undefined, boolean]>([
+    [1, undefined, true],
+    [1, { rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } }, false],
+    [1, { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } }, true],
+    [1, { rollingUpdate: { maxUnavailable: '0%', maxSurge: 0 } }, false],
+    [3, { rollingUpdate: { maxUnavailable: '99%', maxSurge: 0 } }, true],
+    [3, { rollingUpdate: { maxUnavailable: '100%' } }, false],
+    [3, { rollingUpdate: { maxUnavailable: 3 } }, false],
+    [3, { type: 'Recreate' }, false],
+    [0, undefined, false],
+  ])('%i replicas, %j: %s', (replicas, strategy, keeps) => {
+    const workload = aDeployment({ spec: { replicas, strategy } });
+
+    expect(viewDeployment({ workload, pods: [] }).keepsReadyPod).toBe(keeps);
+  });
+});
+
+describe('readiness', () => {
+  it.each<[string, Live, number, string]>([
+    ['all is well', {}, 100, 'Ready'],
+    ['not observed', { generation: 5 }, 100, 'GenerationNotObserved'],
+    [
+      'scaled to zero',
+      { spec: { replicas: 0 }, status: { replicas: 0, updatedReplicas: 0 } },
+      100,
+      'ScaledToZero',
+    ],
+    ['updating', { status: { updatedReplicas: 2 } }, 100, 'PodsUpdating'],
+    ['old pods left', { status: { replicas: 4 } }, 100, 'OldPodsTerminating'],
+    ['one unavailable', { status: { availableReplicas: 2 } }, 100, 'PodsUnavailable'],
+    ['enough for the threshold', { status: { availableReplicas: 2 } }, 67, 'Ready'],
+    ['never with nobody available', { status: { availableReplicas: 0 } }, 10, 'PodsUnavailable'],
+  ])('%s', (_, live, thresholdPercent, reason) => {
+    const readiness = readinessOf(
+      viewDeployment({ workload: aDeployment(live), pods: [] }),
+      thresholdPercent,
+    );
+
+    expect(readiness).toMatchObject({ reason, ready: reason === 'Ready' });
+  });
+
+  it('says which pod is the trouble', () => {
+    const status = containerStatus({ waiting: { reason: 'CrashLoopBackOff' } });
+    const workload = aDeployment({ status: { availableReplicas: 2 } });
+    const pods = [aPod({ ready: false, ...(status ? { status } : {}) })];
+
+    expect(readinessOf(viewDeployment({ workload, pods })).message).toBe(
+      'podinfo-primary: 2 of 3 needed pods available (CrashLoopBackOff in podinfo-primary-new-1, container podinfod)',
+    );
+  });
+});
