@@ -1,0 +1,50 @@
+import type { ClusterClient } from '../cluster/client.ts';
+import { isApiError, localError } from '../cluster/errors.ts';
+import type { Cluster } from '../engine/ports.ts';
+
+/** Field manager of writes that are not server-side apply of what Git says. */
+const manager = 'holdfast-rollout';
+
+/**
+ * The engine's view of the API server. `mayWrite` is asked before every write: a process that lost the Lease must not act any more (S20),
+ * whatever it had decided before.
+ */
+export function createClusterPort(client: ClusterClient, mayWrite: () => boolean): Cluster {
+  function guard(): void {
+    if (!mayWrite())
+      throw localError('aborted', 'this copy of Holdfast does not hold the Lease and writes nothing');
+  }
+  return {
+    get: (reference) => client.get(reference),
+    async apply(object, options) {
+      guard();
+      return client.apply(object, options);
+    },
+    async create(object) {
+      guard();
+      return client.create(object, { manager });
+    },
+    async patch(reference, patch, subresource) {
+      guard();
+      return client.patch(reference, patch, {
+        type: 'merge',
+        manager,
+        // A status that the installed CRD does not know in full is found by comparing, with a clearer message.
+        ...(subresource ? { subresource, fieldValidation: 'Ignore' as const } : {}),
+      });
+    },
+    async delete(reference, preconditions) {
+      guard();
+      await client.delete(reference, preconditions);
+    },
+    async kindOf(apiVersion, kind) {
+      try {
+        const { namespaced } = await client.resolve(apiVersion, kind);
+        return { namespaced };
+      } catch (error) {
+        if (isApiError(error, 'unknownKind')) return undefined;
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
+
+/** What an error shows in the log: never the objects that hang on it, since they may hold credentials (S31). */
+interface LoggedError {
+  readonly type: string;
+  readonly message: string;
+  readonly kind?: string;
+  readonly cause?: string;
+  readonly stack?: string;
+}
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+/** Levels that --log-level takes. */
+export function isLogLevel(level: string): boolean {
+  return levels.includes(level);
+}
+
+/** JSON lines on standard output, or readable ones on a terminal. Nothing is written by a worker, so that the last line is never lost. */
+export function createLog(level: string, stream: NodeJS.WriteStream = process.stdout): Logger {
+  const destination: DestinationStream = stream.isTTY
+    ? pretty({ destination: stream, sync: true, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname' })
+    : pino.destination({ fd: 1, sync: true });
+  return pino({ level, base: null, serializers: { err: loggedError } }, destination);
+}
+
+/** Type, message, kind and the first cause's message; a stack only for what nobody foresaw. */
+export function loggedError(error: unknown): LoggedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
+  const kind = (error as { kind?: unknown; code?: unknown; reason?: unknown }).kind;
+  const foreseen = error.name !== 'Error' && error.name !== 'TypeError' && error.name !== 'RangeError';
+  const cause = error.cause instanceof Error ? error.cause.message : undefined;
+  return {
+    type: error.name,
+    message: error.message,
+    ...(typeof kind === 'string' ? { kind } : {}),
+    ...(cause ? { cause } : {}),
+    ...(foreseen || !error.stack ? {} : { stack: error.stack }),
+  };
+}
