@@ -46,6 +46,7 @@ export function createStore(options: StoreOptions = {}): ObjectStore {
     // Another uid under the same name: the former object is gone, and subscribers must hear so.
     if (old && old.metadata.uid !== object.metadata.uid) depart(old, object.metadata.resourceVersion);
     else if (old && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    departures.forget(object);
     table.put(key, trim(object));
   }
 
@@ -110,6 +111,7 @@ function readSide({ get, list, byIndex, addIndex, subscribe }: StoreTable): Read
 interface Departures {
   remember(object: KubernetesObject, since: string | undefined): void;
   include(object: KubernetesObject): boolean;
+  forget(object: KubernetesObject): void;
 }
 
 const rememberedDepartures = 2_000;
@@ -129,6 +131,9 @@ function createDepartures(): Departures {
     include({ metadata: { uid, resourceVersion } }) {
       const since = versions.get(uid ?? '');
       return since !== undefined && compareResourceVersions(resourceVersion, since, 1) <= 0;
+    },
+    forget({ metadata: { uid } }) {
+      versions.delete(uid ?? '');
     },
   };
 }

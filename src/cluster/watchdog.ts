@@ -6,12 +6,14 @@ export interface Watchdog {
   contact(): void;
   /** True from the moment the silence lasted too long until the next contact. */
   silent(): boolean;
+  /** No more calls, whatever is heard later. */
   stop(): void;
 }
 
 /** Starts waiting; calls `onSilence` each time `silenceMs` pass without a contact, again and again. */
 export function createWatchdog(clock: Clock, silenceMs: number, onSilence: () => void): Watchdog {
   let isSilent = false;
+  let stopped = false;
   let cancel = arm();
 
   function arm(): () => void {
@@ -25,10 +27,14 @@ export function createWatchdog(clock: Clock, silenceMs: number, onSilence: () =>
   return {
     contact() {
       isSilent = false;
+      if (stopped) return;
       cancel();
       cancel = arm();
     },
     silent: () => isSilent,
-    stop: () => cancel(),
+    stop() {
+      stopped = true;
+      cancel();
+    },
   };
 }
