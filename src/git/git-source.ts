@@ -15,6 +15,7 @@ import {
 } from './repository.ts';
 import { storeDirectory } from './store-directory.ts';
 import {
+  type Address,
   createGitTransport,
   DEFAULT_TRANSPORT_LIMITS,
   type GitTransport,
@@ -97,9 +98,10 @@ function createContext(options: GitSourceOptions, stats: TransportStats): Contex
     ...DEFAULT_GROWTH_LIMITS,
     ...options.limits,
   };
+  const address: Address = { movedTo: undefined };
   const openTransport = async (signal?: AbortSignal) => {
     const credentials = (await options.credentials?.()) ?? {};
-    return createGitTransport({ client, url, credentials, limits, stats, signal });
+    return createGitTransport({ client, url, credentials, limits, stats, address, signal });
   };
   const directory = storeDirectory(dataDir, id, url);
   const repository = createRepository({ directory, openTransport, packLimits: limits, growth: limits });

@@ -30,6 +30,11 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   maxPackBytes: 50 * 1_048_576,
 };
 
+/** Where a redirect inside the origin moved the repository; shared between the operations of one repository. */
+export interface Address {
+  movedTo: string | undefined;
+}
+
 /** What one operation needs to speak to the server. */
 export interface TransportOptions {
   readonly client: HttpClient;
@@ -37,6 +42,7 @@ export interface TransportOptions {
   readonly credentials: GitCredentials;
   readonly limits: TransportLimits;
   readonly stats: TransportStats;
+  readonly address: Address;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -58,37 +64,46 @@ const MAX_REQUEST_BYTES = 1_048_576;
  */
 export function createGitTransport(options: TransportOptions): GitTransport {
   const configured = checkGitUrl(options.url);
-  let base = configured;
+  const { address } = options;
 
-  async function ask(suffix: string, method: string, headers: Record<string, string>, body?: Uint8Array) {
+  async function ask(suffix: string, request: Sent): Promise<HttpStream> {
     for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
-      const answer = await exchange(options, `${base}${suffix}`, {
-        method,
-        headers,
-        ...(body ? { body } : {}),
-      });
-      if (answer.status < 300 || answer.status > 399) return answer;
+      const base = address.movedTo ?? configured;
+      const answer = await exchange(options, `${base}${suffix}`, request);
+      if (answer.status < 300 || answer.status > 399) {
+        refuseStatus(configured, answer, address);
+        return answer;
+      }
       answer.cancel();
-      base = rebased(base, suffix, method, answer);
+      // A POST is never sent on by a redirect; asking for the refs tells where the repository lives now.
+      if (request.method === 'POST' && address.movedTo === undefined) await discover();
+      else address.movedTo = rebased(base, suffix, request.method, answer);
     }
-    throw new GitError(
-      'Redirected',
-      `${configured}: more than ${MAX_REDIRECTS} redirects; set spec.url to the final address`,
-    );
+    throw new GitError('Redirected', `${configured}: too many redirects; set spec.url to the final address`);
+  }
+
+  async function discover(): Promise<void> {
+    const answer = await ask(DISCOVERY, { method: 'GET', headers: {} });
+    answer.cancel();
+    // Only refs moved nowhere: then the POST's redirect has no good reason, and is told as it is.
+    address.movedTo ??= configured;
   }
 
   return {
     async request({ url, method = 'GET', headers = {}, body }) {
-      const suffix = url.slice(configured.length);
-      const answer = await ask(suffix, method, headers, body ? await collect(body) : undefined);
-      await refuseStatus(configured, answer);
+      const sent = body
+        ? { method, headers, body: await collect(body, MAX_REQUEST_BYTES) }
+        : { method, headers };
+      const answer = await ask(url.slice(configured.length), sent);
+      // Read here to the end: the library takes a body that fails for one that ends.
+      const listing = await collect(counted(options, answer), options.limits.maxListingBytes);
       return {
         url,
         method,
         statusCode: answer.status,
         statusMessage: '',
         headers: { ...answer.headers },
-        body: counted(options, answer),
+        body: only(listing),
       };
     },
     async uploadPack(body) {
@@ -96,18 +111,23 @@ export function createGitTransport(options: TransportOptions): GitTransport {
         'content-type': 'application/x-git-upload-pack-request',
         accept: 'application/x-git-upload-pack-result',
       };
-      const answer = await ask('/git-upload-pack', 'POST', headers, body);
-      await refuseStatus(configured, answer);
+      const answer = await ask('/git-upload-pack', { method: 'POST', headers, body });
       return counted(options, answer);
     },
   };
 }
 
-function exchange(
-  options: TransportOptions,
-  url: string,
-  request: { method: string; headers: Record<string, string>; body?: Uint8Array },
-): Promise<HttpStream> {
+interface Sent {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: Uint8Array;
+}
+
+async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+function exchange(options: TransportOptions, url: string, request: Sent): Promise<HttpStream> {
   const { client, credentials, limits, signal, stats } = options;
   // Listings are asked in protocol v2, packs in v0.
   const isPack = request.method === 'POST' && !request.headers['Git-Protocol'];
@@ -149,9 +169,11 @@ function rebased(base: string, suffix: string, method: string, answer: HttpStrea
   return target.href.slice(0, -DISCOVERY.length);
 }
 
-async function refuseStatus(url: string, answer: HttpStream): Promise<void> {
+function refuseStatus(url: string, answer: HttpStream, address: Address): void {
   if (answer.status === 200) return;
   answer.cancel();
+  // The next operation starts from the configured URL again.
+  address.movedTo = undefined;
   const { status } = answer;
   if (status === 401 || status === 403 || status === 203) {
     throw new GitError(
@@ -196,14 +218,14 @@ function toGitError(error: unknown): unknown {
   return new GitError(CODES[error.code] ?? 'Unreachable', error.message, error);
 }
 
-async function collect(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+async function collect(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > MAX_REQUEST_BYTES)
-      throw new GitError('TooLarge', 'the request to the Git server is too large');
+    if (size > maxBytes)
+      throw new GitError('TooLarge', `a message of Git's protocol is larger than ${maxBytes} bytes`);
   }
   return Buffer.concat(chunks);
 }

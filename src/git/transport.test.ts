@@ -1,0 +1,306 @@
+import type { ServerResponse } from 'node:http';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createHttpClient } from '../http/client.ts';
+import type { GitSourceOptions } from './git-source.ts';
+import { createGitFixture, type GitFixture } from './testing/fixture.ts';
+import { type GitServer, startGitServer } from './testing/git-server.ts';
+
+const signal = new AbortController().signal;
+const credentials = () => ({ auth: { kind: 'basic', username: 'ada', password: 's3cret-word' } }) as const;
+const AUTHORIZATION = `Basic ${Buffer.from('ada:s3cret-word').toString('base64')}`;
+
+let fixture: GitFixture;
+let commit: string;
+
+beforeEach(async () => {
+  fixture = await createGitFixture();
+  commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
+});
+afterEach(() => fixture.close());
+
+/** The error of a first poll. */
+async function failedPoll(options: Partial<GitSourceOptions> = {}): Promise<unknown> {
+  return fixture
+    .source({ credentials, ...options })
+    .poll(signal)
+    .catch((error: unknown) => error);
+}
+
+/** The same source works once the fault is over. */
+async function recovers(options: Partial<GitSourceOptions> = {}): Promise<void> {
+  fixture.server.fault = undefined;
+  fixture.server.transform = undefined;
+  const source = fixture.source({ credentials, ...options });
+  expect((await source.poll(signal)).head.commit).toBe(commit);
+  expect((await source.readFiles(commit, '')).files).toHaveLength(1);
+}
+
+test('sends basic credentials at once with each request', async () => {
+  await fixture.source({ credentials }).poll(signal);
+  expect(fixture.server.requests.map(({ authorization }) => authorization)).toEqual([
+    AUTHORIZATION,
+    AUTHORIZATION,
+    AUTHORIZATION,
+  ]);
+});
+
+test('sends a bearer token, and reads credentials anew for each operation', async () => {
+  let token = 'first';
+  const source = fixture.source({ credentials: () => ({ auth: { kind: 'bearer', token } }) });
+  await source.poll(signal);
+  token = 'second';
+  await source.poll(signal);
+  const seen = new Set(fixture.server.requests.map(({ authorization }) => authorization));
+  expect([...seen]).toEqual(['Bearer first', 'Bearer second']);
+});
+
+test.each([
+  [401, 'Unauthorized', 'operator'],
+  [403, 'Unauthorized', 'operator'],
+  [203, 'Unauthorized', 'operator'],
+  [404, 'NotFound', 'author'],
+  [500, 'Unreachable', 'nobody'],
+  [503, 'Unreachable', 'nobody'],
+])('status %i is %s, told without credentials or the body of the answer', async (status, code, actor) => {
+  fixture.server.fault = (_request, response) => {
+    response.writeHead(status).end('ada:s3cret-word was wrong');
+    return true;
+  };
+  const error = await failedPoll();
+  expect(error).toMatchObject({ code, actor });
+  expect(String(error)).toContain('127.0.0.1');
+  expect(JSON.stringify(error) + String(error)).not.toContain('s3cret');
+});
+
+test('a page instead of Git is told as a wrong URL', async () => {
+  fixture.server.fault = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in</html>');
+    return true;
+  };
+  expect(await failedPoll()).toMatchObject({
+    code: 'NotFound',
+    message: expect.stringContaining('check spec.url'),
+  });
+});
+
+test('a server that cannot be reached is Unreachable', async () => {
+  await fixture.server.close();
+  expect(await failedPoll()).toMatchObject({
+    code: 'Unreachable',
+    message: expect.stringContaining('ECONNREFUSED'),
+  });
+});
+
+test('a silent server is cut by the idle deadline', async () => {
+  fixture.server.fault = () => true;
+  const limits = { idleTimeoutMs: 50, totalTimeoutMs: 10_000 };
+  expect(await failedPoll({ limits })).toMatchObject({
+    code: 'Timeout',
+    message: expect.stringContaining('silent'),
+  });
+  await recovers();
+});
+
+test('a trickle is cut by the total deadline', async () => {
+  fixture.server.fault = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-advertisement' });
+    trickle(response);
+    return true;
+  };
+  const limits = { idleTimeoutMs: 5_000, totalTimeoutMs: 200 };
+  expect(await failedPoll({ limits })).toMatchObject({
+    code: 'Timeout',
+    message: expect.stringContaining('not finished'),
+  });
+});
+
+function trickle(response: ServerResponse): void {
+  const timer = setInterval(() => response.write('0'), 10);
+  response.on('close', () => clearInterval(timer));
+}
+
+test('a poll under way ends when it is aborted', async () => {
+  const arrived = new Promise<void>((resolve) => {
+    fixture.server.fault = () => {
+      resolve();
+      return true;
+    };
+  });
+  const abort = new AbortController();
+  const poll = fixture.source().poll(abort.signal);
+  const outcome = expect(poll).rejects.toMatchObject({ code: 'Aborted' });
+  await arrived;
+  abort.abort();
+  await outcome;
+  await recovers();
+});
+
+test('a fetch that hangs ends when it is aborted, and the store stays usable', async () => {
+  const abort = new AbortController();
+  fixture.server.fault = (request, _response) => {
+    const isFetch = request.method === 'POST' && !request.headers['git-protocol'];
+    if (isFetch) setImmediate(() => abort.abort());
+    return isFetch;
+  };
+  await expect(fixture.source().poll(abort.signal)).rejects.toMatchObject({ code: 'Aborted' });
+  await recovers();
+});
+
+test('a pack that was cut leaves the store usable', async () => {
+  fixture.server.transform = (body, request) =>
+    isPackRequest(request) ? body.subarray(0, body.length - 60) : body;
+  expect(await failedPoll()).toMatchObject({ code: 'Unreachable' });
+  await recovers();
+});
+
+test('a pack with a flipped byte leaves the store usable', async () => {
+  fixture.server.transform = (body, request) => {
+    if (!isPackRequest(request)) return body;
+    const damaged = Buffer.from(body);
+    const middle = body.indexOf('PACK') + 40;
+    damaged.writeUInt8(damaged.readUInt8(middle) ^ 0xff, middle);
+    return damaged;
+  };
+  expect(await failedPoll()).toMatchObject({
+    code: 'Unreachable',
+    message: expect.stringContaining('damaged'),
+  });
+  await recovers();
+});
+
+test('a pack beyond the byte cap is refused while it streams', async () => {
+  commit = fixture.repository.commit({ 'big.bin': randomish(3_000_000) });
+  const source = fixture.source({ credentials, limits: { maxPackBytes: 500_000 } });
+  await expect(source.poll(signal)).rejects.toMatchObject({ code: 'TooLarge', actor: 'author' });
+  expect(source.stats.receivedBytes).toBeLessThan(600_000);
+  await recovers();
+});
+
+test('an error of the server in the pack stream is told with its words', async () => {
+  fixture.server.transform = (body, request) =>
+    isPackRequest(request) ? Buffer.from('001bERR repository is busy\n') : body;
+  expect(await failedPoll()).toMatchObject({
+    code: 'Unreachable',
+    message: expect.stringContaining('is busy'),
+  });
+});
+
+function isPackRequest(request: { method?: string | undefined; headers: Record<string, unknown> }): boolean {
+  return request.method === 'POST' && !request.headers['git-protocol'];
+}
+
+function randomish(length: number): Buffer {
+  let state = 1;
+  const bytes = Buffer.alloc(length);
+  for (let index = 0; index < length; index += 1) {
+    state = (state * 48_271) % 2_147_483_647;
+    bytes.writeUInt8(state & 0xff, index);
+  }
+  return bytes;
+}
+
+async function withOtherServer(work: (other: GitServer) => Promise<void>): Promise<void> {
+  const other = await startGitServer(fixture.dataDir);
+  try {
+    await work(other);
+  } finally {
+    await other.close();
+  }
+}
+
+test('a redirect to another port of the same host is an error and gets no credentials', async () => {
+  await withOtherServer(async (other) => {
+    fixture.server.fault = redirectTo(`${other.url}/shop.git/info/refs?service=git-upload-pack`);
+    expect(await failedPoll()).toMatchObject({
+      code: 'Redirected',
+      message: expect.stringContaining(`${other.url}/shop.git`),
+    });
+    expect(other.requests).toEqual([]);
+  });
+});
+
+test.each([
+  'http://localhost:1/shop.git/info/refs?service=git-upload-pack',
+  'https://127.0.0.1/shop.git/info/refs?service=git-upload-pack',
+  'http://user:word@127.0.0.1/shop.git/info/refs?service=git-upload-pack',
+  '/login',
+  'file:///etc/passwd',
+])('a redirect to %s is an error', async (location) => {
+  fixture.server.fault = redirectTo(location);
+  const error = await failedPoll();
+  expect(error).toMatchObject({ code: 'Redirected' });
+  expect(String(error)).not.toContain('word@');
+  expect(fixture.server.requests).toHaveLength(1);
+});
+
+test('a redirect inside the origin moves the base URL for all requests of the operation', async () => {
+  fixture.server.fault = (request, response) => {
+    if (request.url?.startsWith('/old/')) {
+      response.writeHead(301, { location: request.url.replace('/old/', '/') }).end();
+      return true;
+    }
+    return false;
+  };
+  const options = { url: `${fixture.server.url}/old/shop.git`, credentials };
+  expect((await fixture.source(options).poll(signal)).head.commit).toBe(commit);
+
+  const paths = fixture.server.requests.map(({ method, url }) => `${method} ${url?.split('?')[0]}`);
+  expect(paths).toEqual([
+    'GET /old/shop.git/info/refs',
+    'GET /shop.git/info/refs',
+    'POST /shop.git/git-upload-pack',
+    'POST /shop.git/git-upload-pack',
+  ]);
+  const fixed = fixture.source({ ...options, id: 'delivery/fixed', reference: { commit } });
+  expect((await fixed.poll(signal)).head.commit).toBe(commit);
+});
+
+test('a redirect of the pack request to another host is an error', async () => {
+  fixture.server.fault = (request, response) => {
+    if (request.method === 'POST')
+      response.writeHead(307, { location: 'http://localhost:1/git-upload-pack' }).end();
+    return request.method === 'POST';
+  };
+  expect(await failedPoll()).toMatchObject({ code: 'Redirected' });
+});
+
+test('endless redirects end', async () => {
+  fixture.server.fault = (request, response) => {
+    response.writeHead(302, { location: `/again${request.url}` }).end();
+    return true;
+  };
+  expect(await failedPoll()).toMatchObject({ code: 'Redirected' });
+  expect(fixture.server.requests.length).toBeLessThan(6);
+});
+
+test('a Git server on a link-local or, unless allowed, loopback address is refused', async () => {
+  const guarded = createHttpClient();
+  expect(await failedPoll({ client: guarded })).toMatchObject({ code: 'Refused' });
+  expect(await failedPoll({ url: 'http://169.254.169.254/shop.git' })).toMatchObject({ code: 'Refused' });
+  await guarded.close();
+});
+
+test.each([
+  ['https://ada:s3cret-word@git.example.com/shop.git', 'move them to the Secret'],
+  ['git@git.example.com:shop.git', 'SSH'],
+  ['ssh://git@git.example.com/shop.git', 'not supported'],
+  ['/srv/git/shop.git', 'not supported'],
+  ['file:///srv/git/shop.git', 'not supported'],
+  ['https://git.example.com/shop.git?token=s3cret-word', 'query'],
+])('the URL %s is refused without showing secrets', (url, message) => {
+  let error: unknown;
+  try {
+    fixture.source({ url });
+  } catch (thrown) {
+    error = thrown;
+  }
+  expect(error).toMatchObject({ code: 'Refused', message: expect.stringContaining(message) });
+  expect(String(error)).not.toContain('s3cret');
+});
+
+function redirectTo(location: string) {
+  return (_request: unknown, response: ServerResponse) => {
+    response.writeHead(302, { location }).end();
+    return true;
+  };
+}
