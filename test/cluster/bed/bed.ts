@@ -1,0 +1,128 @@
+import { appendFileSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { addresses } from './addresses.ts';
+import { type ApiClient, createApiClient } from './api-client.ts';
+import { startControlPlane, waitForControllers } from './control-plane.ts';
+import { startGitServer } from './git-server.ts';
+import { gateway, startIngress } from './ingress.ts';
+import { startKubelet } from './kubelet/kubelet.ts';
+import { createPrograms } from './program.ts';
+import { startPrometheus } from './prometheus.ts';
+import { followScrapeTargets } from './scrape-targets.ts';
+import type { Tools } from './tools.ts';
+
+/** What a test needs to know of the running bed; plain data, so that it travels to test workers. */
+export interface BedAddresses {
+  readonly kubeconfigPath: string;
+  readonly apiServer: string;
+  readonly ca: string;
+  readonly adminToken: string;
+  readonly kubectlPath: string;
+  readonly envoyUrl: string;
+  readonly prometheusUrl: string;
+  readonly gitBaseUrl: string;
+  /** Folder of the Git server's bare repositories. */
+  readonly gitRoot: string;
+  readonly gateway: { readonly name: string; readonly namespace: string };
+  readonly logsDir: string;
+  /** One JSON line per request to the API server by anyone but the bed's own parts. */
+  readonly auditLogPath: string;
+  /** Process ids of the bed's programs, by name. */
+  readonly pids: Readonly<Record<string, number>>;
+}
+
+/** A running bed. */
+export interface Bed {
+  readonly addresses: BedAddresses;
+  stop(): Promise<void>;
+}
+
+const CONTROLLERS_START_MS = 60_000;
+
+/** Starts the whole bed inside the current network namespace. What fails to start is named with the end of its log. */
+export async function startBed(tools: Tools): Promise<Bed> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-bed-'));
+  const logsDir = join(folder, 'logs');
+  const gitRoot = join(folder, 'git');
+  mkdirSync(logsDir);
+  mkdirSync(gitRoot);
+  const startedAt = Date.now();
+  const note = (what: string) =>
+    appendFileSync(join(logsDir, 'bed.log'), `${Date.now() - startedAt} ms: ${what}\n`);
+  const programs = createPrograms(logsDir);
+  const stops: Array<() => Promise<void>> = [programs.stopAll];
+  const stop = async () => {
+    for (const one of stops.splice(0).reverse()) await one();
+  };
+  try {
+    const plane = await startControlPlane(tools, programs, folder, logsDir);
+    note('control plane answers');
+    const { tokens, ca, kubeconfigs } = plane;
+    const access = { server: addresses.apiServer, ca, token: tokens.kubelet, userAgent: 'bed-kubelet' };
+    const client = createApiClient(access);
+    const targetsPath = join(folder, 'targets.json');
+    const following = new AbortController();
+    const targets = followScrapeTargets(client, targetsPath, following.signal);
+    stops.push(() => {
+      following.abort();
+      return targets;
+    });
+    const kubelet = { client, program: tools.app, logsFolder: join(logsDir, 'pods') };
+    await allDone([
+      startIngress(tools, programs, client, kubeconfigs.contour, folder).then(() =>
+        note('Contour and Envoy serve'),
+      ),
+      startPrometheus(tools.prometheus, programs, folder, targetsPath).then(() =>
+        note('Prometheus is ready'),
+      ),
+      startGitServer(gitRoot, '0.0.0.0', addresses.gitPort).then((git) => stops.push(git.stop)),
+      startKubelet(kubelet).then((running) => stops.push(running.stop)),
+      waitForControllers(() => controllersWork(client), CONTROLLERS_START_MS).then(() =>
+        note('controllers work'),
+      ),
+    ]);
+    return {
+      addresses: {
+        kubeconfigPath: kubeconfigs.admin,
+        apiServer: addresses.apiServer,
+        ca,
+        adminToken: tokens.admin,
+        kubectlPath: tools.kubectl,
+        envoyUrl: addresses.envoy,
+        prometheusUrl: addresses.prometheus,
+        gitBaseUrl: addresses.git,
+        gitRoot,
+        gateway: { name: gateway.name, namespace: gateway.namespace },
+        logsDir,
+        auditLogPath: plane.auditLogPath,
+        pids: programs.pids(),
+      },
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw new Error(`the test bed did not start; logs are in ${logsDir}`, { cause: error });
+  }
+}
+
+/** Waits for all, so that nothing is still starting when a failure is reported. */
+async function allDone(parts: ReadonlyArray<Promise<unknown>>): Promise<void> {
+  for (const result of await Promise.allSettled(parts)) {
+    if (result.status === 'rejected') throw result.reason;
+  }
+}
+
+/** The default service account comes from the controller manager; the nodes' taints go when it has seen them Ready. */
+async function controllersWork(client: ApiClient): Promise<boolean> {
+  const nodes = await client.request<{ items: Array<{ spec: { taints?: unknown[] } }> }>(
+    'GET',
+    '/api/v1/nodes',
+  );
+  const account = client.request('GET', '/api/v1/namespaces/default/serviceaccounts/default');
+  const found = await account.then(
+    () => true,
+    () => false,
+  );
+  return found && nodes.items.length > 0 && nodes.items.every(({ spec }) => !spec.taints?.length);
+}

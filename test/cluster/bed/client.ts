@@ -1,0 +1,145 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inject } from 'vitest';
+import { type ApiClient, createApiClient } from './api-client.ts';
+import type { BedAddresses } from './bed.ts';
+import { createGitRepo, type GitRepo } from './git-repo.ts';
+import { type Load, type LoadOptions, startLoad } from './load.ts';
+import { createObjectReader, type ObjectReader } from './objects.ts';
+
+/** The running bed as a test uses it. */
+export interface BedClient extends BedAddresses {
+  /** Raw requests as an administrator. */
+  readonly api: ApiClient;
+  readonly readObject: ObjectReader['read'];
+  readonly listObjects: ObjectReader['list'];
+  /** Runs kubectl and returns its output. Throws with its messages when it fails. */
+  kubectl(args: readonly string[], stdin?: string): Promise<string>;
+  /** `kubectl apply --server-side` of YAML documents. */
+  apply(manifests: string, namespace?: string): Promise<void>;
+  createNamespace(name: string): Promise<void>;
+  createGitRepo(name: string): Promise<GitRepo>;
+  startLoad(options: Omit<LoadOptions, 'envoyUrl'>): Load;
+  /** The value of each series of an instant query, with its labels. */
+  queryPrometheus(query: string): Promise<readonly PrometheusSeries[]>;
+  /** Requests to the API server in the audit log, of one user or of a user agent's beginning; the bed's own parts are not in it. */
+  auditedRequests(filter: { readonly user?: string; readonly userAgent?: string }): readonly AuditedRequest[];
+}
+
+/** One series of an instant query. */
+export interface PrometheusSeries {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** One finished request to the API server. */
+export interface AuditedRequest {
+  readonly verb: string;
+  readonly requestURI: string;
+  readonly userAgent: string;
+  readonly user: { readonly username: string };
+  readonly responseStatus?: { readonly code: number };
+  readonly requestReceivedTimestamp: string;
+  readonly objectRef?: { readonly resource?: string; readonly namespace?: string; readonly name?: string };
+}
+
+/** The bed that global-setup.ts has started. */
+export function useBed(): BedClient {
+  const bed = inject('bed');
+  const { apiServer: server, ca, adminToken: token } = bed;
+  const api = createApiClient({ server, ca, token, userAgent: 'bed-test' });
+  const { read, list } = createObjectReader(api);
+  const kubectl = (args: readonly string[], stdin?: string) => runKubectl(bed, args, stdin);
+  return {
+    ...bed,
+    api,
+    readObject: read,
+    listObjects: list,
+    kubectl,
+    apply: async (manifests, namespace = 'default') => {
+      await kubectl(['-n', namespace, 'apply', '--server-side', '-f', '-'], manifests);
+    },
+    createNamespace: async (name) => {
+      await api.request('POST', '/api/v1/namespaces', {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name },
+      });
+    },
+    createGitRepo: (name) => createGitRepo(bed.gitRoot, bed.gitBaseUrl, name),
+    startLoad: (options) => startLoad({ ...options, envoyUrl: bed.envoyUrl }),
+    queryPrometheus: (query) => queryPrometheus(bed.prometheusUrl, query),
+    auditedRequests: ({ user, userAgent }) =>
+      readAuditLog(bed.auditLogPath).filter(
+        (request) =>
+          (user === undefined || request.user.username === user) &&
+          (userAgent === undefined || request.userAgent.startsWith(userAgent)),
+      ),
+  };
+}
+
+/** How long and how often to look. */
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  readonly intervalMs?: number;
+  /** What is waited for, in the words of a failure. */
+  readonly what: string;
+  /** Shown when it does not come about: what there was instead. */
+  readonly describe?: () => Promise<unknown>;
+}
+
+/** Looks until `look` gives something that is neither undefined nor false, and returns it. Throws when the time is over. */
+export async function waitFor<T>(
+  look: () => Promise<T | undefined | false>,
+  options: WaitOptions,
+): Promise<T> {
+  const deadline = Date.now() + options.timeoutMs;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > deadline) {
+      const instead = options.describe ? `; there is ${JSON.stringify(await options.describe())}` : '';
+      throw new Error(`${options.what}: not within ${options.timeoutMs / 1000} s${instead}`);
+    }
+    await sleep(options.intervalMs ?? 250);
+  }
+}
+
+function runKubectl(bed: BedAddresses, args: readonly string[], stdin = ''): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(bed.kubectlPath, [`--kubeconfig=${bed.kubeconfigPath}`, ...args]);
+    let output = '';
+    let errors = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code === 0) resolve(output);
+      else reject(new Error(`kubectl ${args.join(' ')} ended with code ${code}: ${errors.trim()}`));
+    });
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(stdin);
+  });
+}
+
+async function queryPrometheus(base: string, query: string): Promise<readonly PrometheusSeries[]> {
+  const response = await fetch(`${base}/api/v1/query?query=${encodeURIComponent(query)}`);
+  const answer = (await response.json()) as {
+    readonly error?: string;
+    readonly data?: {
+      readonly result: ReadonlyArray<{ metric: Record<string, string>; value: [number, string] }>;
+    };
+  };
+  if (!answer.data) throw new Error(`Prometheus refused ${query}: ${answer.error}`);
+  return answer.data.result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }));
+}
+
+function readAuditLog(path: string): readonly AuditedRequest[] {
+  const lines = readFileSync(path, 'utf8').split('\n').filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as AuditedRequest);
+}

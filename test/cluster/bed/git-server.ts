@@ -1,0 +1,174 @@
+import { spawn } from 'node:child_process';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { noCounts, type RepositoryCounts, type RepositorySettings, serviceOf } from './git-faults.ts';
+
+/** git's own `http-backend` behind HTTP, with faults that tests switch on. */
+export interface GitServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+interface Repository {
+  settings: RepositorySettings;
+  counts: RepositoryCounts;
+}
+
+const CONTROL_PREFIX = '/_bed/';
+
+/**
+ * Serves the bare repositories of `root` at `/<name>.git`, push allowed. Tests drive it over HTTP:
+ * `PUT /_bed/<name>` sets a repository's settings, `GET /_bed/<name>` reads its counts (`?reset` also zeroes them).
+ */
+export async function startGitServer(root: string, host: string, port: number): Promise<GitServer> {
+  const repositories = new Map<string, Repository>();
+  const repositoryOf = (name: string): Repository => {
+    const known = repositories.get(name) ?? { settings: {}, counts: noCounts() };
+    repositories.set(name, known);
+    return known;
+  };
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://bed');
+    const answer = url.pathname.startsWith(CONTROL_PREFIX)
+      ? control(repositoryOf(url.pathname.slice(CONTROL_PREFIX.length)), url, request, response)
+      : serve(root, repositoryOf(url.pathname.split('.git/')[0]?.slice(1) ?? ''), url, request, response);
+    answer.catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
+  const stop = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return { port: (server.address() as AddressInfo).port, stop };
+}
+
+async function control(repository: Repository, url: URL, request: IncomingMessage, response: ServerResponse) {
+  if (request.method === 'PUT') {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    repository.settings = JSON.parse(Buffer.concat(chunks).toString('utf8')) as RepositorySettings;
+  }
+  response.setHeader('content-type', 'application/json').end(JSON.stringify(repository.counts));
+  if (url.searchParams.has('reset')) repository.counts = noCounts();
+}
+
+async function serve(
+  root: string,
+  repository: Repository,
+  url: URL,
+  request: IncomingMessage,
+  response: ServerResponse,
+) {
+  const { settings, counts } = repository;
+  const service = serviceOf(url.pathname);
+  if (service === 'refs') counts.refs++;
+  if (service === 'upload-pack') counts.uploadPack++;
+  if (service === 'receive-pack') counts.receivePack++;
+  if (!authorized(settings, request)) {
+    counts.refused++;
+    response.writeHead(401, { 'www-authenticate': 'Basic realm="bed"' }).end();
+    return;
+  }
+  const struck =
+    settings.fault && (!settings.faultOn || settings.faultOn === service) ? settings.fault : undefined;
+  if (struck?.kind === 'hang') return;
+  if (struck?.kind === 'status') response.writeHead(struck.status).end();
+  else if (struck?.kind === 'redirect') {
+    response.writeHead(301, { location: new URL(`${url.pathname}${url.search}`, struck.to).href }).end();
+  } else await runBackend(root, repository, url, request, response);
+}
+
+function authorized({ username, password }: RepositorySettings, request: IncomingMessage): boolean {
+  if (username === undefined && password === undefined) return true;
+  const expected = Buffer.from(`${username ?? ''}:${password ?? ''}`).toString('base64');
+  return request.headers.authorization === `Basic ${expected}`;
+}
+
+/** Runs git's CGI program for one request: its head lines become the answer's, the rest is passed on. */
+async function runBackend(
+  root: string,
+  repository: Repository,
+  url: URL,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const child = spawn('git', ['http-backend'], { env: backendEnvironment(root, url, request) });
+  response.on('close', () => child.kill());
+  child.stderr.resume();
+  child.stdin.on('error', () => undefined);
+  request.pipe(child.stdin);
+  const head = await readHead(child.stdout);
+  response.writeHead(head.status, head.headers);
+  const isPack =
+    serviceOf(url.pathname) === 'upload-pack' && !/ls-refs/.test(String(request.headers['git-protocol']));
+  await pipeline(child.stdout, meter(repository, isPack, serviceOf(url.pathname)), response);
+}
+
+function backendEnvironment(root: string, url: URL, request: IncomingMessage): NodeJS.ProcessEnv {
+  const { headers } = request;
+  return {
+    PATH: process.env['PATH'],
+    GIT_PROJECT_ROOT: root,
+    GIT_HTTP_EXPORT_ALL: '1',
+    GIT_CONFIG_COUNT: '1',
+    GIT_CONFIG_KEY_0: 'safe.directory',
+    GIT_CONFIG_VALUE_0: '*',
+    PATH_INFO: decodeURIComponent(url.pathname),
+    QUERY_STRING: url.search.slice(1),
+    REQUEST_METHOD: request.method,
+    REMOTE_USER: 'bed',
+    REMOTE_ADDR: '127.0.0.1',
+    CONTENT_TYPE: headers['content-type'] ?? '',
+    CONTENT_LENGTH: headers['content-length'] ?? '',
+    HTTP_CONTENT_ENCODING: headers['content-encoding']?.toString() ?? '',
+    GIT_PROTOCOL: headers['git-protocol']?.toString() ?? '',
+  };
+}
+
+interface Head {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+}
+
+async function readHead(output: Readable): Promise<Head> {
+  let text = Buffer.alloc(0);
+  while (text.indexOf('\r\n\r\n') < 0) {
+    const chunk = (output.read() as Buffer | null) ?? undefined;
+    if (chunk) text = Buffer.concat([text, chunk]);
+    else if (output.readableEnded) throw new Error('git http-backend gave no answer');
+    else await new Promise((resolve) => output.once('readable', resolve).once('end', resolve));
+  }
+  const end = text.indexOf('\r\n\r\n');
+  output.unshift(text.subarray(end + 4));
+  const lines = text.subarray(0, end).toString('latin1').split('\r\n');
+  const headers = Object.fromEntries(lines.map((line) => line.split(/:\s*/, 2) as [string, string]));
+  const status = Number.parseInt(headers['Status'] ?? '200', 10);
+  delete headers['Status'];
+  return { status, headers };
+}
+
+/** Counts what passes and applies the faults that concern bodies. */
+function meter(repository: Repository, isPack: boolean, service: string | undefined): Transform {
+  const { settings, counts } = repository;
+  const fault = !settings.faultOn || settings.faultOn === service ? settings.fault : undefined;
+  let sent = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const room = fault?.kind === 'truncate' ? fault.afterBytes - sent : chunk.length;
+      const part = chunk.subarray(0, Math.max(0, room));
+      sent += part.length;
+      counts.bytes += part.length;
+      if (isPack) counts.packBytes += part.length;
+      if (part.length < chunk.length) {
+        done(new Error('cut as told'));
+      } else if (fault?.kind === 'trickle') {
+        setTimeout(() => done(null, part), (part.length / fault.bytesPerSecond) * 1000);
+      } else {
+        done(null, part);
+      }
+    },
+  });
+}

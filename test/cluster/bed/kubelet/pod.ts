@@ -1,0 +1,102 @@
+import type { Container, KubernetesObject } from '../../../../src/api/kubernetes.ts';
+import { type ApiClient, ApiError } from '../api-client.ts';
+import { type RunningContainer, startContainer } from './container.ts';
+import type { ReadConfig } from './environment.ts';
+import { podStatus } from './status.ts';
+
+/** What every pod of the stand-in shares. */
+export interface PodSettings {
+  readonly client: ApiClient;
+  readonly program: string;
+  readonly logsFolder: string;
+}
+
+/** A pod at work. */
+export interface RunningPod {
+  /** Runs the preStop pause, stops the processes within the pod's grace period and removes the pod from the API. */
+  remove(pod: KubernetesObject): Promise<void>;
+  /** Kills the processes at once and writes nothing more. */
+  kill(): Promise<void>;
+}
+
+const STATUS_DELAY_MS = 20;
+const RETRY_MS = 200;
+
+/** Starts the containers of a pod on `address` and keeps its status in the API true. */
+export function startPod(pod: KubernetesObject, address: string, settings: PodSettings): RunningPod {
+  const { client } = settings;
+  const { name, namespace, uid } = pod.metadata;
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+  const spec = pod['spec'] as { containers: Container[]; terminationGracePeriodSeconds?: number };
+  let status = (pod['status'] ?? {}) as Record<string, unknown>;
+  let written = '';
+  let scheduled = false;
+  let gone = false;
+
+  const write = async () => {
+    scheduled = false;
+    const views = containers.map(({ view }) => view);
+    status = podStatus(pod, address, views, status, new Date().toISOString());
+    const text = JSON.stringify(status);
+    if (gone || text === written) return;
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    try {
+      await client.request('PATCH', `${path}/status`, { metadata: { uid }, status }, headers);
+      written = text;
+    } catch (error) {
+      gone ||= isGone(error);
+      schedule(RETRY_MS);
+    }
+  };
+  const schedule = (delayMs: number) => {
+    if (!scheduled) setTimeout(() => void write(), delayMs);
+    scheduled = true;
+  };
+  const onChange = () => schedule(STATUS_DELAY_MS);
+  const read: ReadConfig = (kind, configName) =>
+    client
+      .request('GET', `/api/v1/namespaces/${namespace}/${kind.toLowerCase()}s/${configName}`)
+      .catch((error: unknown) => {
+        if (isGone(error)) return undefined;
+        throw error;
+      });
+  const containers: RunningContainer[] = spec.containers.map((container, index) =>
+    startContainer({ ...settings, pod, container, index, address, read, onChange }),
+  );
+  onChange();
+
+  const stopAll = (graceMs: number) => Promise.all(containers.map((container) => container.stop(graceMs)));
+  const remove = async (deleted: KubernetesObject) => {
+    const seconds = Number(
+      deleted.metadata['deletionGracePeriodSeconds'] ?? spec.terminationGracePeriodSeconds ?? 30,
+    );
+    const pauseMs = Math.min(seconds * 1000, preStopMs(spec.containers));
+    if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    await stopAll(Math.max(seconds * 1000 - pauseMs, 100));
+    await write();
+    gone = true;
+    await client
+      .request('DELETE', path, { gracePeriodSeconds: 0, preconditions: { uid } })
+      .catch((error: unknown) => {
+        if (!isGone(error)) throw error;
+      });
+  };
+  const kill = async () => {
+    gone = true;
+    await stopAll(0);
+  };
+  return { remove, kill };
+}
+
+/** The longest `preStop.sleep` of the containers; other hooks need a shell in the container, which the bed does not have. */
+function preStopMs(containers: readonly Container[]): number {
+  const seconds = containers.map((container) => {
+    const lifecycle = container['lifecycle'] as { preStop?: { sleep?: { seconds: number } } } | undefined;
+    return lifecycle?.preStop?.sleep?.seconds ?? 0;
+  });
+  return Math.max(0, ...seconds) * 1000;
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 404 || error.status === 409);
+}

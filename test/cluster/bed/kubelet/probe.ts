@@ -1,0 +1,88 @@
+import { get } from 'node:http';
+import { connect } from 'node:net';
+import type { Container } from '../../../../src/api/kubernetes.ts';
+
+/** A readiness or liveness probe as the pod's spec holds it; the API server has filled in the defaults. */
+export interface Probe {
+  readonly httpGet?: { readonly path?: string; readonly port: number | string };
+  readonly tcpSocket?: { readonly port: number | string };
+  readonly initialDelaySeconds?: number;
+  readonly periodSeconds?: number;
+  readonly timeoutSeconds?: number;
+  readonly successThreshold?: number;
+  readonly failureThreshold?: number;
+}
+
+const DEFAULT_PERIOD_SECONDS = 10;
+const FAST_PERIOD_MS = 1_000;
+const UNDECIDED_PERIOD_MS = 250;
+
+/**
+ * Probes until `signal` aborts and reports every change of the verdict. The period is the spec's, with two exceptions that keep tests
+ * short: 10 s, which is the API server's default, counts as 1 s; and it probes four times a second until the first success.
+ */
+export function watchProbe(
+  probe: Probe,
+  container: Container,
+  address: string,
+  report: (passes: boolean) => void,
+  signal: AbortSignal,
+): void {
+  const seconds = probe.periodSeconds ?? DEFAULT_PERIOD_SECONDS;
+  const periodMs = seconds === DEFAULT_PERIOD_SECONDS ? FAST_PERIOD_MS : seconds * 1000;
+  let verdict: boolean | undefined;
+  let streak = 0;
+  let last: boolean | undefined;
+  const round = async () => {
+    if (signal.aborted) return;
+    const passes = await probeOnce(probe, container, address);
+    if (signal.aborted) return;
+    streak = passes === last ? streak + 1 : 1;
+    last = passes;
+    const needed = passes ? (probe.successThreshold ?? 1) : (probe.failureThreshold ?? 3);
+    if (streak >= needed && verdict !== passes) {
+      verdict = passes;
+      report(passes);
+    }
+    schedule(verdict === true ? periodMs : Math.min(periodMs, UNDECIDED_PERIOD_MS));
+  };
+  const schedule = (delayMs: number) => {
+    const timer = setTimeout(() => void round(), delayMs);
+    signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+  };
+  schedule((probe.initialDelaySeconds ?? 0) * 1000 + 20);
+}
+
+/** One try; probes of other kinds (exec, grpc) pass, because the bed's processes have nothing to answer them with. */
+function probeOnce(probe: Probe, container: Container, host: string): Promise<boolean> {
+  const timeout = (probe.timeoutSeconds ?? 1) * 1000;
+  return new Promise((resolve) => {
+    if (probe.httpGet) {
+      const { path = '/', port } = probe.httpGet;
+      const options = { host, port: portNumber(port, container), path, agent: false, timeout } as const;
+      const request = get(options, (response) => {
+        response.resume();
+        resolve((response.statusCode ?? 0) >= 200 && (response.statusCode ?? 0) < 400);
+      });
+      request.on('timeout', () => request.destroy(new Error('timeout')));
+      request.on('error', () => resolve(false));
+    } else if (probe.tcpSocket) {
+      const socket = connect({ host, port: portNumber(probe.tcpSocket.port, container), timeout });
+      const end = (passes: boolean) => {
+        socket.destroy();
+        resolve(passes);
+      };
+      socket
+        .on('connect', () => end(true))
+        .on('timeout', () => end(false))
+        .on('error', () => end(false));
+    } else {
+      resolve(true);
+    }
+  });
+}
+
+function portNumber(port: number | string, container: Container): number {
+  if (typeof port === 'number') return port;
+  return container.ports?.find(({ name }) => name === port)?.containerPort ?? 0;
+}

@@ -1,0 +1,142 @@
+import { Agent, request as httpRequest } from 'node:http';
+
+/** What to ask of Envoy, and how often. */
+export interface LoadOptions {
+  /** Envoy's address, as useBed() gives it. */
+  readonly envoyUrl: string;
+  /** The Host header: which route is meant. */
+  readonly hostHeader: string;
+  readonly path?: string;
+  readonly requestsPerSecond: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A request that did not get a 2xx answer. */
+export interface LoadFailure {
+  /** When it was sent, milliseconds since 1970. */
+  readonly at: number;
+  /** The status, or 0 when none came. */
+  readonly status: number;
+  readonly detail: string;
+  /** Who answered, when it was the bed's program. */
+  readonly version?: string;
+  readonly role?: string;
+  readonly pod?: string;
+}
+
+/** What a load has seen. */
+export interface LoadResult {
+  readonly requests: number;
+  readonly failed: number;
+  /** Answers by the version that gave them, failed ones included. */
+  readonly byVersion: Readonly<Record<string, number>>;
+  /** The same by `<version>/<role>`, role being primary or canary. */
+  readonly byVersionAndRole: Readonly<Record<string, number>>;
+  readonly failures: readonly LoadFailure[];
+  /** Requests that were sent late by more than a quarter of a second: the test machine was too busy to keep the rate. */
+  readonly late: number;
+}
+
+/** A load at work. */
+export interface Load {
+  /** What has been seen up to now. */
+  current(): LoadResult;
+  /** Sends nothing more, waits for the open requests and returns everything seen. */
+  stop(): Promise<LoadResult>;
+}
+
+interface Answer {
+  readonly version?: string;
+  readonly role?: string;
+  readonly pod?: string;
+}
+
+const TICK_MS = 10;
+const REQUEST_TIMEOUT_MS = 10_000;
+const LATE_MS = 250;
+
+/** Sends requests at a constant rate over kept-alive connections until stopped; slow answers do not slow it down. */
+export function startLoad(options: LoadOptions): Load {
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const failures: LoadFailure[] = [];
+  const byVersion: Record<string, number> = {};
+  const byVersionAndRole: Record<string, number> = {};
+  const open = new Set<Promise<void>>();
+  const startedAt = performance.now();
+  let sent = 0;
+  let answered = 0;
+  let late = 0;
+
+  const count = ({ version, role }: Answer) => {
+    if (version === undefined) return;
+    byVersion[version] = (byVersion[version] ?? 0) + 1;
+    const key = `${version}/${role}`;
+    byVersionAndRole[key] = (byVersionAndRole[key] ?? 0) + 1;
+  };
+  const sendOne = async () => {
+    const at = Date.now();
+    const { status, text } = await ask(options, agent);
+    const answer = parseAnswer(text);
+    answered++;
+    count(answer);
+    if (status < 200 || status > 299) failures.push({ at, status, detail: text.slice(0, 200), ...answer });
+  };
+  const timer = setInterval(() => {
+    const elapsedMs = performance.now() - startedAt;
+    const due = Math.floor((elapsedMs * options.requestsPerSecond) / 1000);
+    while (sent < due) {
+      if (elapsedMs - (sent * 1000) / options.requestsPerSecond > LATE_MS) late++;
+      sent++;
+      const one = sendOne().finally(() => open.delete(one));
+      open.add(one);
+    }
+  }, TICK_MS);
+
+  const current = (): LoadResult => ({
+    requests: answered,
+    failed: failures.length,
+    byVersion: { ...byVersion },
+    byVersionAndRole: { ...byVersionAndRole },
+    failures: [...failures],
+    late,
+  });
+  const stop = async () => {
+    clearInterval(timer);
+    await Promise.all(open);
+    agent.destroy();
+    return current();
+  };
+  return { current, stop };
+}
+
+/** One GET; a connection that fails or takes too long counts as status 0. */
+function ask(
+  options: LoadOptions,
+  agent: Agent,
+): Promise<{ readonly status: number; readonly text: string }> {
+  return new Promise((resolve) => {
+    const headers = { ...options.headers, host: options.hostHeader };
+    const url = new URL(options.path ?? '/', options.envoyUrl);
+    const request = httpRequest(url, { agent, headers, timeout: REQUEST_TIMEOUT_MS }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+      response.on('error', (error) => resolve({ status: 0, text: error.message }));
+    });
+    request.on('timeout', () => request.destroy(new Error(`no answer within ${REQUEST_TIMEOUT_MS} ms`)));
+    request.on('error', (error) => resolve({ status: 0, text: error.message }));
+    request.end();
+  });
+}
+
+function parseAnswer(text: string): Answer {
+  try {
+    const { version, role, pod } = JSON.parse(text) as Answer;
+    return version === undefined ? {} : ({ version, role, pod } as Answer);
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,35 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { addresses } from './addresses.ts';
+import { type Programs, waitForAnswer } from './program.ts';
+
+const START_MS = 60_000;
+
+/** Starts Prometheus. Every second it scrapes Envoy and the targets of the file (see scrape-targets.ts), re-read when it changes. */
+export async function startPrometheus(
+  path: string,
+  programs: Programs,
+  folder: string,
+  targetsPath: string,
+): Promise<void> {
+  const configuration = join(folder, 'prometheus.yaml');
+  const envoy = { targets: [`127.0.0.1:${addresses.envoyStatsPort}`] };
+  const settings = {
+    global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
+    scrape_configs: [
+      { job_name: 'envoy', metrics_path: '/stats/prometheus', static_configs: [envoy] },
+      { job_name: 'pods', file_sd_configs: [{ files: [targetsPath], refresh_interval: '1s' }] },
+    ],
+  };
+  writeFileSync(configuration, stringify(settings));
+  const program = programs.start('prometheus', path, [
+    `--config.file=${configuration}`,
+    `--storage.tsdb.path=${join(folder, 'prometheus')}`,
+    `--web.listen-address=${new URL(addresses.prometheus).host}`,
+    '--storage.tsdb.retention.time=2h',
+    '--query.lookback-delta=15s',
+    '--log.level=warn',
+  ]);
+  await waitForAnswer(program, `${addresses.prometheus}/-/ready`, START_MS);
+}

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+
+/** Paths of the programs that `scripts/bed-build.mjs` built or found; `crds` is a folder of YAML files. */
+export interface Tools {
+  readonly app: string;
+  readonly contour: string;
+  readonly crds: string;
+  readonly envoy: string;
+  readonly etcd: string;
+  readonly 'kube-apiserver': string;
+  readonly 'kube-controller-manager': string;
+  readonly 'kube-scheduler': string;
+  readonly kubectl: string;
+  readonly prometheus: string;
+}
+
+/** The programs as `scripts/bed-run.mjs` hands them over. Throws outside it: only it makes the network namespace. */
+export function toolsFromEnvironment(): Tools {
+  const path = process.env['HOLDFAST_BED_TOOLS'];
+  if (!path) {
+    throw new Error(
+      'the test bed needs its own network namespace: run `node scripts/bed-run.mjs npx vitest run --project cluster`',
+    );
+  }
+  return JSON.parse(readFileSync(path, 'utf8')) as Tools;
+}

@@ -1,0 +1,145 @@
+// Command app is what every pod of the test bed runs: an HTTP server whose faults are set by environment variables.
+//
+// Every setting X may be given as PRIMARY_X too; it then applies only in pods whose name contains "-primary-".
+//
+//	VERSION            the version it answers with (default: the image's tag)
+//	PORT, POD_IP, POD_NAME  where it listens and who it is; set by the kubelet stand-in
+//	READY              false: the readiness path answers 503
+//	READY_AFTER_MS     the readiness path answers 503 until then
+//	START_DELAY_MS     nothing listens until then
+//	ERROR_PERCENT      share of requests answered with 500
+//	ERROR_AFTER_MS     ERROR_PERCENT counts only from then on
+//	DELAY_MS           every answer waits so long
+//	CRASH_AFTER_MS     the process ends then, with CRASH_EXIT_CODE (default 1)
+//	SHUTDOWN_DELAY_MS  how long it still serves after SIGTERM (default 3000)
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var (
+	started = time.Now()
+	podName = os.Getenv("POD_NAME")
+	primary = strings.Contains(podName, "-primary-")
+)
+
+// setting is the value of a variable, or of its PRIMARY_ form in a primary pod.
+func setting(name, fallback string) string {
+	if value, found := os.LookupEnv("PRIMARY_" + name); found && primary {
+		return value
+	}
+	if value, found := os.LookupEnv(name); found {
+		return value
+	}
+	return fallback
+}
+
+func number(name string, fallback float64) float64 {
+	text := setting(name, "")
+	if text == "" {
+		return fallback
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		log.Fatalf("%s=%q is not a number", name, text)
+	}
+	return value
+}
+
+func milliseconds(name string, fallback float64) time.Duration {
+	return time.Duration(number(name, fallback) * float64(time.Millisecond))
+}
+
+func role() string {
+	if primary {
+		return "primary"
+	}
+	return "canary"
+}
+
+type app struct {
+	version      string
+	ready        bool
+	readyAfter   time.Duration
+	errorPercent float64
+	errorAfter   time.Duration
+	delay        time.Duration
+	metrics      metrics
+}
+
+func (a *app) serveReadiness(w http.ResponseWriter, _ *http.Request) {
+	if !a.ready || time.Since(started) < a.readyAfter {
+		http.Error(w, "not ready", http.StatusServiceUnavailable)
+		return
+	}
+	w.Write([]byte("ready\n"))
+}
+
+func (a *app) serve(w http.ResponseWriter, _ *http.Request) {
+	begin := time.Now()
+	time.Sleep(a.delay)
+	status := http.StatusOK
+	if time.Since(started) >= a.errorAfter && rand.Float64()*100 < a.errorPercent {
+		status = http.StatusInternalServerError
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(map[string]string{"version": a.version, "pod": podName, "role": role()})
+	a.metrics.observe(status, time.Since(begin))
+}
+
+func listen(address string) net.Listener {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return listener
+}
+
+func main() {
+	time.Sleep(milliseconds("START_DELAY_MS", 0))
+	a := &app{
+		version:      setting("VERSION", "unknown"),
+		ready:        setting("READY", "true") != "false",
+		readyAfter:   milliseconds("READY_AFTER_MS", 0),
+		errorPercent: number("ERROR_PERCENT", 0),
+		errorAfter:   milliseconds("ERROR_AFTER_MS", 0),
+		delay:        milliseconds("DELAY_MS", 0),
+	}
+	if after := milliseconds("CRASH_AFTER_MS", -1); after >= 0 {
+		time.AfterFunc(after, func() {
+			log.Print("crashing as told")
+			os.Exit(int(number("CRASH_EXIT_CODE", 1)))
+		})
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/ready", a.serveReadiness)
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("alive\n")) })
+	mux.HandleFunc("/metrics", a.metrics.serve)
+	mux.HandleFunc("/", a.serve)
+	server := &http.Server{Handler: mux}
+	listener := listen(net.JoinHostPort(os.Getenv("POD_IP"), setting("PORT", "8080")))
+	log.Printf("version %s listens on %s", a.version, listener.Addr())
+	go server.Serve(listener)
+
+	signals, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	<-signals.Done()
+	log.Print("told to stop")
+	time.Sleep(milliseconds("SHUTDOWN_DELAY_MS", 3000))
+	deadline, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	server.Shutdown(deadline)
+}
