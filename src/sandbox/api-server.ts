@@ -32,7 +32,7 @@ export interface ApiServerParts {
   /** Lets the controllers react. */
   settle(): void;
   /** Answers paths beside the Kubernetes API, such as metric queries. */
-  extra(request: ApiRequest): JsonRecord | undefined;
+  extra(request: ApiRequest): { readonly code: number; readonly body: JsonRecord } | undefined;
 }
 
 /** An HTTP server that speaks the Kubernetes API; not listening yet. */
@@ -103,8 +103,9 @@ function injectFault(parts: ApiServerParts, request: ApiRequest, response: Serve
 
 function answer(parts: ApiServerParts, request: ApiRequest, response: ServerResponse): void {
   if (['/healthz', '/readyz', '/livez'].includes(request.path)) return sendText(response, 'ok');
-  const beside = request.path === '/version' ? VERSION : parts.extra(request);
-  if (beside) return sendJson(response, 200, beside);
+  if (request.path === '/version') return sendJson(response, 200, VERSION);
+  const beside = parts.extra(request);
+  if (beside) return sendJson(response, beside.code, beside.body);
   const discovery = discover(parts.world.kinds, request);
   if (discovery) return sendJson(response, 200, discovery.body, discovery.contentType);
   const target = parseResourcePath(parts.world.kinds, request.path);

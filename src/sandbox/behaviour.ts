@@ -9,6 +9,8 @@ export interface PodOutcome {
   /** Default: the behaviour's `podReadyMs`. */
   readonly readyAfterMs?: number;
   readonly failure?: PodFailure;
+  /** `CrashLoopBackOff` only: age of the first crash, default 0; the pod may be ready until then. */
+  readonly crashAfterMs?: number;
   /** Container restarts to show. */
   readonly restarts?: number;
   /** Stops being ready again at this age. */
@@ -58,8 +60,8 @@ export function createBehaviour(options: BehaviourOptions, changed: () => void):
 }
 
 /**
- * The same switches as the test bed's application: READY=false, START_DELAY_MS, ERROR_PERCENT, ERROR_AFTER_MS, DELAY_MS, CRASH=true;
- * with the prefix PRIMARY_ they hold only for pods whose name contains `-primary-`. Images under `missing/` cannot be pulled.
+ * The same switches as the test bed's application: READY=false, READY_AFTER_MS, START_DELAY_MS, ERROR_PERCENT, ERROR_AFTER_MS, DELAY_MS,
+ * CRASH_AFTER_MS; with the prefix PRIMARY_ they hold only for pods whose name contains `-primary-`. Images under `missing/` cannot be pulled.
  */
 export function environmentRule(pod: KubernetesObject): PodOutcome {
   const containers = asRecords(at(pod, 'spec', 'containers'));
@@ -77,7 +79,8 @@ export function environmentRule(pod: KubernetesObject): PodOutcome {
   );
   return {
     ...(failure ? { failure } : {}),
-    ...numeric('readyAfterMs', setting('START_DELAY_MS')),
+    ...numeric('readyAfterMs', setting('START_DELAY_MS') ?? setting('READY_AFTER_MS')),
+    ...numeric('crashAfterMs', setting('CRASH_AFTER_MS')),
     ...numeric('errorPercent', setting('ERROR_PERCENT')),
     ...numeric('errorAfterMs', setting('ERROR_AFTER_MS')),
     ...numeric('delayMs', setting('DELAY_MS')),
@@ -89,7 +92,7 @@ function failureOf(
   imageMissing: boolean,
 ): PodFailure | undefined {
   if (imageMissing) return 'ImagePullBackOff';
-  if (setting('CRASH') === 'true') return 'CrashLoopBackOff';
+  if (setting('CRASH_AFTER_MS') !== undefined) return 'CrashLoopBackOff';
   return setting('READY') === 'false' ? 'NotReady' : undefined;
 }
 

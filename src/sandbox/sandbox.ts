@@ -10,8 +10,10 @@ import { startControllers } from './controllers/start-controllers.ts';
 import { serveCustomResources } from './custom-resources.ts';
 import { createKindRegistry } from './kinds.ts';
 import { type ApiWorld, createObject } from './object-writer.ts';
+import { answerQuery } from './prometheus-api.ts';
 import { createRequestLog, type RequestLog } from './request-log.ts';
 import { createStore, type Store } from './store.ts';
+import { createTraffic, type SamplerOptions, type TrafficSampler, type TrafficView } from './traffic.ts';
 
 const REQUEST_LOG_LIMIT = 20_000;
 
@@ -38,6 +40,12 @@ export interface Sandbox {
   readonly store: Store;
   readonly behaviour: Behaviour;
   readonly requests: RequestLog;
+  /** Base URL for a Prometheus client; answers the queries of `prometheus-api.ts`. */
+  readonly prometheusUrl: string;
+  /** What would happen to requests for this apex Service right now. */
+  traffic(namespace: string, apexService: string): TrafficView;
+  /** Counts requests and failures of an apex Service over time. */
+  sampleTraffic(options: SamplerOptions): TrafficSampler;
   /** Adds a rule that answers, cuts or leaves hanging matching requests; the returned function takes it away. */
   fault(rule: FaultRule): () => void;
   /** Forgets all watch history and continue tokens: resuming clients get 410. */
@@ -58,7 +66,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const loop = createControllerLoop(store, clock);
   const behaviour = createBehaviour(options, () => loop.touch('/pods'));
   serveCustomResources(world);
-  startControllers({ world, loop, behaviour, terminationMs: options.terminationMs ?? 100 });
+  const { ageOf } = startControllers({ world, loop, behaviour, terminationMs: options.terminationMs ?? 100 });
+  const traffic = createTraffic({ store, clock, behaviour, ageOf });
   createNamespaces(world, loop);
   const lister = createLister(store);
   const requests = createRequestLog(REQUEST_LOG_LIMIT);
@@ -71,7 +80,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     watches,
     faults: () => faults,
     settle: () => loop.drain(),
-    extra: () => undefined,
+    extra: (request) => answerQuery(traffic, clock.nowMs(), request),
   });
   const host = options.host ?? '127.0.0.1';
   await new Promise<void>((resolve, reject) => {
@@ -85,6 +94,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     store,
     behaviour,
     requests,
+    prometheusUrl: `${url}/prometheus`,
+    traffic: traffic.view,
+    sampleTraffic: traffic.sample,
     fault(rule) {
       faults = [...faults, rule];
       return () => {

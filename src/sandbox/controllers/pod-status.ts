@@ -4,7 +4,7 @@ import { asRecords, asString, at, type JsonRecord } from '../json.ts';
 import { timestamp } from '../object-writer.ts';
 import { withTransitions } from './conditions.ts';
 
-const CRASH_AGES_MS = [0, 10_000, 30_000, 70_000, 150_000, 310_000, 610_000];
+const CRASH_BACKOFF_MS = [0, 10_000, 30_000, 70_000, 150_000, 310_000, 610_000];
 
 /** A pod's status at one moment, and when it has to be looked at again. */
 export interface PodSnapshot {
@@ -14,6 +14,23 @@ export interface PodSnapshot {
 
 /** What a kubelet would report about a pod of this age. `address` is the pod's IP. */
 export function podStatusAt(
+  pod: KubernetesObject,
+  outcome: PodOutcome,
+  ageMs: number,
+  nowMs: number,
+  address: string,
+): PodSnapshot {
+  return snapshotOf(pod, atAge(outcome, ageMs), ageMs, nowMs, address);
+}
+
+/** Until its first crash a crashing pod is like any other. */
+function atAge(outcome: PodOutcome, ageMs: number): PodOutcome {
+  const { failure, ...healthy } = outcome;
+  const crashAfterMs = failure === 'CrashLoopBackOff' ? (outcome.crashAfterMs ?? 0) : 0;
+  return ageMs < crashAfterMs ? { ...healthy, unreadyAfterMs: crashAfterMs } : outcome;
+}
+
+function snapshotOf(
   pod: KubernetesObject,
   outcome: PodOutcome,
   ageMs: number,
@@ -58,9 +75,13 @@ function isReady(outcome: PodOutcome, ageMs: number): boolean {
 }
 
 function nextAge(outcome: PodOutcome, ageMs: number): number | undefined {
-  const crashes = outcome.failure === 'CrashLoopBackOff' ? CRASH_AGES_MS : [];
+  const crashes = outcome.failure === 'CrashLoopBackOff' ? crashAges(outcome) : [];
   const probes = outcome.failure ? [] : [outcome.readyAfterMs ?? 0, outcome.unreadyAfterMs ?? 0];
   return [...crashes, ...probes].filter((age) => age > ageMs).sort((left, right) => left - right)[0];
+}
+
+function crashAges(outcome: PodOutcome): number[] {
+  return CRASH_BACKOFF_MS.map((wait) => (outcome.crashAfterMs ?? 0) + wait);
 }
 
 function conditionsOf(pod: KubernetesObject, outcome: PodOutcome, ready: boolean): JsonRecord[] {
@@ -95,7 +116,7 @@ function containerStatus(
   const image = asString(container.image);
   const pulled = outcome.failure !== 'ImagePullBackOff';
   const crashing = outcome.failure === 'CrashLoopBackOff';
-  const crashes = crashing ? CRASH_AGES_MS.filter((age) => age <= ageMs).length : 0;
+  const crashes = crashing ? crashAges(outcome).filter((age) => age <= ageMs).length : 0;
   const ended = { exitCode: 1, reason: 'Error', startedAt: started, finishedAt: started };
   return {
     name: container.name,

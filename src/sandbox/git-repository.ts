@@ -1,0 +1,128 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const BRANCH = 'main';
+
+/** A commit to make on top of a branch. */
+export interface CommitOptions {
+  readonly subject: string;
+  /** Path to content. Null deletes the file; files that are not named stay as they are. */
+  readonly files: Readonly<Record<string, string | null>>;
+  /** Default `main`. */
+  readonly branch?: string;
+  readonly author?: string;
+}
+
+/** Runs native git; resolves with its output, rejects with the end of its error output. */
+export function git(
+  repository: string,
+  args: readonly string[],
+  options: { input?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('git', ['--git-dir', repository, ...args], {
+      env: { ...process.env, ...options.env },
+    });
+    let output = '';
+    let errors = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code === 0) resolve(output.trim());
+      else
+        reject(
+          new Error(`git ${args[0]} in ${repository} failed with code ${code}: ${errors.trim().slice(-500)}`),
+        );
+    });
+    child.stdin.end(options.input ?? '');
+  });
+}
+
+/** Creates an empty bare repository that may be pushed to; returns its path. */
+export async function createRepository(root: string, name: string): Promise<string> {
+  const path = join(root, `${name}.git`);
+  await git(path, ['init', '--quiet', '--bare', `--initial-branch=${BRANCH}`, path]);
+  return path;
+}
+
+/** Commits files on top of a branch without any checkout; returns the new commit's SHA. */
+export async function commitFiles(repository: string, commit: CommitOptions): Promise<string> {
+  const ref = `refs/heads/${commit.branch ?? BRANCH}`;
+  const parent = await git(repository, ['rev-parse', '--verify', '--quiet', ref]).catch(() => '');
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-index-'));
+  const env = { GIT_INDEX_FILE: join(folder, 'index') };
+  try {
+    if (parent) await git(repository, ['read-tree', parent], { env });
+    for (const [path, content] of Object.entries(commit.files)) await stage(repository, env, path, content);
+    const tree = await git(repository, ['write-tree'], { env });
+    return await recordCommit(repository, {
+      tree,
+      parent,
+      ref,
+      subject: commit.subject,
+      author: commit.author ?? 'Demo',
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function stage(
+  repository: string,
+  env: NodeJS.ProcessEnv,
+  path: string,
+  content: string | null,
+): Promise<void> {
+  if (content === null) {
+    await git(repository, ['update-index', '--force-remove', path], { env });
+    return;
+  }
+  const blob = await git(repository, ['hash-object', '-w', '--stdin'], { input: content });
+  await git(repository, ['update-index', '--add', '--cacheinfo', `100644,${blob},${path}`], { env });
+}
+
+/** Reverts the newest commit of a branch, as `git revert HEAD` does; returns the new commit's SHA. */
+export async function revertHead(repository: string, branch = BRANCH, author = 'Demo'): Promise<string> {
+  const ref = `refs/heads/${branch}`;
+  const parent = await git(repository, ['rev-parse', '--verify', ref]);
+  const tree = await git(repository, ['rev-parse', '--verify', `${ref}~1^{tree}`]);
+  const subject = await git(repository, ['log', '-1', '--format=%s', ref]);
+  return recordCommit(repository, {
+    tree,
+    parent,
+    ref,
+    author,
+    subject: `Revert "${subject}"\n\nThis reverts commit ${parent}.`,
+  });
+}
+
+interface NewCommit {
+  readonly tree: string;
+  readonly parent: string;
+  readonly ref: string;
+  readonly subject: string;
+  readonly author: string;
+}
+
+async function recordCommit(
+  repository: string,
+  { tree, parent, ref, subject, author }: NewCommit,
+): Promise<string> {
+  const email = `${author.toLowerCase().replaceAll(/[^a-z0-9]+/g, '.')}@example.com`;
+  const env = {
+    GIT_AUTHOR_NAME: author,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_COMMITTER_NAME: author,
+    GIT_COMMITTER_EMAIL: email,
+  };
+  const parents = parent ? ['-p', parent] : [];
+  const sha = await git(repository, ['commit-tree', tree, ...parents, '-F', '-'], {
+    input: `${subject}\n`,
+    env,
+  });
+  await git(repository, ['update-ref', ref, sha, ...(parent ? [parent] : [])]);
+  return sha;
+}
