@@ -1,16 +1,16 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { limits } from '../api/limits.ts';
 import { canonicalJson, isRecord } from './json.ts';
 import type { Release } from './release.ts';
-
-/** Largest JSON of a release that is taken back from the cluster: a bound against a forged record, far above what is ever written. */
-const maxJsonBytes = 64 * 1024 * 1024;
 
 /** Layout of the JSON in a record; another one is refused, not guessed. */
 const layout = 1;
 
-/** The release as gzip of canonical JSON: equal releases give equal bytes. */
-export function packRelease(release: Release): Buffer {
-  const packed = gzipSync(Buffer.from(canonicalJson({ layout, release })), { level: 9 });
+/** The release as gzip of canonical JSON: equal releases give equal bytes. Undefined when it is larger than can be kept. */
+export function packRelease(release: Release): Buffer | undefined {
+  const json = Buffer.from(canonicalJson({ layout, release }));
+  if (json.length > limits.recordBytes) return undefined;
+  const packed = gzipSync(json, { level: 9 });
   // Byte 9 names the operating system in a gzip header; 255 is "unknown".
   packed[9] = 255;
   return packed;
@@ -22,7 +22,7 @@ export function unpackRelease(
 ): { ok: Release; problem?: never } | { ok?: never; problem: string } {
   let content: unknown;
   try {
-    content = JSON.parse(gunzipSync(packed, { maxOutputLength: maxJsonBytes }).toString('utf8'));
+    content = JSON.parse(gunzipSync(packed, { maxOutputLength: limits.recordBytes }).toString('utf8'));
   } catch {
     return { problem: 'its bytes are damaged (no gzip of JSON)' };
   }

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { clip, limits } from '../api/limits.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { digestOf } from './digest.ts';
 import { isRecord, recordOf, textOf } from './json.ts';
@@ -24,10 +25,6 @@ export const recordAnnotations = {
   settings: 'holdfast.dev/settings',
   parts: 'holdfast.dev/parts',
 } as const;
-
-/** Bytes in one Secret (the API server takes 1 MiB), and bytes of a whole release; larger ones are refused before analysis. */
-export const maxPartBytes = 900 * 1024;
-export const maxRecordBytes = 8 * 1024 * 1024;
 
 /** A release as read back from the cluster, checked against its digest. */
 export interface DecodedRecord {
@@ -65,20 +62,24 @@ export function recordLabels(canaryName: string): Record<string, string> {
 
 /**
  * The Secrets that keep a release, first part first. Write the others before the first: a record without its first part does not exist.
- * No owner, so that they outlive the Canary. Refused when the packed release is larger than 8 MiB.
+ * No owner, so that they outlive the Canary. Refused when its JSON is larger than 8 MiB.
  */
 export function encodeRecord(release: Release, stamp: RecordStamp = {}): EncodeResult {
   const packed = packRelease(release);
-  if (packed.length > maxRecordBytes) {
-    const size = (packed.length / 1024 / 1024).toFixed(1);
+  if (!packed) {
     const { namespace, name } = release.canary;
+    const most = limits.recordBytes / 1024 / 1024;
     return {
-      problem: `the release of Canary ${namespace}/${name} packs to ${size} MiB; at most 8 MiB can be kept to return to: move large ConfigMaps or Secrets out of the pod template`,
+      problem: `the release of Canary ${namespace}/${name} is larger than the ${most} MiB that can be kept to return to: take large ConfigMaps or Secrets out of its pod template`,
     };
   }
-  const count = Math.max(1, Math.ceil(packed.length / maxPartBytes));
+  const count = Math.max(1, Math.ceil(packed.length / limits.recordPartBytes));
   const parts = Array.from({ length: count }, (_, index) => {
-    return partOf(release, index, packed.subarray(index * maxPartBytes, (index + 1) * maxPartBytes));
+    return partOf(
+      release,
+      index,
+      packed.subarray(index * limits.recordPartBytes, (index + 1) * limits.recordPartBytes),
+    );
   });
   const annotations = { [recordAnnotations.parts]: String(count), ...stampAnnotations(release, stamp) };
   const [first, ...rest] = parts;
@@ -93,8 +94,8 @@ export function stampAnnotations(release: Release, stamp: RecordStamp): Record<s
   return {
     [recordAnnotations.digest]: release.digest,
     [recordAnnotations.commit]: commit.commit,
-    [recordAnnotations.subject]: commit.subject.slice(0, 200),
-    [recordAnnotations.author]: commit.author.slice(0, 200),
+    [recordAnnotations.subject]: clip(commit.subject, limits.subjectCharacters),
+    [recordAnnotations.author]: clip(commit.author, limits.subjectCharacters),
     [recordAnnotations.commitTime]: commit.time,
     [recordAnnotations.settings]: JSON.stringify(settings),
     ...(stamp.promotedTime ? { [recordAnnotations.promotedTime]: stamp.promotedTime } : {}),
@@ -167,7 +168,7 @@ function partOf(release: Release, index: number, bytes: Uint8Array): KubernetesO
 /** All bytes in order, or what is missing. */
 function joinParts(first: KubernetesObject, secrets: readonly KubernetesObject[]): Buffer | string {
   const count = Number(recordOf(first.metadata.annotations)[recordAnnotations.parts]);
-  const most = Math.ceil(maxRecordBytes / maxPartBytes);
+  const most = Math.ceil(limits.recordBytes / limits.recordPartBytes);
   if (!Number.isInteger(count) || count < 1 || count > most) return 'its number of parts is not valid';
   const chunks: Buffer[] = [];
   for (let index = 0; index < count; index += 1) {

@@ -1,12 +1,10 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { clip, limits } from '../api/limits.ts';
 import { isRecord, recordOf, textOf } from './json.ts';
 import { labelCanary, labelRecord, labelValue, shortHash, shortName } from './names.ts';
 
 /** Type of the Secret that keeps a canary's rejected digests. */
 export const rejectionsType = 'holdfast.dev/rejections';
-
-/** Kept rejections of one canary; the oldest go first. */
-export const maxRejections = 100;
 
 /** A digest that is not rolled out again until a retry or a new digest (S14). */
 export interface Rejection {
@@ -31,8 +29,13 @@ export function encodeRejections(
   const kept = rejections
     .toSorted((left, right) => Date.parse(right.time) - Date.parse(left.time))
     .filter((rejection) => !seen.has(rejection.digest) && seen.add(rejection.digest))
-    .slice(0, maxRejections)
-    .map(({ digest, commit, reason, time }) => ({ digest, commit, reason: reason.slice(0, 300), time }));
+    .slice(0, limits.rejectedDigests)
+    .map(({ digest, commit, reason, time }) => ({
+      digest,
+      commit,
+      reason: clip(reason, limits.conditionMessageCharacters),
+      time,
+    }));
   return {
     apiVersion: 'v1',
     kind: 'Secret',

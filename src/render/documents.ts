@@ -34,7 +34,8 @@ export function* readDocuments(text: string, limits: RenderLimits): Generator<Ya
   let count = 0;
   for (const document of composeDocuments(text, limits)) {
     const start = document.contents?.range[0] ?? document.range[0];
-    const error = document.errors[0];
+    // An open bracket shows as bad indentation first.
+    const error = document.errors.find(({ code }) => code !== 'BAD_INDENT') ?? document.errors[0];
     if (error) throw new YamlFault(errorMessage(error), error.pos[0]);
     count += 1;
     if (count > limits.documentsPerFile) {

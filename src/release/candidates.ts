@@ -1,0 +1,139 @@
+import type { Canary } from '../api/canary.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { parseCanary } from '../api/parse.ts';
+import { objectKey } from '../render/render.ts';
+import { type FileProblem, formatOrigin, type Origin, type RenderedObject } from '../render/types.ts';
+import { recordOf, textOf } from './json.ts';
+
+/** Names a Canary. */
+export interface CanaryName {
+  namespace: string;
+  name: string;
+}
+
+/** Key of a Canary in maps. */
+export function canaryKey(canary: CanaryName): string {
+  return `${canary.namespace}/${canary.name}`;
+}
+
+/** Line of a field of a rendered object. */
+export type LineOf = (origin: Origin, field: string) => number;
+
+/** A Canary that one commit may have to plan for. */
+export interface Candidate {
+  key: string;
+  name: CanaryName;
+  /** From Git, else from the cluster; undefined when only its previous release is known. */
+  object: KubernetesObject | undefined;
+  /** Undefined when the object is no valid Canary. */
+  parsed: Canary | undefined;
+  /** Where it stands in Git. */
+  origin: Origin | undefined;
+  /** What is wrong with it in Git. */
+  problems: FileProblem[];
+}
+
+/** The Canaries of the commit, of the cluster, and those that had a plan before; each once, Git first. */
+export function candidatesOf(
+  objects: readonly RenderedObject[],
+  liveCanaries: readonly KubernetesObject[],
+  previousKeys: Iterable<string>,
+  lineOf: LineOf,
+): Candidate[] {
+  const all = [
+    ...objects
+      .filter(({ object }) => isCanary(object))
+      .map(({ object, origin }) => candidateOf(object, origin, lineOf)),
+    ...liveCanaries.map((object) => candidateOf(object, undefined, lineOf)),
+    ...[...previousKeys].map(unknownCandidate),
+  ];
+  const byKey = new Map<string, Candidate>();
+  for (const candidate of all) {
+    if (!byKey.has(candidate.key)) byKey.set(candidate.key, candidate);
+  }
+  return [...byKey.values()];
+}
+
+/** `objectKey` of the workload the Canary names; undefined when it names none. */
+export function targetKey(candidate: Candidate): string | undefined {
+  return referenceKey(candidate, 'targetRef');
+}
+
+/** `objectKey` of the scaler the Canary names; undefined when it names none. */
+export function scalerKey(candidate: Candidate): string | undefined {
+  return referenceKey(candidate, 'autoscalerRef');
+}
+
+/** Problems of Canaries that name the same target, by the Canary's key. */
+export function sharedTargets(candidates: readonly Candidate[], lineOf: LineOf): Map<string, FileProblem[]> {
+  const byTarget = new Map<string, Candidate[]>();
+  for (const candidate of candidates) {
+    const key = targetKey(candidate);
+    if (key) byTarget.set(key, [...(byTarget.get(key) ?? []), candidate]);
+  }
+  const problems = new Map<string, FileProblem[]>();
+  for (const candidate of candidates) {
+    const same = byTarget.get(targetKey(candidate) ?? '') ?? [];
+    const other = same.find((one) => one !== candidate);
+    if (!other) continue;
+    const place = other.origin ? formatOrigin(other.origin) : 'in the cluster';
+    const message = `Canary ${candidate.key} has the same target as Canary ${other.key} (${place}): a workload can have one Canary`;
+    problems.set(candidate.key, [canaryProblem(candidate, 'spec.targetRef.name', message, lineOf)]);
+  }
+  return problems;
+}
+
+/** A problem with a field of a Canary; without a line when the Canary is not in Git. */
+export function canaryProblem(
+  candidate: Pick<Candidate, 'origin'>,
+  field: string,
+  message: string,
+  lineOf: LineOf,
+): FileProblem {
+  const { origin } = candidate;
+  if (!origin) return { file: '', line: 0, message };
+  return { file: origin.file, line: lineOf(origin, field), ...(field ? { field } : {}), message };
+}
+
+/** A Canary in the cluster was checked by the API server; one in Git is checked here. */
+function candidateOf(object: KubernetesObject, origin: Origin | undefined, lineOf: LineOf): Candidate {
+  const name = { namespace: object.metadata.namespace ?? '', name: object.metadata.name };
+  const result = parseCanary(object);
+  const found = result.ok || !origin ? [] : result.problems;
+  const problems = found.map(({ path, message }) => canaryProblem({ origin }, path, message, lineOf));
+  return {
+    key: canaryKey(name),
+    name,
+    object,
+    parsed: result.ok ? result.value : undefined,
+    origin,
+    problems,
+  };
+}
+
+function unknownCandidate(key: string): Candidate {
+  const [namespace = '', name = ''] = key.split('/');
+  return {
+    key,
+    name: { namespace, name },
+    object: undefined,
+    parsed: undefined,
+    origin: undefined,
+    problems: [],
+  };
+}
+
+function isCanary(object: KubernetesObject): boolean {
+  return object.kind === 'Canary' && object.apiVersion.startsWith('flagger.app/');
+}
+
+/** Read from the object as it came, so that the target of a Canary that is not valid is known all the same. */
+function referenceKey(candidate: Candidate, field: 'targetRef' | 'autoscalerRef'): string | undefined {
+  const reference = recordOf(recordOf(candidate.object?.spec)[field]);
+  const apiVersion = textOf(reference.apiVersion);
+  const kind = textOf(reference.kind);
+  const name = textOf(reference.name);
+  if (!apiVersion || !kind || !name) return undefined;
+  const { namespace } = candidate.name;
+  return objectKey({ apiVersion, kind, metadata: namespace ? { name, namespace } : { name } });
+}

@@ -1,0 +1,199 @@
+import { expect, test } from 'vitest';
+import { renderPlain } from '../render/render.ts';
+import { formatProblem, type SourceFile } from '../render/types.ts';
+import { testCommit, testKey } from './fixtures.test-support.ts';
+import { releaseOfPlan } from './from-plan.ts';
+import type { Release } from './release.ts';
+import { type CanaryPlan, type Selection, selectPlans } from './select.ts';
+
+function canary(name: string, target = name): string {
+  return `apiVersion: flagger.app/v1beta1
+kind: Canary
+metadata: {name: ${name}, namespace: shop}
+spec:
+  targetRef:
+    apiVersion: apps/v1
+    kind: Deployment
+    name: ${target}
+  autoscalerRef: {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, name: ${name}}
+  service: {port: 80}
+  analysis: {interval: 30s, threshold: 2, stepWeight: 10}
+`;
+}
+
+function workload(name: string, config = `${name}-flags`): string {
+  return `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: ${name}, namespace: shop}
+spec:
+  selector: {matchLabels: {app: ${name}}}
+  template:
+    metadata: {labels: {app: ${name}}}
+    spec:
+      containers:
+        - name: app
+          image: registry.example.com/${name}:1
+          envFrom: [{configMapRef: {name: ${config}}}]
+`;
+}
+
+function map(name: string): string {
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}, namespace: shop}\ndata: {dark: "off"}\n`;
+}
+
+const scaler = `apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: pay, namespace: shop}
+spec: {maxReplicas: 3}
+`;
+
+const good = {
+  'pay.yaml': `${canary('pay')}---\n${workload('pay')}---\n${map('pay-flags')}---\n${scaler}`,
+  'cart.yaml': `${canary('cart')}---\n${workload('cart')}`,
+  'cart-config.yaml': map('cart-flags'),
+  'other.yaml': map('other'),
+};
+
+type Files = Record<string, string>;
+
+function select(files: Files, previous: Map<string, Release> = new Map(), liveFiles: Files = {}): Selection {
+  const rendered = renderPlain(toFiles(files));
+  const live = renderPlain(toFiles(liveFiles)).objects.map(({ object }) => object);
+  return selectPlans({ ...rendered, liveCanaries: live, previous });
+}
+
+function toFiles(files: Files): SourceFile[] {
+  return Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) }));
+}
+
+function previousOf(files: Files): Map<string, Release> {
+  const { lineOf } = renderPlain(toFiles(files));
+  const releases = select(files).plans.map((plan) => {
+    if (plan.state !== 'release' || !plan.object) throw new Error(plan.state);
+    const result = releaseOfPlan({
+      plan,
+      canary: plan.object,
+      commit: testCommit,
+      secretKey: testKey,
+      lineOf,
+    });
+    return [`${plan.canary.namespace}/${plan.canary.name}`, result.ok!] as const;
+  });
+  return new Map(releases);
+}
+
+function states({ plans }: Selection): Record<string, CanaryPlan['state']> {
+  return Object.fromEntries(plans.map((plan) => [plan.canary.name, plan.state]));
+}
+
+function restNames({ rest }: Selection): string[] {
+  return rest.map(({ object }) => `${object.kind}/${object.metadata.name}`);
+}
+
+test('target, tracked config and scaler go with their Canary, everything else is applied', () => {
+  const selection = select(good);
+  expect(states(selection)).toEqual({ pay: 'release', cart: 'release' });
+  expect(restNames(selection)).toEqual(['Canary/pay', 'Canary/cart', 'ConfigMap/other']);
+  expect(selection.problems).toEqual([]);
+  expect(selection.plans[0]).toMatchObject({
+    origins: ['pay.yaml:1', 'pay.yaml:13', 'pay.yaml:26', 'pay.yaml:31'],
+    scaler: { object: { kind: 'HorizontalPodAutoscaler' } },
+  });
+});
+
+test('a broken file freezes the Canaries whose objects were in it, and no others', () => {
+  const previous = previousOf(good);
+  const selection = select({ ...good, 'cart-config.yaml': 'kind: [' }, previous);
+  expect(states(selection)).toEqual({ pay: 'release', cart: 'frozen' });
+  expect(restNames(selection)).toEqual(['Canary/pay', 'Canary/cart', 'ConfigMap/other']);
+  expect(selection.plans[1]).toMatchObject({
+    message: expect.stringContaining('cart-config.yaml:2: is not valid YAML: a character is missing'),
+  });
+});
+
+test('a broken file that holds Canary and target freezes both, also before the cluster knows them', () => {
+  const broken = { ...good, 'cart.yaml': `${good['cart.yaml']}---\nkind: [` };
+  expect(states(select(broken, previousOf(good)))).toEqual({ pay: 'release', cart: 'frozen' });
+  expect(states(select(broken))).toEqual({ pay: 'release' });
+});
+
+test('a target that moved into a sound file waits until the broken file is mended', () => {
+  const files = { 'canary.yaml': canary('pay'), 'moved.yaml': workload('pay'), 'pay.yaml': 'kind: [' };
+  const selection = select(files, previousOf(good));
+  expect(states(selection)).toMatchObject({ pay: 'frozen' });
+  expect(restNames(selection)).toEqual(['Canary/pay']);
+});
+
+test('a target or config that is missing while some file is broken freezes the Canary', () => {
+  const noTarget = { 'canary.yaml': canary('pay'), 'broken.yaml': 'kind: [' };
+  const noConfig = { 'pay.yaml': `${canary('pay')}---\n${workload('pay')}`, 'broken.yaml': 'kind: [' };
+  expect(states(select(noTarget))).toEqual({ pay: 'frozen' });
+  expect(states(select(noConfig))).toEqual({ pay: 'frozen' });
+});
+
+test('a config that was never in Git does not freeze a Canary', () => {
+  const files = { 'pay.yaml': `${canary('pay')}---\n${workload('pay', 'from-operator')}` };
+  const selection = select({ ...files, 'broken.yaml': 'kind: [' }, previousOf(files));
+  expect(states(selection)).toEqual({ pay: 'release' });
+});
+
+test('a Source that cannot be read at all freezes every Canary it had', () => {
+  const rendered = {
+    objects: [],
+    problems: [{ file: '', line: 0, message: 'too many files' }],
+    lineOf: () => 0,
+  };
+  const selection = selectPlans({ ...rendered, liveCanaries: [], previous: previousOf(good) });
+  expect(states(selection)).toEqual({ pay: 'frozen', cart: 'frozen' });
+});
+
+test('a Canary whose target is in no file is told with its place', () => {
+  const selection = select({ 'pay.yaml': canary('pay') });
+  expect(states(selection)).toEqual({ pay: 'missing' });
+  expect(selection.problems.map(formatProblem)).toEqual([
+    'pay.yaml:8: spec.targetRef.name: Deployment shop/pay, the target of Canary shop/pay, is in no file of this Source',
+  ]);
+});
+
+test('two Canaries of one target are both refused, each naming the other, and the target is not applied', () => {
+  const files = { 'a.yaml': canary('pay'), 'b.yaml': canary('twin', 'pay'), 'w.yaml': workload('pay') };
+  const selection = select(files);
+  expect(states(selection)).toEqual({ pay: 'frozen', twin: 'frozen' });
+  expect(restNames(selection)).toEqual(['Canary/pay', 'Canary/twin']);
+  expect(selection.problems.map(formatProblem)).toEqual([
+    'a.yaml:8: spec.targetRef.name: Canary shop/pay has the same target as Canary shop/twin (b.yaml:1): a workload can have one Canary',
+    'b.yaml:8: spec.targetRef.name: Canary shop/twin has the same target as Canary shop/pay (a.yaml:1): a workload can have one Canary',
+  ]);
+});
+
+test('a Canary that is not valid waits with its problem; neither it nor its target is applied', () => {
+  const bad = canary('pay')
+    .replace('interval: 30s', 'interval: soon')
+    .replace('{port: 80}', '{port: eighty}');
+  const selection = select({ 'pay.yaml': `${bad}---\n${workload('pay')}`, 'other.yaml': map('other') });
+  expect(states(selection)).toEqual({ pay: 'frozen' });
+  expect(restNames(selection)).toEqual(['ConfigMap/other']);
+  expect(selection.problems.map(({ file, line, field }) => [file, line, field])).toEqual([
+    ['pay.yaml', 10, 'spec.service.port'],
+    ['pay.yaml', 11, 'spec.analysis.interval'],
+  ]);
+});
+
+test('a Canary of the cluster keeps its target out of what is applied', () => {
+  const files = { 'w.yaml': `${workload('pay')}---\n${map('pay-flags')}` };
+  const selection = select(files, new Map(), { 'live.yaml': canary('pay') });
+  expect(states(selection)).toEqual({ pay: 'release' });
+  expect(selection.rest).toEqual([]);
+  expect(select({}, new Map(), { 'live.yaml': canary('pay') }).plans).toEqual([]);
+});
+
+test('what makes no release is told with file, line and field', () => {
+  const files = { 'pay.yaml': `${canary('pay')}---\n${workload('pay')}`.replace('name: app', 'nme: app') };
+  const { lineOf } = renderPlain(toFiles(files));
+  const [plan] = select(files).plans;
+  if (plan?.state !== 'release' || !plan.object) throw new Error('no plan');
+  const result = releaseOfPlan({ plan, canary: plan.object, commit: testCommit, secretKey: testKey, lineOf });
+  expect(result.problem && formatProblem(result.problem)).toBe(
+    'pay.yaml:22: spec.template.spec.containers[0].name: Deployment shop/pay: the container has no name',
+  );
+});
