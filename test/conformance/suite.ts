@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe } from 'vitest';
+import { customResourceTests } from './custom-resources.ts';
+import { deploymentTests } from './deployments.ts';
+import { lifecycleTests } from './lifecycle.ts';
+import { listTests } from './lists.ts';
+import { objectTests } from './objects.ts';
+import { applyTests } from './server-side-apply.ts';
+import type { Target } from './target.ts';
+import { watchTests } from './watches.ts';
+
+/** What each group of tests is given. */
+export interface Suite {
+  /** The connected server; only inside tests. */
+  target(): Target;
+  /** A resourceVersion of ConfigMaps that the server no longer remembers; undefined where that cannot be had. */
+  forgottenVersion?: (() => Promise<string>) | undefined;
+}
+
+/** What differs between servers. */
+export interface ConformanceOptions {
+  readonly forgottenVersion?: () => Promise<string>;
+}
+
+/** One set of tests for the sandbox and for a real API server, so that the sandbox claims nothing a real server does not do. */
+export function conformance(
+  suiteName: string,
+  connect: () => Promise<Target>,
+  options: ConformanceOptions = {},
+): void {
+  describe(`${suiteName} behaves as a Kubernetes API`, () => {
+    let connected: Target | undefined;
+    beforeAll(async () => {
+      connected = await connect();
+    });
+    afterAll(() => connected?.close());
+    const suite: Suite = {
+      target() {
+        if (!connected) throw new Error('not connected');
+        return connected;
+      },
+      forgottenVersion: options.forgottenVersion,
+    };
+    describe('objects', () => objectTests(suite));
+    describe('server-side apply', () => applyTests(suite));
+    describe('lists and discovery', () => listTests(suite));
+    describe('watches', () => watchTests(suite));
+    describe('finalizers and owners', () => lifecycleTests(suite));
+    describe('custom resources', () => customResourceTests(suite));
+    describe('deployments', () => deploymentTests(suite));
+  });
+}
