@@ -1,5 +1,6 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { RouteTarget } from '../api/observed.ts';
+import type { RolloutReason } from '../api/reasons.ts';
 
 /**
  * What the engine is to do, in this order, stopping at the first failure. Plain data. Every action may be repeated: an action whose
@@ -27,7 +28,7 @@ export type Action =
   | { type: 'EnsureServices'; primaryDigest: string; canaryDigest: string | undefined }
   /** Routing objects exist and carry these weights. */
   | { type: 'SetTraffic'; route: RouteTarget }
-  | { type: 'Reject'; digest: string; commit: string; reason: string }
+  | { type: 'Reject'; digest: string; commit: string; reason: RolloutReason }
   | { type: 'Unreject'; digest: string };
 
 /** One metric to ask. `role` says whose pods and Service the query is about. */
@@ -43,8 +44,8 @@ export interface CheckRequest {
 /** Something people should hear about; becomes a Kubernetes Event and a log line. */
 export interface RolloutEvent {
   type: 'Normal' | 'Warning';
-  /** CamelCase, from the closed table in docs/reasons.md. */
-  reason: string;
+  /** From the closed table in docs/reasons.md. */
+  reason: RolloutReason;
   message: string;
 }
 

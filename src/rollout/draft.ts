@@ -1,4 +1,5 @@
 import type { CanaryStatus, PostPromotionState, PostPromotionStatus } from '../api/canary-status.ts';
+import type { RolloutReason } from '../api/reasons.ts';
 import type { Action, CheckRequest, RolloutEvent } from './action.ts';
 import type { Plan } from './plan.ts';
 import { progressKey } from './readiness.ts';
@@ -19,7 +20,7 @@ export interface Draft {
   intentFirst: boolean;
   wakeAfterMs: number | undefined;
   /** What is going on, for the status line; `stalled`: a person must act. */
-  note: { reason: string; message: string; stalled: boolean } | undefined;
+  note: { reason: RolloutReason; message: string; stalled: boolean } | undefined;
   next: { action: string; timeMs?: number } | undefined;
 }
 
@@ -46,18 +47,18 @@ export function act(draft: Draft, ...actions: Action[]): void {
 }
 
 /** Tells people once; callers do so only on a change. */
-export function say(draft: Draft, type: RolloutEvent['type'], reason: string, message: string): void {
+export function say(draft: Draft, type: RolloutEvent['type'], reason: RolloutReason, message: string): void {
   draft.events.push({ type, reason, message });
 }
 
 /** What the status line says, and optionally what comes next by itself. */
-export function note(draft: Draft, reason: string, message: string, next?: Draft['next']): void {
+export function note(draft: Draft, reason: RolloutReason, message: string, next?: Draft['next']): void {
   draft.note = { reason, message, stalled: false };
   draft.next = next;
 }
 
 /** As note, for what only a person can change. */
-export function stall(draft: Draft, reason: string, message: string): void {
+export function stall(draft: Draft, reason: RolloutReason, message: string): void {
   draft.note = { reason, message, stalled: true };
   draft.next = undefined;
 }
@@ -81,7 +82,7 @@ export function now(draft: Draft): string {
 }
 
 /** Moves to a post-promotion state and stamps it; counters are kept. */
-export function enter(draft: Draft, state: PostPromotionState, reason: string): PostPromotionStatus {
+export function enter(draft: Draft, state: PostPromotionState, reason: RolloutReason): PostPromotionStatus {
   const before = draft.status.postPromotion;
   const post: PostPromotionStatus = { ...before, state, reason };
   if (before?.state !== state) post.startTime = now(draft);

@@ -1,4 +1,5 @@
 import type { CanaryPhase, CanaryStatus } from '../api/canary-status.ts';
+import type { RolloutReason } from '../api/reasons.ts';
 import type { RecordView, ReleaseView, World } from './world.ts';
 
 /** Bookkeeping of the release under way, kept in status.run. Times are RFC 3339. */
@@ -32,7 +33,7 @@ export interface Run {
 
 /** Why the primary goes back to the last-known-good. */
 export interface RevertCause {
-  reason: string;
+  reason: RolloutReason;
   finding: string;
   /** The digest is rejected; false when Git itself moved on. */
   reject: boolean;
@@ -43,7 +44,7 @@ export interface RevertCause {
 /** The terminal phase of a release and why. */
 export interface Ending {
   phase: Extract<CanaryPhase, 'Succeeded' | 'Failed'>;
-  reason: string;
+  reason: RolloutReason;
   message: string;
 }
 

@@ -1,3 +1,4 @@
+import { knownReason } from '../../api/reasons.ts';
 import { act, type Draft, note, now, say, stall, trackProgress, wakeIn } from '../draft.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, whyNotReady } from '../readiness.ts';
@@ -17,7 +18,11 @@ export function bootstrap(draft: Draft): void {
   if (!head) {
     const message = world.head.kind === 'release' ? '' : world.head.message;
     if (world.head.kind === 'missing') return stall(draft, 'TargetMissing', message);
-    return note(draft, world.head.kind === 'unknown' ? world.head.reason : 'Unknown', message);
+    return note(
+      draft,
+      knownReason(world.head.kind === 'unknown' ? world.head.reason : undefined, 'Unknown'),
+      message,
+    );
   }
   const run = runFor(draft, head);
   if (!world.records.some((record) => record.digest === head.digest)) {

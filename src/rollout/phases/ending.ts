@@ -1,10 +1,11 @@
+import type { RolloutReason } from '../../api/reasons.ts';
 import { act, type Draft, note, now, say } from '../draft.ts';
 import { whyNotReady } from '../readiness.ts';
 import { type Ending, lastKnownGood, type Run } from '../run.ts';
 import { returnToPrimary } from '../traffic.ts';
 
 /** Decides how a release ends; intent is written before the traffic moves. A rejection is written first of all (S14). */
-export function end(draft: Draft, run: Run, ending: Ending, rejectReason?: string): void {
+export function end(draft: Draft, run: Run, ending: Ending, rejectReason?: RolloutReason): void {
   run.ending = ending;
   draft.intentFirst = true;
   if (rejectReason)

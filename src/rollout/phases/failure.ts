@@ -1,3 +1,4 @@
+import type { RolloutReason } from '../../api/reasons.ts';
 import { canaryPods } from '../capacity.ts';
 import { type Draft, enter, note, restartProgress, say } from '../draft.ts';
 import { isReady } from '../readiness.ts';
@@ -8,8 +9,7 @@ import { startRevert } from './reverting.ts';
 
 /** What went wrong after promotion. */
 export interface Failure {
-  /** CamelCase, from the table of reasons. */
-  reason: string;
+  reason: RolloutReason;
   /** One finding with its value and bound. */
   finding: string;
   /** A check said so: it is asked again of the last-known-good after a revert. */

@@ -1,3 +1,4 @@
+import { knownReason } from '../../api/reasons.ts';
 import { type Draft, enter, note, say, wakeIn } from '../draft.ts';
 import { hasConverged, servingPods } from '../readiness.ts';
 import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
@@ -12,7 +13,7 @@ import { reverting } from './reverting.ts';
  */
 export function fallen(draft: Draft, run: Run): void {
   const { world, plan } = draft;
-  const reason = draft.status.postPromotion?.reason ?? 'LKGNotReady';
+  const reason = knownReason(draft.status.postPromotion?.reason, 'LKGNotReady');
   note(draft, reason, draft.status.postPromotion?.cause ?? 'the last-known-good does not come up', {
     action: 'nothing automatic',
   });

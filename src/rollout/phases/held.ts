@@ -1,3 +1,4 @@
+import { knownReason, type RolloutReason } from '../../api/reasons.ts';
 import { canaryPods } from '../capacity.ts';
 import { check, later } from '../checks.ts';
 import { type Draft, enter, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
@@ -23,7 +24,7 @@ export function held(draft: Draft, run: Run): void {
       control: false,
     });
   }
-  const reason = draft.status.postPromotion?.reason ?? 'PrimaryNotReady';
+  const reason = knownReason(draft.status.postPromotion?.reason, 'PrimaryNotReady');
   if (reason === 'ChecksUnavailable') return askAgain(draft, run);
   const checksFailed = reason === 'ChecksFailed';
   if (!checksFailed && hasConverged(world.primary, draft.plan.primaryReadyPercent)) return resume(draft, run);
@@ -34,15 +35,20 @@ export function held(draft: Draft, run: Run): void {
 function serveFromCanary(draft: Draft, run: Run): void {
   const cause = draft.status.postPromotion?.cause ?? '';
   const where = isAllOnCanary(draft) ? 'the canary carries all traffic' : 'traffic is moving to the canary';
-  note(draft, draft.status.postPromotion?.reason ?? 'Held', `${nameOf(run)} is held, ${where}: ${cause}`, {
-    action: 'nothing automatic; fix or revert it in Git',
-  });
+  note(
+    draft,
+    knownReason(draft.status.postPromotion?.reason, 'Held'),
+    `${nameOf(run)} is held, ${where}: ${cause}`,
+    {
+      action: 'nothing automatic; fix or revert it in Git',
+    },
+  );
   if (rescueTraffic(draft)) return;
   if (canaryPods(draft.world.target) > 0 || servingPods(draft.world.primary) === 0) moveToCanary(draft);
 }
 
 /** auto: holding has an end. Without progress of the primary for another deadline, or without a healthy canary, it is reverted. */
-function deadline(draft: Draft, run: Run, reason: string): void {
+function deadline(draft: Draft, run: Run, reason: RolloutReason): void {
   const { world, plan } = draft;
   const good = lastKnownGood(world);
   if (!good || good.digest === run.digest) return;

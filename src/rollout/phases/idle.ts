@@ -1,3 +1,4 @@
+import { knownReason } from '../../api/reasons.ts';
 import { act, type Draft, note, restartProgress, say, stall } from '../draft.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
@@ -26,7 +27,7 @@ function decide(draft: Draft, good: RecordView, head: ReleaseView | undefined): 
   const { world } = draft;
   if (!head) {
     if (world.head.kind === 'missing') return stall(draft, 'TargetMissing', world.head.message);
-    return note(draft, world.head.kind === 'unknown' ? world.head.reason : 'Unknown', headMessage(draft));
+    return withoutHead(draft);
   }
   if (head.digest === good.digest) return settle(draft, head);
   if (isRejected(world, head.digest)) return stayAway(draft, good, head);
@@ -73,7 +74,7 @@ function stayAway(draft: Draft, good: RecordView, head: ReleaseView): void {
   const kept = describe({ digest: good.digest, commit: good.commit });
   note(
     draft,
-    rejection?.reason ?? 'Rejected',
+    knownReason(rejection?.reason, 'Rejected'),
     `${describe(head)} was rejected (${rejection?.reason}); ${kept} serves. Revert or fix it in Git, or retry`,
     { action: 'nothing automatic' },
   );
@@ -127,6 +128,19 @@ function repairPrimary(draft: Draft, good: RecordView): void {
   });
 }
 
-function headMessage(draft: Draft): string {
-  return draft.world.head.kind === 'release' ? '' : draft.world.head.message;
+/** Git is silent: until it was read once after a start, what was said before still holds. */
+function withoutHead(draft: Draft): void {
+  const { head } = draft.world;
+  if (head.kind !== 'unknown') return;
+  const before = draft.status.conditions?.find((condition) => condition.type === 'Ready');
+  const message = draft.status.message;
+  if (head.reason === 'SourceNotRead' && before && message !== undefined) {
+    return note(
+      draft,
+      knownReason(before.reason, 'Unknown'),
+      message,
+      draft.status.next && { action: draft.status.next.action },
+    );
+  }
+  note(draft, knownReason(head.reason, 'Unknown'), head.message);
 }

@@ -59,13 +59,8 @@ export function revertInGit(draft: Draft, run: Run): void {
   const good = lastKnownGood(draft.world);
   const head = headRelease(draft.world);
   if (!good || !head) return;
-  const cause = {
-    reason: 'RevertedInGit',
-    finding: `Git went back to ${describe(head)}`,
-    reject: false,
-    control: false,
-  };
-  startRevert(draft, run, good, cause);
+  const finding = `Git went back to ${describe(head)}`;
+  startRevert(draft, run, good, { reason: 'RevertedInGit', finding, reject: false, control: false });
 }
 
 /** Before the first write: Git may still change its mind; the record and the traffic must be in place (S2, S10). */

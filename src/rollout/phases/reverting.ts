@@ -1,3 +1,4 @@
+import type { RolloutReason } from '../../api/reasons.ts';
 import { canaryPods } from '../capacity.ts';
 import { check, later } from '../checks.ts';
 import { act, type Draft, enter, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
@@ -109,7 +110,7 @@ function controlled(draft: Draft, run: Run, good: RecordView): boolean {
 }
 
 /** Failed and Held: no further template write without a person or a newer revision. */
-function fallen(draft: Draft, run: Run, reason: string, message: string): void {
+function fallen(draft: Draft, run: Run, reason: RolloutReason, message: string): void {
   draft.status.phase = 'Failed';
   const post = enter(draft, 'Held', reason);
   post.cause = message;
