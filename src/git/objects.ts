@@ -86,7 +86,7 @@ function corrupt({ gitdir }: ObjectReader, cause: unknown): GitError {
 
 function oneLine(text: string): string {
   return text
-    .replace(/\p{Cc}+/gu, ' ')
+    .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()
     .slice(0, 200);
 }

@@ -91,6 +91,7 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
   const deadline = startDeadline({ method, host: url.host }, limits, request.signal);
   const exchange: Exchange = { url, method, limits, deadline };
   let release = () => {};
+  let raw: Readable | undefined;
   try {
     release = await parts.slots.acquire(url.host, deadline.signal);
     deadline.alive();
@@ -101,14 +102,17 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
       headers: requestHeaders(request, parts.options),
       body: request.body ?? null,
     });
+    raw = answer.body;
+    // A body that is dropped unread must not bring the process down with an unhandled 'error'.
+    raw.on('error', () => undefined);
     const headers = flatHeaders(answer.headers);
-    if (request.redirect !== 'return')
-      refuseRedirect(exchange, answer.statusCode, headers, () => answer.body.destroy());
+    if (request.redirect !== 'return') refuseRedirect(exchange, answer.statusCode, headers);
     deadline.alive();
-    return stream(exchange, { status: answer.statusCode, headers, raw: answer.body }, release);
+    return stream(exchange, { status: answer.statusCode, headers, raw }, release);
   } catch (error) {
     deadline.end();
     release();
+    raw?.destroy();
     throw toHttpError(method, url.host, deadline.signal.aborted ? deadline.signal.reason : error);
   }
 }
@@ -130,9 +134,7 @@ function stream(
   };
   // A body that nobody reads gives its slot back at the deadline, too.
   deadline.signal.addEventListener('abort', finish, { once: true });
-  // A body that is dropped unread must not bring the process down with an unhandled 'error'.
   content.on('error', () => undefined);
-  answer.raw.on('error', () => undefined);
   async function* body(): AsyncGenerator<Uint8Array> {
     try {
       yield* capped(content, reading, deadline.alive);
@@ -203,15 +205,9 @@ function authorization(auth: HttpAuth): string {
   return `Basic ${Buffer.from(`${auth.username}:${auth.password}`, 'utf8').toString('base64')}`;
 }
 
-function refuseRedirect(
-  { url, method }: Exchange,
-  status: number,
-  headers: Record<string, string>,
-  drop: () => void,
-): void {
+function refuseRedirect({ url, method }: Exchange, status: number, headers: Record<string, string>): void {
   const location = headers.location;
   if (status < 300 || status > 399 || !location) return;
-  drop();
   const target = URL.canParse(location, url.href)
     ? new URL(location, url.href).origin
     : 'an unreadable address';

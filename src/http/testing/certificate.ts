@@ -1,0 +1,21 @@
+/** A self-signed certificate for localhost and 127.0.0.1, made for tests only and trusted by nobody. */
+export const testCertificate = `-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUXR34WvvOvuZO8PSWuxhF+m+/fC0wCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTA5MzA0OVoYDzIxMjYxMDI4
+MDkzMDQ5WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAARBxQyCav/GrhMhP49KKT/2HUjPAWZLHefIM3Oi7gsWM6J/GYZsdkNm
+qfRWX1cpjhK4y14aEIt2njZIXgwzXhrmo28wbTAdBgNVHQ4EFgQUIajHOzdhPvGz
+6MWl4eu3UB9MAr8wHwYDVR0jBBgwFoAUIajHOzdhPvGz6MWl4eu3UB9MAr8wDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSAAwRQIgPAVAtR8aKd618OzBsyZRG0097dPAz1Z0SdiX8vvQRa4CIQCQ
+pqAenJLTLzbTmz815LWHvaA78T3CHKNQjU/xV4/cVw==
+-----END CERTIFICATE-----
+`;
+
+/** The key that belongs to it. It protects nothing. */
+export const testKey = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgFbu0Qc67aMvbNpGU
+RprKV44r4Qdz+OVXmBI8gcf9HOWhRANCAARBxQyCav/GrhMhP49KKT/2HUjPAWZL
+HefIM3Oi7gsWM6J/GYZsdkNmqfRWX1cpjhK4y14aEIt2njZIXgwzXhrm
+-----END PRIVATE KEY-----
+`;
