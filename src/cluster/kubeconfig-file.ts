@@ -100,7 +100,7 @@ async function readDocument(file: string): Promise<Record<string, unknown>> {
 
 function parseYaml(file: string, content: string): unknown {
   try {
-    return parse(content, { maxAliasCount: 10, logLevel: 'silent' });
+    return parse(content, { maxAliasCount: 10, logLevel: 'error' });
   } catch (error) {
     // Only the position: the parser's message quotes the line, and that line may be a token.
     const line = (error as { linePos?: Array<{ line: number }> }).linePos?.[0]?.line;

@@ -25,33 +25,44 @@ interface World {
   pass(milliseconds: number, condition?: () => boolean): Promise<void>;
 }
 
-/** A server that knows one Lease and refuses writes over another version. */
-async function startWorld(): Promise<World> {
-  const clock = createManualClock();
+/** One Lease, as a server keeps it: writes over another version are refused. */
+function createStoredLease() {
   let stored: KubernetesObject | undefined;
   let version = 0;
-  let broken: Script | undefined;
-  const store = (spec: unknown) => {
+
+  function write(spec: unknown): KubernetesObject {
     version += 1;
     const metadata = { name: 'holdfast', namespace: 'delivery', resourceVersion: String(version) };
     stored = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec };
     return stored;
-  };
-  const server = await startScriptedServer((request, response) => {
-    if (request.path === '/api' || request.path === '/apis')
-      return answer(response, 200, discovery(request.path));
-    if (broken) return broken(request, response);
+  }
+
+  const serve: Script = (request, response) => {
     const body = request.body as KubernetesObject | undefined;
-    if (request.method === 'GET') {
-      if (stored) return answer(response, 200, stored);
+    if (request.method === 'GET' && !stored) {
       return answer(response, 404, failure(404, 'NotFound', 'no', { name: 'holdfast' }));
     }
+    if (request.method === 'GET') return answer(response, 200, stored);
     if (request.method === 'POST' && stored)
       return answer(response, 409, failure(409, 'AlreadyExists', 'there'));
     if (request.method === 'PATCH' && body?.metadata.resourceVersion !== String(version)) {
       return answer(response, 409, failure(409, 'Conflict', 'modified'));
     }
-    answer(response, 200, store({ ...(stored?.spec as object), ...(body?.spec as object) }));
+    answer(response, 200, write({ ...(stored?.spec as object), ...(body?.spec as object) }));
+  };
+
+  return { write, serve, spec: () => stored?.spec as Record<string, unknown> | undefined };
+}
+
+/** A server that knows one Lease, and candidates on a clock of the test's own. */
+async function startWorld(): Promise<World> {
+  const clock = createManualClock();
+  const lease = createStoredLease();
+  let broken: Script | undefined;
+  const server = await startScriptedServer((request, response) => {
+    if (request.path === '/api' || request.path === '/apis')
+      return answer(response, 200, discovery(request.path));
+    (broken ?? lease.serve)(request, response);
   });
   const transport = createTransport({ access: accessTo(server.url), userAgent: 'test', random: () => 0 });
   const client = createClusterClient({ transport, discovery: createDiscovery(transport) });
@@ -61,8 +72,8 @@ async function startWorld(): Promise<World> {
   );
   return {
     clock,
-    lease: () => stored?.spec as Record<string, unknown> | undefined,
-    overwrite: store,
+    lease: lease.spec,
+    overwrite: lease.write,
     fault(script) {
       broken = script;
     },

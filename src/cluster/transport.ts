@@ -20,6 +20,8 @@ export interface TransportOptions {
   readonly rate?: RateBounds;
   /** Connections for everything but watches; default 16. */
   readonly connections?: number;
+  /** Pauses before a read is sent again; default 200 ms to 5 s. */
+  readonly retry?: BackoffBounds;
   /** Default 30,000. */
   readonly deadlineMs?: number;
   /** Largest answer in bytes; default 64 MiB. */
@@ -44,7 +46,7 @@ export interface Transport {
 }
 
 const readRetries = 3;
-const retryBounds: BackoffBounds = { firstMs: 200, maximumMs: 5_000 };
+const defaultRetry: BackoffBounds = { firstMs: 200, maximumMs: 5_000 };
 const longestRetryAfterMs = 10_000;
 /** A watch must answer with a head within this time. */
 const streamOpenMs = 30_000;
@@ -136,7 +138,7 @@ function pauseBeforeRetry(
 ): number | undefined {
   if (!isRead(request.verb) || attempt > readRetries) return undefined;
   if (!isApiError(error, 'transient', 'tooManyRequests', 'badAnswer')) return undefined;
-  const delayMs = backoffDelayMs(attempt, retryBounds, parts.random);
+  const delayMs = backoffDelayMs(attempt, parts.options.retry ?? defaultRetry, parts.random);
   return Math.max(delayMs, Math.min(error.retryAfterMs ?? 0, longestRetryAfterMs));
 }
 

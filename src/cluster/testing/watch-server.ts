@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type Change, type ConfigMaps, createConfigMaps } from './config-maps.ts';
 import {
   answer,
   failure,
@@ -8,11 +9,8 @@ import {
   startScriptedServer,
 } from './scripted-server.ts';
 
-interface Change {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  readonly object: KubernetesObject;
-  readonly version: number;
-}
+/** How a server takes the wish for a streamed list. */
+export type Streaming = 'served' | 'refused' | 'ignored';
 
 /** A server of ConfigMaps whose connections a test can break in every way. */
 export interface WatchServer {
@@ -34,125 +32,132 @@ export interface WatchServer {
   compact(): void;
   /** The next requests of a verb go to this instead. */
   fault(verb: 'list' | 'watch', times: number, play: (response: ServerResponse) => void): void;
-  /** How the server takes the wish for a streamed list. */
-  streaming: 'served' | 'refused' | 'ignored';
+  streaming: Streaming;
   close(): Promise<void>;
 }
 
-/** Starts it, empty, at version 10. */
+/** Starts it, empty. */
 export async function startWatchServer(): Promise<WatchServer> {
-  const objects = new Map<string, KubernetesObject>();
+  const world = createConfigMaps();
   const open = new Set<ServerResponse>();
-  const faults: Array<{ verb: string; times: number; play: (response: ServerResponse) => void }> = [];
-  let history: Change[] = [];
-  let oldest = 0;
-  let version = 10;
+  const faults = createFaults();
   let muted = false;
 
-  const line = (type: string, object: unknown) => `${JSON.stringify({ type, object })}\n`;
-  const mark = (annotations?: object) =>
-    line('BOOKMARK', { kind: 'ConfigMap', metadata: { resourceVersion: String(version), annotations } });
-
-  function record(type: Change['type'], object: KubernetesObject): void {
-    history.push({ type, object, version });
-    if (!muted) for (const response of open) response.write(line(type, object));
-  }
-
-  function list(request: SeenRequest, response: ServerResponse): void {
-    const all = [...objects.values()];
-    const from = Number(request.query.get('continue') ?? '0');
-    const page = all.slice(from, from + 2).map(({ apiVersion: _, kind: __, ...item }) => item);
-    const next = from + 2 < all.length ? { continue: String(from + 2) } : {};
-    answer(response, 200, {
-      kind: 'ConfigMapList',
-      metadata: { resourceVersion: String(version), ...next },
-      items: page,
-    });
-  }
-
-  function watch(request: SeenRequest, response: ServerResponse, self: WatchServer): void {
-    const wantsState = request.query.has('sendInitialEvents');
-    if (wantsState && self.streaming === 'refused') {
-      return answer(response, 422, failure(422, 'Invalid', 'sendInitialEvents: Forbidden'));
-    }
-    const from = Number(request.query.get('resourceVersion') ?? '0');
-    if (!wantsState && from < oldest) {
-      response.writeHead(200);
-      return void response.end(line('ERROR', failure(410, 'Expired', 'too old resource version')));
-    }
-    response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
-    if (wantsState) for (const object of objects.values()) response.write(line('ADDED', object));
-    else
-      for (const change of history)
-        if (change.version > from) response.write(line(change.type, change.object));
-    if (wantsState && self.streaming === 'served')
-      response.write(mark({ 'k8s.io/initial-events-end': 'true' }));
-    open.add(response);
-    response.on('close', () => open.delete(response));
+  function tell(change: Change | undefined): void {
+    if (!change || muted) return;
+    for (const response of open) response.write(line(change.type, change.object));
   }
 
   const http = await startScriptedServer((request, response) => {
     if (request.path === '/api' || request.path === '/apis')
       return answer(response, 200, discoveryOf(request.path));
-    const verb = request.query.has('watch') ? 'watch' : 'list';
-    const fault = faults.find((each) => each.verb === verb && each.times > 0);
-    if (fault) {
-      fault.times -= 1;
-      return fault.play(response);
-    }
-    if (verb === 'watch') watch(request, response, self);
-    else list(request, response);
+    if (faults.play(request, response)) return;
+    if (!isWatch(request)) return list(world, request, response);
+    if (!openWatch(world, self.streaming, request, response)) return;
+    open.add(response);
+    response.on('close', () => open.delete(response));
   });
 
   const self: WatchServer = {
     http,
     streaming: 'refused',
     put(name, value) {
-      version += 1;
-      const known = objects.get(name);
-      const uid = known?.metadata.uid ?? `uid-${name}-${version}`;
-      const metadata = {
-        namespace: 'shop',
-        name,
-        uid,
-        resourceVersion: String(version),
-        managedFields: [{}],
-      };
-      const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { value } };
-      objects.set(name, object);
-      record(known ? 'MODIFIED' : 'ADDED', object);
-      return object;
+      const change = world.put(name, value);
+      tell(change);
+      return change.object;
     },
-    remove(name) {
-      const object = objects.get(name);
-      if (!object) return;
-      version += 1;
-      objects.delete(name);
-      record('DELETED', { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } });
-    },
+    remove: (name) => tell(world.remove(name)),
     truth: () =>
-      Object.fromEntries([...objects].map(([name, { metadata }]) => [name, metadata.resourceVersion ?? ''])),
-    watches: () => http.seen.filter(({ query }) => query.has('watch')).length,
+      Object.fromEntries(world.all().map(({ metadata }) => [metadata.name, metadata.resourceVersion ?? ''])),
+    watches: () => http.seen.filter(isWatch).length,
     lists: () =>
-      http.seen.filter(({ path, query }) => path.endsWith('configmaps') && !query.has('watch')).length,
-    inject: (text) => open.forEach((response) => void response.write(text)),
+      http.seen.filter((request) => request.path.endsWith('configmaps') && !isWatch(request)).length,
+    inject(text) {
+      for (const response of open) response.write(text);
+    },
     cut(how) {
       for (const response of open) how === 'end' ? response.end() : response.socket?.destroy();
       open.clear();
     },
-    bookmark: () => open.forEach((response) => void response.write(mark())),
+    bookmark() {
+      for (const response of open) response.write(bookmark(world));
+    },
     mute(value) {
       muted = value;
     },
-    compact() {
-      history = [];
-      oldest = version + 1;
-      version += 1;
-    },
-    fault: (verb, times, play) => faults.push({ verb, times, play }),
+    compact: () => world.compact(),
+    fault: faults.add,
     close: () => http.close(),
   };
   return self;
+}
+
+function createFaults() {
+  const faults: Array<{ verb: string; times: number; play: (response: ServerResponse) => void }> = [];
+  return {
+    add(verb: 'list' | 'watch', times: number, play: (response: ServerResponse) => void): void {
+      faults.push({ verb, times, play });
+    },
+    play(request: SeenRequest, response: ServerResponse): boolean {
+      const verb = isWatch(request) ? 'watch' : 'list';
+      const fault = faults.find((each) => each.verb === verb && each.times > 0);
+      if (!fault) return false;
+      fault.times -= 1;
+      fault.play(response);
+      return true;
+    },
+  };
+}
+
+function list(world: ConfigMaps, request: SeenRequest, response: ServerResponse): void {
+  const all = world.all();
+  const from = Number(request.query.get('continue') ?? '0');
+  const items = all.slice(from, from + 2).map(({ apiVersion: _, kind: __, ...item }) => item);
+  const next = from + 2 < all.length ? { continue: String(from + 2) } : {};
+  answer(response, 200, {
+    kind: 'ConfigMapList',
+    metadata: { resourceVersion: String(world.version()), ...next },
+    items,
+  });
+}
+
+/** Starts the stream with what came before; false when it ended at once. */
+function openWatch(
+  world: ConfigMaps,
+  streaming: Streaming,
+  request: SeenRequest,
+  response: ServerResponse,
+): boolean {
+  const wantsState = request.query.has('sendInitialEvents');
+  if (wantsState && streaming === 'refused') {
+    answer(response, 422, failure(422, 'Invalid', 'sendInitialEvents: Forbidden'));
+    return false;
+  }
+  response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+  if (wantsState) {
+    for (const object of world.all()) response.write(line('ADDED', object));
+    if (streaming === 'served') response.write(bookmark(world, { 'k8s.io/initial-events-end': 'true' }));
+    return true;
+  }
+  const changes = world.since(Number(request.query.get('resourceVersion')));
+  if (!changes) response.end(line('ERROR', failure(410, 'Expired', 'too old resource version')));
+  else for (const change of changes) response.write(line(change.type, change.object));
+  return changes !== undefined;
+}
+
+function isWatch(request: SeenRequest): boolean {
+  return request.query.has('watch');
+}
+
+function line(type: string, object: unknown): string {
+  return `${JSON.stringify({ type, object })}\n`;
+}
+
+function bookmark(world: ConfigMaps, annotations?: Record<string, string>): string {
+  return line('BOOKMARK', {
+    kind: 'ConfigMap',
+    metadata: { resourceVersion: String(world.version()), annotations },
+  });
 }
 
 function discoveryOf(path: string): unknown {
