@@ -118,7 +118,7 @@ it.each(['served', 'refused'] as const)(
           await server.close();
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 25 },
     );
   },
 );
