@@ -2,7 +2,8 @@
 import type { Canary } from '../api/canary.ts';
 import type { CanaryMetric } from '../api/canary-metric.ts';
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
-import type { MetricReading, RouteTarget, RouteView } from '../api/observed.ts';
+import type { CommitInfo, MetricReading, RouteTarget, RouteView } from '../api/observed.ts';
+import type { Source } from '../api/source.ts';
 
 /** The part of a logger that the engine uses; pino fits. Fields come first. */
 export interface Log {
@@ -134,3 +135,42 @@ export interface EventSink {
     event: { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string },
   ): void;
 }
+
+/** What a poll saw. `rewritten`: the new head is no proven descendant of the commit before. */
+export interface PollResult {
+  readonly kind: 'unchanged' | 'moved' | 'rewritten';
+  readonly head: CommitInfo;
+  readonly refName: string;
+}
+
+/** The manifests of one commit below a path. */
+export interface CommitFiles {
+  readonly files: ReadonlyArray<{ readonly path: string; readonly bytes: Uint8Array }>;
+  readonly problems: ReadonlyArray<{ readonly path: string; readonly message: string }>;
+}
+
+/** The Git repository of one Source. Methods throw errors with a `code` that says what is wrong. */
+export interface Repository {
+  /** `previous`: the commit that was applied last; the answer says whether head descends from it. */
+  poll(signal: AbortSignal, previous?: string): Promise<PollResult>;
+  /** Equal ids mean equal content, so that rendering can be skipped. */
+  treeOidAt(commit: string, path: string, signal?: AbortSignal): Promise<string>;
+  readFiles(commit: string, path: string, options: { readonly signal: AbortSignal }): Promise<CommitFiles>;
+}
+
+/** Opens a Source's repository; `secret` reads its Secret's values anew at each use. Throws for an address that is not allowed. */
+export type OpenRepository = (
+  source: Source,
+  secret: () => Promise<Readonly<Record<string, Uint8Array>> | undefined>,
+) => Repository;
+
+/** Calls a Source's poll by its interval or schedule, or when woken. */
+export interface Poller {
+  start(): void;
+  wake(): void;
+  /** Aborts the poll under way and resolves when it has ended. */
+  stop(): Promise<void>;
+}
+
+/** Makes the poller of a Source. Throws with a clear message when its schedule cannot be read. */
+export type OpenPoller = (source: Source, poll: (signal: AbortSignal) => Promise<void>) => Poller;

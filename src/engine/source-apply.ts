@@ -1,0 +1,134 @@
+import { describe, type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
+import type { Source } from '../api/source.ts';
+import { formatOrigin, type RenderedObject } from '../render/types.ts';
+import { applyWaves } from './apply-order.ts';
+import { applySetId, inApplySet, partOfLabel } from './apply-set.ts';
+import { EngineError, failureOf } from './failure.ts';
+import { adoptAnnotation, otherOwner } from './other-owner.ts';
+import type { WatchedSet } from './ports.ts';
+import type { ApplyFailure, ApplyResult, Snapshot, SourceParts } from './source-parts.ts';
+
+/** Watched objects of one Source, by kind and namespace. */
+export interface AppliedObjects {
+  /** The set that an object of this Source is in, once it was listed. */
+  setOf(object: KubernetesObject): WatchedSet | undefined;
+}
+
+const parallelWrites = 4;
+/** A kind may become known a moment after its CRD was applied. */
+const newKindTries = 10;
+
+/**
+ * Applies everything of a snapshot that belongs to no Canary, wave by wave. One refused object stops neither the others nor any Canary;
+ * what is there already costs no request. Never throws for a single object.
+ */
+export async function applySnapshot(
+  parts: SourceParts,
+  source: Source,
+  snapshot: Snapshot,
+  { watched, signal }: { watched: AppliedObjects; signal: AbortSignal },
+): Promise<ApplyResult> {
+  const id = applySetId(source);
+  const origins = new Map(snapshot.rest.map((entry) => [entry.object, entry] as const));
+  const failures: ApplyFailure[] = [];
+  let changed = 0;
+  for (const wave of applyWaves(snapshot.rest.map(({ object }) => object))) {
+    await inParallel(wave, async (object) => {
+      if (signal.aborted) return;
+      try {
+        if (await applyOne(parts, source, { object, id, watched })) changed += 1;
+      } catch (error) {
+        failures.push(failureFor(object, origins.get(object), error));
+      }
+    });
+  }
+  signal.throwIfAborted();
+  return { applied: snapshot.rest.length - failures.length, changed, failures };
+}
+
+interface OneObject {
+  readonly object: KubernetesObject;
+  readonly id: string;
+  readonly watched: AppliedObjects;
+}
+
+/** True when it was written. */
+async function applyOne(
+  parts: SourceParts,
+  source: Source,
+  { object, id, watched }: OneObject,
+): Promise<boolean> {
+  refuseNotAllowed(source, object);
+  const wanted = inApplySet(object, id);
+  const { namespace, name } = object.metadata;
+  const seen = watched.setOf(object)?.get(namespace, name);
+  if (parts.applied.has(seen, wanted)) return false;
+  await requireKind(parts, object);
+  const live = seen ?? (await parts.cluster.get(referenceOf(object)));
+  if (live) refuseOthers(live, wanted, id);
+  const written = await parts.cluster.apply(wanted, { manager: 'holdfast', force: true });
+  parts.applied.note(wanted);
+  return live?.metadata.resourceVersion !== written.metadata.resourceVersion;
+}
+
+function refuseNotAllowed({ spec }: Source, object: KubernetesObject): void {
+  const { namespace } = object.metadata;
+  const { namespaces, kinds } = spec.allow ?? {};
+  const allowed = namespaces ? namespaces.includes(namespace ?? '') : namespace !== 'kube-system';
+  if (namespace && !allowed)
+    throw new EngineError(
+      'NotAllowed',
+      `namespace ${namespace} is not in spec.allow.namespaces of the Source`,
+    );
+  const group = object.apiVersion.includes('/') ? object.apiVersion.split('/')[0] : '';
+  const names = [object.kind, `${object.kind}.${group}`];
+  if (kinds && !names.some((kind) => kinds.includes(kind)))
+    throw new EngineError('NotAllowed', `kind ${object.kind} is not in spec.allow.kinds of the Source`);
+}
+
+async function requireKind(parts: SourceParts, { apiVersion, kind }: KubernetesObject): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    if (await parts.cluster.kindOf(apiVersion, kind)) return;
+    if (attempt >= newKindTries || !parts.applied.hasKind('CustomResourceDefinition')) break;
+    await new Promise<void>((resolve) => void parts.clock.after(1_000, resolve));
+  }
+  throw new EngineError(
+    'UnknownKind',
+    `the cluster serves no ${kind} of ${apiVersion}; install its CustomResourceDefinition first`,
+    true,
+  );
+}
+
+function refuseOthers(live: KubernetesObject, wanted: KubernetesObject, id: string): void {
+  const owner = otherOwner(live, wanted);
+  if (owner)
+    throw new EngineError(
+      'Conflicted',
+      `${owner.tool} applies it (${owner.detail}); take it out there, or annotate it with ${adoptAnnotation}: "true" to hand it over`,
+    );
+  const partOf = live.metadata.labels?.[partOfLabel];
+  if (!partOf || partOf === id || live.metadata.annotations?.[adoptAnnotation]) return;
+  if (wanted.metadata.annotations?.[adoptAnnotation]) return;
+  throw new EngineError(
+    'OwnedByAnotherSource',
+    `another Source applies it (${partOf}); keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
+  );
+}
+
+function failureFor(
+  object: KubernetesObject,
+  entry: RenderedObject | undefined,
+  error: unknown,
+): ApplyFailure {
+  const { reason, message, transient } = failureOf(error);
+  const place = entry ? `${formatOrigin(entry.origin)}: ` : '';
+  return { reason, message: `${place}${describe(object)}: ${message}`, object, transient };
+}
+
+async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const queue = [...items];
+  const worker = async (): Promise<void> => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: parallelWrites }, worker));
+}

@@ -1,0 +1,119 @@
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { createAppointments } from './appointments.ts';
+import { keyOf } from './checks.ts';
+import type { WatchedSet } from './ports.ts';
+import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
+
+/** What the controller of all Sources is made of. */
+export interface SourceControllerOptions extends Omit<SourceRunnerParts, 'source' | 'canaries'> {
+  readonly sources: WatchedSet;
+  readonly canarySet: WatchedSet;
+  readonly isOurs: (canary: KubernetesObject) => boolean;
+  /** Which Sources are followed: all of the cluster, or those given as files. */
+  readonly isFollowed: (source: KubernetesObject) => boolean;
+}
+
+/** Follows every Source, each on its own. */
+export interface SourceController {
+  start(): void;
+  /** Polls a Source soon; false when it is not followed. */
+  wake(key: string): boolean;
+  stop(): Promise<void>;
+}
+
+/** Bursts of Canary changes become one look at the Source's status. */
+const gatherMs = 300;
+
+interface Following {
+  readonly runner: SourceRunner;
+  /** What the runner was started with; another one starts a new runner. */
+  readonly generation: string;
+  requests: string;
+}
+
+/** A controller that stands still until `start`. */
+export function createSourceController(options: SourceControllerOptions): SourceController {
+  const { sources, canarySet } = options;
+  const following = new Map<string, Following>();
+  const ending = new Set<Promise<void>>();
+  const seenCanaries = new Map<string, string>();
+  const refresh = createAppointments(options.clock, (key) => void following.get(key)?.runner.refreshStatus());
+  const parts: SourceRunnerParts = {
+    ...options,
+    source: (key) => sources.list().find((source) => keyOf(source) === key),
+    canaries: () => canarySet.list().filter(options.isOurs),
+  };
+
+  function sourceChanged(source: KubernetesObject): void {
+    const key = keyOf(source);
+    const live = sources.get(source.metadata.namespace, source.metadata.name);
+    const known = following.get(key);
+    if (!live || live.metadata.deletionTimestamp || !options.isFollowed(live)) return drop(key);
+    const generation = `${live.metadata.uid} ${live.metadata.generation}`;
+    if (known?.generation === generation) return noteRequests(known, live);
+    if (known) end(key, known);
+    const runner = startSourceRunner(parts, key, live);
+    following.set(key, { runner, generation, requests: requestsOf(live) });
+  }
+
+  function noteRequests(known: Following, live: KubernetesObject): void {
+    const requests = requestsOf(live);
+    if (known.requests === requests) return;
+    known.requests = requests;
+    known.runner.wake();
+  }
+
+  function end(key: string, { runner }: Following): void {
+    following.delete(key);
+    const stopping = runner.stop();
+    ending.add(stopping);
+    void stopping.finally(() => ending.delete(stopping));
+  }
+
+  function drop(key: string): void {
+    const known = following.get(key);
+    if (!known) return;
+    end(key, known);
+    for (const canary of options.heads.forget(key)) options.wakeCanary(canary);
+  }
+
+  /** A Canary that only the cluster holds may have its target in a Source: its spec shapes the release. */
+  function canaryChanged(canary: KubernetesObject): void {
+    const key = keyOf(canary);
+    for (const [sourceKey, { runner }] of following)
+      if (runner.speaksFor(key)) refresh.make(sourceKey, gatherMs);
+    const version = `${canary.metadata.uid} ${canary.metadata.generation}`;
+    if (seenCanaries.get(key) === version) return;
+    seenCanaries.set(key, version);
+    for (const { runner } of following.values()) {
+      if (options.heads.sourceOf(key) === undefined || runner.speaksFor(key)) runner.reread();
+    }
+  }
+
+  return {
+    start() {
+      canarySet.onChange((canary) => {
+        if (canary) canaryChanged(canary);
+      });
+      sources.onChange((source) => {
+        for (const one of source ? [source] : sources.list()) sourceChanged(one);
+      });
+    },
+    wake(key) {
+      const known = following.get(key);
+      known?.runner.wake();
+      return known !== undefined;
+    },
+    async stop() {
+      refresh.cancelAll();
+      for (const [key, known] of [...following]) end(key, known);
+      await Promise.all(ending);
+    },
+  };
+}
+
+/** Annotations that ask for something; their change wakes the Source. */
+function requestsOf({ metadata }: KubernetesObject): string {
+  const annotations = Object.entries(metadata.annotations ?? {});
+  return JSON.stringify(annotations.filter(([key]) => key.startsWith('holdfast.dev/')).sort());
+}

@@ -1,0 +1,90 @@
+/** What the Source loop works with, and what it knows about one Source between two syncs. */
+import type { Clock } from '../api/clock.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { CommitInfo } from '../api/observed.ts';
+import type { Source } from '../api/source.ts';
+import type { Release } from '../release/release.ts';
+import type { CanaryPlan } from '../release/select.ts';
+import type { RenderResult } from '../render/render.ts';
+import type { FileProblem, RenderedObject } from '../render/types.ts';
+import type { Applied } from './applied.ts';
+import type { Heads } from './heads.ts';
+import type { Cluster, EventSink, Log, OpenWatch, Repository } from './ports.ts';
+
+/** Everything one sync uses. */
+export interface SourceParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly cluster: Cluster;
+  readonly openWatch: OpenWatch;
+  readonly events: EventSink;
+  readonly heads: Heads;
+  readonly applied: Applied;
+  /** HMAC key of the cluster, for digests of Secrets. */
+  readonly secretKey: Uint8Array;
+  /** Canaries in the cluster that are ours, as watched. */
+  readonly canaries: () => readonly KubernetesObject[];
+  /** Looks at a Canary soon. */
+  readonly wakeCanary: (canaryKey: string) => void;
+}
+
+/** Everything one commit says, read whole (S24). */
+export interface Snapshot {
+  readonly commit: CommitInfo;
+  readonly treeOid: string;
+  /** Objects of no Canary, to be applied. */
+  readonly rest: readonly RenderedObject[];
+  readonly plans: readonly CanaryPlan[];
+  readonly problems: readonly FileProblem[];
+  /** Objects that were rendered. */
+  readonly objects: number;
+  readonly lineOf: RenderResult['lineOf'];
+}
+
+/** An object that was not applied, and why. */
+export interface ApplyFailure {
+  /** CamelCase, for conditions. */
+  readonly reason: string;
+  readonly message: string;
+  readonly object: KubernetesObject;
+  readonly transient: boolean;
+}
+
+/** What applying a snapshot led to. */
+export interface ApplyResult {
+  readonly applied: number;
+  /** Objects that were really written. */
+  readonly changed: number;
+  readonly failures: readonly ApplyFailure[];
+}
+
+/** A step of a sync that ended it. */
+export interface SyncProblem {
+  readonly condition: 'Fetched' | 'Rendered' | 'Ready';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What is known about one Source; lost on restart, Git says it again. */
+export interface SourceState {
+  readonly key: string;
+  readonly repository: Repository;
+  head?: CommitInfo;
+  snapshot?: Snapshot;
+  /** Generation and verbs the snapshot was read under; another one means reading again. */
+  readUnder?: string;
+  result?: ApplyResult;
+  problem?: SyncProblem | undefined;
+  /** Releases of the last good plan, by Canary key. */
+  readonly previous: Map<string, Release>;
+  /** An applied object changed behind our back, or a write failed: apply again although Git has no news. */
+  dirty: boolean;
+}
+
+/** The path of a Source as Git paths are written: without `./` and slashes at the ends. */
+export function folderOf(source: Source): string {
+  return (source.spec.path ?? '')
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
+}

@@ -1,0 +1,150 @@
+import { sourceTimeoutMs } from '../api/effective.ts';
+import type { CommitInfo } from '../api/observed.ts';
+import type { Source } from '../api/source.ts';
+import type { PollResult } from './ports.ts';
+import { applySnapshot } from './source-apply.ts';
+import { headsOf } from './source-heads.ts';
+import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './source-parts.ts';
+import { readSnapshot } from './source-read.ts';
+import { writeSourceStatus } from './source-status.ts';
+import type { SourceWatch } from './source-watch.ts';
+
+/** Annotation that lets a rewritten history in: the commit it is given for. */
+const approveAnnotation = 'holdfast.dev/approve';
+
+/**
+ * One sync: poll, and when there is news read, apply what belongs to no Canary, and hand each Canary its release. Without news it makes no
+ * request but the poll. Throws after having written the status, so that the poller backs off.
+ */
+export async function syncSource(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { watch, signal }: { watch: SourceWatch; signal: AbortSignal },
+): Promise<void> {
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(sourceTimeoutMs(source))]);
+  const failure = await attempt(() => update(parts, source, state, { watch, signal: limited }));
+  if (signal.aborted) return;
+  if (failure) state.problem = problemOf(failure.error, limited, source);
+  await writeSourceStatus(parts, source, state);
+  const retry =
+    failure ?? (state.result?.failures.some(({ transient }) => transient) ? { error: transient } : undefined);
+  if (retry) throw retry.error;
+}
+
+const transient = new Error('some objects could not be applied yet');
+
+interface SyncContext {
+  readonly watch: SourceWatch;
+  readonly signal: AbortSignal;
+}
+
+async function update(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  context: SyncContext,
+): Promise<void> {
+  const commit = await commitToApply(source, state, context.signal);
+  const readUnder = `${source.metadata.generation ?? 0}`;
+  const hasNews = !commit.isKnown || state.readUnder !== readUnder;
+  if (hasNews) await read(parts, source, state, { commit: commit.info, signal: context.signal });
+  state.readUnder = readUnder;
+  if (hasNews || state.dirty || hasFailures(state)) await apply(parts, source, state, context);
+}
+
+function hasFailures({ result, snapshot }: SourceState): boolean {
+  return !result || result.failures.length > 0 || !snapshot;
+}
+
+/** The commit to be applied: head, or the one applied before while a rewritten history waits for an approval (S23). */
+async function commitToApply(
+  source: Source,
+  state: SourceState,
+  signal: AbortSignal,
+): Promise<{ info: CommitInfo; isKnown: boolean }> {
+  const appliedBefore = state.snapshot?.commit.commit ?? source.status?.appliedCommit;
+  const poll = await state.repository.poll(signal, appliedBefore);
+  state.problem = undefined;
+  state.head = poll.head;
+  if (mustWait(source, poll) && appliedBefore) {
+    const { commit } = poll.head;
+    state.problem = {
+      condition: 'Ready',
+      reason: 'HistoryRewritten',
+      message: `${poll.refName} was rewritten: ${commit.slice(0, 7)} does not descend from ${appliedBefore.slice(0, 7)}, which stays applied; annotate the Source with ${approveAnnotation}: "${commit}" or set spec.ref.rewrite: allow`,
+    };
+    const info = state.snapshot?.commit ?? { commit: appliedBefore, subject: '', author: '', time: '' };
+    return { info, isKnown: state.snapshot !== undefined };
+  }
+  return { info: poll.head, isKnown: state.snapshot?.commit.commit === poll.head.commit };
+}
+
+function mustWait(source: Source, { kind, head }: PollResult): boolean {
+  if (kind !== 'rewritten' || source.spec.ref.rewrite === 'allow') return false;
+  return source.metadata.annotations?.[approveAnnotation]?.split('@')[0] !== head.commit;
+}
+
+async function read(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { commit, signal }: { commit: CommitInfo; signal: AbortSignal },
+): Promise<void> {
+  const before = state.snapshot;
+  const sameSpec = state.readUnder === `${source.metadata.generation ?? 0}`;
+  if (before && sameSpec) {
+    const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
+    // The same files: only the commit has another name.
+    if (treeOid === before.treeOid) {
+      state.snapshot = { ...before, commit };
+      return;
+    }
+  }
+  state.snapshot = await readSnapshot(parts, source, state, { commit, signal });
+}
+
+/** Everything of no Canary first, then each Canary gets its release (design section 2.2). */
+async function apply(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { watch, signal }: SyncContext,
+): Promise<void> {
+  const { snapshot } = state;
+  if (!snapshot) return;
+  state.dirty = false;
+  if (source.spec.apply !== false) {
+    watch.follow(snapshot.rest.map(({ object }) => object));
+    state.result = await applySnapshot(parts, source, snapshot, { watched: watch, signal });
+  } else state.result = { applied: 0, changed: 0, failures: [] };
+  const { heads, problems } = headsOf(parts, state, snapshot, state.result.failures);
+  const known = new Set(snapshot.problems.map(({ message }) => message));
+  const added = problems.filter(({ message }) => !known.has(message));
+  state.snapshot = { ...snapshot, problems: [...snapshot.problems, ...added] };
+  for (const key of parts.heads.publish(state.key, heads)) parts.wakeCanary(key);
+}
+
+async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Git's errors carry a code, others a kind; the message tells who must act. */
+function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncProblem {
+  const { code, kind } = (error ?? {}) as { code?: unknown; kind?: unknown };
+  const message = error instanceof Error ? error.message : String(error);
+  if (signal.aborted)
+    return {
+      condition: 'Fetched',
+      reason: 'Timeout',
+      message: `a sync took longer than ${sourceTimeoutMs(source) / 1000} s (spec.timeout)`,
+    };
+  if (code === 'PathNotFound') return { condition: 'Rendered', reason: code, message };
+  if (typeof code === 'string') return { condition: 'Fetched', reason: code, message };
+  return { condition: 'Ready', reason: typeof kind === 'string' ? 'ApiUnavailable' : 'Unexpected', message };
+}
