@@ -43,8 +43,8 @@ function sorted<T>(entries: Readonly<Record<string, T>> | undefined): Array<[str
 /** What HTTPProxy cannot express, by field. */
 export function conditionProblems({ spec }: Canary): RouteProblem[] {
   const problems: RouteProblem[] = [];
-  const report = (severity: RouteProblem['severity'], field: string, message: string): void => {
-    problems.push({ severity, field, message });
+  const report = (severity: RouteProblem['severity'], path: string, message: string): void => {
+    problems.push({ severity, path, message });
   };
   const [first, ...others] = spec.service?.match ?? [];
   if (others.length > 0)

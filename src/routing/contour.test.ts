@@ -116,7 +116,7 @@ describe('the HTTPProxy', () => {
 
     expect(contour.check(canary)).toContainEqual({
       severity: 'error',
-      field: 'spec.analysis.match[0]',
+      path: 'spec.analysis.match[0]',
       message: 'needs headers or queryParams: Contour has no other A/B condition',
     });
   });

@@ -23,13 +23,13 @@ function check(canary: Canary): RouteProblem[] {
   if (canary.spec.analysis?.mirror)
     problems.push({
       severity: 'warning',
-      field: 'spec.analysis.mirror',
+      path: 'spec.analysis.mirror',
       message: 'has no effect with provider contour',
     });
   if (canary.spec.analysis?.sessionAffinity)
     problems.push({
       severity: 'warning',
-      field: 'spec.analysis.sessionAffinity',
+      path: 'spec.analysis.sessionAffinity',
       message: 'has no effect with provider contour',
     });
   return problems;

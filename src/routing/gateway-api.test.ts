@@ -244,6 +244,6 @@ describe('what the provider cannot do', () => {
   ])('is an error that names the field: %j', (spec, field) => {
     const errors = gatewayApi.check(aCanary(spec)).filter(({ severity }) => severity === 'error');
 
-    expect(errors.map((error) => error.field)).toEqual([field]);
+    expect(errors.map((error) => error.path)).toEqual([field]);
   });
 });

@@ -1,8 +1,9 @@
 /** Provider `gatewayapi:v1`: an HTTPRoute called as the apex (flagger-behaviour.md 3.2). */
 import type { Canary } from '../api/canary.ts';
+import { parseDurationMs } from '../api/duration.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { RouteTarget } from '../api/observed.ts';
-import { durationSeconds, routeFilters } from './gateway-filters.ts';
+import { routeFilters } from './gateway-filters.ts';
 import { analysisMatches, matchProblems, type RouteMatch, serviceMatches } from './gateway-matches.ts';
 import { type HttpRoute, readHttpRoute } from './gateway-read.ts';
 import { assertWeights, findRoute, isAbTest, routeMetadata } from './route-object.ts';
@@ -23,8 +24,8 @@ export const gatewayApi: Router = {
 function check({ spec }: Canary): RouteProblem[] {
   const { service, analysis } = spec;
   const problems: RouteProblem[] = [];
-  const report = (severity: RouteProblem['severity'], field: string, message: string): void => {
-    problems.push({ severity, field, message });
+  const report = (severity: RouteProblem['severity'], path: string, message: string): void => {
+    problems.push({ severity, path, message });
   };
   if (!service?.gatewayRefs?.length)
     report(
@@ -46,7 +47,7 @@ function check({ spec }: Canary): RouteProblem[] {
     );
   if (service?.corsPolicy?.allowOrigins?.length)
     report('warning', 'spec.service.corsPolicy.allowOrigins', 'is left out, as in Flagger; use allowOrigin');
-  if (service?.corsPolicy?.maxAge && durationSeconds(service.corsPolicy.maxAge) === undefined)
+  if (service?.corsPolicy?.maxAge && parseDurationMs(service.corsPolicy.maxAge) === undefined)
     report('error', 'spec.service.corsPolicy.maxAge', 'is no duration such as 24h');
   return [...problems, ...matchProblems(service?.match, analysis?.match)];
 }

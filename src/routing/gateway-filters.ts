@@ -1,5 +1,6 @@
 /** Filters of an HTTPRoute rule in Flagger's order: headers, rewrite, mirrors, CORS (flagger-behaviour.md 3.2). */
 import type { CanaryService, CorsPolicy } from '../api/canary-service.ts';
+import { parseDurationMs } from '../api/duration.ts';
 
 type Filter = Record<string, unknown> & { type: string };
 type HeaderOperations = NonNullable<NonNullable<CanaryService['headers']>['request']>;
@@ -55,26 +56,13 @@ function pathModifier(uri: string, type: string | undefined): Record<string, str
 
 function cors(policy: CorsPolicy): Record<string, unknown> {
   const { allowOrigin, allowMethods, allowHeaders, exposeHeaders, allowCredentials, maxAge } = policy;
-  const seconds = maxAge === undefined ? undefined : durationSeconds(maxAge);
+  const maxAgeMs = maxAge === undefined ? undefined : parseDurationMs(maxAge);
   return {
     ...(allowOrigin?.length ? { allowOrigins: allowOrigin } : {}),
     ...(allowMethods?.length ? { allowMethods } : {}),
     ...(allowHeaders?.length ? { allowHeaders } : {}),
     ...(exposeHeaders?.length ? { exposeHeaders } : {}),
     ...(allowCredentials ? { allowCredentials } : {}),
-    ...(seconds === undefined ? {} : { maxAge: seconds }),
+    ...(maxAgeMs === undefined ? {} : { maxAge: Math.floor(maxAgeMs / 1_000) }),
   };
-}
-
-const unitSeconds: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1, ms: 0.001 };
-
-/** Whole seconds of a Go duration (`24h`, `1m30s`), undefined when it is none. */
-export function durationSeconds(text: string): number | undefined {
-  if (!/^(\d+(\.\d+)?(ms|h|m|s))+$/.test(text) || text.length > 40) return undefined;
-  const parts = text.matchAll(/(?<amount>\d+(?:\.\d+)?)(?<unit>ms|h|m|s)/g);
-  const total = [...parts].reduce(
-    (sum, { groups }) => sum + Number(groups?.amount) * (unitSeconds[groups?.unit ?? ''] ?? 0),
-    0,
-  );
-  return Math.floor(total);
 }

@@ -85,7 +85,7 @@ export function matchProblems(
   if (count > mostMatches)
     problems.push({
       severity: 'error',
-      field: 'spec.analysis.match',
+      path: 'spec.analysis.match',
       message: `with spec.service.match makes ${count} matches; an HTTPRoute rule takes ${mostMatches}`,
     });
   return problems;
@@ -97,7 +97,7 @@ function analysisProblems(match: AnalysisMatch, path: string): RouteProblem[] {
   if (Object.keys({ ...match.headers, ...match.queryParams }).length === 0)
     problems.push({
       severity: 'error',
-      field: path,
+      path,
       message: 'needs headers or queryParams: Gateway API has no other A/B condition',
     });
   return problems;
@@ -106,7 +106,7 @@ function analysisProblems(match: AnalysisMatch, path: string): RouteProblem[] {
 function conditionProblems(match: Conditions, path: string): RouteProblem[] {
   const problems: RouteProblem[] = [];
   const refuse = (field: string, message: string): void => {
-    problems.push({ severity: 'error', field: `${path}.${field}`, message });
+    problems.push({ severity: 'error', path: `${path}.${field}`, message });
   };
   if (match.uri && !pathMatch(match.uri)) refuse('uri', 'needs exact, prefix or regex');
   if (match.method && !match.method.exact) refuse('method', 'Gateway API compares methods with exact only');

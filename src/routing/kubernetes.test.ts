@@ -27,6 +27,6 @@ it('reads a Service that Git wrote, with more labels in its selector, as the can
 });
 
 it('warns about steps and matches, which have no meaning here', () => {
-  expect(kubernetes.check(aCanary()).map(({ field }) => field)).toEqual(['spec.analysis.iterations']);
-  expect(kubernetes.check(anAbCanary()).map(({ field }) => field)).toEqual(['spec.analysis.match']);
+  expect(kubernetes.check(aCanary()).map(({ path }) => path)).toEqual(['spec.analysis.iterations']);
+  expect(kubernetes.check(anAbCanary()).map(({ path }) => path)).toEqual(['spec.analysis.match']);
 });

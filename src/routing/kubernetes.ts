@@ -23,13 +23,13 @@ function check({ spec }: Canary): RouteProblem[] {
   if (spec.analysis?.match?.length)
     problems.push({
       severity: 'warning',
-      field: 'spec.analysis.match',
+      path: 'spec.analysis.match',
       message: 'is left out: provider kubernetes cannot tell requests apart',
     });
   if (!spec.analysis?.iterations && !spec.skipAnalysis)
     problems.push({
       severity: 'warning',
-      field: 'spec.analysis.iterations',
+      path: 'spec.analysis.iterations',
       message: 'counts as 10: provider kubernetes cannot split traffic by weight',
     });
   return problems;

@@ -2,6 +2,7 @@
 import type { Canary } from '../api/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { RouteTarget, RouteView } from '../api/observed.ts';
+import type { Problem } from '../api/problems.ts';
 
 /** One Canary's routing, as far as providers need to know. */
 export interface RouteContext {
@@ -17,12 +18,9 @@ export interface RouteContext {
 }
 
 /** Something in a Canary that this provider cannot do, or does otherwise than written. */
-export interface RouteProblem {
+export interface RouteProblem extends Problem {
   /** `error`: the Canary is not rolled out. `warning`: it is, as the message says. */
   severity: 'error' | 'warning';
-  /** Path of the field. */
-  field: string;
-  message: string;
 }
 
 /** An object kind that a provider reads or writes. */

@@ -1,5 +1,6 @@
 /** Names and annotation keys of what Holdfast generates for a Canary; the suffixes are Flagger's (flagger-behaviour.md 2.18). */
 import type { Canary } from '../api/canary.ts';
+import { apexName } from '../api/effective.ts';
 import type { OwnerReference } from '../api/kubernetes.ts';
 
 /** Digest of the release an object was written from. */
@@ -28,7 +29,7 @@ export interface ServiceNames {
 
 /** Names of the Services of a Canary: the apex is `service.name`, or the target's name. */
 export function serviceNames(canary: Canary): ServiceNames {
-  const apex = canary.spec.service?.name || canary.spec.targetRef.name;
+  const apex = apexName(canary);
   return { apex, primary: `${apex}-primary`, canary: `${apex}-canary` };
 }
 

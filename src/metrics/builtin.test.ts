@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import type { Canary } from '../api/canary.ts';
+import { builtInQuery } from './builtin.ts';
+import { type MetricRole, metricSubject } from './subject.ts';
+
+const canary: Canary = {
+  apiVersion: 'flagger.app/v1beta1',
+  kind: 'Canary',
+  metadata: { name: 'c', namespace: 'shop' },
+  spec: {
+    targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'podinfo' },
+    service: { name: 'front', port: 80 },
+    analysis: { interval: '1m', threshold: 1, stepWeight: 5 },
+  },
+};
+
+function query(name: 'request-success-rate' | 'request-duration', provider: string, role: MetricRole) {
+  return builtInQuery(name, provider, { subject: metricSubject(canary, role), role, interval: '1m' });
+}
+
+describe('the built-in success rate', () => {
+  it.each<[string, MetricRole, string, string, string]>([
+    [
+      'kubernetes',
+      'canary',
+      'http_request_duration_seconds_count',
+      'kubernetes_namespace="shop",kubernetes_pod_name=~"podinfo-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)"',
+      'status!~"5.*"',
+    ],
+    [
+      'gatewayapi:v1',
+      'primary',
+      'http_request_duration_seconds_count',
+      'kubernetes_namespace="shop",kubernetes_pod_name=~"podinfo-primary-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)"',
+      'status!~"5.*"',
+    ],
+    [
+      'contour',
+      'canary',
+      'envoy_cluster_upstream_rq',
+      'envoy_cluster_name=~"shop_front-canary_[0-9a-zA-Z-]+"',
+      'envoy_response_code!~"5.*"',
+    ],
+    [
+      'contour',
+      'primary',
+      'envoy_cluster_upstream_rq',
+      'envoy_cluster_name=~"shop_front-primary_[0-9a-zA-Z-]+"',
+      'envoy_response_code!~"5.*"',
+    ],
+    [
+      'istio',
+      'primary',
+      'istio_requests_total',
+      'reporter="destination",destination_workload_namespace="shop",destination_workload=~"podinfo-primary"',
+      'response_code!~"5.*"',
+    ],
+  ])('of %s for the %s', (provider, role, counter, labels, good) => {
+    expect(query('request-success-rate', provider, role)).toEqual({
+      promql: `(sum(rate(${counter}{${labels},${good}}[1m])) or vector(0)) / sum(rate(${counter}{${labels}}[1m])) * 100`,
+      factor: 1,
+      whole: false,
+      samples: `sum(increase(${counter}{${labels}}[1m]))`,
+    });
+  });
+});
+
+describe('the built-in duration', () => {
+  it.each<[string, string, number]>([
+    ['kubernetes', 'http_request_duration_seconds_bucket', 1_000],
+    ['contour', 'envoy_cluster_upstream_rq_time_bucket', 1],
+    ['istio', 'istio_request_duration_milliseconds_bucket', 1],
+  ])('of %s is the 99th percentile in milliseconds', (provider, histogram, factor) => {
+    const found = query('request-duration', provider, 'canary');
+
+    expect(found).toMatchObject({ factor, whole: true });
+    expect(found?.promql).toMatch(
+      new RegExp(
+        `^histogram_quantile\\(0\\.99, sum\\(rate\\(${histogram}\\{.*\\}\\[1m\\]\\)\\) by \\(le\\)\\)$`,
+      ),
+    );
+  });
+});
+
+it('knows no query for a provider it has never heard of', () => {
+  expect(query('request-duration', 'linkerd', 'canary')).toBeUndefined();
+});
+
+it('lets nothing but DNS names into a query, and dots in them only as dots', () => {
+  const evil = { ...canary, metadata: { name: 'c', namespace: 'a"} or vector(1)' } };
+  const dotted = {
+    ...canary,
+    spec: { ...canary.spec, targetRef: { ...canary.spec.targetRef, name: 'pod.info' } },
+  };
+
+  expect(() => metricSubject(evil, 'canary')).toThrow('namespace is not a DNS name');
+  expect(
+    builtInQuery('request-duration', 'istio', {
+      subject: metricSubject(dotted, 'canary'),
+      role: 'canary',
+      interval: '1m',
+    })?.promql,
+  ).toContain('destination_workload=~"pod\\\\.info"');
+});

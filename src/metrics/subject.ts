@@ -1,0 +1,42 @@
+/** Whose metrics are asked: names that queries are about. */
+import type { Canary } from '../api/canary.ts';
+import { apexName } from '../api/effective.ts';
+import { TemplateError } from './template-error.ts';
+
+/** The canary workload during analysis, the primary after promotion. */
+export type MetricRole = 'canary' | 'primary';
+
+/** Names as queries use them. */
+export interface MetricSubject {
+  name: string;
+  namespace: string;
+  /** Workload of the role. */
+  target: string;
+  /** `{{ service }}`: the apex during analysis, as in Flagger; the primary Service after promotion. */
+  service: string;
+  /** The Service that selects the role's pods only. */
+  ownService: string;
+  ingress: string;
+  route: string;
+}
+
+const dnsName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+/** The names for one role. Throws TemplateError for a name that is no DNS name: nothing else may reach a query (threat row 8). */
+export function metricSubject(canary: Canary, role: MetricRole): MetricSubject {
+  const { targetRef, ingressRef, routeRef } = canary.spec;
+  const apex = apexName(canary);
+  const subject: MetricSubject = {
+    name: canary.metadata.name,
+    namespace: canary.metadata.namespace ?? 'default',
+    target: role === 'primary' ? `${targetRef.name}-primary` : targetRef.name,
+    service: role === 'primary' ? `${apex}-primary` : apex,
+    ownService: `${apex}-${role}`,
+    ingress: ingressRef?.name ?? targetRef.name,
+    route: routeRef?.name ?? targetRef.name,
+  };
+  for (const [field, value] of Object.entries(subject))
+    if (!dnsName.test(value))
+      throw new TemplateError(`${field} is not a DNS name and cannot stand in a query`);
+  return subject;
+}

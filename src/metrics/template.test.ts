@@ -1,0 +1,124 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { renderTemplate } from './template.ts';
+
+const values = {
+  name: 'podinfo',
+  namespace: 'shop',
+  target: 'podinfo-primary',
+  interval: '1m',
+  variables: { color: 'blue', empty: '', evil: 'x"} or vector(1) #', pattern: 'a\\.b', tail: 'x\\' },
+};
+
+describe('a query template', () => {
+  it.each([
+    ['{{ namespace }}/{{name}}', 'shop/podinfo'],
+    ['rate(x{pod=~"{{ target }}-.*"}[{{ interval }}])', 'rate(x{pod=~"podinfo-primary-.*"}[1m])'],
+    ['{{ variables.color }}', 'blue'],
+    ['{{ index variables "color" }}', 'blue'],
+    ['a  {{- name -}}  b', 'apodinfob'],
+    ['a {{- /* a comment }} */ -}} b', 'ab'],
+    [
+      '{{ $q := printf "%s_%s" namespace name }}{{ $q }}{{ $q | printf "<%s>" }}',
+      'shop_podinfo<shop_podinfo>',
+    ],
+    ['{{ $q := "a" }}{{ if true }}{{ $q = "b" }}{{ $q := "c" }}{{ end }}{{ $q }}', 'b'],
+    ['{{ if eq namespace "shop" }}yes{{ else }}no{{ end }}', 'yes'],
+    ['{{ if variables.empty }}1{{ else if ne name "x" }}2{{ else }}3{{ end }}', '2'],
+    ['{{ if and (eq name "podinfo") (not (eq interval "5m")) }}x{{ end }}', 'x'],
+    ['{{ or variables.empty "default" }}', 'default'],
+    ['{{ `raw "text"` }}{{ "\\"q\\"" }}{{ printf "%d%%%q" 5 "x" }}', 'raw "text""q"5%"x"'],
+    ['{{ variables.evil }}', 'x"} or vector(1) #'],
+    ['label="{{ variables.pattern }}"', 'label="a\\.b"'],
+    ['no action at all', 'no action at all'],
+  ])('renders %s', (template, text) => {
+    expect(renderTemplate(template, values)).toBe(text);
+  });
+
+  it.each([
+    ['{{ name', 'line 1, column 1: this action has no end'],
+    [
+      'a\nb {{ nope }}',
+      'line 2, column 6: nope is unknown; known are name, namespace, target, interval, variables',
+    ],
+    ['{{ variables.nope }}', 'line 1, column 4: there is no variable nope; set it in templateVariables'],
+    ['{{ variables }}', 'a map cannot be printed'],
+    ['{{ name.x }}', 'a string has no entry x'],
+    ['{{ range x }}{{ end }}', 'line 1, column 4: range is not supported in queries'],
+    ['{{ if true }}x', 'this if has no end'],
+    ['{{ end }}', 'end belongs to no if'],
+    ['{{ if true }}{{ else }}{{ else }}{{ end }}', 'a second else belongs to no if'],
+    ['{{ }}', 'this action is empty'],
+    ['{{ $x }}', '$x is unknown'],
+    ['{{ $x = 1 }}', '$x is not declared; use :='],
+    ['{{ .Name }}', '".Name" is not supported here'],
+    ['{{ $.x }}', '"$" is not supported here'],
+    ['{{ name | }}', 'a value is missing'],
+    ['{{ (name }}', 'a closing parenthesis is missing'],
+    ['{{ name) }}', 'a parenthesis closes what was not opened'],
+    ['{{ name "x" }}', 'this is no function and takes no values'],
+    ["{{ 'x' }}", '"\'" is not understood here'],
+    ['{{ "\\x41" }}', 'the escape \\x is not supported'],
+    ['{{ printf "%s" }}', 'printf: %s has no value'],
+    ['{{ printf "%s" 1 2 }}', 'printf: 1 values too many'],
+    ['{{ printf "%x" 1 }}', 'printf: %x is not supported'],
+    ['x{a="{{ variables.evil }}"}', 'line 1, column 6: this value holds ", a line break or a last backslash'],
+    ['x{a="{{ variables.tail }}"}', 'would end the quotes it stands in'],
+    ['{{ constructor }}', 'constructor is unknown'],
+    ['{{ variables.toString }}', 'there is no variable toString'],
+    [`{{ if ${'('.repeat(200)}}}`, 'parentheses are nested deeper than 20'],
+    ['{{ if true }}'.repeat(30), 'blocks are nested deeper than 20'],
+  ])('refuses %s with its position', (template, message) => {
+    expect(() => renderTemplate(template, values)).toThrow(message);
+  });
+
+  it('refuses what is too long before and after rendering', () => {
+    expect(() => renderTemplate('x'.repeat(65_537), values)).toThrow('longer than 65536');
+    expect(() =>
+      renderTemplate('{{ variables.a }}'.repeat(70), { variables: { a: 'x'.repeat(1_000) } }),
+    ).toThrow('the rendered query is longer than 65536');
+  });
+
+  it('leaves text without actions as it is, and never fails in another way than with its own error', () => {
+    fc.assert(
+      fc.property(
+        fc.string({
+          unit: fc.constantFrom(
+            '{{',
+            '}}',
+            '-',
+            ' ',
+            'name',
+            '"',
+            '|',
+            'if',
+            'end',
+            '$x',
+            ':=',
+            '\n',
+            '(',
+            ')',
+          ),
+        }),
+        (template) => {
+          try {
+            const text = renderTemplate(template, values);
+            if (!template.includes('{{')) expect(text).toBe(template);
+          } catch (error) {
+            expect((error as Error).name).toBe('TemplateError');
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('takes no time that grows faster than the template', () => {
+    const started = performance.now();
+
+    expect(() => renderTemplate(`{{ "${'\\'.repeat(60_000)}`, values)).toThrow('has no end');
+    renderTemplate('{{ name }}"'.repeat(5_000), values);
+
+    expect(performance.now() - started).toBeLessThan(3_000);
+  });
+});
