@@ -108,9 +108,10 @@ const worlds = fc.record({
   recreate: fc.boolean(),
   events: fc.array(event, { minLength: 1, maxLength: 40 }),
 });
-const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 1500);
+const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 400);
 
-describe('in any world, with a crash at any write', () => {
+// The time limit only ends a hang; it grows with the number of worlds.
+describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns * 100 }, () => {
   it('no action breaks a safety rule (S1-S14)', () => {
     fc.assert(
       fc.property(worlds, ({ spec, recreate, events }) => {
@@ -170,7 +171,7 @@ describe('in any world, with a crash at any write', () => {
         expect(model.broken).toEqual([]);
         if (fixed) expect([model.status.phase, model.primary?.digest]).toEqual(['Succeeded', 'd']);
       }),
-      { numRuns: Math.ceil(numRuns / 5) },
+      { numRuns: Math.ceil(numRuns / 8) },
     );
   });
 });
