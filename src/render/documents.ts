@@ -16,7 +16,7 @@ export type YamlDocument = Document.Parsed<ParsedNode>;
 /** Pieces of text per node that ordinary manifests stay far below; more of them means a bomb of comments or punctuation. */
 const lexemesPerNode = 10;
 /** Documents of the largest size that one file may hold. */
-const largeDocumentsPerFile = 3;
+const largeDocumentsPerFile = 2;
 
 /** Scalars stay text (scalar.ts gives them meaning); the library's own key check is quadratic, ours is in values.ts. */
 const composerOptions = {
@@ -34,8 +34,7 @@ export function* readDocuments(text: string, limits: RenderLimits): Generator<Ya
   let count = 0;
   for (const document of composeDocuments(text, limits)) {
     const start = document.contents?.range[0] ?? document.range[0];
-    // An open bracket shows as bad indentation first.
-    const error = document.errors.find(({ code }) => code !== 'BAD_INDENT') ?? document.errors[0];
+    const error = document.errors[0];
     if (error) throw new YamlFault(errorMessage(error), error.pos[0]);
     count += 1;
     if (count > limits.documentsPerFile) {
@@ -86,7 +85,7 @@ const errorMessages: Readonly<Record<string, string>> = {
   ALIAS_PROPS: 'an alias cannot have an anchor or a tag',
   BAD_ALIAS: 'an alias or anchor has no valid name',
   BAD_DQ_ESCAPE: 'unknown escape in double quotes',
-  BAD_INDENT: 'wrong indentation',
+  BAD_INDENT: 'wrong indentation, or an open bracket or quote above',
   BAD_SCALAR_START: 'a plain value cannot begin with this character: quote it',
   BLOCK_AS_IMPLICIT_KEY: 'a nested mapping must begin on its own line',
   BLOCK_IN_FLOW: 'a block value cannot stand inside [ ] or { }',

@@ -27,9 +27,7 @@ export function renderFile(file: SourceFile, limits: RenderLimits): RenderedFile
   const lineOf = lineFinder(decoded.text);
   try {
     const result = readObjects(file.path, decoded.text, lineOf, limits);
-    return result.problems.length > 0
-      ? { objects: [], problems: result.problems.slice(0, maxProblems) }
-      : result;
+    return result.problems.length > 0 ? { objects: [], problems: result.problems } : result;
   } catch (error) {
     if (!(error instanceof YamlFault)) throw error;
     return {
@@ -56,7 +54,7 @@ function readObjects(
       const line = lineAt(documentPath(items, ''));
       objects.push({ object, origin: { file: path, line, document: index, items } });
     }
-    for (const { path: field, message } of found.problems) {
+    for (const { path: field, message } of found.problems.slice(0, maxProblems - problems.length)) {
       problems.push({ file: path, line: lineAt(field), ...(field ? { field } : {}), message });
     }
     index += 1;

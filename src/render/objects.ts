@@ -59,7 +59,7 @@ function listedObjects(list: ListObject, items: readonly number[]): ReturnType<t
 function identityProblems(value: Record<string, unknown>): DocumentProblem[] {
   const problems: DocumentProblem[] = [];
   for (const field of ['apiVersion', 'kind']) {
-    if (!isText(value[field])) problems.push({ path: field, message: 'is missing or no text' });
+    if (!isText(value[field])) problems.push({ path: field, message: textMessage(value[field]) });
   }
   if (String(value.apiVersion).startsWith('kustomize.config.k8s.io/')) {
     return [{ path: '', message: 'is a file for kustomize, which the plain renderer does not build' }];
@@ -73,7 +73,8 @@ function metadataProblems(metadata: Record<string, unknown>): DocumentProblem[] 
   const problems: DocumentProblem[] = [];
   const problem = (path: string, message: string) => problems.push({ path: `metadata.${path}`, message });
   if (!isText(metadata.name)) {
-    if (metadata.generateName === undefined) problem('name', 'is missing or no text');
+    if (metadata.generateName === undefined || metadata.name !== undefined)
+      problem('name', textMessage(metadata.name));
     else problem('generateName', 'would make a new object at every commit: give the object a name');
   }
   const { namespace } = metadata;
@@ -92,6 +93,10 @@ function textMapProblems(field: string, value: unknown): DocumentProblem[] {
     path: `metadata.${field}[${JSON.stringify(key)}]`,
     message: 'must be text: quote it',
   }));
+}
+
+function textMessage(value: unknown): string {
+  return value === undefined || value === null || value === '' ? 'is missing' : 'must be text: quote it';
 }
 
 function isText(value: unknown): value is string {

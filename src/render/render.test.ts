@@ -1,0 +1,224 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { limits } from '../api/limits.ts';
+import { readings } from './readings.test-support.ts';
+import { isManifest, type RenderOptions, renderPlain } from './render.ts';
+import { formatProblem, type SourceFile } from './types.ts';
+
+function files(texts: Record<string, string | Uint8Array>): SourceFile[] {
+  return Object.entries(texts).map(([path, text]) => {
+    return { path, bytes: typeof text === 'string' ? Buffer.from(text) : text };
+  });
+}
+
+function problemsOf(texts: Record<string, string | Uint8Array>, options: RenderOptions = {}): string[] {
+  const result = renderPlain(files(texts), options);
+  const broken = new Set(result.problems.map(({ file }) => file));
+  expect(result.objects.filter(({ origin }) => broken.has(origin.file))).toEqual([]);
+  return result.problems.map(formatProblem);
+}
+
+function map(name: string, rest = ''): string {
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n${rest}`;
+}
+
+test.each(readings())('reads as Kubernetes does, or refuses: $name', ({ text, objects }) => {
+  const result = renderPlain(files({ 'a.yaml': text }));
+  if (objects === undefined) {
+    expect(result.problems.length).toBeGreaterThan(0);
+    expect(result.objects).toEqual([]);
+  } else {
+    expect(result.problems).toEqual([]);
+    // Through JSON, because `__proto__` must be a field like any other.
+    expect(JSON.parse(JSON.stringify(result.objects.map(({ object }) => object)))).toEqual(objects);
+  }
+});
+
+test('any JSON value survives the way through YAML and JSON text', () => {
+  const value = fc.jsonValue({ maxDepth: 5 }).map((json) => JSON.parse(JSON.stringify(json)) as unknown);
+  fc.assert(
+    fc.property(value, (field) => {
+      fc.pre(
+        !hasLargeInteger(field) &&
+          !/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/.test(JSON.stringify(field)),
+      );
+      const object = { apiVersion: 'v1', kind: 'T', metadata: { name: 'a' }, field };
+      const texts = [
+        stringify(object, { version: '1.1' }),
+        JSON.stringify(object),
+        JSON.stringify(object, null, 2),
+      ];
+      for (const text of texts) {
+        const result = renderPlain(files({ 'a.yaml': text }));
+        expect(result.problems).toEqual([]);
+        expect(JSON.stringify(result.objects[0]?.object)).toBe(JSON.stringify(object));
+      }
+    }),
+  );
+});
+
+/** Integers that JSON text rounds, or writes with all their digits. */
+function hasLargeInteger(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasLargeInteger);
+}
+
+test('no text whatever makes an exception', () => {
+  const word = fc.constantFrom(
+    ...'- ? : , [ ] { } # & * ! | > \' " % @ ` \n \t --- ... << a 1 ~ &a *a !!int é 😀'.split(' '),
+    ' ',
+    '\n  ',
+  );
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 40 }), (words) => {
+      const result = renderPlain(files({ 'a.yaml': words.join('') }));
+      expect(result.problems.every(({ line }) => line >= 0)).toBe(true);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('every object knows its file and line, also inside a List', () => {
+  const list =
+    'kind: List\napiVersion: v1\nitems:\n  # first\n  - apiVersion: v1\n    kind: Secret\n    metadata: {name: s}\n';
+  const { objects } = renderPlain(
+    files({
+      'x/a.yaml': `# head\n---\n\n${map('a')}---\n${list}`,
+      'b.json': '{"apiVersion":"v1","kind":"T","metadata":{"name":"b"}}',
+    }),
+  );
+  expect(objects.map(({ object, origin }) => [object.metadata.name, origin.file, origin.line])).toEqual([
+    ['a', 'x/a.yaml', 4],
+    ['s', 'x/a.yaml', 13],
+    ['b', 'b.json', 1],
+  ]);
+});
+
+test('a field is found by its path, or the nearest field above it', () => {
+  const text = `${map('a')}---\nkind: List\napiVersion: v1\nitems:\n- apiVersion: v1\n  kind: T\n  metadata: {name: b}\n  spec:\n    list:\n    - one: 1\n      "a.b/c": 2\n`;
+  const { objects, lineOf } = renderPlain(files({ 'a.yaml': text }));
+  const [first, second] = objects.map(({ origin }) => origin);
+  expect(lineOf(first!, 'metadata.name')).toBe(4);
+  expect(lineOf(second!, 'spec.list[0].one')).toBe(14);
+  expect(lineOf(second!, 'spec.list[0]["a.b/c"]')).toBe(15);
+  expect(lineOf(second!, 'spec.list[0].none.below')).toBe(14);
+  expect(lineOf(second!, 'spec.list[7]')).toBe(13);
+  expect(lineOf(second!, '')).toBe(9);
+});
+
+test('a namespace is filled in for namespaced kinds that name none', () => {
+  const isNamespaced = (_: string, kind: string) => kind === 'ConfigMap';
+  const texts = {
+    'a.yaml': `${map('a')}---\n${map('b', '  namespace: own\n')}---\n${map('c').replace('ConfigMap', 'Namespace')}`,
+  };
+  const { objects } = renderPlain(files(texts), { defaultNamespace: 'shop', isNamespaced });
+  expect(objects.map(({ object }) => object.metadata.namespace)).toEqual(['shop', 'own', undefined]);
+  expect(renderPlain(files(texts)).objects[0]?.object.metadata.namespace).toBeUndefined();
+});
+
+test('an object that stands twice is told at both places, whatever the version of its API', () => {
+  const hpa = (version: string) =>
+    `apiVersion: autoscaling/${version}\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n`;
+  expect(
+    problemsOf({ 'a.yaml': `${map('x')}---\n${hpa('v1')}`, 'b.yaml': hpa('v2'), 'c.yaml': map('z') }),
+  ).toEqual([
+    'a.yaml:6: HorizontalPodAutoscaler a is also in b.yaml:1: keep one of them',
+    'b.yaml:1: HorizontalPodAutoscaler a is also in a.yaml:6: keep one of them',
+  ]);
+  const defaulted = { 'a.yaml': map('x'), 'b.yaml': map('x', '  namespace: shop\n') };
+  expect(problemsOf(defaulted, { defaultNamespace: 'shop', isNamespaced: () => true })).toHaveLength(2);
+  expect(problemsOf(defaulted)).toEqual([]);
+});
+
+test('problems name file, line and field, and the other files are read', () => {
+  const texts = {
+    'name.yaml': 'apiVersion: v1\nkind: T\nmetadata:\n  labels: {a: 1}\n',
+    'word.yaml': map('on'),
+    'generate.yaml': 'apiVersion: v1\nkind: T\nmetadata:\n  generateName: a-\n',
+    'kind.yaml': `${map('a')}---\nmetadata: {name: a}\n`,
+    'annotation.yaml': map('a', '  annotations:\n    a/b: "x"\n    c: true\n'),
+    'list.yaml': 'kind: List\nitems:\n- 1\n- apiVersion: v1\n  kind: T\n',
+    'kustomization.yaml':
+      'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n',
+    'text.yaml': 'hello\n',
+    'twice.yaml': map('t', 'data:\n  a: x\n  a: y\n'),
+    'open.yaml': map('o', 'data: {a: "x"\n'),
+    'big.yaml': Buffer.alloc(limits.fileBytes + 1, 'a: '),
+    'latin.yaml': Buffer.from('a: b\nc: \xe9\n', 'latin1'),
+    'version.yaml': '%YAML 1.2\n---\na: b\n',
+    'good.yaml': map('good'),
+  };
+  expect(problemsOf(texts)).toEqual([
+    'name.yaml:3: metadata.name: is missing',
+    'name.yaml:4: metadata.labels["a"]: must be text: quote it',
+    'word.yaml:4: metadata.name: must be text: quote it',
+    'generate.yaml:4: metadata.generateName: would make a new object at every commit: give the object a name',
+    'kind.yaml:6: apiVersion: is missing',
+    'kind.yaml:6: kind: is missing',
+    'annotation.yaml:7: metadata.annotations["c"]: must be text: quote it',
+    'list.yaml:3: items[0]: is not a Kubernetes object (a mapping)',
+    'list.yaml:4: items[1].metadata: is missing or no mapping',
+    'kustomization.yaml:1: is a file for kustomize, which the plain renderer does not build',
+    'text.yaml:1: is not a Kubernetes object (a mapping)',
+    'twice.yaml:7: the same key is written twice in one mapping',
+    'open.yaml:6: is not valid YAML: wrong indentation, or an open bracket or quote above',
+    'big.yaml: has 1048577 bytes; at most 1048576 are read',
+    'latin.yaml:2: is not UTF-8 text',
+    'version.yaml:1: directives (%...) are not supported',
+  ]);
+  expect(renderPlain(files(texts)).objects.map(({ object }) => object.metadata.name)).toEqual(['good']);
+});
+
+test('no problem shows a value of the file', () => {
+  const token = 'T0KENxyz';
+  const broken = [
+    'a: "T0KENxyz',
+    'a: T0KENxyz: b',
+    '] T0KENxyz',
+    '@T0KENxyz',
+    '!T0KENxyz a',
+    '*T0KENxyz',
+    '"\\qT0KENxyz"',
+    '%T0KENxyz',
+    '{T0KENxyz',
+    '!!int T0KENxyz',
+    'T0KENxyz: 1\nT0KENxyz: 2',
+    '- T0KENxyz\nb',
+  ];
+  for (const text of broken) {
+    for (const file of [text, map('s', `stringData:\n  ${text}\n`), map('s', `stringData: ${text}\n`)]) {
+      const problems = problemsOf({ 'a.yaml': file });
+      expect(problems.join()).not.toContain(token);
+    }
+  }
+});
+
+test('prototype names are fields like any other', () => {
+  const { objects } = renderPlain(
+    files({ 'a.yaml': map('a', 'data: {__proto__: {polluted: "yes"}, constructor: "x"}\n') }),
+  );
+  expect(Object.keys(objects[0]?.object.data as object)).toEqual(['__proto__', 'constructor']);
+  expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+});
+
+test('too many files, bytes or objects refuse the Source as a whole', () => {
+  const few = { ...limits, sourceFiles: 1, objectsPerSource: 1, sourceBytes: 100 };
+  expect(problemsOf({ 'a.yaml': '', 'b.yaml': '' }, { limits: few })).toEqual([
+    'the Source selects 2 files; at most 1 are read',
+  ]);
+  expect(problemsOf({ 'a.yaml': `${map('a')}---\n${map('b')}` }, { limits: few })).toEqual([
+    expect.stringContaining('at most 100 are read'),
+  ]);
+  expect(
+    problemsOf({ 'a.yaml': `${map('a')}---\n${map('b')}` }, { limits: { ...few, sourceBytes: 1000 } }),
+  ).toEqual(['the Source holds 2 objects; at most 1 are taken']);
+});
+
+test('manifests are told by their names', () => {
+  expect(['a.yaml', 'b/c.YML', 'd.json', 'README.md', 'yaml', 'x.yaml.tpl'].filter(isManifest)).toEqual([
+    'a.yaml',
+    'b/c.YML',
+    'd.json',
+  ]);
+});

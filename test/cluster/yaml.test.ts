@@ -1,0 +1,92 @@
+import { execFile } from 'node:child_process';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Reading, readings } from '../../src/render/readings.test-support.ts';
+import { renderPlain } from '../../src/render/render.ts';
+import { toolsFromEnvironment } from './bed/tools.ts';
+
+/** The bed's own kubectl, or the one on the path when the suite runs alone; without either it fails. */
+const kubectl = process.env.HOLDFAST_BED_TOOLS ? toolsFromEnvironment().kubectl : 'kubectl';
+
+/** The objects kubectl reads, or undefined when it refuses the text. Needs no server. */
+function readByKubectl(text: string): Promise<unknown[] | undefined> {
+  const args = ['patch', '--local', '-f', '-', '--type=merge', '-p', '{}', '-o', 'json'];
+  return new Promise((resolve, reject) => {
+    const child = execFile(
+      kubectl,
+      args,
+      { env: { ...process.env, KUBECONFIG: '/dev/null' } },
+      (error, stdout) => {
+        if (error && typeof error.code !== 'number') reject(error);
+        else resolve(error ? undefined : printedObjects(stdout));
+      },
+    );
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(text);
+  });
+}
+
+/** kubectl prints indented objects one after the other, a list as one. */
+function printedObjects(stdout: string): unknown[] {
+  const objects = stdout.split(/^\}$/m).slice(0, -1);
+  return objects.flatMap((text) => {
+    const object = JSON.parse(`${text}}`) as { kind?: string; items?: unknown[] };
+    return object.kind === 'List' && object.items ? object.items : [object];
+  });
+}
+
+async function inParallel<Item>(items: readonly Item[], act: (item: Item) => Promise<void>): Promise<void> {
+  const rest = [...items];
+  const work = async () => {
+    for (let item = rest.shift(); item !== undefined; item = rest.shift()) await act(item);
+  };
+  await Promise.all([work(), work(), work()]);
+}
+
+test('every row of the golden table is what kubectl says', async () => {
+  const different: Array<{ row: Reading; kubectl: unknown }> = [];
+  await inParallel(readings(), async (row) => {
+    const objects = await readByKubectl(row.text);
+    const agrees = row.kubectlReads === (objects !== undefined);
+    if (!agrees || (objects && row.objects && !sameJson(objects, row.objects)))
+      different.push({ row, kubectl: objects });
+  });
+  expect(different).toEqual([]);
+});
+
+test('random plain scalars are read as kubectl reads them, or refused', async () => {
+  const characters = '0123456789abefoxnyNYEOX+-._~:TZtrul'.split('');
+  const word = fc.string({ unit: fc.constantFrom(...characters), minLength: 1, maxLength: 7 });
+  const numeric = fc.string({
+    unit: fc.constantFrom(...'0123456789xXoObeE+-._'.split('')),
+    minLength: 1,
+    maxLength: 9,
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.oneof(word, numeric), { minLength: 500, maxLength: 500 }), async (words) => {
+      const head = 'apiVersion: x/v1\nkind: T\nmetadata: {name: a}\nv:\n';
+      const readHere = (text: string) =>
+        renderPlain([{ path: 'a.yaml', bytes: Buffer.from(text) }]).objects[0]?.object.v;
+      const taken = words.filter((scalar) => Array.isArray(readHere(`${head}- ${scalar}\n`)));
+      const text = `${head}${taken.map((scalar) => `- ${scalar}\n`).join('')}`;
+      const there = (await readByKubectl(text))?.[0] as { v: unknown[] } | undefined;
+      const here = readHere(text) as unknown[];
+      expect(taken.map((scalar, index) => [scalar, here[index]])).toEqual(
+        taken.map((scalar, index) => [scalar, there?.v[index]]),
+      );
+    }),
+    { numRuns: 4 },
+  );
+});
+
+function sameJson(left: unknown, right: unknown): boolean {
+  return sorted(left) === sorted(right);
+}
+
+/** kubectl sorts keys. */
+function sorted(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(sorted).join()}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const fields = Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1));
+  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${sorted(field)}`).join()}}`;
+}
