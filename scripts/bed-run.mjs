@@ -4,9 +4,7 @@
 // Where the machine cannot do that it says why; with CI=true that is a failure, otherwise the exit code is 0.
 // Everything the command started ends with it: it runs in a process namespace of its own too.
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { constants, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { constants } from 'node:os';
 import { BedUnavailable, buildBed } from './bed-build.mjs';
 
 const NAMESPACES = ['--net', '--pid', '--fork', '--kill-child', '--mount-proc'];
@@ -41,10 +39,10 @@ function requireIp() {
   throw new BedUnavailable('the program `ip` is missing; install iproute2');
 }
 
-function runInside(flags, command, toolsPath) {
+function runInside(flags, command, tools) {
   const child = spawn('unshare', [...flags, 'sh', '-c', INSIDE, 'bed', ...command], {
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
-    env: { ...process.env, HOLDFAST_BED_TOOLS: toolsPath },
+    env: { ...process.env, HOLDFAST_BED_TOOLS: JSON.stringify(tools) },
   });
   let asked = false;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
@@ -65,21 +63,16 @@ async function main(command) {
     process.stderr.write('usage: node scripts/bed-run.mjs COMMAND [ARGUMENT...]\n');
     return 2;
   }
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-tools-'));
   try {
     const flags = unshareFlags();
     requireIp();
-    const toolsPath = join(folder, 'tools.json');
-    writeFileSync(toolsPath, JSON.stringify(await buildBed()));
-    return await runInside(flags, command, toolsPath);
+    return await runInside(flags, command, await buildBed());
   } catch (error) {
     if (!(error instanceof BedUnavailable)) throw error;
     process.stderr.write(`\nThe cluster suites did not run: ${error.message}\n`);
     if (process.env.CI === 'true') return 1;
     process.stderr.write('(With CI=true this is a failure.)\n');
     return 0;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

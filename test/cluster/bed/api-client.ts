@@ -51,7 +51,9 @@ export function createApiClient(access: ApiAccess): ApiClient {
         accept: 'application/json',
         authorization: `Bearer ${access.token}`,
         'user-agent': access.userAgent,
-        ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(payload === undefined
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': byteLength(payload) }),
         ...extra,
       };
       const options = { method, headers, agent, ...(signal ? { signal } : {}) };
@@ -105,6 +107,11 @@ export function applyObject(client: ApiClient, path: string, object: unknown): P
   return client.request('PATCH', `${path}?fieldManager=holdfast-bed&force=true`, object, {
     'content-type': 'application/apply-patch+yaml',
   });
+}
+
+/** Node sends the body of a DELETE without framing unless its length is given. */
+function byteLength(text: string): string {
+  return String(Buffer.byteLength(text));
 }
 
 async function readText(response: IncomingMessage): Promise<string> {

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { addresses } from './addresses.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 import { startControlPlane, waitForControllers } from './control-plane.ts';
+import { gateway } from './gateway.ts';
 import { startGitServer } from './git-server.ts';
-import { gateway, startIngress } from './ingress.ts';
+import { startIngress } from './ingress.ts';
 import { startKubelet } from './kubelet/kubelet.ts';
 import { createPrograms } from './program.ts';
 import { startPrometheus } from './prometheus.ts';
@@ -93,7 +94,7 @@ export async function startBed(tools: Tools): Promise<Bed> {
         prometheusUrl: addresses.prometheus,
         gitBaseUrl: addresses.git,
         gitRoot,
-        gateway: { name: gateway.name, namespace: gateway.namespace },
+        gateway,
         logsDir,
         auditLogPath: plane.auditLogPath,
         pids: programs.pids(),

@@ -16,8 +16,8 @@ export interface BedClient extends BedAddresses {
   readonly listObjects: ObjectReader['list'];
   /** Runs kubectl and returns its output. Throws with its messages when it fails. */
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
-  /** `kubectl apply --server-side` of YAML documents. */
-  apply(manifests: string, namespace?: string): Promise<void>;
+  /** `kubectl apply --server-side` of YAML documents, or of objects as they are. */
+  apply(manifests: string | readonly unknown[], namespace?: string): Promise<void>;
   createNamespace(name: string): Promise<void>;
   createGitRepo(name: string): Promise<GitRepo>;
   startLoad(options: Omit<LoadOptions, 'envoyUrl'>): Load;
@@ -33,8 +33,9 @@ export interface PrometheusSeries {
   readonly value: number;
 }
 
-/** One finished request to the API server. */
+/** One request to the API server: a finished one, or a watch that was opened. */
 export interface AuditedRequest {
+  readonly stage: string;
   readonly verb: string;
   readonly requestURI: string;
   readonly userAgent: string;
@@ -58,7 +59,11 @@ export function useBed(): BedClient {
     listObjects: list,
     kubectl,
     apply: async (manifests, namespace = 'default') => {
-      await kubectl(['-n', namespace, 'apply', '--server-side', '-f', '-'], manifests);
+      const text =
+        typeof manifests === 'string'
+          ? manifests
+          : JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests });
+      await kubectl(['-n', namespace, 'apply', '--server-side', '-f', '-'], text);
     },
     createNamespace: async (name) => {
       await api.request('POST', '/api/v1/namespaces', {
@@ -141,5 +146,6 @@ async function queryPrometheus(base: string, query: string): Promise<readonly Pr
 
 function readAuditLog(path: string): readonly AuditedRequest[] {
   const lines = readFileSync(path, 'utf8').split('\n').filter(Boolean);
-  return lines.map((line) => JSON.parse(line) as AuditedRequest);
+  const requests = lines.map((line) => JSON.parse(line) as AuditedRequest);
+  return requests.filter(({ verb, stage }) => verb !== 'watch' || stage === 'ResponseStarted');
 }

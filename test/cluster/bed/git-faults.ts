@@ -15,7 +15,7 @@ export type GitFault =
 export interface RepositorySettings {
   readonly fault?: GitFault;
   /** The fault strikes only these requests; all of them when absent. */
-  readonly faultOn?: 'refs' | 'upload-pack' | 'receive-pack';
+  readonly faultOn?: GitRequestKind;
   /** Basic authentication is required with these when given. */
   readonly username?: string;
   readonly password?: string;
@@ -23,25 +23,38 @@ export interface RepositorySettings {
 
 /** What one repository has been asked since the counts were last read with `reset`. */
 export interface RepositoryCounts {
-  /** Requests for the list of refs: what an idle poll costs. */
+  /** GETs of info/refs: the list of refs, or in version 2 what the server can do. */
   refs: number;
-  /** Requests of the protocol's second half: 'ls-refs' and 'fetch' in version 2. */
-  uploadPack: number;
-  receivePack: number;
+  /** POSTs that list refs in version 2; with `refs` together what an idle poll costs. */
+  listings: number;
+  /** POSTs that fetch. */
+  fetches: number;
+  pushes: number;
+  /** Requests answered 401. */
   refused: number;
-  /** Bytes of answer bodies sent, in all and as packs (answers to requests that fetch). */
+  /** Bytes of answer bodies sent, in all and to requests that fetch. */
   bytes: number;
   packBytes: number;
 }
 
 /** Zero in every count. */
 export function noCounts(): RepositoryCounts {
-  return { refs: 0, uploadPack: 0, receivePack: 0, refused: 0, bytes: 0, packBytes: 0 };
+  return { refs: 0, listings: 0, fetches: 0, pushes: 0, refused: 0, bytes: 0, packBytes: 0 };
 }
 
-/** Which part of the smart protocol a path asks for; undefined for anything else. */
-export function serviceOf(path: string): 'refs' | 'upload-pack' | 'receive-pack' | undefined {
+/** What a request asks for: the advertisement, a list of refs (version 2), a pack, or to take a push. */
+export type GitRequestKind = 'refs' | 'listing' | 'fetch' | 'push';
+
+/** Tells the kind by path and, for upload-pack, the uncompressed start of the body; undefined for anything else. */
+export function kindOfRequest(path: string, body: Buffer): GitRequestKind | undefined {
   if (path.endsWith('/info/refs')) return 'refs';
-  if (path.endsWith('/git-upload-pack')) return 'upload-pack';
-  return path.endsWith('/git-receive-pack') ? 'receive-pack' : undefined;
+  if (path.endsWith('/git-receive-pack')) return 'push';
+  if (!path.endsWith('/git-upload-pack')) return undefined;
+  return body.subarray(4, 40).toString('latin1').startsWith('command=ls-refs') ? 'listing' : 'fetch';
+}
+
+/** Adds one request to the counts. */
+export function countRequest(counts: RepositoryCounts, kind: GitRequestKind): void {
+  const names = { refs: 'refs', listing: 'listings', fetch: 'fetches', push: 'pushes' } as const;
+  counts[names[kind]]++;
 }

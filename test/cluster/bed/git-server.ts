@@ -3,7 +3,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { noCounts, type RepositoryCounts, type RepositorySettings, serviceOf } from './git-faults.ts';
+import { gunzipSync } from 'node:zlib';
+import {
+  countRequest,
+  type GitFault,
+  kindOfRequest,
+  noCounts,
+  type RepositoryCounts,
+  type RepositorySettings,
+} from './git-faults.ts';
 
 /** git's own `http-backend` behind HTTP, with faults that tests switch on. */
 export interface GitServer {
@@ -45,11 +53,15 @@ export async function startGitServer(root: string, host: string, port: number): 
   return { port: (server.address() as AddressInfo).port, stop };
 }
 
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
 async function control(repository: Repository, url: URL, request: IncomingMessage, response: ServerResponse) {
   if (request.method === 'PUT') {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    repository.settings = JSON.parse(Buffer.concat(chunks).toString('utf8')) as RepositorySettings;
+    repository.settings = JSON.parse((await readBody(request)).toString('utf8')) as RepositorySettings;
   }
   response.setHeader('content-type', 'application/json').end(JSON.stringify(repository.counts));
   if (url.searchParams.has('reset')) repository.counts = noCounts();
@@ -63,22 +75,28 @@ async function serve(
   response: ServerResponse,
 ) {
   const { settings, counts } = repository;
-  const service = serviceOf(url.pathname);
-  if (service === 'refs') counts.refs++;
-  if (service === 'upload-pack') counts.uploadPack++;
-  if (service === 'receive-pack') counts.receivePack++;
+  const body = await readBody(request);
+  const kind = kindOfRequest(
+    url.pathname,
+    request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body,
+  );
+  if (kind) countRequest(counts, kind);
   if (!authorized(settings, request)) {
     counts.refused++;
     response.writeHead(401, { 'www-authenticate': 'Basic realm="bed"' }).end();
     return;
   }
-  const struck =
-    settings.fault && (!settings.faultOn || settings.faultOn === service) ? settings.fault : undefined;
+  const struck = settings.faultOn === undefined || settings.faultOn === kind ? settings.fault : undefined;
   if (struck?.kind === 'hang') return;
   if (struck?.kind === 'status') response.writeHead(struck.status).end();
   else if (struck?.kind === 'redirect') {
     response.writeHead(301, { location: new URL(`${url.pathname}${url.search}`, struck.to).href }).end();
-  } else await runBackend(root, repository, url, request, response);
+  } else {
+    const output = startBackend(backendEnvironment(root, url, request), body, response);
+    const head = await readHead(output);
+    response.writeHead(head.status, head.headers);
+    await pipeline(output, meter(counts, kind === 'fetch', struck), response);
+  }
 }
 
 function authorized({ username, password }: RepositorySettings, request: IncomingMessage): boolean {
@@ -87,24 +105,14 @@ function authorized({ username, password }: RepositorySettings, request: Incomin
   return request.headers.authorization === `Basic ${expected}`;
 }
 
-/** Runs git's CGI program for one request: its head lines become the answer's, the rest is passed on. */
-async function runBackend(
-  root: string,
-  repository: Repository,
-  url: URL,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const child = spawn('git', ['http-backend'], { env: backendEnvironment(root, url, request) });
+/** Runs git's CGI program for one request and returns its output; it ends with the connection. */
+function startBackend(env: NodeJS.ProcessEnv, body: Buffer, response: ServerResponse): Readable {
+  const child = spawn('git', ['http-backend'], { env });
   response.on('close', () => child.kill());
   child.stderr.resume();
   child.stdin.on('error', () => undefined);
-  request.pipe(child.stdin);
-  const head = await readHead(child.stdout);
-  response.writeHead(head.status, head.headers);
-  const isPack =
-    serviceOf(url.pathname) === 'upload-pack' && !/ls-refs/.test(String(request.headers['git-protocol']));
-  await pipeline(child.stdout, meter(repository, isPack, serviceOf(url.pathname)), response);
+  child.stdin.end(body);
+  return child.stdout;
 }
 
 function backendEnvironment(root: string, url: URL, request: IncomingMessage): NodeJS.ProcessEnv {
@@ -122,7 +130,7 @@ function backendEnvironment(root: string, url: URL, request: IncomingMessage): N
     REMOTE_USER: 'bed',
     REMOTE_ADDR: '127.0.0.1',
     CONTENT_TYPE: headers['content-type'] ?? '',
-    CONTENT_LENGTH: headers['content-length'] ?? '',
+    CONTENT_LENGTH: headers['content-length'],
     HTTP_CONTENT_ENCODING: headers['content-encoding']?.toString() ?? '',
     GIT_PROTOCOL: headers['git-protocol']?.toString() ?? '',
   };
@@ -151,9 +159,7 @@ async function readHead(output: Readable): Promise<Head> {
 }
 
 /** Counts what passes and applies the faults that concern bodies. */
-function meter(repository: Repository, isPack: boolean, service: string | undefined): Transform {
-  const { settings, counts } = repository;
-  const fault = !settings.faultOn || settings.faultOn === service ? settings.fault : undefined;
+function meter(counts: RepositoryCounts, isPack: boolean, fault: GitFault | undefined): Transform {
   let sent = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {

@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
 import { addresses } from './addresses.ts';
 import { type ApiClient, applyObject } from './api-client.ts';
+import { gateway } from './gateway.ts';
 import { type Programs, waitForAnswer } from './program.ts';
 import type { Tools } from './tools.ts';
 
-/** The Gateway that every HTTPRoute of a test attaches to. */
-export const gateway = { name: 'bed', namespace: 'projectcontour', className: 'contour' } as const;
-
+const CLASS_NAME = 'contour';
 const START_MS = 60_000;
 
 /** Installs the CRDs and the Gateway, and starts Contour and Envoy; Envoy then serves on `addresses.envoy`. */
@@ -23,8 +22,7 @@ export async function startIngress(
   await installDefinitions(tools, client);
   await createGateway(client);
   const configuration = join(folder, 'contour.yaml');
-  const gatewayRef = { name: gateway.name, namespace: gateway.namespace };
-  writeFileSync(configuration, stringify({ gateway: { gatewayRef } }));
+  writeFileSync(configuration, stringify({ gateway: { gatewayRef: { ...gateway } } }));
   const contour = programs.start('contour', tools.contour, contourFlags(kubeconfig, configuration));
   await waitForAnswer(contour, `http://127.0.0.1:${addresses.contourHealthPort}/healthz`, START_MS);
   const bootstrap = join(folder, 'envoy.json');
@@ -93,17 +91,17 @@ async function installDefinition(client: ApiClient, definition: unknown): Promis
 }
 
 async function createGateway(client: ApiClient): Promise<void> {
-  const { name, namespace, className } = gateway;
+  const { name, namespace } = gateway;
   const group = 'gateway.networking.k8s.io/v1';
   await applyObject(client, `/api/v1/namespaces/${namespace}`, {
     apiVersion: 'v1',
     kind: 'Namespace',
     metadata: { name: namespace },
   });
-  await applyObject(client, `/apis/${group}/gatewayclasses/${className}`, {
+  await applyObject(client, `/apis/${group}/gatewayclasses/${CLASS_NAME}`, {
     apiVersion: group,
     kind: 'GatewayClass',
-    metadata: { name: className },
+    metadata: { name: CLASS_NAME },
     spec: { controllerName: 'projectcontour.io/gateway-controller' },
   });
   await applyObject(client, `/apis/${group}/namespaces/${namespace}/gateways/${name}`, {
@@ -111,7 +109,7 @@ async function createGateway(client: ApiClient): Promise<void> {
     kind: 'Gateway',
     metadata: { name, namespace },
     spec: {
-      gatewayClassName: className,
+      gatewayClassName: CLASS_NAME,
       listeners: [
         { name: 'http', protocol: 'HTTP', port: 80, allowedRoutes: { namespaces: { from: 'All' } } },
       ],

@@ -18,7 +18,7 @@ export interface Program {
 export interface Programs {
   /** Both outputs of the program go to `<logsFolder>/<name>.log`. */
   start(name: string, path: string, args: readonly string[]): Program;
-  /** Stops all, the last started first. */
+  /** Ends all at once. */
   stopAll(): Promise<void>;
   /** Process ids by name. */
   pids(): Readonly<Record<string, number>>;
@@ -33,13 +33,12 @@ export function createPrograms(logsFolder: string): Programs {
     return program;
   };
   const stopAll = async () => {
-    for (const program of started.splice(0).reverse()) await program.stop();
+    await Promise.all(started.splice(0).map((program) => program.stop()));
   };
   return { start, stopAll, pids: () => Object.fromEntries(started.map(({ name, pid }) => [name, pid])) };
 }
 
 const LOG_TAIL_LINES = 15;
-const STOP_GRACE_MS = 2_000;
 
 function startProgram(name: string, path: string, args: readonly string[], logsFolder: string): Program {
   const logPath = join(logsFolder, `${name}.log`);
@@ -58,16 +57,15 @@ function startProgram(name: string, path: string, args: readonly string[], logsF
     const tail = readFileSync(logPath, 'utf8').trimEnd().split('\n').slice(-LOG_TAIL_LINES).join('\n');
     throw new Error(`${name} ${failure}; end of ${logPath}:\n${tail}`);
   };
-  return { name, pid: child.pid ?? 0, assertRunning, stop: () => stopChild(child) };
+  return { name, pid: child.pid ?? 0, assertRunning, stop: () => killChild(child) };
 }
 
-async function stopChild(child: ChildProcess): Promise<void> {
+/** Nothing of a program is needed after the tests, so it need not end well. */
+async function killChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGTERM');
-  const killer = setTimeout(() => child.kill('SIGKILL'), STOP_GRACE_MS);
+  child.kill('SIGKILL');
   await ended;
-  clearTimeout(killer);
 }
 
 /** Waits until `url` answers with a status below 400; fails early when `program` ends. */

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-
 /** Paths of the programs that `scripts/bed-build.mjs` built or found; `crds` is a folder of YAML files. */
 export interface Tools {
   readonly app: string;
@@ -16,11 +14,11 @@ export interface Tools {
 
 /** The programs as `scripts/bed-run.mjs` hands them over. Throws outside it: only it makes the network namespace. */
 export function toolsFromEnvironment(): Tools {
-  const path = process.env['HOLDFAST_BED_TOOLS'];
-  if (!path) {
+  const tools = process.env['HOLDFAST_BED_TOOLS'];
+  if (!tools) {
     throw new Error(
       'the test bed needs its own network namespace: run `node scripts/bed-run.mjs npx vitest run --project cluster`',
     );
   }
-  return JSON.parse(readFileSync(path, 'utf8')) as Tools;
+  return JSON.parse(tools) as Tools;
 }

@@ -46,10 +46,11 @@ export function watchProbe(
     }
     schedule(verdict === true ? periodMs : Math.min(periodMs, UNDECIDED_PERIOD_MS));
   };
+  let timer: NodeJS.Timeout | undefined;
   const schedule = (delayMs: number) => {
-    const timer = setTimeout(() => void round(), delayMs);
-    signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+    timer = setTimeout(() => void round(), delayMs);
   };
+  signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
   schedule((probe.initialDelaySeconds ?? 0) * 1000 + 20);
 }
 

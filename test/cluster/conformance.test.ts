@@ -1,0 +1,8 @@
+import { inject } from 'vitest';
+import { conformance } from '../conformance/suite.ts';
+import { httpTarget } from '../conformance/target.ts';
+
+conformance('A real API server with its controllers', async () => {
+  const { apiServer, adminToken, ca } = inject('bed');
+  return httpTarget({ baseUrl: apiServer, token: adminToken, ca });
+});

@@ -1,0 +1,143 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { installObjects } from '../../src/cli/install.ts';
+import { appliedRights, ownRights, watchedRights } from '../../src/cli/install-rights.ts';
+import { type BedClient, useBed, waitFor } from './bed/client.ts';
+
+const namespace = 'install-test-system';
+const elsewhere = 'install-test-shop';
+const account = `system:serviceaccount:${namespace}:holdfast`;
+const objects = installObjects({ namespace, image: 'holdfast:test' });
+const clusterScoped = /^(Namespace|ClusterRole|ClusterRoleBinding|ValidatingAdmissionPolicy(Binding)?)$/;
+
+let bed: BedClient;
+
+const canary = (annotations: Record<string, string>) => ({
+  apiVersion: 'flagger.app/v1beta1',
+  kind: 'Canary',
+  metadata: { name: 'guarded', namespace: elsewhere, annotations },
+  spec: {
+    targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+    service: { port: 80 },
+    analysis: { interval: '1m', threshold: 1, stepWeight: 50 },
+    suspend: true,
+  },
+});
+
+beforeAll(async () => {
+  bed = useBed();
+  await bed.createNamespace(elsewhere);
+  await bed.apply(objects);
+});
+
+afterAll(async () => {
+  const cluster = objects.filter(({ kind }) => clusterScoped.test(kind));
+  const leftovers = [
+    ...cluster.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`),
+    `namespace/${elsewhere}`,
+  ];
+  await bed.kubectl(['delete', '--wait=false', '--ignore-not-found', ...leftovers]);
+});
+
+async function canI(verb: string, resource: string, where: string, user = account): Promise<boolean> {
+  const args = ['auth', 'can-i', verb, resource, `--as=${user}`, '-n', where];
+  const answer = await bed.kubectl(args).catch(() => 'no');
+  return answer.trim() === 'yes';
+}
+
+describe('what install prints, on a real API server', () => {
+  test('gives the account the rights of the list, and not those beside it', async () => {
+    await waitFor(() => canI('patch', 'statefulsets.apps', elsewhere), {
+      timeoutMs: 30_000,
+      what: 'rights by aggregation',
+    });
+    const asked = [...watchedRights, ...appliedRights].map((right) => ({ right, where: elsewhere }));
+    const own = ownRights.filter(({ names }) => !names).map((right) => ({ right, where: namespace }));
+    const missing: string[] = [];
+    for (const { right, where } of [...asked, ...own]) {
+      const [plural = '', subresource] = right.resource.split('/');
+      const name = [right.group ? `${plural}.${right.group}` : plural, subresource].filter(Boolean).join('/');
+      const verb = right.verbs.at(-1) ?? '';
+      if (!(await canI(verb, name, where))) missing.push(`${verb} ${name} in ${where}`);
+    }
+    expect(missing).toEqual([]);
+    expect(await canI('delete', 'deployments.apps', elsewhere)).toBe(false);
+    expect(await canI('create', 'clusterrolebindings.rbac.authorization.k8s.io', elsewhere)).toBe(false);
+    expect(await canI('create', 'pods', elsewhere)).toBe(false);
+  });
+
+  test('a person who may edit a Canary cannot promote it without the right to', async () => {
+    await bed.apply([canary({})]);
+    await bed.kubectl([
+      '-n',
+      elsewhere,
+      'create',
+      'rolebinding',
+      'editor',
+      '--clusterrole=edit',
+      '--user=editor',
+    ]);
+    await bed.kubectl([
+      '-n',
+      elsewhere,
+      'create',
+      'rolebinding',
+      'owner',
+      '--clusterrole=admin',
+      '--user=owner',
+    ]);
+    const annotate = (user: string, text: string) =>
+      bed.kubectl(['-n', elsewhere, `--as=${user}`, 'annotate', '--overwrite', 'canary/guarded', text]);
+    const edits = () => canI('patch', 'canaries.flagger.app', elsewhere, 'editor');
+    await waitFor(edits, { timeoutMs: 30_000, what: 'the edit role for Canaries' });
+    await waitFor(() => annotate('editor', 'team=shop').then(() => true), {
+      timeoutMs: 10_000,
+      what: 'an edit',
+    });
+    // The API server needs a moment until it knows a new policy.
+    const refusal = await waitFor(
+      () =>
+        annotate('editor', `holdfast.dev/promote=${'a'.repeat(40)}@${Date.now()}`).then(
+          () => undefined,
+          (error: Error) => error.message,
+        ),
+      { timeoutMs: 30_000, intervalMs: 500, what: 'a refusal' },
+    );
+    expect(refusal).toContain('holdfast.dev/promote needs the right to promote this object');
+    await annotate('owner', `holdfast.dev/promote=${'b'.repeat(40)}`);
+    await expect(annotate('editor', 'holdfast.dev/promote-')).rejects.toThrow('needs the right');
+    await annotate('editor', 'team=cart');
+  });
+
+  test('the restricted pod security standard lets the pod in', async () => {
+    const warnings = await bed.kubectl([
+      'label',
+      '--dry-run=server',
+      '--overwrite',
+      'namespace',
+      namespace,
+      'pod-security.kubernetes.io/enforce=restricted',
+    ]);
+    expect(warnings).not.toContain('violate');
+    await waitFor(
+      async () => {
+        const pods = await bed.kubectl(['-n', namespace, 'get', 'pods', '-o', 'name']);
+        return pods.includes('pod/holdfast-');
+      },
+      {
+        timeoutMs: 30_000,
+        what: 'a pod of the Deployment',
+        describe: () => bed.kubectl(['-n', namespace, 'get', 'events']),
+      },
+    );
+  });
+
+  test('the examples of deploy are valid', async () => {
+    const folder = join(import.meta.dirname, '../../deploy/examples');
+    for (const file of readdirSync(folder)) {
+      const text = readFileSync(join(folder, file), 'utf8').replaceAll('holdfast-system', namespace);
+      await bed.kubectl(['apply', '--dry-run=server', '--validate=strict', '-f', '-'], text);
+    }
+  });
+});
