@@ -1,5 +1,5 @@
-import { readdirSync, rmSync, truncateSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createGitFixture, type GitFixture } from './testing/fixture.ts';
 
@@ -330,6 +330,66 @@ test('a damaged store is fetched anew', async () => {
 
   expect(read.files).toHaveLength(1);
   expect((await fixture.source().poll(signal)).kind).toBe('moved');
+});
+
+test('a force-push is seen although the store was damaged meanwhile', async () => {
+  const { repository } = fixture;
+  repository.commit({ 'a.yaml': noise(1, 20_000) });
+  const source = fixture.source();
+  await source.poll(signal);
+  repository.git('checkout', '-q', '--orphan', 'other');
+  repository.git('commit', '-q', '--allow-empty', '-m', 'Other history');
+  repository.forcePush();
+  truncateSync(packFiles('.pack')[0] ?? '', 100);
+
+  expect((await source.poll(signal)).kind).toBe('rewritten');
+});
+
+test('a fetched history of another length is deepened at most as far as needed', async () => {
+  const { repository } = fixture;
+  repository.commit({ 'a.yaml': 'a: 1' });
+  const source = fixture.source();
+  const { head } = await source.poll(signal);
+  repository.git('checkout', '-q', '--orphan', 'other');
+  repository.git('commit', '-q', '--allow-empty', '-m', 'Other history');
+  repository.forcePush();
+  await source.poll(signal);
+  const { requests } = source.stats;
+
+  expect(await source.isDescendant(head.commit, head.commit)).toBe('yes');
+  expect(source.stats.requests).toBe(requests);
+});
+
+test('a repository of SHA-256 objects is told as not supported', async () => {
+  const root = dirname(fixture.dataDir);
+  fixture.repository.git('init', '-q', '--object-format=sha256', '-b', 'main', join(root, 'new'));
+  fixture.repository.git('-C', join(root, 'new'), 'commit', '-q', '--allow-empty', '-m', 'First');
+  const source = fixture.source({ url: `${fixture.server.url}/new/.git` });
+
+  await expect(source.poll(signal)).rejects.toMatchObject({ message: expect.stringContaining('SHA-256') });
+});
+
+test('a data directory that cannot be used is Storage, for the operator', async () => {
+  fixture.repository.commit({ 'a.yaml': 'a: 1' });
+  const file = join(dirname(fixture.dataDir), 'file');
+  writeFileSync(file, '');
+  await expect(fixture.source({ dataDir: file }).poll(signal)).rejects.toMatchObject({
+    code: 'Storage',
+    actor: 'operator',
+  });
+});
+
+test('polls and reads of one source at the same time do not disturb one another', async () => {
+  const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
+  const source = fixture.source();
+  const [poll, files, info] = await Promise.all([
+    source.poll(signal),
+    source.readFiles(commit, ''),
+    source.readCommit(commit),
+    source.poll(signal),
+  ]);
+  expect([poll.head.commit, files.files.length, info.commit]).toEqual([commit, 1, commit]);
+  expect(packFiles('.pack')).toHaveLength(1);
 });
 
 test('a store whose directory was removed is fetched anew', async () => {

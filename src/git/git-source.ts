@@ -121,13 +121,15 @@ async function poll(context: Context, signal: AbortSignal, previous?: string): P
 }
 
 function update(
-  { record, repository }: Context,
+  { record, repository, state }: Context,
   target: Resolved,
   signal: AbortSignal,
   previous?: string,
 ): Promise<Poll> {
+  // Kept outside the work: when the store turns out damaged and is replaced, what was seen before still counts.
+  let known = previous ?? state.last?.result.head.commit;
   return repository.run(signal, async (session) => {
-    const known = previous ?? (await session.recorded(record));
+    known ??= await session.recorded(record);
     await session.ensure(target);
     const head = await requireCommit(session, target.commit);
     const kind = await compare(session, target, known);

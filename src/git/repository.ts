@@ -11,6 +11,7 @@ import {
   freshDirectory,
   prepareStore,
   type StoreSize,
+  storage,
   storeSize,
   swapStore,
 } from './store-directory.ts';
@@ -150,7 +151,9 @@ function createSession(options: RepositoryOptions, gitdir: string, signal: Abort
     deepen: (commit, depth) => fetch(commit, depth),
     recorded: (name) => git.resolveRef({ fs, gitdir, ref: `${RECORDS}/${name}` }).catch(() => undefined),
     async record(name, commit) {
-      await git.writeRef({ fs, gitdir, ref: `${RECORDS}/${name}`, value: commit, force: true });
+      await storage(() =>
+        git.writeRef({ fs, gitdir, ref: `${RECORDS}/${name}`, value: commit, force: true }),
+      );
     },
   };
 }

@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http';
+import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createHttpClient } from '../http/client.ts';
+import { testCertificate } from '../http/testing/certificate.ts';
+import { credentialsFromSecret } from './credentials.ts';
 import type { GitSourceOptions } from './git-source.ts';
 import { createGitFixture, type GitFixture } from './testing/fixture.ts';
 import { type GitServer, startGitServer } from './testing/git-server.ts';
@@ -81,6 +84,16 @@ test('a page instead of Git is told as a wrong URL', async () => {
     code: 'NotFound',
     message: expect.stringContaining('check spec.url'),
   });
+});
+
+test.each([
+  ['an error packet', () => Buffer.from('0019ERR out of resources\n')],
+  ['an answer cut between two packets', (body: Buffer) => body.subarray(0, body.length - 4)],
+  ['an answer cut inside a packet', (body: Buffer) => body.subarray(0, body.length - 20)],
+  ['an empty answer', () => Buffer.alloc(0)],
+])('%s instead of the refs is Unreachable, not a missing branch', async (_name, transform) => {
+  fixture.server.transform = (body, request) => (request.method === 'POST' ? transform(body) : body);
+  expect(await failedPoll()).toMatchObject({ code: 'Unreachable' });
 });
 
 test('a server that cannot be reached is Unreachable', async () => {
@@ -262,6 +275,21 @@ test('a redirect of the pack request to another host is an error', async () => {
     return request.method === 'POST';
   };
   expect(await failedPoll()).toMatchObject({ code: 'Redirected' });
+});
+
+test('an https server is trusted by the authority of the Secret only', async () => {
+  const secure = await startGitServer(dirname(fixture.dataDir), true);
+  const url = `${secure.url}/shop.git`;
+  const trusting = () => credentialsFromSecret('shop-git', { 'ca.crt': Buffer.from(testCertificate) });
+  try {
+    expect(await failedPoll({ url })).toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('certificate was not accepted'),
+    });
+    expect((await fixture.source({ url, credentials: trusting }).poll(signal)).head.commit).toBe(commit);
+  } finally {
+    await secure.close();
+  }
 });
 
 test('endless redirects end', async () => {

@@ -3,6 +3,7 @@ import { HttpError } from '../http/errors.ts';
 import type { HttpClient, HttpLimits, HttpStream } from '../http/types.ts';
 import type { GitCredentials } from './credentials.ts';
 import { GitError, type GitErrorCode } from './errors.ts';
+import { checkListing } from './listing-check.ts';
 import { checkGitUrl } from './url.ts';
 
 /** What a transport moved so far; shared between the operations of one repository. */
@@ -97,6 +98,9 @@ export function createGitTransport(options: TransportOptions): GitTransport {
       const answer = await ask(url.slice(configured.length), sent);
       // Read here to the end: the library takes a body that fails for one that ends.
       const listing = await collect(counted(options, answer), options.limits.maxListingBytes);
+      // A page instead of Git is the library's to recognise.
+      if (answer.headers['content-type']?.startsWith('application/x-git-'))
+        await checkListing(configured, listing);
       return {
         url,
         method,

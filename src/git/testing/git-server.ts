@@ -1,7 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { testCertificate, testKey } from '../../http/testing/certificate.ts';
 
 /** One request as the server saw it. */
 export interface SeenRequest {
@@ -26,11 +28,11 @@ export interface GitServer {
   close(): Promise<void>;
 }
 
-/** Serves the bare repositories below `root` on a free port of 127.0.0.1. */
-export async function startGitServer(root: string): Promise<GitServer> {
+/** Serves the bare repositories below `root` on a free port of 127.0.0.1; `isSecure` by the test certificate. */
+export async function startGitServer(root: string, isSecure = false): Promise<GitServer> {
   const backend = join(execFileSync('git', ['--exec-path'], { encoding: 'utf8' }).trim(), 'git-http-backend');
   const requests: SeenRequest[] = [];
-  const http = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     const seen: SeenRequest = {
       method: request.method ?? '',
       url: request.url ?? '',
@@ -45,11 +47,14 @@ export async function startGitServer(root: string): Promise<GitServer> {
       seen.sentBytes = body.length;
       response.writeHead(answer.status, answer.headers).end(body);
     });
-  });
+  };
+  const http = isSecure
+    ? createSecureServer({ cert: testCertificate, key: testKey }, listener)
+    : createServer(listener);
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
   const { port } = http.address() as AddressInfo;
   const server: GitServer = {
-    url: `http://127.0.0.1:${port}`,
+    url: `${isSecure ? 'https' : 'http'}://127.0.0.1:${port}`,
     requests,
     fault: undefined,
     transform: undefined,

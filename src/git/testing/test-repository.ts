@@ -57,5 +57,11 @@ function run(cwd: string, args: readonly string[]): string {
     GIT_COMMITTER_DATE: '2026-11-01T10:00:00Z',
     GIT_AUTHOR_DATE: '2026-11-01T10:00:00Z',
   };
-  return execFileSync('git', args, { cwd, env, encoding: 'utf8', maxBuffer: 64 * 1_048_576 }).trim();
+  return execFileSync('git', args, {
+    cwd,
+    env,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1_048_576,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  }).trim();
 }
