@@ -1,0 +1,116 @@
+/** A verb of Kubernetes' authorisation. The last ones are Holdfast's own: they guard the annotations of the same name. */
+export type RightVerb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'update' | 'delete' | HoldfastVerb;
+
+/** Requests that people make by annotation (design section 2.3); each needs the right of its name on the object. */
+export const holdfastVerbs = [
+  'abort',
+  'approve',
+  'ignore-window',
+  'pause',
+  'promote',
+  'retry',
+  'rollback-to',
+  'skip-step',
+  'sync',
+] as const;
+
+/** One of those requests. */
+export type HoldfastVerb = (typeof holdfastVerbs)[number];
+
+/** Something Holdfast must be allowed to do. */
+export interface Right {
+  readonly group: string;
+  /** Plural, with `/subresource` where only that is meant. */
+  readonly resource: string;
+  readonly verbs: readonly RightVerb[];
+  /** Only these objects. */
+  readonly names?: readonly string[];
+  /** What it is for, in words for the administrator who reads the manifest. */
+  readonly why: string;
+}
+
+const read = ['get', 'list', 'watch'] as const;
+const readAndApply = ['get', 'list', 'watch', 'create', 'patch'] as const;
+/** Server-side apply of an object that nobody watches. */
+const apply = ['get', 'create', 'patch'] as const;
+
+/** In Holdfast's own namespace. */
+export const ownRights: readonly Right[] = [
+  { group: 'coordination.k8s.io', resource: 'leases', verbs: apply, why: 'leader election' },
+  {
+    group: '',
+    resource: 'secrets',
+    names: ['holdfast-key'],
+    verbs: ['get'],
+    why: 'the key by which Secrets enter digests',
+  },
+  { group: '', resource: 'secrets', verbs: ['create'], why: 'the same key, made once' },
+];
+
+/** In every namespace whose Canaries or Sources are Holdfast's. */
+export const watchedRights: readonly Right[] = [
+  {
+    group: 'flagger.app',
+    resource: 'canaries',
+    verbs: [...readAndApply, ...holdfastVerbs],
+    why: 'Canaries, and the requests that Git makes by their annotations',
+  },
+  { group: 'flagger.app', resource: 'canaries/status', verbs: ['patch'], why: 'to report' },
+  {
+    group: 'flagger.app',
+    resource: 'canaries/finalizers',
+    verbs: ['update'],
+    why: 'to own what is generated for a Canary, where owner references are guarded',
+  },
+  { group: 'flagger.app', resource: 'metrictemplates', verbs: readAndApply, why: 'metric queries' },
+  { group: 'flagger.app', resource: 'alertproviders', verbs: readAndApply, why: 'where alerts go' },
+  {
+    group: 'holdfast.dev',
+    resource: 'sources',
+    verbs: [...readAndApply, ...holdfastVerbs],
+    why: 'what to keep applied, and the requests that Git makes by annotations',
+  },
+  { group: 'holdfast.dev', resource: 'sources/status', verbs: ['patch'], why: 'to report' },
+  { group: 'apps', resource: 'deployments', verbs: readAndApply, why: 'targets and their primaries' },
+  { group: '', resource: 'pods', verbs: read, why: 'readiness, restarts and images of both copies' },
+  { group: '', resource: 'services', verbs: readAndApply, why: 'apex, primary and canary Services' },
+  { group: '', resource: 'configmaps', verbs: apply, why: 'config of targets and its copies' },
+  {
+    group: '',
+    resource: 'secrets',
+    verbs: [...readAndApply, 'delete'],
+    why: 'release records and rejections, config copies, credentials that Sources and MetricTemplates name',
+  },
+  {
+    group: 'gateway.networking.k8s.io',
+    resource: 'httproutes',
+    verbs: readAndApply,
+    why: 'traffic, provider gatewayapi:v1',
+  },
+  {
+    group: 'projectcontour.io',
+    resource: 'httpproxies',
+    verbs: readAndApply,
+    why: 'traffic, provider contour',
+  },
+  { group: 'events.k8s.io', resource: 'events', verbs: ['create'], why: 'news for kubectl describe' },
+];
+
+/** Kinds that GitOps repositories usually hold beside Canaries. Others are added by a ClusterRole of one's own (see install-rbac.ts). */
+export const appliedRights: readonly Right[] = [
+  { group: '', resource: 'serviceaccounts', verbs: apply, why: 'applied from Git' },
+  { group: '', resource: 'persistentvolumeclaims', verbs: apply, why: 'applied from Git' },
+  { group: 'apps', resource: 'statefulsets', verbs: apply, why: 'applied from Git' },
+  { group: 'apps', resource: 'daemonsets', verbs: apply, why: 'applied from Git' },
+  { group: 'batch', resource: 'cronjobs', verbs: apply, why: 'applied from Git' },
+  { group: 'batch', resource: 'jobs', verbs: apply, why: 'applied from Git' },
+  { group: 'autoscaling', resource: 'horizontalpodautoscalers', verbs: apply, why: 'applied from Git' },
+  { group: 'policy', resource: 'poddisruptionbudgets', verbs: apply, why: 'applied from Git' },
+  { group: 'networking.k8s.io', resource: 'ingresses', verbs: apply, why: 'applied from Git' },
+  { group: 'networking.k8s.io', resource: 'networkpolicies', verbs: apply, why: 'applied from Git' },
+];
+
+/** The same for kinds without a namespace; left out when Holdfast is confined to namespaces. */
+export const appliedClusterRights: readonly Right[] = [
+  { group: '', resource: 'namespaces', verbs: apply, why: 'applied from Git' },
+];

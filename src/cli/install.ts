@@ -1,0 +1,71 @@
+import { allCrds } from '../api/crd.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { deployment, service } from './install-deployment.ts';
+import { networkPolicy, verbPolicy } from './install-policies.ts';
+import { rbacObjects } from './install-rbac.ts';
+import { type CommandResult, type DataFormat, formatObjects } from './output.ts';
+
+/** What `holdfast install` is asked for. */
+export interface InstallOptions {
+  readonly crdsOnly?: boolean;
+  /** Where Holdfast itself runs. */
+  readonly namespace: string;
+  readonly image: string;
+  /** Only these namespaces; empty or absent: all. */
+  readonly watchNamespaces?: readonly string[];
+}
+
+/** Namespace that Holdfast runs in unless told otherwise. */
+export const defaultNamespace = 'holdfast-system';
+
+const name = 'holdfast';
+
+/** The image that `docker build` makes of a version; a cluster needs it in a registry of its own (`--image`). */
+export function imageOf(version: string): string {
+  return `holdfast:v${version}`;
+}
+
+/** What a cluster needs to run Holdfast, in the order to apply it. The same options give the same objects. */
+export function installObjects(options: InstallOptions): KubernetesObject[] {
+  if (options.crdsOnly) return allCrds();
+  const { namespace, image } = options;
+  const selector = { 'app.kubernetes.io/name': name };
+  const labels = { ...selector, 'app.kubernetes.io/part-of': name };
+  const watchNamespaces = [...new Set(options.watchNamespaces ?? [])].sort();
+  const shared = { name, namespace, labels, selector };
+  const pod = { ...shared, image, watchNamespaces };
+  return [
+    ...allCrds(),
+    namespaceObject(namespace, labels),
+    ...rbacObjects({ name, namespace, labels, watchNamespaces }),
+    ...verbPolicy(shared),
+    networkPolicy(shared),
+    service(pod),
+    deployment(pod),
+  ];
+}
+
+function namespaceObject(namespace: string, labels: Record<string, string>): KubernetesObject {
+  const enforce = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: namespace, labels: { ...labels, ...enforce } },
+  };
+}
+
+/** Prints them. A name that no cluster takes is refused with exit code 2. */
+export function runInstall(options: InstallOptions, format: DataFormat): CommandResult {
+  const wrong = [options.namespace, ...(options.watchNamespaces ?? [])].find((text) => !isNamespace(text));
+  if (wrong !== undefined) {
+    const stderr = `holdfast install: ${JSON.stringify(wrong.slice(0, 80))} is no name of a namespace\n`;
+    return { stdout: '', stderr, exitCode: 2 };
+  }
+  if (!/^[\w.:/@-]+$/.test(options.image))
+    return { stdout: '', stderr: 'holdfast install: --image is no image reference\n', exitCode: 2 };
+  return { stdout: formatObjects(installObjects(options), format), stderr: '', exitCode: 0 };
+}
+
+function isNamespace(text: string): boolean {
+  return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text);
+}

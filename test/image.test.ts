@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+const lines = readFileSync(join(root, 'Dockerfile'), 'utf8').split('\n');
+const last = lines.findLastIndex((line) => line.startsWith('FROM '));
+const finalStage = lines.slice(last);
+
+it('the image runs as nobody in particular, on a base without a shell', () => {
+  expect(finalStage[0]).toMatch(/^FROM gcr\.io\/distroless\/nodejs24-\w+:nonroot$/);
+  expect(finalStage).toContain('USER 65532:65532');
+});
+
+it('the final stage runs no command at build time and holds the bundle alone', () => {
+  expect(finalStage.filter((line) => /^(RUN|ADD|VOLUME) /.test(line))).toEqual([]);
+  const copies = finalStage.filter((line) => line.startsWith('COPY '));
+  expect(copies).toEqual([expect.stringMatching(/--from=build .*\/src\/dist\/main\.js \/app\/main\.js$/)]);
+});
+
+it('starts the program without a shell', () => {
+  const entry = finalStage.find((line) => line.startsWith('ENTRYPOINT ')) ?? '';
+  expect(JSON.parse(entry.slice('ENTRYPOINT '.length))).toEqual(['/nodejs/bin/node', '/app/main.js']);
+});
+
+it('builds with the same major version of Node that it runs', () => {
+  expect(lines.find((line) => line.startsWith('FROM '))).toMatch(/node:24-\S+ AS build$/);
+});
+
+it('sends nothing to the builder but what the build reads', () => {
+  const rules = readFileSync(join(root, '.dockerignore'), 'utf8')
+    .split('\n')
+    .filter((line) => line && !line.startsWith('#'));
+  expect(rules[0]).toBe('*');
+  const allowed = rules.filter((rule) => rule.startsWith('!')).map((rule) => rule.slice(1));
+  expect(allowed.sort()).toEqual(['package-lock.json', 'package.json', 'scripts', 'src', 'tsconfig.json']);
+});
