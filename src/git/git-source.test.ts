@@ -283,6 +283,34 @@ test('a version range follows the highest tag inside it; another branch of relea
   expect(await source.poll(signal)).toMatchObject({ kind: 'moved', refName: 'refs/tags/v1.2.1' });
 });
 
+test('a server that knows protocol v0 only is listed with one request, tags and default branch included', async () => {
+  const { repository, server } = fixture;
+  server.isOld = true;
+  const commit = repository.commit({ 'a.yaml': 'a: 1' });
+  repository.git('tag', '-a', '-m', 'Release', 'v1.0.0');
+  repository.git('push', '-q', 'origin', 'v1.0.0');
+  for (const reference of [{ branch: 'main' }, { tag: 'v1.0.0' }, { semver: '1.x' }, {}]) {
+    const source = fixture.source({ reference, id: `delivery/${JSON.stringify(reference)}` });
+    expect((await source.poll(signal)).head.commit).toBe(commit);
+    expect((await source.poll(signal)).kind).toBe('unchanged');
+    expect(source.stats.requests).toBe(3);
+  }
+});
+
+test.each(['', '../../HEAD', 'main', 'A'.repeat(40)])('text %j is no commit id', async (text) => {
+  await expect(fixture.source().hasCommit(text)).rejects.toMatchObject({ code: 'NotFound' });
+  await expect(fixture.source().readFiles(text, '')).rejects.toMatchObject({ code: 'NotFound' });
+  expect(fixture.server.requests).toEqual([]);
+});
+
+test.each(['', 'a..b', 'a b', '../x', 'a~1', 'x.lock', 'a//b', 'a\u0000b'])(
+  'branch name %j is refused',
+  async (branch) => {
+    const poll = fixture.source({ reference: { branch } }).poll(signal);
+    await expect(poll).rejects.toMatchObject({ code: branch === '' ? 'RefNotFound' : 'Refused' });
+  },
+);
+
 test('a fixed commit is fetched once and then costs no request', async () => {
   const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
   fixture.repository.commit({ 'a.yaml': 'a: 2' });

@@ -166,7 +166,7 @@ function atCommit<T>(
   work: (session: Session, commit: Commit) => Promise<T>,
 ): Promise<T> {
   return repository.run(signal, async (session) => {
-    if (!(await hasWholeCommit(session.reader, commit))) await fetchById(session, checkCommitId(commit));
+    if (!(await hasWholeCommit(session.reader, checkCommitId(commit)))) await fetchById(session, commit);
     return work(session, await requireCommit(session, commit));
   });
 }

@@ -52,6 +52,8 @@ export async function readObject(
   reader: ObjectReader,
   oid: string,
 ): Promise<{ type: string; bytes: Uint8Array } | undefined> {
+  // Ids inside a commit are text from outside, and the library makes file names of them.
+  if (!/^[0-9a-f]{40}$/.test(oid)) return undefined;
   try {
     const { type, object } = await git.readObject({ fs, ...reader, oid, format: 'content' });
     return { type: type ?? '', bytes: object as Uint8Array };

@@ -25,6 +25,8 @@ export interface GitServer {
   fault: Fault | undefined;
   /** Changes the bytes of Git's answer body; `undefined` leaves them. */
   transform: ((body: Buffer, request: IncomingMessage) => Buffer) | undefined;
+  /** Behaves like a server that knows protocol v0 only. */
+  isOld: boolean;
   close(): Promise<void>;
 }
 
@@ -42,7 +44,7 @@ export async function startGitServer(root: string, isSecure = false): Promise<Gi
     };
     requests.push(seen);
     if (server.fault?.(request, response)) return;
-    runBackend({ backend, root }, request, (answer) => {
+    runBackend({ backend, root, isOld: server.isOld }, request, (answer) => {
       const body = server.transform ? server.transform(answer.body, request) : answer.body;
       seen.sentBytes = body.length;
       response.writeHead(answer.status, answer.headers).end(body);
@@ -58,6 +60,7 @@ export async function startGitServer(root: string, isSecure = false): Promise<Gi
     requests,
     fault: undefined,
     transform: undefined,
+    isOld: false,
     close() {
       http.closeAllConnections();
       return new Promise((resolve) => http.close(() => resolve()));
@@ -73,7 +76,7 @@ interface Answer {
 }
 
 function runBackend(
-  { backend, root }: { backend: string; root: string },
+  { backend, root, isOld }: { backend: string; root: string; isOld: boolean },
   request: IncomingMessage,
   answer: (answer: Answer) => void,
 ): void {
@@ -90,7 +93,7 @@ function runBackend(
       QUERY_STRING: url.search.slice(1),
       CONTENT_TYPE: request.headers['content-type'] ?? '',
       HTTP_CONTENT_ENCODING: request.headers['content-encoding'] ?? '',
-      GIT_PROTOCOL: String(request.headers['git-protocol'] ?? ''),
+      GIT_PROTOCOL: isOld ? '' : String(request.headers['git-protocol'] ?? ''),
     },
     stdio: ['pipe', 'pipe', 'ignore'],
   });
