@@ -11,7 +11,7 @@ export interface WriteOptions extends CallOptions {
   readonly manager: string;
   /** The server checks and answers, but stores nothing. */
   readonly dryRun?: boolean;
-  /** Strict (default): unknown fields are refused. Ignore: they are dropped by the server. */
+  /** Strict (default): unknown fields are refused. Ignore: create and patch drop them; apply refuses them all the same. */
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore';
 }
 
@@ -19,8 +19,12 @@ export interface WriteOptions extends CallOptions {
 export interface ApplyOptions extends WriteOptions {
   /** Take over fields of other managers. Without it a clash is a `fieldConflict`. */
   readonly force: boolean;
-  /** Only if the object still has this version, else `conflict` (S17). */
+  /**
+   * Only if the object still has this version, else `conflict` (S17). Give the uid too: without it a server creates the object
+   * anew when it was deleted meanwhile (seen on a real server).
+   */
   readonly resourceVersion?: string;
+  readonly uid?: string;
   readonly subresource?: string;
 }
 

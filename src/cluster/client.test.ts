@@ -82,7 +82,12 @@ describe('cluster client', () => {
   it('applies JSON as server-side apply, keeps unknown fields and drops managedFields', async () => {
     const stored = { ...deployment, metadata: { ...deployment.metadata, resourceVersion: '7' } };
     script = (_, response) => answer(response, 200, stored);
-    const got = await client.apply(deployment, { manager: 'holdfast', force: true, resourceVersion: '6' });
+    const got = await client.apply(deployment, {
+      manager: 'holdfast',
+      force: true,
+      resourceVersion: '6',
+      uid: 'u',
+    });
     const [request] = requests();
     expect(request).toMatchObject({ method: 'PATCH', path });
     expect(request?.headers['content-type']).toBe('application/apply-patch+yaml');
@@ -93,7 +98,7 @@ describe('cluster client', () => {
     });
     expect(request?.body).toEqual({
       ...deployment,
-      metadata: { name: 'web', namespace: 'shop', resourceVersion: '6' },
+      metadata: { name: 'web', namespace: 'shop', resourceVersion: '6', uid: 'u' },
     });
     expect(got).toEqual(stored);
     expect(written).toEqual([stored]);

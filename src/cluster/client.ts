@@ -78,12 +78,15 @@ async function apply(
 ): Promise<KubernetesObject> {
   // The server refuses an applied object that carries managedFields.
   const { managedFields: _, ...metadata } = object.metadata;
-  const version = options.resourceVersion === undefined ? {} : { resourceVersion: options.resourceVersion };
+  const expected = {
+    ...(options.resourceVersion === undefined ? {} : { resourceVersion: options.resourceVersion }),
+    ...(options.uid === undefined ? {} : { uid: options.uid }),
+  };
   const request = {
     verb: 'apply',
     contentType: 'application/apply-patch+yaml',
     query: { ...writeQuery(options), force: String(options.force) },
-    body: { ...object, metadata: { ...metadata, ...version } },
+    body: { ...object, metadata: { ...metadata, ...expected } },
     ...common(options),
   } as const;
   return written(parts, await send(parts, referenceOf(object), request, options.subresource), options);

@@ -162,6 +162,39 @@ describe('reflector', () => {
     expect(world.cache.health().states).toBeGreaterThan(1);
   });
 
+  it('takes the whole state again when the versions of the server went back', async () => {
+    const world = await start('refused');
+    await world.cache.synced();
+    await eventually(() => world.server.watches() >= 2, 'watching');
+    const bookmark = { type: 'BOOKMARK', object: { metadata: { resourceVersion: '3' } } };
+    await eventually(() => {
+      world.server.inject(`${JSON.stringify(bookmark)}\n`);
+      return world.cache.health().states === 2;
+    }, 'the state is taken again');
+    expect(matches(world)).toBe(true);
+  });
+
+  it('takes the whole state again when two connections in a row say nothing', async () => {
+    const clock = createManualClock();
+    const world = await start('served', { clock });
+    await world.cache.synced();
+    world.server.fault('watch', 2, (response) => response.writeHead(200).flushHeaders());
+    world.server.cut('end');
+    for (const watches of [2, 3]) {
+      await eventually(() => {
+        clock.advance(10);
+        return world.cache.health().watches === watches;
+      }, 'a watch is opened');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(world.cache.health().states).toBe(1);
+      clock.advance(65_000);
+    }
+    await eventually(() => {
+      clock.advance(10);
+      return world.cache.health().states === 2;
+    }, 'the state is taken again');
+  });
+
   it('goes on from the same version after an internal ERROR event', async () => {
     const world = await start('refused');
     await world.cache.synced();

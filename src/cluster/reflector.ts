@@ -62,6 +62,8 @@ interface Progress {
   readonly position: Position;
   readonly health: { -readonly [K in keyof ReflectorHealth]: ReflectorHealth[K] };
   connection: LinkedSignal;
+  /** Connections in a row that were opened and never said anything. */
+  silences: number;
   cancelRelist: () => void;
 }
 
@@ -122,6 +124,7 @@ async function connectOnce(
   } catch (error) {
     if (stopping.aborted) return 0;
     askedPauseMs = Math.min(isApiError(error) ? (error.retryAfterMs ?? 0) : 0, longestRetryAfterMs);
+    if (connection.abortedHere()) noteSilence(progress);
     health.lastError = connection.abortedHere()
       ? `nothing heard for ${tuning.silenceMs} ms`
       : messageOf(error);
@@ -142,6 +145,12 @@ async function connectOnce(
   return Math.max(askedPauseMs, backoffDelayMs(health.failures, tuning.backoff, random));
 }
 
+/** Once is a dead connection. Twice: the server waits for a version it never reaches (restored from a backup), so ours is given up. */
+function noteSilence(progress: Progress): void {
+  progress.silences += 1;
+  if (progress.silences >= 2) progress.position.stateDue = true;
+}
+
 function sessionOptions(
   options: ReflectorOptions,
   progress: Progress,
@@ -152,7 +161,8 @@ function sessionOptions(
   const { health, position } = progress;
   return {
     ...options,
-    onContact() {
+    onContact(what) {
+      if (what === 'data') progress.silences = 0;
       watchdog.contact();
       health.lastContactMs = clock.nowMs();
     },
@@ -184,6 +194,7 @@ function newProgress(): Progress {
       lastError: '',
     },
     connection: linkSignals(),
+    silences: 0,
     cancelRelist: () => undefined,
   };
 }

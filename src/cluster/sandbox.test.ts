@@ -24,7 +24,10 @@ beforeAll(async () => {
   directory = await mkdtemp(path.join(tmpdir(), 'holdfast-sandbox-'));
   const kubeconfig = path.join(directory, 'config');
   writeFileSync(kubeconfig, sandbox.kubeconfig);
-  transport = createTransport({ access: await loadClusterAccess({ kubeconfig, allowExec: false }), userAgent: 'holdfast/test' });
+  transport = createTransport({
+    access: await loadClusterAccess({ kubeconfig, allowExec: false }),
+    userAgent: 'holdfast/test',
+  });
   const discovery = createDiscovery(transport);
   caches = createCaches({ transport, discovery, tuning: { backoff: { firstMs: 10, maximumMs: 100 } } });
   client = createClusterClient({ transport, discovery, onWritten: (object) => caches.observe(object) });
@@ -39,7 +42,12 @@ afterAll(async () => {
 const manager = 'holdfast';
 
 function configMap(name: string, value: string, labels: Record<string, string> = {}): KubernetesObject {
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name, labels }, data: { value } };
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { namespace: 'default', name, labels },
+    data: { value },
+  };
 }
 
 describe('cluster client on the sandbox', () => {
@@ -59,7 +67,9 @@ describe('cluster client on the sandbox', () => {
 
   it('names the manager that owns a field', async () => {
     await client.apply(configMap('owned', '1'), { manager: 'somebody', force: false });
-    const error = await client.apply(configMap('owned', '2'), { manager, force: false }).catch((reason) => reason);
+    const error = await client
+      .apply(configMap('owned', '2'), { manager, force: false })
+      .catch((reason) => reason);
     expect(error).toMatchObject({ kind: 'fieldConflict', fieldConflicts: [{ manager: 'somebody' }] });
   });
 
@@ -82,7 +92,12 @@ describe('cluster client on the sandbox', () => {
 
   it('keeps metadata alone where asked', async () => {
     await client.apply(configMap('private', 'hunter2'), { manager, force: false });
-    const cache = caches.ensure({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default', metadataOnly: true });
+    const cache = caches.ensure({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      namespace: 'default',
+      metadataOnly: true,
+    });
     await cache.synced();
     await client.apply(configMap('private', 'hunter3'), { manager, force: false });
     expect(JSON.stringify(cache.store.list())).not.toContain('hunter');

@@ -29,7 +29,25 @@ describe('errorFromStatus', () => {
     expect(errorFromStatus(deployment, status, body)).toMatchObject({ kind, actor, status });
   });
 
-  it('takes the 500 for a field that no schema knows as permanent', () => {
+  it.each([
+    '.spec.replicas: expected numeric (int or float), got string',
+    'failed to convert new object (/d; /v1, Kind=Secret) to proper version: error decoding from json: illegal base64 data',
+  ])('takes the 500 for "%s" as permanent', (what) => {
+    const message = what.startsWith('.')
+      ? `failed to create typed patch object (/d; apps/v1, Kind=Deployment): ${what}`
+      : what;
+    expect(errorFromStatus(secret, 500, failure(500, '', message))).toMatchObject({
+      kind: 'invalid',
+      retryable: false,
+    });
+  });
+
+  it('takes another uid for a conflict: the object was replaced', () => {
+    const details = { causes: [{ field: 'metadata.uid', reason: 'FieldValueInvalid' }] };
+    expect(errorFromStatus(deployment, 422, failure(422, 'Invalid', 'uid', details)).kind).toBe('conflict');
+  });
+
+  it('names the field that no schema knows', () => {
     const message =
       'failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.foo: field not declared in schema';
     const error = errorFromStatus(deployment, 500, failure(500, '', message));

@@ -67,7 +67,9 @@ function kindOf(httpStatus: number, status: StatusBody, causes: readonly Cause[]
   if (httpStatus === 404) return text(status.details?.name) ? 'notFound' : 'unknownKind';
   if (httpStatus === 409) return conflictKind(status, causes);
   if (status.reason === 'Expired' || status.reason === 'Gone') return 'gone';
-  if (httpStatus >= 500) return isTypedPatchRefusal(status) ? 'invalid' : 'transient';
+  // An applied object with the uid of another one: the object was replaced since it was read.
+  if (httpStatus === 422 && causes.some((cause) => cause.field === 'metadata.uid')) return 'conflict';
+  if (httpStatus >= 500) return isPermanentFailure(status) ? 'invalid' : 'transient';
   return kindByStatus[httpStatus] ?? 'badAnswer';
 }
 
@@ -76,9 +78,12 @@ function conflictKind(status: StatusBody, causes: readonly Cause[]): ApiErrorKin
   return causes.some((cause) => cause.reason === 'FieldManagerConflict') ? 'fieldConflict' : 'conflict';
 }
 
-/** Server-side apply answers 500 to a field its schema does not know. That never heals by itself (measured on a real server). */
-function isTypedPatchRefusal(status: StatusBody): boolean {
-  return /failed to create typed patch object|field not declared in schema/.test(text(status.message));
+const permanentFailure =
+  /failed to create typed patch object|failed to convert new object|unable to convert unstructured object|field not declared in schema/;
+
+/** Server-side apply answers 500 to unknown fields, wrong types and bad base64. That never heals by itself (seen on a real server). */
+function isPermanentFailure(status: StatusBody): boolean {
+  return permanentFailure.test(text(status.message));
 }
 
 function messageFor(

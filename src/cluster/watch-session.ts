@@ -7,6 +7,7 @@ import type { ResourceInfo } from './discovery-format.ts';
 import { isApiError, localError } from './errors.ts';
 import { type ListOptions, listAll, watchAccept } from './list.ts';
 import { collectionPath } from './paths.ts';
+import { compareResourceVersions } from './resource-version.ts';
 import type { ObjectStore } from './store.ts';
 import type { Transport } from './transport.ts';
 import { parseWatchLine, readLines, type WatchEvent } from './watch-events.ts';
@@ -41,8 +42,8 @@ export interface SessionOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly tuning: SessionTuning;
-  /** A line or a list arrived. */
-  readonly onContact: () => void;
+  /** The server was heard: it opened a watch, or sent a line or a whole list. */
+  readonly onContact: (what: 'opened' | 'data') => void;
   /** The store holds the server's whole state. */
   readonly onState: () => void;
   /** A watch is being opened. */
@@ -103,7 +104,7 @@ async function readState(
 ): Promise<void> {
   const { items, resourceVersion } = await listAll(options.transport, info, { ...options.selection, signal });
   options.store.replace(items, resourceVersion);
-  options.onContact();
+  options.onContact('data');
   stateTaken(options, position, resourceVersion);
 }
 
@@ -126,12 +127,16 @@ async function follow(
 }
 
 function take(options: SessionOptions, position: Position, event: WatchEvent): void {
-  if (event.type === 'BOOKMARK') {
-    position.resourceVersion = event.resourceVersion;
-    return;
+  const version = event.type === 'BOOKMARK' ? event.resourceVersion : event.object.metadata.resourceVersion;
+  // A watch tells in order. A server restored from a backup would stay silent until its versions have caught up with ours.
+  if (compareResourceVersions(version, position.resourceVersion, 0) < 0) {
+    throw localError(
+      'badAnswer',
+      `watch ${options.selection.kind}: the server's version went back to ${version}`,
+    );
   }
-  options.store.applyEvent(event.type, event.object);
-  position.resourceVersion = event.object.metadata.resourceVersion ?? position.resourceVersion;
+  if (event.type !== 'BOOKMARK') options.store.applyEvent(event.type, event.object);
+  position.resourceVersion = version ?? position.resourceVersion;
 }
 
 /** Takes the whole state and what follows from one watch. False when the server cannot do that. */
@@ -206,9 +211,9 @@ async function* events(
     secret: info.kind === 'Secret',
     signal,
   });
-  options.onContact();
+  options.onContact('opened');
   for await (const line of readLines(stream.body)) {
-    options.onContact();
+    options.onContact('data');
     if (line.trim()) yield parseWatchLine(info, line);
   }
 }
