@@ -113,12 +113,9 @@ describe('a query template', () => {
     );
   });
 
-  it('takes no time that grows faster than the template', () => {
-    const started = performance.now();
-
+  it('comes to an end with hostile templates of full length', () => {
     expect(() => renderTemplate(`{{ "${'\\'.repeat(60_000)}`, values)).toThrow('has no end');
-    renderTemplate('{{ name }}"'.repeat(5_000), values);
-
-    expect(performance.now() - started).toBeLessThan(3_000);
+    expect(() => renderTemplate(`{{ ${'/*'.repeat(30_000)}`, values)).toThrow('has no end');
+    expect(renderTemplate('{{ name }}"'.repeat(5_000), values)).toHaveLength(40_000);
   });
 });

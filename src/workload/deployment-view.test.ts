@@ -127,9 +127,17 @@ describe('the view of a Deployment', () => {
   });
 
   it('counts no pod as current before the controller has seen the change', () => {
-    const view = viewDeployment({ workload: aDeployment({ generation: 5 }), pods: [aPod()] });
+    const view = viewDeployment({
+      workload: aDeployment({
+        generation: 5,
+        status: {
+          conditions: [{ type: 'ReplicaFailure', status: 'True', message: 'of the generation before' }],
+        },
+      }),
+      pods: [aPod()],
+    });
 
-    expect(view).toMatchObject({ observed: false, updatedReadyReplicas: 0, readyReplicas: 3 });
+    expect(view).toMatchObject({ observed: false, updatedReadyReplicas: 0, readyReplicas: 3, faults: [] });
   });
 
   it('tells pods of the current template from older ones', () => {
@@ -215,28 +223,48 @@ describe('the view of a Deployment', () => {
     expect(view.updatedReadyReplicas).toBe(0);
   });
 
-  it('names who changed a field of ours, but not a scaler or a status', () => {
-    const managedFields = [
-      { manager: 'holdfast-rollout', operation: 'Apply', time: '2026-01-04T00:00:00Z' },
-      { manager: 'kubectl-edit', operation: 'Update', time: '2026-01-03T00:00:00Z' },
-      {
-        manager: 'kube-controller-manager',
-        operation: 'Update',
-        subresource: 'status',
-        time: '2026-01-05T00:00:00Z',
-      },
-    ];
+  it.each<[string, string | undefined, object, object[] | undefined]>([
+    ['nothing that is ours', undefined, { replicas: 9, paused: false }, undefined],
+    [
+      'a field that another manager owns now',
+      'kubectl-edit',
+      { minReadySeconds: 60 },
+      [
+        { manager: 'kube-controller-manager', fieldsV1: { 'f:metadata': { 'f:annotations': {} } } },
+        { manager: 'kubectl-edit', fieldsV1: { 'f:spec': { 'f:minReadySeconds': {} } } },
+      ],
+    ],
+    [
+      'a container of ours',
+      'kubectl-set',
+      { template: { spec: { containers: [{ name: 'podinfod', image: 'x' }] } } },
+      [
+        {
+          manager: 'kubectl-set',
+          fieldsV1: {
+            'f:spec': {
+              'f:template': { 'f:spec': { 'f:containers': { 'k:{"name":"podinfod"}': { 'f:image': {} } } } },
+            },
+          },
+        },
+      ],
+    ],
+    [
+      'our own patch',
+      undefined,
+      { minReadySeconds: 60 },
+      [{ manager: 'holdfast-rollout', fieldsV1: { 'f:spec': { 'f:minReadySeconds': {} } } }],
+    ],
+    ['a field that nobody owns any more', 'unknown', { minReadySeconds: undefined, selector: {} }, []],
+    ['something, without managedFields', 'unknown', { minReadySeconds: 60 }, undefined],
+  ])('says who changed %s: %s', (_, drift, spec, managedFields) => {
+    const workload = aDeployment({
+      spec: spec as Record<string, unknown>,
+      ...(managedFields ? { managedFields } : {}),
+    });
     const applied = primaryObjects(aPrimarySource({ replicas: undefined })).workload;
-    const view = (spec: object) =>
-      viewDeployment({
-        workload: aDeployment({ spec: spec as Record<string, unknown>, managedFields }),
-        pods: [],
-        applied,
-        manager: 'holdfast-rollout',
-      });
 
-    expect(view({ replicas: 9, paused: false }).drift).toBeUndefined();
-    expect(view({ minReadySeconds: 60 }).drift).toBe('kubectl-edit');
+    expect(viewDeployment({ workload, pods: [], applied, manager: 'holdfast-rollout' }).drift).toBe(drift);
   });
 
   it('reports the deadline only for the generation that was seen', () => {
@@ -299,6 +327,12 @@ describe('faults of pods', () => {
     });
 
     expect(view.faults).toMatchObject([{ reason, message }]);
+  });
+
+  it('say that the Deployment is paused', () => {
+    const view = viewDeployment({ workload: aDeployment({ spec: { paused: true } }), pods: [] });
+
+    expect(view.faults).toMatchObject([{ pod: 'podinfo-primary', reason: 'DeploymentPaused' }]);
   });
 
   it('do not include progress', () => {

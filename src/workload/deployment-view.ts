@@ -49,7 +49,7 @@ export function viewDeployment({ workload, pods, applied, manager = '' }: ViewSo
     progressDeadlineExceeded:
       observed && progressing?.status === 'False' && progressing.reason === 'ProgressDeadlineExceeded',
     keepsReadyPod: keepsReadyPod(desiredReplicas, spec.strategy),
-    faults: faultsOf(workload, current.pods),
+    faults: observed ? faultsOf(workload, current.pods) : [],
     restarts: current.pods.reduce((most, pod) => Math.max(most, restartsOf(pod)), 0),
     imagesMatch: current.imagesMatch,
   };

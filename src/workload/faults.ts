@@ -5,6 +5,7 @@ import { type ContainerStatus, containerStatuses, isReady, type Pod } from './po
 
 /** Reasons from worst (will not heal by itself) to mildest; what is not listed stands before the last. */
 const worstFirst: readonly string[] = [
+  'DeploymentPaused',
   'CrashLoopBackOff',
   'CreateContainerConfigError',
   'CreateContainerError',
@@ -29,19 +30,23 @@ export function faultsOf(deployment: KubernetesObject, pods: readonly Pod[]): Po
   return [...deploymentFaults(deployment), ...pods.flatMap(podFaults)].sort((a, b) => rank(a) - rank(b));
 }
 
-/** ReplicaFailure: the ReplicaSet may not create pods, as under a quota. `pod` is then the Deployment's name. */
-function deploymentFaults(deployment: KubernetesObject): PodFault[] {
-  const { conditions = [] } = (deployment.status ?? {}) as {
-    conditions?: NonNullable<Pod['status']>['conditions'];
-  };
-  return (conditions ?? [])
-    .filter(({ type, status }) => type === 'ReplicaFailure' && status === 'True')
-    .map(({ reason, message }) => ({
-      pod: deployment.metadata.name,
-      container: undefined,
-      reason: reason ?? 'FailedCreate',
-      message: clip(message),
-    }));
+/** What keeps pods from being made at all: a pause, or a quota (ReplicaFailure). `pod` is then the Deployment's name. */
+function deploymentFaults({ metadata, spec, status }: KubernetesObject): PodFault[] {
+  const fault = (reason: string, message: string | undefined): PodFault => ({
+    pod: metadata.name,
+    container: undefined,
+    reason,
+    message: clip(message),
+  });
+  const paused = (spec as { paused?: boolean }).paused === true;
+  const { conditions } = (status ?? {}) as { conditions?: NonNullable<Pod['status']>['conditions'] };
+  const failures = (conditions ?? []).filter(
+    ({ type, status: state }) => type === 'ReplicaFailure' && state === 'True',
+  );
+  return [
+    ...(paused ? [fault('DeploymentPaused', 'spec.paused is true: no pod of a new template is made')] : []),
+    ...failures.map(({ reason, message }) => fault(reason ?? 'FailedCreate', message)),
+  ];
 }
 
 function podFaults(pod: Pod): PodFault[] {

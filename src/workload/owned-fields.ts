@@ -52,3 +52,23 @@ function childAt(value: unknown, key: string): unknown {
   if (key.startsWith('v:')) return value.find((element) => element === wantedKey);
   return value.find((element) => answersToKey(element, wantedKey as Record<string, unknown>));
 }
+
+/** The part of a configuration that a fieldsV1 tree names; elements of associative lists keep their keys. Undefined: nothing of it. */
+export function namedPart(value: unknown, fields: Readonly<Record<string, unknown>>): unknown {
+  const inner = Object.entries(fields).filter(([key]) => key !== '.');
+  if (inner.length === 0 || value === undefined) return value;
+  if (inner.some(([key]) => key.startsWith('v:'))) return value;
+  if (Array.isArray(value)) return inner.flatMap(([key, tree]) => namedElement(value, key, tree) ?? []);
+  const parts = inner.map(([key, tree]) => [
+    key.slice(2),
+    namedPart(childAt(value, key), tree as Record<string, unknown>),
+  ]);
+  return Object.fromEntries(parts.filter(([, part]) => part !== undefined));
+}
+
+function namedElement(list: readonly unknown[], key: string, tree: unknown): unknown {
+  const element = childAt(list, key);
+  if (element === undefined) return undefined;
+  const part = namedPart(element, tree as Record<string, unknown>);
+  return { ...(JSON.parse(key.slice(2)) as object), ...(part as object) };
+}

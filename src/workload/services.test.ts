@@ -123,6 +123,12 @@ describe('the generated Services', () => {
     expect(apex.spec).not.toHaveProperty('clusterIP');
   });
 
+  it('are refused when their names would be too long', () => {
+    const canary = aCanary({ service: { name: 'x'.repeat(56), port: 80 } });
+
+    expect(() => services(aSource({ canary }))).toThrow('spec.service.name: is too long');
+  });
+
   it('are refused without a port, and where another controller owns one', () => {
     const owned = expected('podinfo-canary', 'x', 1);
     owned.metadata.ownerReferences = [

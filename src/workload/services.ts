@@ -8,6 +8,8 @@ import { isOwned, refuseForeign } from './ownership.ts';
 import { RefusedError } from './refusal.ts';
 import type { SelectorLabel } from './selector.ts';
 
+const longestServiceName = 63;
+
 /** What the Services are built from. */
 export interface ServiceSource {
   canary: Canary;
@@ -35,13 +37,20 @@ export interface GeneratedServices {
 
 /**
  * Builds the Services. An apex Service that exists already and is not ours keeps its type, metadata and owners: only ports and selector are
- * taken over. Throws RefusedError without ports, or when a Service belongs to another controller.
+ * taken over. Throws RefusedError without ports, for a name too long, or when a Service belongs to another controller.
  */
 export function services(source: ServiceSource): GeneratedServices {
   const { canary, label, live } = source;
   const names = serviceNames(canary);
   const settings = canary.spec.service;
-  if (source.ports.length === 0) refusePorts(canary);
+  if (source.ports.length === 0)
+    refuse(canary, 'spec.service.port', 'is needed: the generated Services have to know which port to offer');
+  if (names.primary.length > longestServiceName)
+    refuse(
+      canary,
+      settings?.name ? 'spec.service.name' : 'spec.targetRef.name',
+      `is too long: Service ${names.primary} must fit in ${longestServiceName} characters`,
+    );
   for (const one of [live.apex, live.primary, live.canary]) refuseForeign(one, canary);
   const build = (part: Part): KubernetesObject => service(canary, label.key, part);
   return {
@@ -138,11 +147,6 @@ function portFields({ name, protocol, port, targetPort, appProtocol }: ServicePo
   return { name, protocol, port, targetPort, ...(appProtocol ? { appProtocol } : {}) };
 }
 
-function refusePorts(canary: Canary): never {
-  throw new RefusedError({
-    reason: 'TargetInvalid',
-    object: describe(canary),
-    field: 'spec.service.port',
-    message: 'is needed: the generated Services have to know which port to offer',
-  });
+function refuse(canary: Canary, field: string, message: string): never {
+  throw new RefusedError({ reason: 'TargetInvalid', object: describe(canary), field, message });
 }
