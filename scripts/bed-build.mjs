@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Builds the programs of the test bed (see docs in test/cluster/README.md) into a cache folder outside the checkout.
+// Builds the programs of the test bed (see test/cluster/bed/README.md) into a cache folder outside the checkout.
 //   node scripts/bed-build.mjs          builds what is missing and prints the paths as JSON
 // A second run with the same pinned modules does nothing.
 import { spawn, spawnSync } from 'node:child_process';
@@ -100,7 +100,11 @@ async function folderOnce(target, title, fill) {
   fs.mkdirSync(temporary, { recursive: true });
   try {
     await fill(temporary);
-    if (!fs.existsSync(target)) fs.renameSync(temporary, target);
+    try {
+      fs.renameSync(temporary, target);
+    } catch (error) {
+      if (!fs.existsSync(target)) throw error; // Otherwise another build was quicker.
+    }
   } finally {
     fs.rmSync(temporary, { recursive: true, force: true });
   }
