@@ -34,16 +34,13 @@ export function verbPolicy({ name, labels }: PolicyOptions): KubernetesObject[] 
       },
       variables: [
         { name: 'changed', expression: `[${verbs}].filter(verb, ${before} != ${value('object')})` },
-        { name: 'refused', expression: `variables.changed.filter(verb, !${target}.check(verb).allowed())` },
       ],
-      validations: [
-        {
-          expression: 'variables.refused.size() == 0',
-          messageExpression:
-            "'changing the annotation holdfast.dev/' + variables.refused[0] + ' needs the right to ' + variables.refused[0] + ' this object (RBAC verb)'",
-          reason: 'Forbidden',
-        },
-      ],
+      // One for each verb: the message of a validation cannot ask the authorizer itself.
+      validations: holdfastVerbs.map((verb) => ({
+        expression: `!('${verb}' in variables.changed) || ${target}.check('${verb}').allowed()`,
+        message: `changing the annotation holdfast.dev/${verb} needs the right to ${verb} this object (RBAC verb)`,
+        reason: 'Forbidden',
+      })),
     },
   };
   const binding: KubernetesObject = {

@@ -31,12 +31,12 @@ export interface Right {
 
 const read = ['get', 'list', 'watch'] as const;
 const readAndApply = ['get', 'list', 'watch', 'create', 'patch'] as const;
-/** Server-side apply of an object that nobody watches. */
-const apply = ['get', 'create', 'patch'] as const;
+/** Read by name and written, never watched. */
+const byName = ['get', 'create', 'patch'] as const;
 
 /** In Holdfast's own namespace. */
 export const ownRights: readonly Right[] = [
-  { group: 'coordination.k8s.io', resource: 'leases', verbs: apply, why: 'leader election' },
+  { group: 'coordination.k8s.io', resource: 'leases', verbs: byName, why: 'leader election' },
   {
     group: '',
     resource: 'secrets',
@@ -74,7 +74,7 @@ export const watchedRights: readonly Right[] = [
   { group: 'apps', resource: 'deployments', verbs: readAndApply, why: 'targets and their primaries' },
   { group: '', resource: 'pods', verbs: read, why: 'readiness, restarts and images of both copies' },
   { group: '', resource: 'services', verbs: readAndApply, why: 'apex, primary and canary Services' },
-  { group: '', resource: 'configmaps', verbs: apply, why: 'config of targets and its copies' },
+  { group: '', resource: 'configmaps', verbs: readAndApply, why: 'config of targets and its copies' },
   {
     group: '',
     resource: 'secrets',
@@ -98,19 +98,24 @@ export const watchedRights: readonly Right[] = [
 
 /** Kinds that GitOps repositories usually hold beside Canaries. Others are added by a ClusterRole of one's own (see install-rbac.ts). */
 export const appliedRights: readonly Right[] = [
-  { group: '', resource: 'serviceaccounts', verbs: apply, why: 'applied from Git' },
-  { group: '', resource: 'persistentvolumeclaims', verbs: apply, why: 'applied from Git' },
-  { group: 'apps', resource: 'statefulsets', verbs: apply, why: 'applied from Git' },
-  { group: 'apps', resource: 'daemonsets', verbs: apply, why: 'applied from Git' },
-  { group: 'batch', resource: 'cronjobs', verbs: apply, why: 'applied from Git' },
-  { group: 'batch', resource: 'jobs', verbs: apply, why: 'applied from Git' },
-  { group: 'autoscaling', resource: 'horizontalpodautoscalers', verbs: apply, why: 'applied from Git' },
-  { group: 'policy', resource: 'poddisruptionbudgets', verbs: apply, why: 'applied from Git' },
-  { group: 'networking.k8s.io', resource: 'ingresses', verbs: apply, why: 'applied from Git' },
-  { group: 'networking.k8s.io', resource: 'networkpolicies', verbs: apply, why: 'applied from Git' },
+  { group: '', resource: 'serviceaccounts', verbs: readAndApply, why: 'applied from Git' },
+  { group: '', resource: 'persistentvolumeclaims', verbs: readAndApply, why: 'applied from Git' },
+  { group: 'apps', resource: 'statefulsets', verbs: readAndApply, why: 'applied from Git' },
+  { group: 'apps', resource: 'daemonsets', verbs: readAndApply, why: 'applied from Git' },
+  { group: 'batch', resource: 'cronjobs', verbs: readAndApply, why: 'applied from Git' },
+  { group: 'batch', resource: 'jobs', verbs: readAndApply, why: 'applied from Git' },
+  {
+    group: 'autoscaling',
+    resource: 'horizontalpodautoscalers',
+    verbs: readAndApply,
+    why: 'applied from Git',
+  },
+  { group: 'policy', resource: 'poddisruptionbudgets', verbs: readAndApply, why: 'applied from Git' },
+  { group: 'networking.k8s.io', resource: 'ingresses', verbs: readAndApply, why: 'applied from Git' },
+  { group: 'networking.k8s.io', resource: 'networkpolicies', verbs: readAndApply, why: 'applied from Git' },
 ];
 
 /** The same for kinds without a namespace; left out when Holdfast is confined to namespaces. */
 export const appliedClusterRights: readonly Right[] = [
-  { group: '', resource: 'namespaces', verbs: apply, why: 'applied from Git' },
+  { group: '', resource: 'namespaces', verbs: readAndApply, why: 'applied from Git' },
 ];

@@ -1,14 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { installObjects } from '../../src/cli/install.ts';
+import { installObjects, runInstall } from '../../src/cli/install.ts';
 import { appliedRights, ownRights, watchedRights } from '../../src/cli/install-rights.ts';
 import { type BedClient, useBed, waitFor } from './bed/client.ts';
 
 const namespace = 'install-test-system';
 const elsewhere = 'install-test-shop';
 const account = `system:serviceaccount:${namespace}:holdfast`;
-const objects = installObjects({ namespace, image: 'holdfast:test' });
+const options = { namespace, image: 'holdfast:test' };
+const objects = installObjects(options);
 const clusterScoped = /^(Namespace|ClusterRole|ClusterRoleBinding|ValidatingAdmissionPolicy(Binding)?)$/;
 
 let bed: BedClient;
@@ -28,7 +29,7 @@ const canary = (annotations: Record<string, string>) => ({
 beforeAll(async () => {
   bed = useBed();
   await bed.createNamespace(elsewhere);
-  await bed.apply(objects);
+  await bed.kubectl(['apply', '--server-side', '-f', '-'], runInstall(options, 'yaml').stdout);
 });
 
 afterAll(async () => {
@@ -41,7 +42,9 @@ afterAll(async () => {
 });
 
 async function canI(verb: string, resource: string, where: string, user = account): Promise<boolean> {
-  const args = ['auth', 'can-i', verb, resource, `--as=${user}`, '-n', where];
+  const [kind = '', subresource] = resource.split('/');
+  const part = subresource ? [`--subresource=${subresource}`] : [];
+  const args = ['auth', 'can-i', verb, kind, ...part, `--as=${user}`, '-n', where];
   const answer = await bed.kubectl(args).catch(() => 'no');
   return answer.trim() === 'yes';
 }
@@ -68,7 +71,7 @@ describe('what install prints, on a real API server', () => {
   });
 
   test('a person who may edit a Canary cannot promote it without the right to', async () => {
-    await bed.apply([canary({})]);
+    await bed.apply([canary({})], elsewhere);
     await bed.kubectl([
       '-n',
       elsewhere,
