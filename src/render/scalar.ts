@@ -16,14 +16,16 @@ const words = new Map<string, boolean | null>([
 const noNumber = /^(?:\.(?:nan|NaN|NAN)|[-+]?\.(?:inf|Inf|INF))$/;
 const integer = /^([-+]?)(0[bB][01]+|0[oO][0-7]+|0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)$/;
 const float = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
-const dotFloat = /^\.[0-9]+(?:[eE][-+]?[0-9]+)?$/;
+/** Read by another rule in Kubernetes: underscores only between digits. */
+const dotFloat = /^\.[0-9](?:_?[0-9])*(?:[eE][-+]?[0-9](?:_?[0-9])*)?$/;
 
 /** The value of a plain scalar without a tag. */
 export function readPlain(text: string): ScalarResult {
   const word = words.get(text);
   if (word !== undefined) return { value: word };
   if (noNumber.test(text)) return { problem: 'is not a number that JSON knows: quote it' };
-  if (text.startsWith('.')) return dotFloat.test(text) ? readFloat(text, text) : { value: text };
+  if (text.startsWith('.'))
+    return dotFloat.test(text) ? readFloat(text.replaceAll('_', ''), text) : { value: text };
   return /^[-+0-9]/.test(text) ? readNumber(text) : { value: text };
 }
 
