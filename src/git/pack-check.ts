@@ -10,6 +10,7 @@ export interface PackLimits {
   readonly maxObjectBytes: number;
 }
 
+/** Bounds that hold unless the operator sets others. */
 export const DEFAULT_PACK_LIMITS: PackLimits = { maxObjects: 1_000_000, maxObjectBytes: 64 * 1_048_576 };
 
 const HEADER_BYTES = 12;

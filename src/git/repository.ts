@@ -25,6 +25,7 @@ export interface GrowthLimits {
   readonly maxStoreBytes: number;
 }
 
+/** Bounds that hold unless the operator sets others. */
 export const DEFAULT_GROWTH_LIMITS: GrowthLimits = { maxPacks: 50, maxStoreBytes: 200 * 1_048_576 };
 
 /** Settings of one repository. */

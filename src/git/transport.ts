@@ -24,6 +24,7 @@ export interface TransportLimits {
   readonly maxPackBytes: number;
 }
 
+/** Deadlines and caps that hold unless the operator sets others. */
 export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   idleTimeoutMs: 15_000,
   totalTimeoutMs: 60_000,

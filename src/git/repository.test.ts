@@ -1,0 +1,109 @@
+import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createGitFixture, type GitFixture } from './testing/fixture.ts';
+
+const signal = new AbortController().signal;
+let fixture: GitFixture;
+
+beforeEach(async () => {
+  fixture = await createGitFixture();
+});
+afterEach(() => fixture.close());
+
+/** Bytes that compression cannot shrink, so that a snapshot is visible in the traffic. */
+function noise(seed: number, length: number): string {
+  let state = seed + 1;
+  let text = '';
+  while (text.length < length) {
+    state = (state * 48_271) % 2_147_483_647;
+    text += state.toString(36);
+  }
+  return text;
+}
+
+test('a damaged store is fetched anew', async () => {
+  const commit = fixture.repository.commit({ 'a.yaml': noise(3, 20_000) });
+  const source = fixture.source();
+  await source.poll(signal);
+  truncateSync(packFiles('.pack')[0] ?? '', 100);
+
+  const read = await source.readFiles(commit, '');
+
+  expect(read.files).toHaveLength(1);
+  expect((await fixture.source().poll(signal)).kind).toBe('moved');
+});
+
+test('a force-push is seen although the store was damaged meanwhile', async () => {
+  const { repository } = fixture;
+  repository.commit({ 'a.yaml': noise(1, 20_000) });
+  const source = fixture.source();
+  await source.poll(signal);
+  repository.git('checkout', '-q', '--orphan', 'other');
+  repository.git('commit', '-q', '--allow-empty', '-m', 'Other history');
+  repository.forcePush();
+  truncateSync(packFiles('.pack')[0] ?? '', 100);
+
+  expect((await source.poll(signal)).kind).toBe('rewritten');
+});
+
+test('a data directory that cannot be used is Storage, for the operator', async () => {
+  fixture.repository.commit({ 'a.yaml': 'a: 1' });
+  const file = join(dirname(fixture.dataDir), 'file');
+  writeFileSync(file, '');
+  await expect(fixture.source({ dataDir: file }).poll(signal)).rejects.toMatchObject({
+    code: 'Storage',
+    actor: 'operator',
+  });
+});
+
+test('a store whose directory was removed is fetched anew', async () => {
+  const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
+  const source = fixture.source();
+  await source.poll(signal);
+  rmSync(fixture.dataDir, { recursive: true });
+
+  expect((await source.readFiles(commit, '')).files).toHaveLength(1);
+});
+
+test('a store with too many packs is built anew and keeps the commits that must survive', async () => {
+  const kept = fixture.repository.commit({ 'a.yaml': 'a: first' });
+  const source = fixture.source({ limits: { maxPacks: 3 } });
+  await source.poll(signal);
+  source.keep([kept]);
+  for (let number = 0; number < 4; number += 1) {
+    fixture.repository.commit({ 'a.yaml': `a: ${number}` });
+    await source.poll(signal);
+  }
+  expect(packFiles('.pack').length).toBeLessThanOrEqual(3);
+  expect(await source.hasCommit(kept)).toBe(true);
+  expect((await source.poll(signal)).kind).toBe('unchanged');
+});
+
+test('a store that cannot be rebuilt with its kept commits stays in use', async () => {
+  const { repository } = fixture;
+  const lost = repository.commit({ 'a.yaml': 'a: lost' });
+  const source = fixture.source({ limits: { maxPacks: 1 } });
+  await source.poll(signal);
+  source.keep([lost]);
+  repository.git('checkout', '-q', '--orphan', 'other');
+  repository.git('commit', '-q', '--allow-empty', '-m', 'Other history');
+  repository.forcePush();
+  repository.bare('reflog', 'expire', '--expire=now', '--all');
+  repository.bare('gc', '-q', '--prune=now');
+
+  const poll = await source.poll(signal);
+
+  expect(poll.kind).toBe('rewritten');
+  expect(await source.hasCommit(lost)).toBe(true);
+});
+
+function packFiles(ending: string): string[] {
+  const stores = join(fixture.dataDir, 'git');
+  return readdirSync(stores).flatMap((store) => {
+    const folder = join(stores, store, 'objects', 'pack');
+    return readdirSync(folder)
+      .filter((name) => name.endsWith(ending))
+      .map((name) => join(folder, name));
+  });
+}
