@@ -121,7 +121,9 @@ function aggregatedGroup(kinds: readonly KindInfo[], group: string): JsonRecord 
 }
 
 function aggregatedResource(kind: KindInfo): JsonRecord {
-  const responseKind = { group: kind.group, version: kind.version, kind: kind.kind };
+  // A real server names group and version of custom resources only; built-in kinds leave both empty.
+  const { group, version } = kind.schema ? kind : { group: '', version: '' };
+  const responseKind = { group, version, kind: kind.kind };
   const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
   const subresources = subresourcesOf(kind).map((name) => ({
     subresource: name,

@@ -37,6 +37,7 @@ export function git(
           new Error(`git ${args[0]} in ${repository} failed with code ${code}: ${errors.trim().slice(-500)}`),
         );
     });
+    child.stdin.on('error', () => undefined);
     child.stdin.end(options.input ?? '');
   });
 }
@@ -56,7 +57,9 @@ export async function commitFiles(repository: string, commit: CommitOptions): Pr
   const env = { GIT_INDEX_FILE: join(folder, 'index') };
   try {
     if (parent) await git(repository, ['read-tree', parent], { env });
-    for (const [path, content] of Object.entries(commit.files)) await stage(repository, env, path, content);
+    const files = Object.entries(commit.files);
+    const lines = await Promise.all(files.map(([path, content]) => indexLine(repository, path, content)));
+    await git(repository, ['update-index', '--index-info'], { env, input: `${lines.join('\n')}\n` });
     const tree = await git(repository, ['write-tree'], { env });
     return await recordCommit(repository, {
       tree,
@@ -70,18 +73,10 @@ export async function commitFiles(repository: string, commit: CommitOptions): Pr
   }
 }
 
-async function stage(
-  repository: string,
-  env: NodeJS.ProcessEnv,
-  path: string,
-  content: string | null,
-): Promise<void> {
-  if (content === null) {
-    await git(repository, ['update-index', '--force-remove', path], { env });
-    return;
-  }
-  const blob = await git(repository, ['hash-object', '-w', '--stdin'], { input: content });
-  await git(repository, ['update-index', '--add', '--cacheinfo', `100644,${blob},${path}`], { env });
+/** One line of `git update-index --index-info`; mode 0 takes the file out. */
+async function indexLine(repository: string, path: string, content: string | null): Promise<string> {
+  if (content === null) return `0 ${'0'.repeat(40)}\t${path}`;
+  return `100644 ${await git(repository, ['hash-object', '-w', '--stdin'], { input: content })}\t${path}`;
 }
 
 /** Reverts the newest commit of a branch, as `git revert HEAD` does; returns the new commit's SHA. */

@@ -170,9 +170,14 @@ interface FieldConflict {
   readonly paths: readonly string[];
 }
 
+function printedWriter({ manager, subresource, operation, apiVersion }: Writer): string {
+  const through = subresource ? ` with subresource "${subresource}"` : '';
+  return `"${manager}"${through}${operation === 'Update' ? ` using ${apiVersion}` : ''}`;
+}
+
 function refuseConflicts(conflicts: readonly FieldConflict[]): void {
   const causes = conflicts.flatMap(({ entry, paths }) => {
-    const message = `conflict with "${entry.manager}" using ${entry.apiVersion}`;
+    const message = `conflict with ${printedWriter(entry)}`;
     return paths.map((path) => ({ reason: 'FieldManagerConflict', message, field: dotted(path) }));
   });
   const [first] = causes;

@@ -147,7 +147,7 @@ export function applyObject(
   const config = subresourcePart(kind, body, options.subresource);
   const writer = writerOf(world, kind, 'Apply', options);
   if (!live && options.subresource) throw notFound(kind, body.metadata.name);
-  if (!live && (body.metadata.resourceVersion || body.metadata.uid)) throw conflict(kind, body.metadata.name);
+  if (!live && body.metadata.uid) throw conflict(kind, body.metadata.name);
   const { resourceVersion: _version, ...metadata } = config.metadata;
   const declared = admit(world, kind, { ...config, metadata }, { strict: true, onlyFields: true });
   const applied = applyConfiguration(live, declared, kind.merge, writer, options.force === true);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Suite } from './suite.ts';
-import { eventually, freshNamespace, type Json, type Target } from './target.ts';
+import { type Answer, eventually, freshNamespace, type Json, type Target } from './target.ts';
 
 const MERGE = 'application/merge-patch+json';
 
@@ -92,6 +92,22 @@ export function customResourceTests({ target }: Suite): void {
     const created = await target().request('POST', path, { body: widget(spec) });
     expect([created.code, created.body.metadata.generation]).toEqual([201, 1]);
     expect(created.body.spec).toEqual({ size: 3, mode: 'slow', free: { any: { thing: 1 } }, target: '50%' });
+  });
+
+  test('names group and version of a custom resource in aggregated discovery', async () => {
+    const { path } = await widgets(target());
+    const group = path.split('/')[2];
+    const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+    const entry = ({ body }: Answer) => body.items.find((each: Json) => each.metadata.name === group);
+    const found = await eventually(
+      () => target().request('GET', '/apis', { accept }),
+      (answer) => entry(answer) !== undefined,
+    );
+    const [resource] = entry(found).versions[0].resources;
+    expect(resource).toMatchObject({
+      resource: 'widgets',
+      responseKind: { group, version: 'v1', kind: 'Widget' },
+    });
   });
 
   test('refuses what the schema refuses', async () => {

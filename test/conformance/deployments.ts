@@ -105,7 +105,7 @@ export function deploymentTests({ target }: Suite): void {
   test('keeps old pods serving when new ones never become ready, and says so at the deadline', async () => {
     const running = await start(target(), { replicas: 2, progressDeadlineSeconds: 3 });
     await eventually(running.read, complete);
-    await running.patch(withContainer({ env: [{ name: 'READY', value: 'false' }], readinessProbe: probe() }));
+    await running.patch(withContainer({ image: 'missing/app:v2' }));
     const late = await eventually(
       running.read,
       (answer) => condition(answer, 'Progressing')?.status === 'False',
@@ -121,16 +121,18 @@ export function deploymentTests({ target }: Suite): void {
       replicas: 3,
     });
     expect(condition(late, 'Available').status).toBe('True');
+    const { body } = await target().request('GET', running.pods);
+    const stuck = body.items.find((each: Json) => each.spec.containers[0].image === 'missing/app:v2');
+    expect(stuck.status.phase).toBe('Pending');
+    expect(stuck.status.containerStatuses[0].state.waiting.reason).toMatch(
+      /^(ErrImagePull|ImagePullBackOff)$/,
+    );
   });
 
   test('comes back from a failed rollout to the old template', async () => {
-    const running = await start(
-      target(),
-      { replicas: 2, progressDeadlineSeconds: 3 },
-      { readinessProbe: probe() },
-    );
+    const running = await start(target(), { replicas: 2, progressDeadlineSeconds: 3 });
     const first = await eventually(running.read, complete);
-    await running.patch(withContainer({ env: [{ name: 'READY', value: 'false' }], readinessProbe: probe() }));
+    await running.patch(withContainer({ image: 'missing/app:v2' }));
     await eventually(running.read, (answer) => condition(answer, 'Progressing')?.status === 'False');
     const { spec } = first.body;
     await running.patch({ template: spec.template });
@@ -227,8 +229,4 @@ export function deploymentTests({ target }: Suite): void {
       (answer) => answer.body.items.length === 0,
     );
   });
-}
-
-function probe(): Json {
-  return { httpGet: { path: '/ready', port: 8080 }, periodSeconds: 1 };
 }

@@ -100,7 +100,7 @@ export function listTests({ target }: Suite): void {
     );
     expect(services).toMatchObject({
       scope: 'Namespaced',
-      responseKind: { group: '', version: 'v1', kind: 'Service' },
+      responseKind: { group: '', version: '', kind: 'Service' },
     });
     const { body } = await target().request('GET', '/apis', { accept: AGGREGATED });
     const apps = body.items.find((each: Json) => each.metadata.name === 'apps');
@@ -109,6 +109,9 @@ export function listTests({ target }: Suite): void {
       'scale',
       'status',
     ]);
+    expect(deployments.responseKind).toEqual({ group: '', version: '', kind: 'Deployment' });
+    const scale = deployments.subresources.find((each: Json) => each.subresource === 'scale');
+    expect(scale.responseKind).toEqual({ group: 'autoscaling', version: 'v1', kind: 'Scale' });
     expect(deployments.verbs).toEqual(expect.arrayContaining(['get', 'list', 'patch', 'watch']));
   });
 

@@ -87,7 +87,7 @@ export function objectTests({ target }: Suite): void {
       { body },
     );
     expect([code, status.message]).toEqual([
-      400,
+      500,
       'resourceVersion should not be set on objects to be created',
     ]);
   });

@@ -110,7 +110,7 @@ export function watchTests(suite: Suite): void {
   test('sends a bookmark with a usable version before it ends', async () => {
     const { labelled, write } = await collection();
     const { metadata } = await write('a', { w: '1' });
-    const query = `&allowWatchBookmarks=true&timeoutSeconds=4&resourceVersion=${metadata.resourceVersion}`;
+    const query = `&allowWatchBookmarks=true&timeoutSeconds=8&resourceVersion=${metadata.resourceVersion}`;
     const stream = await target().watch(`${labelled}${query}`);
     const bookmark = await stream.next();
     expect([bookmark?.type, bookmark?.object.kind]).toEqual(['BOOKMARK', 'ConfigMap']);
