@@ -39,3 +39,30 @@ export function createOpenWatch(caches: Caches): OpenWatch {
     return set;
   };
 }
+
+/** Several watches as one, for instance of a few namespaces instead of the whole cluster. */
+export function unionOf(sets: readonly WatchedSet[]): WatchedSet {
+  const [only] = sets;
+  if (only && sets.length === 1) return only;
+  return {
+    synced: () => sets.every((set) => set.synced()),
+    problem: () => sets.map((set) => set.problem()).find((problem) => problem !== undefined),
+    get: (namespace, name) => first(sets, (set) => set.get(namespace, name)),
+    list: (namespace) => sets.flatMap((set) => set.list(namespace)),
+    remember: (object) => sets[0]?.remember(object),
+    onChange(listener) {
+      for (const set of sets) set.onChange(listener);
+    },
+    close() {
+      for (const set of sets) set.close();
+    },
+  };
+}
+
+function first<T>(sets: readonly WatchedSet[], look: (set: WatchedSet) => T | undefined): T | undefined {
+  for (const set of sets) {
+    const found = look(set);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -30,8 +30,7 @@ export function readCanary(
       ),
     };
   const routing = router.check(canary).filter(({ severity }) => severity === 'error');
-  if (routing.length > 0)
-    return { failure: invalidCanary(routing.map(({ field, message }) => ({ path: field, message }))) };
+  if (routing.length > 0) return { failure: invalidCanary(routing) };
   const rival = rivalOf(parts.canaries.list(), canary);
   return rival ? { failure: conflict(canary, rival) } : { canary };
 }

@@ -109,7 +109,7 @@ export interface RouteContext {
 /** Something in a Canary that a provider cannot do (`error`), or does otherwise than written (`warning`). */
 export interface RouteProblem {
   severity: 'error' | 'warning';
-  field: string;
+  path: string;
   message: string;
 }
 

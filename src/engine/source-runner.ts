@@ -5,7 +5,7 @@ import type { Source } from '../api/source.ts';
 import { applySetId, inApplySet } from './apply-set.ts';
 import { EngineError } from './failure.ts';
 import type { OpenPoller, OpenRepository, Poller, Repository } from './ports.ts';
-import type { SourceParts, SourceState } from './source-parts.ts';
+import type { SourceParts, SourceState, SyncProblem } from './source-parts.ts';
 import { writeSourceStatus } from './source-status.ts';
 import { syncSource } from './source-sync.ts';
 import { createSourceWatch, type SourceWatch } from './source-watch.ts';
@@ -45,7 +45,7 @@ export function startSourceRunner(
     repository: opened.repository,
     previous: new Map(),
     dirty: false,
-    problem: opened.problem && { condition: 'Ready', reason: 'InvalidSpec', message: opened.problem },
+    problem: opened.problem === undefined ? undefined : invalidSpec(opened.problem),
   };
   parts.heads.expect(key);
   let watch: SourceWatch | undefined;
@@ -81,7 +81,7 @@ export function startSourceRunner(
       poller.start();
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      state.problem = { condition: 'Ready', reason: 'InvalidSpec', message: `spec.schedule: ${message}` };
+      state.problem = invalidSpec(`spec.schedule: ${message}`);
       void writeSourceStatus(parts, source, state);
     }
   }
@@ -152,6 +152,10 @@ async function secretOf(
     throw new EngineError('SecretNotFound', `spec.secretRef: there is no Secret ${namespace}/${name}`, true);
   const data = (secret.data ?? {}) as Record<string, string>;
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64')]));
+}
+
+function invalidSpec(message: string): SyncProblem {
+  return { condition: 'Ready', reason: 'InvalidSpec', message };
 }
 
 function textOf(problems: ReadonlyArray<{ path: string; message: string }>): string {

@@ -1,0 +1,50 @@
+// Bundles the program into dist/main.js. Fails when the bundle would not run on the oldest Node we promise.
+import { readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const require = createRequire(import.meta.url);
+const packageJson = JSON.parse(await readFile(`${root}package.json`, 'utf8'));
+
+// undici 8 needs a newer Node than `engines` says; a lost override would only show as a crash at start.
+const undici = JSON.parse(await readFile(require.resolve('undici/package.json'), 'utf8'));
+if (!undici.version.startsWith('7.')) {
+  console.error(`undici ${undici.version} is installed, but the bundle needs 7.x: run npm ci`);
+  process.exit(1);
+}
+
+await rm(`${root}dist`, { recursive: true, force: true });
+const result = await build({
+  absWorkingDir: root,
+  entryPoints: ['src/main.ts'],
+  outfile: 'dist/main.js',
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: `node${packageJson.engines.node.replace(/[^0-9.]/g, '')}`,
+  // Packages in CommonJS call require for Node's own modules.
+  banner: {
+    js: "import { createRequire as createRequireOfBundle } from 'node:module';\nconst require = createRequireOfBundle(import.meta.url);",
+  },
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'linked',
+  sourcemap: true,
+  sourcesContent: false,
+  metafile: true,
+  logLevel: 'warning',
+});
+
+const embedded = Object.keys(result.metafile.inputs).filter((path) =>
+  /node_modules\/.*node_modules\/undici\//.test(path),
+);
+if (embedded.length > 0) {
+  console.error(`a second undici would be bundled: ${embedded[0]}`);
+  process.exit(1);
+}
+const [bytes] = Object.values(result.metafile.outputs)
+  .filter((output) => output.entryPoint)
+  .map((output) => output.bytes);
+console.log(`dist/main.js: ${((bytes ?? 0) / 1024 / 1024).toFixed(1)} MiB`);

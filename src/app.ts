@@ -1,0 +1,131 @@
+/** The composition root: the only place that knows every adapter. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import type { Source } from './api/source.ts';
+import { loadClusterKey } from './app/cluster-key.ts';
+import { createClusterPort } from './app/cluster-port.ts';
+import { type Connection, connect } from './app/connection.ts';
+import { createEngine, type Engine } from './app/engine.ts';
+import { waitForKinds } from './app/kinds-ready.ts';
+import type { AppOptions } from './app/options.ts';
+import { inNamespace, readSourceFiles } from './app/source-files.ts';
+import { createSteadyClock } from './app/steady-clock.ts';
+import { createOpenWatch } from './app/watch-port.ts';
+import { startWeb } from './app/web.ts';
+import { isLoopback } from './cluster/kubeconfig.ts';
+import { startElection } from './cluster/lease.ts';
+import type { Cluster } from './engine/ports.ts';
+import { createHttpClient } from './http/client.ts';
+
+/** A running Holdfast. */
+export interface App {
+  /** Where health, metrics and webhooks are served. */
+  readonly url: string;
+  /** Resolves when it acts: it holds the Lease and follows Git. */
+  readonly leading: Promise<void>;
+  /** Resolves when it may not act any more although nobody asked it to stop; the process should end then. */
+  readonly lost: Promise<void>;
+  /** Finishes the actions under way, hands the Lease back and closes everything. */
+  drain(): Promise<void>;
+}
+
+/** Flags and problems that several parts look at. */
+interface State {
+  engine: Engine | undefined;
+  problem: string | undefined;
+}
+
+/**
+ * Starts Holdfast. Health endpoints run at once; everything else waits for our kinds and for the Lease, so that a second copy does nothing.
+ * Throws InputError for bad files, `configuration` errors for a bad kubeconfig, and the system's error when the port is taken.
+ */
+export async function startApp(options: AppOptions, log: Logger): Promise<App> {
+  const clock = createSteadyClock();
+  const sources = await readSourceFiles(options.sourceFiles);
+  const connection = await connect(options, clock, log);
+  const namespace = options.namespace ?? process.env.POD_NAMESPACE ?? connection.access.namespace;
+  const fileSources = sources.map((source) => inNamespace(source, namespace));
+  const stopping = new AbortController();
+  const identity = `${hostname()}_${randomUUID()}`;
+  const election = startElection({
+    client: connection.client,
+    namespace,
+    name: 'holdfast',
+    identity,
+    manager: 'holdfast',
+    logger: log,
+  });
+  const state: State = { engine: undefined, problem: 'starting' };
+  const cluster = createClusterPort(connection.client, () => election.leading());
+  const web = await startWeb({ options, connection, election, cluster, log, state });
+  const http = createHttpClient(addressPolicy(connection, options));
+  const leading = lead();
+  const lost = election.elected().then(waitForAbort);
+
+  async function lead(): Promise<void> {
+    const onProblem = (problem: string | undefined) => {
+      state.problem = problem;
+    };
+    await waitForKinds(cluster, { clock, log, onProblem }, stopping.signal);
+    await Promise.race([election.elected(), waitForAbort(stopping.signal)]);
+    if (stopping.signal.aborted) return;
+    const secretKey = await loadClusterKey(cluster, namespace);
+    await writeSources(cluster, fileSources);
+    const { sink } = web;
+    const openWatch = createOpenWatch(connection.caches);
+    const engine = createEngine({
+      options,
+      clock,
+      log,
+      cluster,
+      openWatch,
+      http,
+      secretKey,
+      instance: identity,
+      sink,
+    });
+    if (stopping.signal.aborted) return engine.stop();
+    state.engine = engine;
+    engine.start();
+    log.info({ namespace, server: connection.access.server }, 'Holdfast leads and follows Git');
+  }
+
+  return {
+    url: web.url,
+    leading,
+    lost,
+    async drain() {
+      stopping.abort();
+      await leading.catch(() => undefined);
+      await state.engine?.stop();
+      await election.stop();
+      await web.close();
+      await connection.caches.stop();
+      await http.close();
+      await connection.transport.close();
+    },
+  };
+}
+
+/** A Source given as a file is written like any other, for its status and for those who look at the cluster. */
+async function writeSources(cluster: Cluster, sources: readonly Source[]): Promise<void> {
+  for (const source of sources) {
+    const { status: _, ...object } = source;
+    await cluster.apply(object, { manager: 'holdfast', force: true });
+  }
+}
+
+/** On one machine everything is loopback: where the API server is, Git and Prometheus may be too. */
+function addressPolicy({ access }: Connection, { metricsServer, version }: AppOptions) {
+  const { hostname: host } = new URL(access.server);
+  const local = isLoopback(host);
+  const named = URL.canParse(metricsServer) ? [new URL(metricsServer).host] : [];
+  const guard = local ? { allowLoopback: true } : { denyHosts: [host] };
+  return { ...guard, allowHosts: named, userAgent: `holdfast/${version}` };
+}
+
+function waitForAbort(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

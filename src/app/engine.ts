@@ -1,0 +1,124 @@
+import type { Clock } from '../api/clock.ts';
+import { apiVersionOf, type KindName } from '../api/kinds.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { createApplied } from '../engine/applied.ts';
+import { type CanaryController, createCanaryController } from '../engine/canary-controller.ts';
+import { createEventSink } from '../engine/event-sink.ts';
+import { createHeads } from '../engine/heads.ts';
+import type { Cluster, Log, OpenWatch, WatchedSet } from '../engine/ports.ts';
+import { createRecords } from '../engine/records.ts';
+import { createSourceController, type SourceController } from '../engine/source-controller.ts';
+import type { HttpClient } from '../http/types.ts';
+import { step } from '../rollout/step.ts';
+import { routerFor } from '../routing/table.ts';
+import type { MetricsSink } from '../web/prometheus.ts';
+import { createOpenPoller, createOpenRepository } from './git-port.ts';
+import { createMetricsPort } from './metrics-port.ts';
+import type { AppOptions } from './options.ts';
+import { fromFileLabel } from './source-files.ts';
+import { unionOf } from './watch-port.ts';
+
+/** What the engine is wired from. */
+export interface EngineWiring {
+  readonly options: AppOptions;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly cluster: Cluster;
+  readonly openWatch: OpenWatch;
+  readonly http: HttpClient;
+  readonly secretKey: Uint8Array;
+  readonly instance: string;
+  readonly sink: MetricsSink;
+}
+
+/** Both controllers and the sets they share. */
+export interface Engine {
+  readonly canaries: CanaryController;
+  readonly sources: SourceController;
+  readonly canarySet: WatchedSet;
+  start(): void;
+  /** Ends what is under way: first no more news from Git, then no more passes. */
+  stop(): Promise<void>;
+}
+
+/** Wires the engine; nothing runs before `start`. */
+export function createEngine(wiring: EngineWiring): Engine {
+  const { options, clock, log, cluster, openWatch, http, secretKey } = wiring;
+  const canarySet = openKind(wiring, 'Canary');
+  const sourceSet = openKind(wiring, 'Source');
+  const templates = openKind(wiring, 'MetricTemplate');
+  const heads = createHeads();
+  const events = createEventSink({ cluster, clock, log, instance: wiring.instance });
+  const isOurs = () => true;
+  const shared = { clock, log, cluster, openWatch, events, heads, isOurs, random: Math.random };
+  const canaries = createCanaryController({
+    ...shared,
+    applied: createApplied(),
+    records: createRecords(cluster, secretKey),
+    ports: new Map(),
+    routing: routerFor,
+    step,
+    canaries: canarySet,
+    metrics: createMetricsPort({ http, clock, metricsServer: options.metricsServer, templates, cluster }),
+    options: {
+      minIntervalMs: options.minAnalysisIntervalMs,
+      defaultProvider: options.meshProvider,
+      selectorLabels: options.selectorLabels,
+      includeLabelPrefixes: options.includeLabelPrefixes,
+    },
+    onPass: wiring.sink.pass,
+  });
+  const sources = createSourceController({
+    ...shared,
+    applied: createApplied(),
+    secretKey,
+    sources: sourceSet,
+    canarySet,
+    isFollowed: (source) => options.sourceFiles.length === 0 || isFromFile(source),
+    wakeCanary: canaries.wake,
+    openRepository: createOpenRepository(http, options.dataDirectory, process.env),
+    openPoller: createOpenPoller(clock, Math.random),
+    onSync: wiring.sink.sync,
+  });
+  countPhases(canarySet, wiring.sink);
+  return {
+    canaries,
+    sources,
+    canarySet,
+    start() {
+      sources.start();
+      canaries.start();
+    },
+    async stop() {
+      await sources.stop();
+      await canaries.stop();
+      for (const set of [canarySet, sourceSet, templates]) set.close();
+    },
+  };
+}
+
+function isFromFile({ metadata }: KubernetesObject): boolean {
+  return metadata.labels?.[fromFileLabel] !== undefined;
+}
+
+/** All namespaces, or those that flags name. */
+function openKind({ openWatch, options }: EngineWiring, kind: KindName): WatchedSet {
+  const apiVersion = apiVersionOf(kind);
+  const namespaces = options.namespace ? [options.namespace] : options.watchNamespaces;
+  if (namespaces.length === 0) return openWatch({ apiVersion, kind });
+  return unionOf(namespaces.map((namespace) => openWatch({ apiVersion, kind, namespace })));
+}
+
+/** Counts ends of releases as they are seen; what was over before the start is not counted again. */
+function countPhases(canaries: WatchedSet, sink: MetricsSink): void {
+  const phases = new Map<string, string>();
+  canaries.onChange((canary) => {
+    for (const one of canary ? [canary] : canaries.list()) {
+      const id = one.metadata.uid ?? one.metadata.name;
+      const phase = (one.status as { phase?: string } | undefined)?.phase ?? '';
+      const before = phases.get(id);
+      phases.set(id, phase);
+      if (canary && before !== undefined && before !== phase) sink.phase(one, phase);
+    }
+  });
+}

@@ -1,0 +1,67 @@
+import type { Clock } from '../api/clock.ts';
+import { sourceIntervalMs, sourceRetryIntervalMs } from '../api/effective.ts';
+import type { Source } from '../api/source.ts';
+import type { OpenPoller, OpenRepository } from '../engine/ports.ts';
+import { credentialsFromEnvironment, credentialsFromSecret } from '../git/credentials.ts';
+import { createGitSource } from '../git/git-source.ts';
+import { type PollSchedule, scheduleProblem } from '../git/schedule.ts';
+import { createSourcePoller } from '../git/source-poller.ts';
+import type { GitReference } from '../git/types.ts';
+import type { HttpClient } from '../http/types.ts';
+import { fromFileLabel } from './source-files.ts';
+
+/** Opens repositories below the data directory. Credentials of the environment go only to Sources given on our own command line. */
+export function createOpenRepository(
+  client: HttpClient,
+  dataDir: string,
+  env: Readonly<Record<string, string | undefined>>,
+): OpenRepository {
+  return (source, secret) => {
+    const { name, namespace } = source.metadata;
+    return createGitSource({
+      id: `${namespace ?? ''}/${name}`,
+      url: source.spec.url,
+      reference: referenceOf(source),
+      dataDir,
+      client,
+      async credentials() {
+        const values = await secret();
+        if (values)
+          return credentialsFromSecret(`${namespace ?? ''}/${source.spec.secretRef?.name ?? ''}`, values);
+        return source.metadata.labels?.[fromFileLabel] ? credentialsFromEnvironment(env) : {};
+      },
+    });
+  };
+}
+
+/** Makes pollers on the clock. */
+export function createOpenPoller(clock: Clock, random: () => number): OpenPoller {
+  return (source, poll) => {
+    const schedule = scheduleOf(source);
+    const problem =
+      schedule.kind === 'cron'
+        ? scheduleProblem(schedule.expression, schedule.timeZone, clock.nowMs())
+        : undefined;
+    if (problem) throw new RangeError(problem);
+    const retryMs = Math.min(5_000, sourceRetryIntervalMs(source));
+    return createSourcePoller({
+      clock,
+      random,
+      schedule,
+      poll,
+      retryMs,
+      maxRetryMs: Math.max(60_000, retryMs),
+    });
+  };
+}
+
+function referenceOf({ spec }: Source): GitReference {
+  const { rewrite: _, ...reference } = spec.ref;
+  return Object.fromEntries(Object.entries(reference).filter(([, value]) => value !== undefined));
+}
+
+function scheduleOf(source: Source): PollSchedule {
+  const { schedule, timeZone } = source.spec;
+  if (!schedule) return { kind: 'interval', intervalMs: sourceIntervalMs(source) };
+  return timeZone ? { kind: 'cron', expression: schedule, timeZone } : { kind: 'cron', expression: schedule };
+}

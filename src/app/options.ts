@@ -1,0 +1,31 @@
+import type { ListenAddress } from '../web/http-server.ts';
+
+/** Everything `holdfast run` can be told. */
+export interface AppOptions {
+  readonly version: string;
+  /** Files with Sources; empty: the Sources of the cluster are followed. */
+  readonly sourceFiles: readonly string[];
+  readonly kubeconfig: string | undefined;
+  /** Watch only this namespace, and keep the Lease and the key in it. */
+  readonly namespace: string | undefined;
+  /** Watch only these namespaces; empty: all. */
+  readonly watchNamespaces: readonly string[];
+  readonly dataDirectory: string;
+  readonly listen: ListenAddress;
+  readonly logLevel: string;
+  readonly minAnalysisIntervalMs: number;
+  /** Provider of Canaries that name none (Flagger's --mesh-provider). */
+  readonly meshProvider: string;
+  /** Prometheus of built-in metrics (Flagger's --metrics-server). */
+  readonly metricsServer: string;
+  readonly selectorLabels: readonly string[];
+  readonly includeLabelPrefixes: readonly string[];
+}
+
+/** Bad input from the command line: the program ends with code 2. */
+export class InputError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'InputError';
+  }
+}

@@ -1,0 +1,87 @@
+import type { Logger } from 'pino';
+import { apiVersionOf } from '../api/kinds.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { Election } from '../cluster/lease.ts';
+import type { Cluster } from '../engine/ports.ts';
+import { healthRoutes } from '../web/health.ts';
+import { type HttpServer, startHttpServer } from '../web/http-server.ts';
+import { createPrometheus, type MetricsSink } from '../web/prometheus.ts';
+import { pushRoute } from '../web/push-hook.ts';
+import type { Connection } from './connection.ts';
+import type { Engine } from './engine.ts';
+import type { AppOptions } from './options.ts';
+
+/** What the web endpoints look at. */
+export interface WebWiring {
+  readonly options: AppOptions;
+  readonly connection: Connection;
+  readonly election: Election;
+  readonly cluster: Cluster;
+  readonly log: Logger;
+  /** Changes while the program starts. */
+  readonly state: { readonly engine: Engine | undefined; readonly problem: string | undefined };
+}
+
+/** Starts to listen: health, metrics and push webhooks. */
+export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readonly sink: MetricsSink }> {
+  const { options, connection, election, log, state } = wiring;
+  const prometheus = createPrometheus({
+    version: options.version,
+    provider: options.meshProvider,
+    canaries: () => state.engine?.canarySet.list() ?? [],
+    apiRequests: () => connection.transport.counts(),
+    isLeading: () => election.leading(),
+    queueDepth: () => state.engine?.canaries.depth() ?? 0,
+    watches: () =>
+      connection.caches.health().map(({ selection, healthy }) => ({ kind: selection.kind, healthy })),
+  });
+  const routes = [
+    ...healthRoutes({ problems: () => problemsOf(wiring), leadership: () => leadershipOf(election) }),
+    prometheus.route,
+    pushRoute({
+      secretOf: (namespace, name) => webhookSecret(wiring, namespace, name),
+      wake: (namespace, name) => state.engine?.sources.wake(`${namespace}/${name}`) ?? false,
+      log: (fields, message) => log.info(fields, message),
+    }),
+  ];
+  const server = await startHttpServer(options.listen, routes, (error) => {
+    log.error({ err: error }, 'a request to the web endpoints failed');
+  });
+  return { ...server, sink: prometheus.sink };
+}
+
+function leadershipOf(election: Election): string {
+  if (election.leading()) return 'leading';
+  return `waiting for the Lease held by ${election.holder() || 'nobody yet'}`;
+}
+
+/** A copy that waits for the Lease is ready: it can take over. */
+function problemsOf({ connection, election, state }: WebWiring): string[] {
+  if (state.problem !== undefined) return [state.problem];
+  if (!election.leading() || !state.engine) return [];
+  return connection.caches
+    .health()
+    .filter(({ healthy }) => !healthy)
+    .map(({ selection, synced, lastError }) => {
+      const where = selection.namespace ? ` in ${selection.namespace}` : '';
+      const what = synced ? 'has not been heard from' : 'is not synced';
+      return `watch of ${selection.kind}${where} ${what}${lastError ? `: ${lastError}` : ''}`;
+    });
+}
+
+async function webhookSecret(
+  { cluster }: WebWiring,
+  namespace: string,
+  name: string,
+): Promise<Uint8Array | undefined> {
+  const source = await cluster.get({ apiVersion: apiVersionOf('Source'), kind: 'Source', namespace, name });
+  const secretName = nameOfSecret(source);
+  if (!secretName) return undefined;
+  const secret = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace, name: secretName });
+  const value = (secret?.data as { webhookSecret?: unknown } | undefined)?.webhookSecret;
+  return typeof value === 'string' ? Buffer.from(value, 'base64') : undefined;
+}
+
+function nameOfSecret(source: KubernetesObject | undefined): string | undefined {
+  return (source?.spec as { secretRef?: { name?: string } } | undefined)?.secretRef?.name;
+}

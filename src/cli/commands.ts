@@ -1,0 +1,6 @@
+/** The table of commands: a further one is one more file and one more line here. */
+import type { CliCommand } from './command.ts';
+import { runCommand } from './run.ts';
+
+/** Every command, in the order of the help text. */
+export const commands: readonly CliCommand[] = [runCommand];

@@ -1,0 +1,169 @@
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+import { parseDurationMs } from '../api/duration.ts';
+import { limits } from '../api/limits.ts';
+import { createLog, isLogLevel } from '../app/log.ts';
+import { type AppOptions, InputError } from '../app/options.ts';
+import { startApp } from '../app.ts';
+import { supportedProviders } from '../routing/table.ts';
+import type { ListenAddress } from '../web/http-server.ts';
+import { defaultSelectorLabels } from '../workload/selector.ts';
+import type { CliCommand } from './command.ts';
+
+interface RunFlags {
+  readonly source: string[];
+  readonly kubeconfig?: string;
+  readonly namespace?: string;
+  readonly watchNamespaces: string[];
+  readonly dataDir: string;
+  readonly listen: ListenAddress;
+  readonly logLevel: string;
+  readonly minAnalysisInterval: number;
+  readonly meshProvider: string;
+  readonly metricsServer: string;
+  readonly selectorLabels: string[];
+  readonly includeLabelPrefix: string[];
+}
+
+/** `holdfast run`: the controller. */
+export const runCommand: CliCommand = {
+  register(program, { version, setExitCode }) {
+    withFlags(program.command('run').description('follow Git and roll out what it says')).action(
+      async (flags: RunFlags) => {
+        setExitCode(await run(optionsOf(flags, version)));
+      },
+    );
+  },
+};
+
+function withFlags(command: Command): Command {
+  return command
+    .option(
+      '--source <file...>',
+      'files with Source objects; without it the Sources of the cluster are followed',
+      [],
+    )
+    .option(
+      '--kubeconfig <file>',
+      'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
+    )
+    .option('--namespace <name>', 'watch only this namespace, and keep the Lease in it')
+    .option('--watch-namespaces <names>', 'watch only these namespaces (comma list)', commaList, [])
+    .option('--data-dir <folder>', 'where Git repositories are kept', defaultDataDirectory())
+    .option('--listen <host:port>', 'address of /healthz, /readyz, /metrics and /hooks', listenAddress, {
+      host: '127.0.0.1',
+      port: 8080,
+    })
+    .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info')
+    .option(
+      '--min-analysis-interval <duration>',
+      'shortest analysis interval; smaller ones are raised to it',
+      duration,
+      limits.minAnalysisIntervalMs,
+    )
+    .option('--mesh-provider <name>', 'routing provider of Canaries that name none', provider, 'kubernetes')
+    .option('--metrics-server <url>', 'Prometheus of built-in metrics', httpUrl, 'http://prometheus:9090')
+    .option(
+      '--selector-labels <names>',
+      'labels that tell primary from canary pods (comma list)',
+      commaList,
+      [...defaultSelectorLabels],
+    )
+    .option(
+      '--include-label-prefix <prefixes>',
+      'label prefixes that copies take over (comma list, * for all)',
+      commaList,
+      [],
+    );
+}
+
+/** Runs until a signal, or until another copy took over. The result is the exit code. */
+async function run(options: AppOptions): Promise<number> {
+  const log = createLog(options.logLevel);
+  const app = await startApp(options, log);
+  log.info({ url: app.url, version: options.version }, 'Holdfast is starting');
+  // Without it the process would end while only timers that keep nothing alive are left.
+  const alive = setInterval(() => undefined, 60_000);
+  try {
+    const end = await Promise.race([
+      signalled(),
+      app.lost.then(() => 'lost' as const),
+      app.leading.then(() => new Promise<never>(() => undefined)),
+    ]);
+    log.info({ end }, end === 'lost' ? 'the Lease was lost; ending' : 'draining');
+    const late = setTimeout(() => process.exit(1), limits.drainMs);
+    await app.drain();
+    clearTimeout(late);
+    return end === 'lost' ? 1 : 0;
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+function signalled(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+  });
+}
+
+function optionsOf(flags: RunFlags, version: string): AppOptions {
+  if (flags.namespace && flags.watchNamespaces.length > 0)
+    throw new InputError('--namespace and --watch-namespaces cannot be used together');
+  return {
+    version,
+    sourceFiles: flags.source,
+    kubeconfig: flags.kubeconfig,
+    namespace: flags.namespace,
+    watchNamespaces: flags.watchNamespaces,
+    dataDirectory: path.resolve(flags.dataDir),
+    listen: flags.listen,
+    logLevel: flags.logLevel,
+    minAnalysisIntervalMs: flags.minAnalysisInterval,
+    meshProvider: flags.meshProvider,
+    metricsServer: flags.metricsServer,
+    selectorLabels: flags.selectorLabels,
+    includeLabelPrefixes: flags.includeLabelPrefix,
+  };
+}
+
+function defaultDataDirectory(): string {
+  const base = process.env.XDG_DATA_HOME || path.join(homedir(), '.local', 'share');
+  return path.join(base, 'holdfast');
+}
+
+function commaList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+}
+
+function listenAddress(text: string): ListenAddress {
+  const found = /^(?<host>\[[0-9a-f:]+\]|[^:]*):(?<port>\d{1,5})$/i.exec(text)?.groups;
+  const port = Number(found?.port);
+  if (!found || port > 65_535)
+    throw new InvalidArgumentError('must be HOST:PORT, as 127.0.0.1:8080 or [::1]:8080.');
+  return { host: (found.host || '0.0.0.0').replace(/^\[|\]$/g, ''), port };
+}
+
+function logLevel(text: string): string {
+  if (isLogLevel(text)) return text;
+  throw new InvalidArgumentError('must be trace, debug, info, warn, error, fatal or silent.');
+}
+
+function duration(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined && ms >= 1) return ms;
+  throw new InvalidArgumentError('must be a duration such as 10s or 500ms.');
+}
+
+function provider(text: string): string {
+  if (supportedProviders().includes(text)) return text;
+  throw new InvalidArgumentError(`must be one of ${supportedProviders().join(', ')}.`);
+}
+
+function httpUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new InvalidArgumentError('must be an http:// or https:// address.');
+}
