@@ -23,7 +23,7 @@ const boundSeconds = 3;
 const hostile: Record<string, string | Uint8Array> = {
   'one line a million times': fill('a: b\n'),
   'different keys': lines(90_000, (index) => `k${index}: v`),
-  '20,000 keys in one map': `${head}data:\n${lines(20_000, (index) => `  k${index}: v`)}`,
+  '30,000 keys in one map': `${head}data:\n${lines(30_000, (index) => `  k${index}: v`)}`,
   'open brackets': fill('['),
   'open braces': fill('{a: '),
   'closing brackets': fill(']'),
@@ -74,7 +74,7 @@ test.each(Object.entries(hostile))('refuses before the slow paths: %s', (_, cont
 });
 
 test('the largest ordinary files are read', () => {
-  const keys = `${head}data:\n${lines(9_000, (index) => `  key-${index}: "value"`)}\n`;
+  const keys = `${head}data:\n${lines(19_000, (index) => `  key-${index}: "value"`)}\n`;
   const text = `${head}data:\n  text: |\n${fill('    a line of text\n', 1_000_000)}`;
   const documents = lines(
     limits.documentsPerFile,

@@ -63,7 +63,7 @@ function nodeValue(node: ParsedNode | null, walk: Walk, depth: number): unknown 
     throw new YamlFault(`nested deeper than ${walk.limits.yamlDepth} levels`, node.range[0]);
   }
   if (isAlias(node)) return aliasValue(node, walk, depth);
-  if (node.anchor && walk.open.size === 0) walk.anchors.set(node.anchor, node);
+  setAnchor(node, walk);
   if (isScalar(node)) return scalarValue(node, walk);
   const tag = isMap(node) ? 'map' : 'seq';
   if (node.tag && node.tag !== '!' && node.tag !== `${corePrefix}${tag}`) throw unknownTag(node);
@@ -87,7 +87,7 @@ function mapValue(node: YAMLMap.Parsed, walk: Walk, depth: number): Record<strin
       }
       continue;
     }
-    const name = keyOf(key, walk, depth);
+    const name = keyOf(key, walk);
     if (written.has(name)) throw new YamlFault('the same key is written twice in one mapping', key.range[0]);
     written.add(name);
     setField(fields, name, nodeValue(value, walk, depth + 1));
@@ -104,12 +104,16 @@ function setField(fields: Record<string, unknown>, name: string, value: unknown)
   }
 }
 
-function keyOf(key: ParsedNode, walk: Walk, depth: number): string {
-  const value = nodeValue(key, walk, depth + 1);
-  const scalar = isAlias(key) ? walk.bound.get(key) : key;
-  if (value !== null && typeof value === 'object') throw new YamlFault('a key must be text', key.range[0]);
+/** Keys do not count as values: a large CRD would be refused for them. */
+function keyOf(key: ParsedNode, walk: Walk): string {
+  const [offset] = key.range;
+  if (!isAlias(key)) setAnchor(key, walk);
+  const scalar = isAlias(key) ? targetOf(key, walk) : key;
   const name = keyText(scalar);
-  if (name === undefined) throw new YamlFault('a key must be text: quote it', key.range[0]);
+  if (name === undefined) {
+    throw new YamlFault(isScalar(scalar) ? 'a key must be text: quote it' : 'a key must be text', offset);
+  }
+  checkText(name, offset, walk);
   return name;
 }
 
@@ -132,20 +136,31 @@ function isFields(value: unknown): value is Record<string, unknown> {
 }
 
 function aliasValue(alias: Alias.Parsed, walk: Walk, depth: number): unknown {
+  const target = targetOf(alias, walk);
+  if (walk.open.has(target)) throw new YamlFault('an anchor contains itself', alias.range[0]);
+  walk.open.add(target);
+  const value = nodeValue(target, walk, depth);
+  walk.open.delete(target);
+  return value;
+}
+
+function targetOf(alias: Alias.Parsed, walk: Walk): ParsedNode {
   const target = walk.bound.get(alias) ?? walk.anchors.get(alias.source);
   const [offset] = alias.range;
-  if (!target)
+  if (!target) {
     throw new YamlFault('an alias names an anchor that is not set before it in this document', offset);
+  }
   walk.bound.set(alias, target);
   walk.aliases += 1;
   if (walk.aliases > walk.limits.yamlAliases) {
     throw new YamlFault(`more than ${walk.limits.yamlAliases} uses of aliases in one document`, offset);
   }
-  if (walk.open.has(target)) throw new YamlFault('an anchor contains itself', offset);
-  walk.open.add(target);
-  const value = nodeValue(target, walk, depth);
-  walk.open.delete(target);
-  return value;
+  return target;
+}
+
+/** While an alias is expanded, its anchors are set already. */
+function setAnchor(node: Exclude<ParsedNode, Alias>, walk: Walk): void {
+  if (node.anchor && walk.open.size === 0) walk.anchors.set(node.anchor, node);
 }
 
 function scalarValue(node: Scalar.Parsed, walk: Walk): unknown {
@@ -153,13 +168,16 @@ function scalarValue(node: Scalar.Parsed, walk: Walk): unknown {
   const [offset] = node.range;
   if (result.problem) throw new YamlFault(`a value ${result.problem}`, offset);
   if (result.value === undefined) throw unknownTag(node);
-  const text = typeof result.value === 'string' ? result.value : '';
+  if (typeof result.value === 'string') checkText(result.value, offset, walk);
+  return result.value;
+}
+
+function checkText(text: string, offset: number, walk: Walk): void {
   if (/\p{Surrogate}/u.test(text)) throw new YamlFault('an escape is half of a character', offset);
   walk.characters += text.length;
   if (walk.characters > walk.limits.objectBytes) {
     throw new YamlFault('one document holds more text than an object may have', offset);
   }
-  return result.value;
 }
 
 function readScalar(node: Scalar): { value?: string | number | boolean | null; problem?: string } {
