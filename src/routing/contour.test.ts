@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { contour } from './contour.ts';
-import { initialTraffic } from './router.ts';
-import { aCanary, aContext, acceptedBy, anAbCanary } from './testing.ts';
+import { aCanary, aContext, acceptedBy, anAbCanary, initialTraffic } from './fixtures.test-support.ts';
 
 function backend(name: string, weight: number): object {
   return {

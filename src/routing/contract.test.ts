@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { initialTraffic } from './router.ts';
+import { aCanary, aContext, acceptedBy, anAbCanary, initialTraffic } from './fixtures.test-support.ts';
 import { routers } from './table.ts';
-import { aCanary, aContext, acceptedBy, anAbCanary } from './testing.ts';
 
 /** What must hold for every provider. */
 describe.each(routers.map((router) => [router.name, router] as const))('router %s', (_, router) => {

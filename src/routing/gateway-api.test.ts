@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { aCanary, aContext, acceptedBy, anAbCanary, initialTraffic } from './fixtures.test-support.ts';
 import { gatewayApi } from './gateway-api.ts';
-import { initialTraffic } from './router.ts';
-import { aCanary, aContext, acceptedBy, anAbCanary } from './testing.ts';
 
 const parentRefs = [
   { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public', namespace: 'infra' },

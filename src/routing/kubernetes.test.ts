@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
+import { aCanary, aContext, anAbCanary, initialTraffic } from './fixtures.test-support.ts';
 import { kubernetes } from './kubernetes.ts';
-import { initialTraffic } from './router.ts';
-import { aCanary, aContext, anAbCanary } from './testing.ts';
 
 it('moves all traffic by the selector and leaves the rest of the Service as built', () => {
   const context = aContext();

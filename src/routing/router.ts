@@ -50,11 +50,3 @@ export interface Router {
   /** Traffic as the objects say it; undefined when they do not exist yet. Never throws: what cannot be read is a `problem`. */
   read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined;
 }
-
-/** The first traffic of a new Canary. */
-export const initialTraffic: RouteTarget = {
-  primaryWeight: 100,
-  canaryWeight: 0,
-  mirrored: false,
-  matched: false,
-};

@@ -1,6 +1,7 @@
 /** Tracked ConfigMaps and Secrets: under their own names for the canary, and as copies for the primary (flagger-behaviour.md 2.10). */
 import type { Canary } from '../api/canary.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { isTracked } from '../release/refs.ts';
 import type { Release } from '../release/release.ts';
 import { copiedByPrefix } from './metadata.ts';
 import {
@@ -13,13 +14,6 @@ import {
 } from './names.ts';
 import { RefusedError } from './refusal.ts';
 import type { ConfigNames } from './rewrite.ts';
-
-const trackedSecretTypes: ReadonlySet<string> = new Set([
-  'Opaque',
-  'kubernetes.io/basic-auth',
-  'kubernetes.io/ssh-auth',
-  'kubernetes.io/tls',
-]);
 
 /** What the copies are made of. */
 export interface ConfigSources {
@@ -36,12 +30,6 @@ export interface ConfigSources {
 /** Key of a config inside one namespace. */
 export function configKey(kind: string, name: string): string {
   return `${kind}/${name}`;
-}
-
-/** False for configs that both workloads share: annotated `flagger.app/config-tracking: disabled`, or a Secret of a type nobody writes. */
-export function isTracked(config: KubernetesObject): boolean {
-  if (config.metadata.annotations?.['flagger.app/config-tracking']?.startsWith('disable')) return false;
-  return config.kind !== 'Secret' || trackedSecretTypes.has(String(config.type ?? 'Opaque'));
 }
 
 /** A config as it is written under its own name: only what Git says. Secrets' stringData becomes data, so that removed keys go away. */

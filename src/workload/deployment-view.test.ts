@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { viewDeployment } from './deployment-view.ts';
+import { aPrimarySource } from './fixtures.test-support.ts';
 import { primaryObjects } from './objects.ts';
 import type { ContainerStatus, Pod } from './pods.ts';
-import { readinessOf } from './readiness.ts';
-import { aPrimarySource } from './testing.ts';
 
 interface Live {
   generation?: number;
@@ -299,10 +298,28 @@ describe('faults of pods', () => {
     ],
     ['an exit', containerStatus({ terminated: { exitCode: 1, reason: 'Error' } }), 'Error', 'exit code 1.'],
     [
-      'a failing probe',
-      containerStatus({ running: {} }),
+      'a probe that passed before',
+      {
+        ...containerStatus({ running: { startedAt: '2026-01-01T00:00:00Z' } }),
+        conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: '2026-01-01T00:01:00Z' }],
+      },
       'ProbeFailing',
-      'runs, but its readiness probe does not pass',
+      'was ready, but its readiness probe does not pass any more',
+    ],
+    [
+      'a probe that has never passed',
+      {
+        ...containerStatus({ running: { startedAt: '2026-01-01T00:00:05Z' } }),
+        conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+      },
+      'NotReadyYet',
+      'runs, but its readiness probe has not passed',
+    ],
+    [
+      'a slow start',
+      containerStatus({ running: {} }, { started: false }),
+      'NotReadyYet',
+      'runs, but its startup probe has not passed',
     ],
     [
       'no room',
@@ -366,7 +383,7 @@ describe('faults of pods', () => {
     expect(view.faults.map(({ reason }) => reason)).toEqual([
       'CrashLoopBackOff',
       'SomethingNew',
-      'ProbeFailing',
+      'NotReadyYet',
     ]);
     expect(view.restarts).toBe(7);
   });
@@ -387,40 +404,5 @@ describe('a rolling update keeps a ready pod', () => {
     const workload = aDeployment({ spec: { replicas, strategy } });
 
     expect(viewDeployment({ workload, pods: [] }).keepsReadyPod).toBe(keeps);
-  });
-});
-
-describe('readiness', () => {
-  it.each<[string, Live, number, string]>([
-    ['all is well', {}, 100, 'Ready'],
-    ['not observed', { generation: 5 }, 100, 'GenerationNotObserved'],
-    [
-      'scaled to zero',
-      { spec: { replicas: 0 }, status: { replicas: 0, updatedReplicas: 0 } },
-      100,
-      'ScaledToZero',
-    ],
-    ['updating', { status: { updatedReplicas: 2 } }, 100, 'PodsUpdating'],
-    ['old pods left', { status: { replicas: 4 } }, 100, 'OldPodsTerminating'],
-    ['one unavailable', { status: { availableReplicas: 2 } }, 100, 'PodsUnavailable'],
-    ['enough for the threshold', { status: { availableReplicas: 2 } }, 67, 'Ready'],
-    ['never with nobody available', { status: { availableReplicas: 0 } }, 10, 'PodsUnavailable'],
-  ])('%s', (_, live, thresholdPercent, reason) => {
-    const readiness = readinessOf(
-      viewDeployment({ workload: aDeployment(live), pods: [] }),
-      thresholdPercent,
-    );
-
-    expect(readiness).toMatchObject({ reason, ready: reason === 'Ready' });
-  });
-
-  it('says which pod is the trouble', () => {
-    const status = containerStatus({ waiting: { reason: 'CrashLoopBackOff' } });
-    const workload = aDeployment({ status: { availableReplicas: 2 } });
-    const pods = [aPod({ ready: false, ...(status ? { status } : {}) })];
-
-    expect(readinessOf(viewDeployment({ workload, pods })).message).toBe(
-      'podinfo-primary: 2 of 3 needed pods available (CrashLoopBackOff in podinfo-primary-new-1, container podinfod)',
-    );
   });
 });

@@ -1,7 +1,7 @@
 /** Why pods are not ready, in Kubernetes' own words. Progress (pulling, creating, initialising) is no fault. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { PodFault } from '../rollout/world.ts';
-import { type ContainerStatus, containerStatuses, isReady, type Pod } from './pods.ts';
+import { type ContainerStatus, containerStatuses, isReady, type Pod, type PodCondition } from './pods.ts';
 
 /** Reasons from worst (will not heal by itself) to mildest; what is not listed stands before the last. */
 const worstFirst: readonly string[] = [
@@ -21,7 +21,8 @@ const worstFirst: readonly string[] = [
   'Unschedulable',
   'SchedulingGated',
 ];
-const mildest = 'ProbeFailing';
+/** After all others: the first is a loss, the second ordinary for a while. */
+const mildest: readonly string[] = ['ProbeFailing', 'NotReadyYet'];
 const progress: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing', 'Completed']);
 const messageLimit = 300;
 
@@ -39,7 +40,7 @@ function deploymentFaults({ metadata, spec, status }: KubernetesObject): PodFaul
     message: clip(message),
   });
   const paused = (spec as { paused?: boolean }).paused === true;
-  const { conditions } = (status ?? {}) as { conditions?: NonNullable<Pod['status']>['conditions'] };
+  const { conditions } = (status ?? {}) as { conditions?: PodCondition[] };
   const failures = (conditions ?? []).filter(
     ({ type, status: state }) => type === 'ReplicaFailure' && state === 'True',
   );
@@ -68,10 +69,11 @@ function podFaults(pod: Pod): PodFault[] {
     return [
       { pod: name, container: undefined, reason: scheduling.reason, message: clip(scheduling.message) },
     ];
-  return containerStatuses(pod).flatMap((status) => containerFault(name, status));
+  const lostAt = pod.status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime;
+  return containerStatuses(pod).flatMap((status) => containerFault(name, status, lostAt));
 }
 
-function containerFault(pod: string, status: ContainerStatus): PodFault[] {
+function containerFault(pod: string, status: ContainerStatus, lostAt: string | undefined): PodFault[] {
   const { waiting, running, terminated } = status.state ?? {};
   const fault = (reason: string, message: string): PodFault[] => [
     { pod, container: status.name, reason, message: clip(message) },
@@ -82,14 +84,16 @@ function containerFault(pod: string, status: ContainerStatus): PodFault[] {
       terminated.reason ?? 'Error',
       `exit code ${terminated.exitCode ?? 'unknown'}. ${terminated.message ?? ''}`,
     );
-  if (running && status.ready === false)
-    return fault(
-      mildest,
-      status.started === false
-        ? 'its startup probe has not passed'
-        : 'runs, but its readiness probe does not pass',
-    );
-  return [];
+  if (!running || status.ready !== false) return [];
+  if (status.started === false) return fault('NotReadyYet', 'runs, but its startup probe has not passed');
+  return wasReady(running.startedAt, lostAt)
+    ? fault('ProbeFailing', 'was ready, but its readiness probe does not pass any more')
+    : fault('NotReadyYet', 'runs, but its readiness probe has not passed');
+}
+
+/** The pod's Ready condition changed after the container had started: a pod that is only starting changed it before. */
+function wasReady(startedAt: string | undefined, lostAt: string | undefined): boolean {
+  return startedAt !== undefined && lostAt !== undefined && Date.parse(lostAt) > Date.parse(startedAt);
 }
 
 function waitingMessage({ state, lastState }: ContainerStatus): string {
@@ -103,7 +107,7 @@ function waitingMessage({ state, lastState }: ContainerStatus): string {
 function rank({ reason }: PodFault): number {
   const listed = worstFirst.indexOf(reason);
   if (listed >= 0) return listed;
-  return reason === mildest ? worstFirst.length + 1 : worstFirst.length;
+  return worstFirst.length + mildest.indexOf(reason) + 1;
 }
 
 function clip(message: string | undefined): string {

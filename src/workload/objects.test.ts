@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { canaryObjects, primaryObjects, primaryReplicas, withPrecondition } from './objects.ts';
-import { aCanary, aLiveSecret, aPrimarySource, aRelease, aTarget } from './testing.ts';
+import { aCanary, aLiveSecret, aPrimarySource, aRelease, aTarget } from './fixtures.test-support.ts';
+import { canaryObjects, primaryObjects, primaryReplicas } from './objects.ts';
 
 const keepAway = {
   'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
@@ -281,15 +281,5 @@ describe('replicas of the primary', () => {
     expect(primaryReplicas({ canary: aCanary(autoscalerRef ? { autoscalerRef } : {}), settings })).toBe(
       expected,
     );
-  });
-});
-
-it('puts the version that may be overwritten into the object', () => {
-  const { workload } = primaryObjects(aPrimarySource());
-
-  expect(withPrecondition(workload, { uid: 'u', resourceVersion: '9' }).metadata).toMatchObject({
-    name: 'podinfo-primary',
-    uid: 'u',
-    resourceVersion: '9',
   });
 });

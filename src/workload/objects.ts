@@ -43,11 +43,3 @@ export function primaryReplicas({
   if (canary.spec.autoscalerRef || settings.replicas === undefined) return undefined;
   return Math.max(1, settings.replicas);
 }
-
-/** The object with the version it may be written over; the API server answers 409 when it has changed meanwhile (S17). */
-export function withPrecondition(
-  object: KubernetesObject,
-  { uid, resourceVersion }: { uid: string; resourceVersion: string },
-): KubernetesObject {
-  return { ...object, metadata: { ...object.metadata, uid, resourceVersion } };
-}

@@ -9,10 +9,19 @@ export interface Pod extends KubernetesObject {
     phase?: string;
     reason?: string;
     message?: string;
-    conditions?: Array<{ type: string; status: string; reason?: string; message?: string }>;
+    conditions?: PodCondition[];
     containerStatuses?: ContainerStatus[];
     initContainerStatuses?: ContainerStatus[];
   };
+}
+
+/** A condition of a pod. */
+export interface PodCondition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
 }
 
 /** A container as the pod's spec names it. */
@@ -30,7 +39,7 @@ export interface ContainerStatus {
   restartCount?: number;
   state?: {
     waiting?: { reason?: string; message?: string };
-    running?: object;
+    running?: { startedAt?: string };
     terminated?: { reason?: string; message?: string; exitCode?: number };
   };
   lastState?: { terminated?: { reason?: string; exitCode?: number } };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { aCanary } from './fixtures.test-support.ts';
 import { type ServiceSource, services } from './services.ts';
-import { aCanary } from './testing.ts';
 
 const port = { name: 'http', protocol: 'TCP', port: 9898, targetPort: 'http', appProtocol: 'http' };
 

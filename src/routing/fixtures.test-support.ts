@@ -1,7 +1,16 @@
 /** Objects that the tests of this folder start from. */
 import type { Canary, CanarySpec } from '../api/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { RouteTarget } from '../api/observed.ts';
 import type { RouteContext } from './router.ts';
+
+/** The first traffic of a new Canary. */
+export const initialTraffic: RouteTarget = {
+  primaryWeight: 100,
+  canaryWeight: 0,
+  mirrored: false,
+  matched: false,
+};
 
 /** A Canary that every provider can route. */
 export function aCanary(spec: Partial<CanarySpec> = {}): Canary {
