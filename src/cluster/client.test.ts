@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { type ClusterClient, createClusterClient } from './client.ts';
 import { createDiscovery } from './discovery.ts';
-import { createManualClock, type ManualClock } from './testing/manual-clock.ts';
 import {
   accessTo,
   answer,
@@ -23,17 +22,12 @@ const reference = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop'
 const path = '/apis/apps/v1/namespaces/shop/deployments/web';
 
 let script: Script = () => undefined;
-let aggregated = true;
-let kinds: string[] = [];
 let server: ScriptedServer;
 let transport: Transport;
-let clock: ManualClock;
 let client: ClusterClient;
 let written: KubernetesObject[];
 
 beforeEach(async () => {
-  aggregated = true;
-  kinds = ['Deployment'];
   written = [];
   server = await startScriptedServer((request, response) => {
     const listing = discoveryAnswer(request.path);
@@ -41,9 +35,8 @@ beforeEach(async () => {
     script(request, response);
   });
   transport = createTransport({ access: accessTo(server.url), userAgent: 'test', random: () => 0 });
-  clock = createManualClock();
   const onWritten = (object: KubernetesObject) => void written.push(object);
-  client = createClusterClient({ transport, discovery: createDiscovery(transport, clock), onWritten });
+  client = createClusterClient({ transport, discovery: createDiscovery(transport), onWritten });
 });
 afterEach(async () => {
   await transport.close();
@@ -51,29 +44,13 @@ afterEach(async () => {
 });
 
 function discoveryAnswer(requested: string): unknown {
-  const names: Record<string, string> = { Deployment: 'deployments', Secret: 'secrets', Widget: 'widgets' };
-  const scope = 'Namespaced';
-  const cluster = { resource: 'nodes', responseKind: { kind: 'Node' }, scope: 'Cluster' };
-  const resources = kinds.map((kind) => ({
-    resource: names[kind],
-    responseKind: { kind },
-    scope,
-    subresources: [{ subresource: 'scale' }],
-  }));
-  const group = {
-    metadata: { name: 'apps' },
-    versions: [{ version: 'v1', resources: [...resources, cluster] }],
-  };
-  if (requested === '/api' || requested === '/apis') {
-    if (!aggregated) return { kind: requested === '/api' ? 'APIVersions' : 'APIGroupList', groups: [] };
-    return { kind: 'APIGroupDiscoveryList', items: requested === '/apis' ? [group] : [] };
-  }
-  if (requested !== '/apis/apps/v1') return undefined;
-  const main = kinds.map((kind) => ({ name: names[kind], kind, namespaced: true, verbs: ['get'] }));
-  return {
-    kind: 'APIResourceList',
-    resources: [{ name: 'deployments/scale', kind: 'Scale', namespaced: true }, ...main],
-  };
+  if (requested !== '/api' && requested !== '/apis') return undefined;
+  const resources = [
+    { resource: 'deployments', responseKind: { kind: 'Deployment' }, scope: 'Namespaced' },
+    { resource: 'nodes', responseKind: { kind: 'Node' }, scope: 'Cluster' },
+  ];
+  const group = { metadata: { name: 'apps' }, versions: [{ version: 'v1', resources }] };
+  return { kind: 'APIGroupDiscoveryList', items: requested === '/apis' ? [group] : [] };
 }
 
 const requests = () => server.seen.filter((request) => request.path.startsWith('/apis/apps/v1/'));
@@ -215,37 +192,13 @@ describe('cluster client', () => {
     const node = { apiVersion: 'apps/v1', kind: 'Node', name: 'n', namespace: 'shop' };
     await expect(client.get(node)).rejects.toThrow(/cluster-scoped/);
   });
-});
 
-describe.each([true, false])('discovery, aggregated %s', (isAggregated) => {
-  beforeEach(() => {
-    aggregated = isAggregated;
-  });
-
-  it('knows plural, scope and subresources, and asks once', async () => {
-    const [info] = await Promise.all([1, 2, 3].map(() => client.resolve('apps/v1', 'Deployment')));
-    expect(info).toMatchObject({ plural: 'deployments', namespaced: true, subresources: ['scale'] });
-    expect(server.seen).toHaveLength(isAggregated ? 2 : 3);
-  });
-
-  it('finds a kind that was installed later, but does not ask in a tight loop', async () => {
-    await client.resolve('apps/v1', 'Deployment');
-    kinds = ['Deployment', 'Widget'];
-    const before = server.seen.length;
-    await expect(client.resolve('apps/v1', 'Widget')).rejects.toMatchObject({
-      kind: 'unknownKind',
-      actor: 'administrator',
-    });
-    expect(server.seen.length).toBe(before);
-    clock.advance(1_000);
-    expect(await client.resolve('apps/v1', 'Widget')).toMatchObject({ plural: 'widgets' });
-  });
-
-  it('forgets its table when a path it knew is gone', async () => {
+  it('forgets its table of kinds when a path it knew is gone', async () => {
     script = (_, response) =>
       answer(response, 404, failure(404, 'NotFound', 'the server could not find the requested resource'));
     await expect(client.get(reference)).rejects.toMatchObject({ kind: 'unknownKind' });
-    kinds = ['Widget'];
-    await expect(client.get(reference)).rejects.toThrow(/is its CRD installed/);
+    const before = server.seen.length;
+    await client.resolve('apps/v1', 'Deployment');
+    expect(server.seen.length).toBe(before + 2);
   });
 });

@@ -1,78 +1,28 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Clock } from '../api/clock.ts';
-import { type CacheHandle, type Caches, createCaches } from './caches.ts';
-import { createDiscovery } from './discovery.ts';
-import type { ReflectorTuning } from './reflector.ts';
-import { createManualClock, eventually } from './testing/manual-clock.ts';
-import { accessTo, answer, failure } from './testing/scripted-server.ts';
-import { startWatchServer, type WatchServer } from './testing/watch-server.ts';
-import { createTransport } from './transport.ts';
+import { eventually } from './testing/manual-clock.ts';
+import { answer, failure } from './testing/scripted-server.ts';
+import { startWatchWorld, type WatchWorld } from './testing/watch-world.ts';
 
-const cleanups: Array<() => unknown> = [];
+const worlds: WatchWorld[] = [];
 afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  for (const world of worlds.splice(0)) await world.close();
 });
 
-const quick: Partial<ReflectorTuning> = { backoff: { firstMs: 10, maximumMs: 50 }, initialSilenceMs: 200 };
-
-interface World {
-  readonly server: WatchServer;
-  readonly caches: Caches;
-  readonly cache: CacheHandle;
-}
-
-async function start(
-  streaming: WatchServer['streaming'],
-  more: { clock?: Clock; tuning?: Partial<ReflectorTuning> } = {},
-): Promise<World> {
-  const server = await startWatchServer();
-  server.streaming = streaming;
-  for (const name of ['a', 'b', 'c', 'd', 'e']) server.put(name, '1');
-  const transport = createTransport({
-    access: accessTo(server.http.url),
-    userAgent: 'test',
-    random: () => 0,
-  });
-  const { clock } = more;
-  const caches = createCaches({
-    transport,
-    discovery: createDiscovery(transport),
-    tuning: { ...quick, ...more.tuning },
-    ...(clock ? { clock } : {}),
-  });
-  cleanups.push(
-    () => server.close(),
-    () => transport.close(),
-    () => caches.stop(),
-  );
-  const cache = caches.ensure({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop' });
-  return { server, caches, cache };
-}
-
-function content({ cache }: World): Record<string, string | undefined> {
-  return Object.fromEntries(
-    cache.store.list().map(({ metadata }) => [metadata.name, metadata.resourceVersion]),
-  );
-}
-
-function matches(world: World): boolean {
-  const held = content(world);
-  const truth = world.server.truth();
-  return (
-    Object.keys(held).length === Object.keys(truth).length &&
-    Object.keys(truth).every((name) => held[name] === truth[name])
-  );
+async function start(...parameters: Parameters<typeof startWatchWorld>): Promise<WatchWorld> {
+  const world = await startWatchWorld(...parameters);
+  worlds.push(world);
+  return world;
 }
 
 describe.each(['served', 'refused', 'ignored'] as const)('reflector, streamed lists %s', (streaming) => {
   it('holds the whole state and follows changes', async () => {
     const world = await start(streaming);
     await world.cache.synced();
-    expect(matches(world)).toBe(true);
+    expect(world.matches()).toBe(true);
     world.server.put('f', '1');
     world.server.put('a', '2');
     world.server.remove('b');
-    await eventually(() => matches(world), 'the changes arrive');
+    await eventually(() => world.matches(), 'the changes arrive');
     expect(world.cache.health()).toMatchObject({ synced: true, healthy: true, lastError: '' });
     expect(world.cache.store.get('shop', 'a')).toMatchObject({
       apiVersion: 'v1',
@@ -92,7 +42,7 @@ describe.each(['served', 'refused', 'ignored'] as const)('reflector, streamed li
       world.server.cut(how);
       world.server.put('f', '1');
       world.server.remove('c');
-      await eventually(() => matches(world), 'what was missed arrives');
+      await eventually(() => world.matches(), 'what was missed arrives');
       expect(world.server.lists()).toBe(lists);
       expect(world.cache.health().states).toBe(1);
     },
@@ -107,7 +57,7 @@ describe.each(['served', 'refused', 'ignored'] as const)('reflector, streamed li
     world.server.compact();
     world.server.mute(false);
     world.server.cut('reset');
-    await eventually(() => matches(world), 'the state is taken again');
+    await eventually(() => world.matches(), 'the state is taken again');
     expect(world.cache.health().states).toBe(2);
   });
 });
@@ -121,7 +71,7 @@ describe('reflector', () => {
     world.server.remove('a');
     world.server.mute(false);
     world.server.cut('end');
-    await eventually(() => matches(world), 'healed');
+    await eventually(() => world.matches(), 'healed');
     expect(world.cache.health().states).toBe(2);
   });
 
@@ -140,7 +90,7 @@ describe('reflector', () => {
       'the failure is reported',
     );
     expect(world.cache.store.list()).toHaveLength(5);
-    await eventually(() => matches(world), 'recovered');
+    await eventually(() => world.matches(), 'recovered');
   });
 
   it.each([
@@ -157,42 +107,9 @@ describe('reflector', () => {
     world.server.mute(false);
     await eventually(() => {
       world.server.inject(text);
-      return matches(world);
+      return world.matches();
     }, 'the hidden object is found');
     expect(world.cache.health().states).toBeGreaterThan(1);
-  });
-
-  it('takes the whole state again when the versions of the server went back', async () => {
-    const world = await start('refused');
-    await world.cache.synced();
-    await eventually(() => world.server.watches() >= 2, 'watching');
-    const bookmark = { type: 'BOOKMARK', object: { metadata: { resourceVersion: '3' } } };
-    await eventually(() => {
-      world.server.inject(`${JSON.stringify(bookmark)}\n`);
-      return world.cache.health().states === 2;
-    }, 'the state is taken again');
-    expect(matches(world)).toBe(true);
-  });
-
-  it('takes the whole state again when two connections in a row say nothing', async () => {
-    const clock = createManualClock();
-    const world = await start('served', { clock });
-    await world.cache.synced();
-    world.server.fault('watch', 2, (response) => response.writeHead(200).flushHeaders());
-    world.server.cut('end');
-    for (const watches of [2, 3]) {
-      await eventually(() => {
-        clock.advance(10);
-        return world.cache.health().watches === watches;
-      }, 'a watch is opened');
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      expect(world.cache.health().states).toBe(1);
-      clock.advance(65_000);
-    }
-    await eventually(() => {
-      clock.advance(10);
-      return world.cache.health().states === 2;
-    }, 'the state is taken again');
   });
 
   it('goes on from the same version after an internal ERROR event', async () => {
@@ -206,71 +123,9 @@ describe('reflector', () => {
       world.server.inject(
         `${JSON.stringify({ type: 'ERROR', object: failure(500, 'InternalError', 'oops') })}\n`,
       );
-      return matches(world);
+      return world.matches();
     }, 'resumed');
     expect(world.cache.health().states).toBe(1);
-  });
-
-  it('notices a dead watch by its silence and heals, and bookmarks keep a quiet one alive', async () => {
-    const clock = createManualClock();
-    const world = await start('served', { clock });
-    await world.cache.synced();
-    world.server.put('f', '1');
-    await eventually(() => matches(world), 'watching');
-    for (let minute = 0; minute < 3; minute += 1) {
-      const before = world.cache.health().lastContactMs;
-      clock.advance(61_000);
-      world.server.bookmark();
-      await eventually(() => world.cache.health().lastContactMs > before, 'the bookmark arrives');
-    }
-    expect(world.server.watches()).toBe(1);
-    world.server.mute(true);
-    world.server.put('g', '1');
-    clock.advance(64_000);
-    expect(world.cache.health().healthy).toBe(true);
-    clock.advance(1_000);
-    expect(world.cache.health().healthy).toBe(false);
-    world.server.mute(false);
-    await eventually(() => {
-      clock.advance(100);
-      return matches(world);
-    }, 'what the dead watch hid arrives');
-    expect(world.cache.health()).toMatchObject({ healthy: true, states: 1 });
-  });
-
-  it('finds an event that never came by taking the whole state now and then', async () => {
-    const clock = createManualClock();
-    const world = await start('served', { clock, tuning: { relistAfterMs: 1000, silenceMs: 1e9 } });
-    await world.cache.synced();
-    world.server.mute(true);
-    world.server.put('f', '1');
-    world.server.mute(false);
-    world.server.put('g', '1');
-    await eventually(() => content(world).g !== undefined, 'the later event arrives');
-    expect(matches(world)).toBe(false);
-    clock.advance(1200);
-    world.server.cut('end');
-    await eventually(() => {
-      clock.advance(100);
-      return matches(world);
-    }, 'the lost event is healed');
-  });
-
-  it('pauses longer and longer while the server ends every watch at once', async () => {
-    const clock = createManualClock();
-    const world = await start('refused', { clock, tuning: { backoff: { firstMs: 500, maximumMs: 30_000 } } });
-    await world.cache.synced();
-    world.server.fault('watch', 1e9, (response) => void response.writeHead(200).end());
-    world.server.cut('end');
-    const attempts: number[] = [];
-    for (let second = 0; second < 120; second += 1) {
-      clock.advance(1000);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      attempts.push(world.server.watches());
-    }
-    const total = (attempts.at(-1) ?? 0) - (attempts[0] ?? 0);
-    expect(total).toBeGreaterThan(2);
-    expect(total).toBeLessThan(15);
   });
 
   it('is stopped by its last user only, and then makes no more requests', async () => {
@@ -281,7 +136,7 @@ describe('reflector', () => {
     await second.release();
     await second.release();
     world.server.put('f', '1');
-    await eventually(() => matches(world), 'still following');
+    await eventually(() => world.matches(), 'still following');
     await world.cache.release();
     expect(world.caches.health()).toEqual([]);
     const requests = world.server.http.seen.length;
