@@ -24,7 +24,8 @@ export function createConnectionPool(connections: number | null): ConnectionPool
     const [key, agent] = oldest;
     agents.delete(key);
     leaving.add(agent);
-    agent.close().finally(() => leaving.delete(agent));
+    const forget = () => leaving.delete(agent);
+    agent.close().then(forget, forget);
   }
 
   return {

@@ -8,6 +8,7 @@ import { type Logger, silentLogger } from './log.ts';
 
 /** What an election needs. */
 export interface ElectionOptions {
+  /** Over a transport of its own: renewals must not queue behind a burst of other requests. */
   readonly client: ClusterClient;
   readonly namespace: string;
   readonly name: string;

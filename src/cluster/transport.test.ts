@@ -1,9 +1,7 @@
-import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ClusterAccess } from './access.ts';
 import { ApiError } from './errors.ts';
 import type { ApiRequest } from './request.ts';
-import { createAuthority } from './testing/certificates.ts';
 import { eventually } from './testing/manual-clock.ts';
 import {
   accessTo,
@@ -129,6 +127,15 @@ describe('transport', () => {
     expect(error).toMatchObject({ kind: 'transient', effectUnknown: false, reason: 'ECONNREFUSED' });
   });
 
+  it('knows that a write that waited in vain for its turn did not happen', async () => {
+    const server = await serve((_, response) => answer(response, 200, {}));
+    const transport = connect(accessTo(server.url), { rate: { perSecond: 0.01, burst: 1 } });
+    await transport.request(write);
+    const error = await failureOf(transport.request({ ...write, deadlineMs: 50 }));
+    expect(error).toMatchObject({ kind: 'timeout', effectUnknown: false });
+    expect(server.seen).toHaveLength(1);
+  });
+
   it('waits as long as Retry-After asks before a read is sent again', async () => {
     let firstAtMs = 0;
     let waitedMs = 0;
@@ -214,33 +221,5 @@ describe('transport', () => {
     end.abort();
     await expect(drained).rejects.toThrow();
     expect(transport.counts()).toMatchObject({ watch: 1, get: 1 });
-  });
-
-  it('connects anew with a rotated client certificate, and checks the server against the given authority', async () => {
-    const authority = createAuthority();
-    cleanups.push(() => authority.remove());
-    const names: string[] = [];
-    const server = await startScriptedServer(
-      (_, response) => {
-        names.push(String((response.socket as TLSSocket).getPeerCertificate().subject?.CN));
-        answer(response, 200, {});
-      },
-      { ...authority.issue('server'), ca: authority.ca, requestCert: true, rejectUnauthorized: true },
-    );
-    cleanups.push(() => server.close());
-    let client = authority.issue('before');
-    const access: ClusterAccess = {
-      ...accessTo(server.url),
-      authenticate: async () => ({ headers: {}, tls: { ca: authority.ca, ...client, insecure: false } }),
-    };
-    const transport = connect(access);
-    await transport.request(read);
-    await transport.request(read);
-    client = authority.issue('after');
-    await transport.request(read);
-    expect(names).toEqual(['before', 'before', 'after']);
-    expect(server.connections()).toBeLessThanOrEqual(3);
-    const error = await failureOf(connect(accessTo(server.url, client)).request(write));
-    expect(error).toMatchObject({ kind: 'transient', effectUnknown: false });
   });
 });

@@ -146,7 +146,7 @@ function pauseBeforeRetry(
 async function requestOnce(parts: Parts, request: ApiRequest, signal: AbortSignal): Promise<ApiAnswer> {
   return withFreshCredentials(parts, async () => {
     const settings = await settingsFor(parts, parts.pool, signal);
-    signal.throwIfAborted();
+    refuseUnsent(request, signal);
     parts.counts[request.verb] += 1;
     return exchange(request, settings);
   });
@@ -161,7 +161,7 @@ async function openStream(parts: Parts, request: ApiRequest): Promise<ApiStream>
       opening.addEventListener('abort', abandon, { once: true });
       const answer = await withFreshCredentials(parts, async () => {
         const settings = await settingsFor(parts, parts.watchPool, lifetime.signal);
-        lifetime.signal.throwIfAborted();
+        refuseUnsent(request, lifetime.signal);
         parts.counts[request.verb] += 1;
         return openExchange(request, settings);
       });
@@ -183,6 +183,11 @@ async function* releaseAtEnd(
   } finally {
     lifetime.release();
   }
+}
+
+/** What waited too long for its turn or its credentials was never sent: a write certainly did not happen. */
+function refuseUnsent(request: ApiRequest, signal: AbortSignal): void {
+  if (signal.aborted) throw localError('aborted', `${request.verb} ${request.object}: not sent`);
 }
 
 async function withFreshCredentials<T>(parts: Parts, attempt: () => Promise<T>): Promise<T> {
