@@ -123,6 +123,24 @@ describe('pods as processes', () => {
     await expect(fetch(`http://${pod?.podIP}:8080/`)).rejects.toThrow();
   });
 
+  test('settings that begin with PRIMARY_ count only in the pods of a primary', async () => {
+    const env = { PRIMARY_ERROR_PERCENT: '100' };
+    const names = ['web', 'web-primary'];
+    await bed.apply(
+      names.map((name) => deployment({ name, image: 'app:v1', env })),
+      namespace,
+    );
+    for (const name of names) await readyReplicas(namespace, name, 1);
+    const answers = names.map(async (name) => {
+      const response = await fetch(`http://${(await pods(namespace, name))[0]?.podIP}:8080/`);
+      return [response.status, ((await response.json()) as { role: string }).role];
+    });
+    expect(await Promise.all(answers)).toEqual([
+      [200, 'canary'],
+      [500, 'primary'],
+    ]);
+  });
+
   test('a hundred pods without a process are ready together', async () => {
     await bed.apply([deployment({ name: 'many', image: 'fake/app:v1', replicas: 100 })], namespace);
     await readyReplicas(namespace, 'many', 100, 60_000);

@@ -30,7 +30,9 @@ export async function startIngress(
   const args = ['bootstrap', bootstrap, ...flags, '--admin-address', join(folder, 'envoy-admin.sock')];
   const made = spawnSync(tools.contour, args, { encoding: 'utf8' });
   if (made.status !== 0) throw new Error(`contour bootstrap failed: ${made.stderr}`);
+  // Hot restart keeps its state in the machine's shared memory, where a second bed would meet it.
   const envoyArgs = [
+    '--disable-hot-restart',
     '-c',
     bootstrap,
     '--service-cluster',
