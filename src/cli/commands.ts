@@ -1,6 +1,8 @@
 /** The table of commands: a further one is one more file and one more line here. */
 import type { CliCommand } from './command.ts';
+import { installCommand } from './install-command.ts';
 import { runCommand } from './run.ts';
+import { validateCommand } from './validate-command.ts';
 
 /** Every command, in the order of the help text. */
-export const commands: readonly CliCommand[] = [runCommand];
+export const commands: readonly CliCommand[] = [runCommand, validateCommand, installCommand];

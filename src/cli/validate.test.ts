@@ -1,0 +1,242 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { validate } from './validate.ts';
+import { reportJson, reportText } from './validate-report.ts';
+
+const screen = { columns: 80, colour: false };
+const canary = `apiVersion: flagger.app/v1beta1
+kind: Canary
+metadata: {name: web, namespace: shop}
+spec:
+  provider: kubernetes
+  targetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  service: {port: 80}
+  analysis:
+    interval: 30s
+    threshold: 2
+    iterations: 5
+    metrics:
+      - name: request-success-rate
+        thresholdRange: {min: 99}
+`;
+const deployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "example.com/web:1"}]}
+`;
+const source = `apiVersion: holdfast.dev/v1alpha1
+kind: Source
+metadata: {name: shop, namespace: delivery}
+spec:
+  url: https://git.example.com/shop.git
+  ref: {branch: main}
+`;
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'holdfast-validate-'));
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(files: Record<string, string>): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+}
+
+/** Lines of the report without the folder's name. */
+async function report(files: Record<string, string>, options: { strict?: boolean } = {}) {
+  write(files);
+  const result = reportText(await validate({ paths: [folder], ...options }), screen);
+  const lines = result.stdout.replaceAll(`${folder}/`, '').trim().split('\n');
+  return { exitCode: result.exitCode, lines, summary: lines.pop() };
+}
+
+describe('validate', () => {
+  it('has nothing to say about sound manifests', async () => {
+    const { exitCode, lines, summary } = await report({
+      'a.yaml': `${canary}---\n${deployment}`,
+      's.yaml': source,
+    });
+    expect(lines).toEqual([]);
+    expect(summary).toBe('no problems in 3 objects of 2 files');
+    expect(exitCode).toBe(0);
+  });
+
+  it.each([
+    ['invalid YAML', { 'a.yaml': 'kind: [Deployment\n' }, /^a\.yaml:\d+: is not valid YAML/],
+    [
+      'a duplicate object',
+      { 'a.yaml': deployment, 'b.yaml': deployment },
+      /^a\.yaml:1: Deployment shop\/web is also in .*b\.yaml:1/,
+    ],
+    [
+      'an unknown provider',
+      { 'a.yaml': canary.replace('provider: kubernetes', 'provider: contuor'), 'd.yaml': deployment },
+      /^a\.yaml:5: spec\.provider: "contuor" is not one of .*did you mean contour/,
+    ],
+    [
+      'a provider of later versions',
+      { 'a.yaml': canary.replace('provider: kubernetes', 'provider: istio'), 'd.yaml': deployment },
+      /^a\.yaml:5: spec\.provider: is valid, but this version cannot act on it yet/,
+    ],
+    [
+      'a metric without values',
+      { 'a.yaml': canary.replace('name: request-success-rate', 'name: latency'), 'd.yaml': deployment },
+      /^a\.yaml:13: spec\.analysis\.metrics\[0\]: "latency" has no value/,
+    ],
+    [
+      'two Canaries on one target',
+      { 'a.yaml': `${canary}---\n${canary.replace('name: web,', 'name: other,')}`, 'd.yaml': deployment },
+      /^a\.yaml:6: spec\.targetRef\.name: Canary shop\/web has the same target as Canary shop\/other/,
+    ],
+    [
+      'a target that cannot be told from its primary',
+      { 'a.yaml': canary, 'd.yaml': deployment.replaceAll('app: web', 'tier: web') },
+      /^d\.yaml:5: spec\.selector\.matchLabels: Deployment shop\/web of Canary shop\/web: needs one of the labels/,
+    ],
+    [
+      'a large file',
+      { 'a.yaml': `# ${'x'.repeat(20 * 1024 * 1024)}` },
+      /^a\.yaml: has 20971522 bytes; at most 1048576 are read/,
+    ],
+    [
+      'a kustomization',
+      { 'kustomization.yaml': 'resources: [a.yaml]\n' },
+      /^kustomization\.yaml: this folder is built with kustomize/,
+    ],
+    [
+      'a Source with credentials in its address',
+      { 's.yaml': source.replace('https://', 'https://me:hunter2@') },
+      /^s\.yaml:5: spec\.url: holds credentials/,
+    ],
+    [
+      'a MetricTemplate without a query',
+      {
+        'm.yaml':
+          'apiVersion: flagger.app/v1beta1\nkind: MetricTemplate\nmetadata: {name: m, namespace: shop}\nspec: {provider: {type: prometheus}}\n',
+      },
+      /^m\.yaml:4: spec\.query: is missing/,
+    ],
+    [
+      'an AlertProvider without an address',
+      {
+        'p.yaml':
+          'apiVersion: flagger.app/v1beta1\nkind: AlertProvider\nmetadata: {name: p, namespace: shop}\nspec: {type: slack}\n',
+      },
+      /^p\.yaml:4: spec/,
+    ],
+    ['no manifest at all', { 'readme.md': '# shop' }, /holds no \.yaml, \.yml or \.json file/],
+  ])('names %s with its place and ends with 2', async (_, files, expected) => {
+    const { exitCode, lines } = await report(files as Record<string, string>);
+    expect(lines.join('\n')).toMatch(new RegExp(expected.source, 'm'));
+    expect(lines.join('\n')).not.toContain('hunter2');
+    expect(exitCode).toBe(2);
+  });
+
+  it('doubts a missing target, and is certain of it where a Source is among the files', async () => {
+    const alone = await report({ 'a.yaml': canary });
+    expect(alone.lines).toEqual([
+      expect.stringMatching(/^a\.yaml:6: warning: spec\.targetRef\.name: .*must come from elsewhere$/),
+    ]);
+    expect(alone.exitCode).toBe(0);
+    const whole = await report({ 's.yaml': source });
+    expect(whole.lines).toEqual([
+      expect.stringMatching(/^a\.yaml:6: spec\.targetRef\.name: .*is in no file of this Source$/),
+    ]);
+    expect(whole.exitCode).toBe(2);
+  });
+
+  it('notes valid fields that have no effect, without failing', async () => {
+    const withAlerts = canary.replace(
+      '    metrics:',
+      '    alerts: [{name: a, severity: info, providerRef: {name: p}}]\n    metrics:',
+    );
+    const { exitCode, lines, summary } = await report({ 'a.yaml': withAlerts, 'd.yaml': deployment });
+    expect(lines).toEqual([
+      'a.yaml:12: note: spec.analysis.alerts: is valid, but has no effect in this version',
+    ]);
+    expect(summary).toBe('no problems, 1 note in 2 objects of 2 files');
+    expect(exitCode).toBe(0);
+  });
+
+  it('takes an unknown field for a slip of the pen, with --strict for a problem', async () => {
+    const files = {
+      'a.yaml': canary.replace('interval: 30s', 'interval: 30s\n    stepWieght: 5'),
+      'd.yaml': deployment,
+    };
+    const lax = await report(files);
+    expect(lax.lines).toEqual([
+      expect.stringMatching(/^a\.yaml:10: warning: spec\.analysis\.stepWieght: .*did you mean stepWeight/),
+    ]);
+    expect(lax.exitCode).toBe(0);
+    expect((await report({}, { strict: true })).exitCode).toBe(2);
+  });
+
+  it('applies the default namespace of the Source', async () => {
+    const bare = (text: string) => text.replace(', namespace: shop', '');
+    const files = { 'a.yaml': `${bare(canary)}---\n${bare(deployment)}` };
+    const without = await report({ ...files, 's.yaml': source });
+    expect(without.lines).toContainEqual(expect.stringContaining('Canary web names no namespace'));
+    const { lines } = await report({ 's.yaml': `${source}  defaultNamespace: shop\n` });
+    expect(lines).toEqual([]);
+  });
+
+  it('follows no link and enters no other repository', async () => {
+    write({
+      'real/d.yaml': deployment,
+      '.git/config.yaml': '[',
+      'vendor/.git': 'gitdir: x',
+      'vendor/bad.yaml': '[',
+    });
+    symlinkSync(join(folder, 'real/d.yaml'), join(folder, 'link.yaml'));
+    symlinkSync(join(folder, 'real'), join(folder, 'folder'));
+    const { lines } = await report({});
+    expect(lines).toEqual([
+      expect.stringMatching(/^folder: symbolic links are not followed/),
+      expect.stringMatching(/^link\.yaml: symbolic links are not followed/),
+      expect.stringMatching(/^.*vendor: is a repository of its own \(a submodule\)/),
+    ]);
+  });
+
+  it('names a template and a config that must come from elsewhere', async () => {
+    const { lines, exitCode } = await report({
+      'a.yaml': canary.replace(
+        'name: request-success-rate',
+        'name: latency\n        templateRef: {name: latency}',
+      ),
+      'd.yaml': deployment.replace(
+        'image: "example.com/web:1"',
+        'image: "w:1", envFrom: [{configMapRef: {name: settings}}]',
+      ),
+    });
+    expect(lines).toEqual([
+      'a.yaml:14: warning: spec.analysis.metrics[0].templateRef: MetricTemplate shop/latency is in none of these files; it must come from elsewhere',
+      expect.stringMatching(
+        /^d\.yaml:1: warning: ConfigMap settings, which the pod template names, is in none of these files/,
+      ),
+    ]);
+    expect(exitCode).toBe(0);
+  });
+
+  it('gives programs one list for each severity', async () => {
+    write({ 'a.yaml': canary.replace('name: web}', 'name: wbe}'), 'b.json': '{' });
+    const report = JSON.parse(reportJson(await validate({ paths: [folder] })).stdout);
+    expect(report).toMatchObject({ files: 2, problems: [{ file: join(folder, 'b.json') }], notes: [] });
+  });
+
+  it('names a path that is not there', async () => {
+    const { stdout, exitCode } = reportText(await validate({ paths: [join(folder, 'nowhere')] }), screen);
+    expect(stdout).toMatch(/nowhere: does not exist/);
+    expect(exitCode).toBe(2);
+  });
+});
