@@ -13,7 +13,7 @@ export const fromFileLabel = 'holdfast.dev/from-file';
 /**
  * The Sources in files, checked like those of the cluster. Throws InputError with every problem as `file:line: field: message`.
  */
-export async function readSourceFiles(paths: readonly string[], defaultNamespace: string): Promise<Source[]> {
+export async function readSourceFiles(paths: readonly string[]): Promise<Source[]> {
   const files = await Promise.all(paths.map(async (path) => ({ path, bytes: await read(path) })));
   const rendered = renderPlain(files);
   const problems: FileProblem[] = [...rendered.problems];

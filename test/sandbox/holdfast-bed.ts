@@ -1,0 +1,225 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { allCrds } from '../../src/api/crd.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import type { AppOptions } from '../../src/app/options.ts';
+import { type App, startApp } from '../../src/app.ts';
+import { commitFiles, createRepository } from '../../src/sandbox/git-repository.ts';
+import { type GitServer, startGitServer } from '../../src/sandbox/git-server.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+
+/** Holdfast over the in-process API server and a real Git server, everything in this process. */
+export interface Bed {
+  readonly sandbox: Sandbox;
+  readonly git: GitServer;
+  readonly repository: string;
+  commit(subject: string, files: Readonly<Record<string, string | null>>): Promise<string>;
+  /** Starts another copy of the program; the first one is started by `startBed`. */
+  start(more?: Partial<AppOptions>): Promise<App>;
+  get(
+    apiVersion: string,
+    kind: string,
+    name: string,
+    namespace?: string,
+  ): Promise<KubernetesObject | undefined>;
+  send(
+    method: string,
+    path: string,
+    body?: unknown,
+    contentType?: string,
+  ): Promise<{ status: number; body: unknown }>;
+  source(): Promise<KubernetesObject | undefined>;
+  canary(name?: string): Promise<KubernetesObject | undefined>;
+  close(): Promise<void>;
+}
+
+/** Log level of the program under test: set HOLDFAST_TEST_LOG to look inside. */
+const logLevel = process.env.HOLDFAST_TEST_LOG ?? 'silent';
+
+/** A bed with our CRDs and the namespace `shop`; nothing of Holdfast runs yet. */
+export async function startBed(): Promise<Bed> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
+  const sandbox = await startSandbox({ podReadyMs: 50, terminationMs: 20 });
+  const git = await startGitServer({ root: folder });
+  const repository = await createRepository(folder, 'shop');
+  const kubeconfig = join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, sandbox.kubeconfig);
+  const apps: App[] = [];
+  let copies = 0;
+
+  async function send(method: string, path: string, body?: unknown, contentType = 'application/json') {
+    const init = { method, headers: { 'content-type': contentType } };
+    const answer = await fetch(
+      `${sandbox.url}${path}`,
+      body === undefined ? init : { ...init, body: JSON.stringify(body) },
+    );
+    return { status: answer.status, body: (await answer.json()) as unknown };
+  }
+
+  async function get(apiVersion: string, kind: string, name: string, namespace = 'shop') {
+    const plural = kind === 'Canary' ? 'canaries' : `${kind.toLowerCase()}s`;
+    const prefix = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+    const { status, body } = await send('GET', `${prefix}/namespaces/${namespace}/${plural}/${name}`);
+    return status === 200 ? (body as KubernetesObject) : undefined;
+  }
+
+  for (const crd of allCrds())
+    await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', withoutMetadata(crd));
+  await send('POST', '/api/v1/namespaces', {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'shop' },
+  });
+  return {
+    sandbox,
+    git,
+    repository,
+    commit: (subject, files) => commitFiles(repository, { subject, files }),
+    async start(more = {}) {
+      copies += 1;
+      const app = await startApp(
+        {
+          version: '0.0.0',
+          sourceFiles: [],
+          kubeconfig,
+          namespace: undefined,
+          watchNamespaces: [],
+          dataDirectory: join(folder, `data-${copies}`),
+          listen: { host: '127.0.0.1', port: 0 },
+          logLevel,
+          minAnalysisIntervalMs: 100,
+          meshProvider: 'kubernetes',
+          metricsServer: sandbox.prometheusUrl,
+          selectorLabels: ['app'],
+          includeLabelPrefixes: [],
+          ...more,
+        },
+        pino({ level: logLevel }),
+      );
+      apps.push(app);
+      return app;
+    },
+    get,
+    send,
+    source: () => get('holdfast.dev/v1alpha1', 'Source', 'shop'),
+    canary: (name = 'web') => get('flagger.app/v1beta1', 'Canary', name),
+    async close() {
+      await Promise.all(apps.map((app) => app.drain()));
+      await sandbox.close();
+      await git.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The sandbox takes `metadata: {type: object}` for a schema without fields, where a real server knows every field of metadata. */
+function withoutMetadata(crd: KubernetesObject): KubernetesObject {
+  const copy = structuredClone(crd);
+  const { versions } = copy.spec as {
+    versions: Array<{ schema: { openAPIV3Schema: { properties: Record<string, unknown> } } }>;
+  };
+  for (const { schema } of versions) delete schema.openAPIV3Schema.properties.metadata;
+  return copy;
+}
+
+/** Waits until the look gives something; fails with what was seen last. */
+export async function eventually<T>(
+  what: string,
+  look: () => Promise<T | undefined | false>,
+  { seen, timeoutMs = 20_000 }: { seen?: () => Promise<unknown>; timeoutMs?: number } = {},
+): Promise<T> {
+  const endMs = Date.now() + timeoutMs;
+  while (Date.now() < endMs) {
+    const found = await look();
+    if (found) return found;
+    await sleep(25);
+  }
+  throw new Error(
+    `${what}: not seen within ${timeoutMs} ms; last: ${JSON.stringify(await seen?.(), undefined, 1)}`,
+  );
+}
+
+/** The Source of the bed's repository. */
+export function sourceFor(bed: Bed, spec: Record<string, unknown> = {}): KubernetesObject {
+  return {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { name: 'shop', namespace: 'shop' },
+    spec: { url: `${bed.git.url}/shop.git`, ref: { branch: 'main' }, interval: '1s', ...spec },
+  };
+}
+
+/** Creates the Source in the cluster. */
+export async function createSource(bed: Bed, spec: Record<string, unknown> = {}): Promise<void> {
+  const { status, body } = await bed.send(
+    'POST',
+    '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources',
+    sourceFor(bed, spec),
+  );
+  if (status !== 201) throw new Error(`the Source was refused: ${JSON.stringify(body)}`);
+}
+
+/** A Deployment as a manifest. */
+export function deployment(
+  image: string,
+  more: { name?: string; replicas?: number; env?: Record<string, string> } = {},
+): string {
+  const { name = 'web', replicas = 2, env = {} } = more;
+  const variables = Object.entries(env).map(([key, value]) => ({ name: key, value }));
+  return JSON.stringify({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: 'shop' },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: name } },
+      template: {
+        metadata: { labels: { app: name } },
+        spec: { containers: [{ name: 'app', image, ports: [{ containerPort: 8080 }], env: variables }] },
+      },
+    },
+  });
+}
+
+/** A Canary as a manifest: provider kubernetes, three quick iterations. */
+export function canary(
+  more: { name?: string; spec?: Record<string, unknown>; analysis?: Record<string, unknown> } = {},
+): string {
+  const { name = 'web', spec = {}, analysis = {} } = more;
+  return JSON.stringify({
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { name, namespace: 'shop' },
+    spec: {
+      provider: 'kubernetes',
+      targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name },
+      service: { port: 80, targetPort: 8080 },
+      progressDeadlineSeconds: 3,
+      analysis: { interval: '1s', threshold: 2, iterations: 2, ...analysis },
+      postPromotion: { interval: '300ms', successThreshold: 1 },
+      ...spec,
+    },
+  });
+}
+
+/** The status of an object as a record. */
+export function statusOf(object: KubernetesObject | undefined): Record<string, unknown> {
+  return (object?.status ?? {}) as Record<string, unknown>;
+}
+
+/** A condition of an object's status. */
+export function condition(
+  object: KubernetesObject | undefined,
+  type: string,
+): { status: string; reason: string; message: string } | undefined {
+  const conditions = (statusOf(object).conditions ?? []) as Array<{
+    type: string;
+    status: string;
+    reason: string;
+    message: string;
+  }>;
+  return conditions.find((entry) => entry.type === type);
+}
