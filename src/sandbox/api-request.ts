@@ -41,8 +41,12 @@ export function parseResourcePath(kinds: KindRegistry, path: string): ResourcePa
   };
 }
 
-/** The body as JSON; YAML where the content type says so. Throws 400 when it is neither. */
+/** The body as JSON; YAML where the content type says so. Throws 400 when it is neither, 415 for binary formats. */
 export function parseBody(request: ApiRequest): unknown {
+  if (/protobuf|cbor/.test(request.contentType)) {
+    const message = `the sandbox takes JSON and YAML only, not ${request.contentType}`;
+    throw new ApiError(415, 'UnsupportedMediaType', message);
+  }
   try {
     return JSON.parse(request.body);
   } catch (error) {

@@ -55,8 +55,9 @@ export function createObject(
   body: KubernetesObject,
   options: WriteOptions,
 ): KubernetesObject {
-  if (body.metadata.resourceVersion)
-    throw badRequest('resourceVersion should not be set on objects to be created');
+  if (body.metadata.resourceVersion) {
+    throw new ApiError(500, 'InternalError', 'resourceVersion should not be set on objects to be created');
+  }
   const writer = writerOf(world, kind, 'Update', options);
   const track = (object: KubernetesObject) => trackUpdate(undefined, object, kind.merge, writer);
   return insert({ world, kind, options, track }, body);

@@ -13,21 +13,37 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return out;
 }
 
-/** Strategic merge patch: keyed lists merge by their keys, `$patch: delete|replace` is honoured. Neither argument is changed. */
+/**
+ * Strategic merge patch: keyed lists merge by their keys; `$patch: delete|replace` and `$retainKeys` are honoured, `$setElementOrder` is
+ * only a wish for an order and ignored. Neither argument is changed. Throws 400 for other directives.
+ */
 export function strategicPatch(target: unknown, patch: unknown, node: MergeNode): unknown {
   if (Array.isArray(patch) && Array.isArray(target) && node.keys) return strategicList(target, patch, node);
   if (Array.isArray(patch) && Array.isArray(target) && node.set) return [...new Set([...target, ...patch])];
   if (!isRecord(patch)) return patch;
-  const { $patch: directive, ...fields } = patch;
+  const { $patch: directive, $retainKeys: retained, ...fields } = patch;
   if (directive === 'delete') return undefined;
-  const out: JsonRecord = directive === 'replace' ? {} : { ...asRecord(target) };
+  const base = retain(directive === 'replace' ? {} : asRecord(target), retained);
+  return patchFields(base, fields, node);
+}
+
+function patchFields(out: JsonRecord, fields: JsonRecord, node: MergeNode): JsonRecord {
   for (const [field, value] of Object.entries(fields)) {
+    if (field.startsWith('$setElementOrder/')) continue;
     if (field.startsWith('$')) throw badRequest(`strategic merge directive ${field} is not served here`);
     const merged = value === null ? undefined : strategicPatch(out[field], value, childNode(node, field));
     if (merged === undefined) delete out[field];
     else out[field] = merged;
   }
   return out;
+}
+
+/** A copy with only the keys to retain, where the patch names some. */
+function retain(target: JsonRecord, keys: unknown): JsonRecord {
+  const entries = Object.entries(target);
+  return Object.fromEntries(
+    Array.isArray(keys) ? entries.filter(([field]) => keys.includes(field)) : entries,
+  );
 }
 
 function strategicList(target: unknown[], patch: unknown[], node: MergeNode): unknown[] {

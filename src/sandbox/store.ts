@@ -28,14 +28,15 @@ export interface Store {
 }
 
 interface Shelf {
-  readonly objects: Map<string, KubernetesObject>;
+  /** By namespace (empty for cluster-scoped kinds), then by name. */
+  readonly namespaces: Map<string, Map<string, KubernetesObject>>;
   readonly history: StoreEvent[];
   /** Changes up to and including this version are no longer known. */
   forgottenVersion: number;
 }
 
-function keyOf(namespace: string | undefined, name: string): string {
-  return `${namespace ?? ''}/${name}`;
+function byName([left]: [string, unknown], [right]: [string, unknown]): number {
+  return left < right ? -1 : 1;
 }
 
 /** An empty store that remembers `historyLimit` changes per kind. */
@@ -47,9 +48,16 @@ export function createStore(historyLimit: number): Store {
   function shelf(storageKey: string): Shelf {
     const found = shelves.get(storageKey);
     if (found) return found;
-    const created: Shelf = { objects: new Map(), history: [], forgottenVersion: 0 };
+    const created: Shelf = { namespaces: new Map(), history: [], forgottenVersion: 0 };
     shelves.set(storageKey, created);
     return created;
+  }
+
+  function objectsOf(storageKey: string, namespace = ''): Map<string, KubernetesObject> {
+    const { namespaces } = shelf(storageKey);
+    const found = namespaces.get(namespace) ?? new Map<string, KubernetesObject>();
+    namespaces.set(namespace, found);
+    return found;
   }
 
   function record(event: StoreEvent): void {
@@ -69,26 +77,28 @@ export function createStore(historyLimit: number): Store {
 
   return {
     version: () => counter,
-    get: (storageKey, namespace, name) => shelf(storageKey).objects.get(keyOf(namespace, name)),
+    get: (storageKey, namespace, name) => objectsOf(storageKey, namespace).get(name),
     list(storageKey, namespace) {
-      const entries = [...shelf(storageKey).objects.entries()];
-      const wanted =
-        namespace === undefined ? entries : entries.filter(([key]) => key.startsWith(`${namespace}/`));
-      return wanted.sort(([left], [right]) => (left < right ? -1 : 1)).map(([, object]) => object);
+      const { namespaces } = shelf(storageKey);
+      const chosen =
+        namespace === undefined
+          ? [...namespaces].sort(byName).map(([, objects]) => objects)
+          : [objectsOf(storageKey, namespace)];
+      return chosen.flatMap((objects) => [...objects].sort(byName).map(([, object]) => object));
     },
     put(storageKey, object) {
-      const key = keyOf(object.metadata.namespace, object.metadata.name);
-      const previous = shelf(storageKey).objects.get(key);
+      const objects = objectsOf(storageKey, object.metadata.namespace);
+      const previous = objects.get(object.metadata.name);
       const next = stamped(object);
-      shelf(storageKey).objects.set(key, next);
+      objects.set(object.metadata.name, next);
       const base = { storageKey, object: next, resourceVersion: counter };
       record(previous ? { ...base, type: 'MODIFIED', previous } : { ...base, type: 'ADDED' });
       return next;
     },
     remove(storageKey, object) {
-      const previous =
-        shelf(storageKey).objects.get(keyOf(object.metadata.namespace, object.metadata.name)) ?? object;
-      shelf(storageKey).objects.delete(keyOf(object.metadata.namespace, object.metadata.name));
+      const objects = objectsOf(storageKey, object.metadata.namespace);
+      const previous = objects.get(object.metadata.name) ?? object;
+      objects.delete(object.metadata.name);
       const last = stamped(object);
       record({ type: 'DELETED', storageKey, object: last, previous, resourceVersion: counter });
       return last;

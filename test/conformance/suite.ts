@@ -46,6 +46,6 @@ export function conformance(
     describe('watches', () => watchTests(suite));
     describe('finalizers and owners', () => lifecycleTests(suite));
     describe('custom resources', () => customResourceTests(suite));
-    describe('deployments', () => deploymentTests(suite));
+    describe.concurrent('deployments', () => deploymentTests(suite));
   });
 }

@@ -1,54 +1,34 @@
-import type { KubernetesObject, OwnerReference } from '../../api/kubernetes.ts';
+import type { OwnerReference } from '../../api/kubernetes.ts';
 import type { Controller } from '../controller-loop.ts';
-import type { KindInfo } from '../kinds.ts';
 import { deleteObject } from '../object-deletion.ts';
 import { type ApiWorld, updateObject } from '../object-writer.ts';
+import { createDependentIndex, type DependentIndex, type Stored } from './dependents.ts';
 
 const MANAGER = 'kube-controller-manager';
+const PROPAGATING = ['orphan', 'foregroundDeletion'];
 
 /** Deletes what has lost all its owners, and serves the propagation policies Orphan and Foreground. */
 export function garbageCollector(world: ApiWorld): Controller {
+  const index = createDependentIndex(world);
   return {
     name: 'garbage',
     keysFor(event) {
-      const { uid, ownerReferences, finalizers } = event.object.metadata;
+      index.note(event);
+      const { uid, ownerReferences = [], finalizers = [], deletionTimestamp } = event.object.metadata;
       if (event.type === 'DELETED')
-        return [`owner ${uid}`, ...(ownerReferences ?? []).map((owner) => `waiting ${owner.uid}`)];
-      const waits = (finalizers ?? []).some((each) => each === 'orphan' || each === 'foregroundDeletion');
-      return [
-        ...(event.type === 'ADDED' && ownerReferences?.length ? [`dependent ${uid}`] : []),
-        ...(event.object.metadata.deletionTimestamp && waits ? [`waiting ${uid}`] : []),
-      ];
+        return [`owner ${uid}`, ...ownerReferences.map((owner) => `waiting ${owner.uid}`)];
+      const waits = deletionTimestamp !== undefined && finalizers.some((each) => PROPAGATING.includes(each));
+      const isNewDependent = event.type === 'ADDED' && ownerReferences.length > 0;
+      return [...(isNewDependent ? [`dependent ${uid}`] : []), ...(waits ? [`waiting ${uid}`] : [])];
     },
     reconcile(key) {
       const [task = '', uid = ''] = key.split(' ');
-      const found =
-        task === 'owner'
-          ? dependentsOf(world, uid)
-          : everyObject(world).filter(({ object }) => object.metadata.uid === uid);
-      for (const each of found) task === 'waiting' ? finish(world, each) : collect(world, each);
+      if (task === 'owner') for (const each of index.dependentsOf(uid)) collect(world, each);
+      const found = task === 'owner' ? undefined : index.byUid(uid);
+      if (found && task === 'dependent') collect(world, found);
+      if (found && task === 'waiting') finish(world, index, found);
     },
   };
-}
-
-/** An object and its kind. */
-export interface Stored {
-  readonly kind: KindInfo;
-  readonly object: KubernetesObject;
-}
-
-/** Every object of every kind. */
-export function everyObject(world: ApiWorld): Stored[] {
-  const kinds = new Map(world.kinds.all().map((kind) => [kind.storageKey, kind]));
-  return [...kinds.values()].flatMap((kind) =>
-    world.store.list(kind.storageKey).map((object) => ({ kind, object })),
-  );
-}
-
-function dependentsOf(world: ApiWorld, uid: string): Stored[] {
-  return everyObject(world).filter(({ object }) =>
-    object.metadata.ownerReferences?.some((owner) => owner.uid === uid),
-  );
 }
 
 function isAlive(world: ApiWorld, owner: OwnerReference, namespace: string | undefined): boolean {
@@ -64,18 +44,18 @@ function collect(world: ApiWorld, { kind, object }: Stored): void {
   deleteObject(world, kind, object, { propagationPolicy: 'Background' });
 }
 
-function finish(world: ApiWorld, { kind, object }: Stored): void {
-  const finalizers = object.metadata.finalizers ?? [];
-  const dependents = dependentsOf(world, object.metadata.uid ?? '');
+function finish(world: ApiWorld, index: DependentIndex, { kind, object }: Stored): void {
+  const { uid = '', finalizers = [], namespace, name } = object.metadata;
+  if (!finalizers.some((each) => PROPAGATING.includes(each))) return;
   if (finalizers.includes('orphan')) {
-    for (const each of dependents) disown(world, each, object.metadata.uid ?? '');
-  } else if (finalizers.includes('foregroundDeletion')) {
-    for (const each of dependents)
+    for (const each of index.dependentsOf(uid)) disown(world, each, uid);
+  } else {
+    for (const each of index.dependentsOf(uid))
       deleteObject(world, each.kind, each.object, { propagationPolicy: 'Foreground' });
-    if (dependentsOf(world, object.metadata.uid ?? '').length > 0) return;
-  } else return;
-  const kept = finalizers.filter((each) => each !== 'orphan' && each !== 'foregroundDeletion');
-  const live = world.store.get(kind.storageKey, object.metadata.namespace, object.metadata.name);
+    if (index.dependentsOf(uid).length > 0) return;
+  }
+  const live = world.store.get(kind.storageKey, namespace, name);
+  const kept = finalizers.filter((each) => !PROPAGATING.includes(each));
   if (live)
     updateObject(
       world,

@@ -2,7 +2,7 @@ import type { Controller } from '../controller-loop.ts';
 import { asRecord } from '../json.ts';
 import { deleteObject } from '../object-deletion.ts';
 import type { ApiWorld } from '../object-writer.ts';
-import { everyObject } from './garbage-collector.ts';
+import { everyObject } from './dependents.ts';
 
 /** Empties a namespace that is being deleted, and lets it go once nothing is left in it. */
 export function namespaceController(world: ApiWorld): Controller {
