@@ -24,8 +24,10 @@ export default defineConfig({
         test: {
           name: 'cluster',
           include: ['test/cluster/**/*.test.ts'],
+          globalSetup: ['test/cluster/bed/global-setup.ts'],
           testTimeout: 900_000,
           hookTimeout: 300_000,
+          maxConcurrency: 8,
         },
       },
     ],

@@ -1,0 +1,90 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { allCrds } from '../../../src/api/crd.ts';
+import { type BedClient, useBed } from '../bed/client.ts';
+import { condition, imageOf, type Moment, openShop, type Shop, type ShopOptions } from './shop.ts';
+
+const bed: BedClient = useBed();
+
+beforeAll(async () => {
+  await bed.apply(allCrds());
+  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+});
+
+const state =
+  (wanted: string): Moment =>
+  (status) =>
+    status.postPromotion?.state === wanted;
+const weight =
+  (percent: number): Moment =>
+  (status) =>
+    status.phase === 'Progressing' && status.canaryWeight === percent;
+const bringingUp: Moment = (status) => status.phase === 'Progressing';
+
+async function running(namespace: string, options: ShopOptions = {}): Promise<Shop> {
+  const shop = await openShop(bed, namespace, options);
+  await shop.release('v1');
+  await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+  return shop;
+}
+
+/** S13, S14, L1: killed at ten moments over four stories, each reaches the end it reaches undisturbed. */
+describe.concurrent('killed without warning and started again', () => {
+  test('a good release is promoted all the same (4 kills)', async () => {
+    const shop = await running('killed-good');
+    const commit = await shop.release('v2');
+    const killed = shop.killAt([bringingUp, weight(40), state('Converging'), state('Verifying')]);
+    const ended = await shop.until(
+      'v2 succeeded',
+      (status) => status.lastPromotedCommit === commit && !status.run,
+    );
+    await killed;
+    expect(ended.phase).toBe('Succeeded');
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+    expect((await shop.workload('podinfo'))?.spec).toMatchObject({ replicas: 0 });
+    await shop.close();
+  });
+
+  test('a release that answers 500 is stopped all the same (1 kill)', async () => {
+    const shop = await running('killed-errors');
+    const load = shop.startLoad();
+    await shop.release('v2', { ERROR_PERCENT: '100' });
+    const killed = shop.killAt([weight(10)]);
+    const ended = await shop.until('v2 failed', (status) => status.phase === 'Failed' && !status.run);
+    await killed;
+    await load.stop();
+    expect(ended.rejected?.map((entry) => entry.reason)).toEqual(['AnalysisFailed']);
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+    await shop.close();
+  });
+
+  test('a release whose primary never becomes ready goes back all the same (3 kills)', async () => {
+    const shop = await running('killed-unready', {
+      strategy: { type: 'Recreate' },
+      progressDeadlineSeconds: 8,
+    });
+    const load = shop.startLoad();
+    await shop.release('v2', { PRIMARY_READY: 'false' });
+    const killed = shop.killAt([state('Converging'), state('Held'), state('Reverting')]);
+    const ended = await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
+    await killed;
+    const seen = await load.stop();
+    expect(seen.failures).toEqual([]);
+    expect(condition(ended, 'Reverted')).toBe('True');
+    expect(ended.rejected?.length).toBe(1);
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+    await shop.close();
+  });
+
+  test('a release whose errors come only after promotion goes back all the same (2 kills)', async () => {
+    const shop = await running('killed-late');
+    const load = shop.startLoad();
+    await shop.release('v2', { PRIMARY_ERROR_PERCENT: '50' });
+    const killed = shop.killAt([state('Verifying'), state('Reverting')]);
+    const ended = await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
+    await killed;
+    await load.stop();
+    expect(ended.rejected?.length).toBe(1);
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+    await shop.close();
+  });
+});

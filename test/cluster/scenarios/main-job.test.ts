@@ -1,0 +1,150 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { allCrds } from '../../../src/api/crd.ts';
+import { type BedClient, useBed, waitFor } from '../bed/client.ts';
+import { condition, imageOf, openShop, replicasOf, type Shop, type ShopOptions } from './shop.ts';
+
+const bed: BedClient = useBed();
+
+beforeAll(async () => {
+  await bed.apply(allCrds());
+  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+});
+
+/** A shop whose v1 is initialized and answers through Envoy. */
+async function running(namespace: string, options: ShopOptions = {}): Promise<Shop> {
+  const shop = await openShop(bed, namespace, options);
+  await shop.release('v1');
+  await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+  await waitFor(
+    async () => {
+      const load = shop.startLoad();
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      const { requests, failed } = await load.stop();
+      return requests > 0 && failed === 0;
+    },
+    { timeoutMs: 60_000, what: `${namespace} answers through Envoy` },
+  );
+  return shop;
+}
+
+describe.concurrent('the main job under 50 requests a second', () => {
+  test('(a) a good release goes in steps to 100 % and is promoted with no failed request', async () => {
+    const shop = await running('good');
+    const load = shop.startLoad();
+    const weights = new Set<number>();
+    const commit = await shop.release('v2');
+    await shop.until('v2 succeeded', (status) => {
+      weights.add(status.canaryWeight ?? 0);
+      return status.phase === 'Succeeded' && status.lastPromotedCommit === commit;
+    });
+    const seen = await load.stop();
+    expect(seen.failures).toEqual([]);
+    expect([...weights]).toEqual(expect.arrayContaining([10, 40, 70]));
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+    expect((await shop.workload('podinfo'))?.spec).toMatchObject({ replicas: 0 });
+    expect(condition(await shop.status(), 'Ready')).toBe('True');
+    await shop.close();
+  });
+
+  test('(b) a release that answers 500 is stopped at its step; only its share fails', async () => {
+    const shop = await running('errors');
+    const load = shop.startLoad();
+    await shop.release('v2', { ERROR_PERCENT: '100' });
+    const ended = await shop.until('v2 failed', (status) => status.phase === 'Failed');
+    const seen = await load.stop();
+    expect(ended.rejected?.map((entry) => entry.reason)).toEqual(['AnalysisFailed']);
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+    expect(seen.failures.filter((failure) => failure.version !== 'v2')).toEqual([]);
+    expect(seen.failed).toBeGreaterThan(0);
+    expect(seen.failed / seen.requests).toBeLessThan(0.2);
+    await shop.close();
+  });
+
+  test.each([
+    ['RollingUpdate', { type: 'RollingUpdate' }],
+    ['Recreate', { type: 'Recreate' }],
+  ])(
+    '(c) a release whose primary never becomes ready goes back, and no request fails (%s)',
+    async (name, strategy) => {
+      const shop = await running(`unready-${name.toLowerCase()}`, { strategy, progressDeadlineSeconds: 8 });
+      const before = await shop.status();
+      const load = shop.startLoad();
+      await shop.release('v2', { PRIMARY_READY: 'false' });
+      const held = await shop.until('v2 held', (status) => status.postPromotion?.state === 'Held');
+      expect(held.phase).toBe('Promoting');
+      await shop.until('all traffic on the canary', (status) => status.canaryWeight === 100);
+      const ended = await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
+      const seen = await load.stop();
+      expect(seen.failures).toEqual([]);
+      expect(condition(ended, 'Reverted')).toBe('True');
+      expect(ended.lastPromotedCommit).toBe(before.lastPromotedCommit);
+      expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+      expect((await shop.workload('podinfo'))?.spec).toMatchObject({ replicas: 0 });
+      await shop.close();
+    },
+  );
+
+  test('(d) a release whose errors come only after promotion is reverted within two checks', async () => {
+    const shop = await running('late');
+    const load = shop.startLoad();
+    await shop.release('v2', { PRIMARY_ERROR_PERCENT: '50' });
+    const verifying = await shop.until(
+      'v2 verified',
+      (status) => status.postPromotion?.state === 'Verifying',
+    );
+    const reverting = await shop.until(
+      'v2 reverting',
+      (status) => status.postPromotion?.state === 'Reverting',
+    );
+    const began = Date.parse(verifying.postPromotion?.startTime ?? '');
+    const decided = Date.parse(reverting.postPromotion?.startTime ?? '');
+    // The first check waits for the metric's window of 5 s; two intervals of 2 s after that at most.
+    expect(decided - began).toBeLessThanOrEqual(5000 + 2 * 2000);
+    const ended = await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
+    await load.stop();
+    expect(ended.rejected?.map((entry) => entry.reason)).toEqual(['ChecksFailed']);
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+    await shop.close();
+  });
+
+  test('(e, f) a bad head causes no write; replicas alone are applied; git revert needs no analysis', async () => {
+    const shop = await running('bad-head');
+    const bad = await shop.release('v2', { ERROR_PERCENT: '100' });
+    const load = shop.startLoad();
+    await shop.until('v2 failed', (status) => status.phase === 'Failed');
+    await shop.repo.counts({ reset: true });
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    const user = `holdfast`;
+    const before = writesIn('bad-head', user);
+    await waitFor(async () => (await shop.repo.counts()).refs >= 50, {
+      timeoutMs: 120_000,
+      what: '50 polls',
+    });
+    expect(writesIn('bad-head', user)).toEqual(before);
+
+    await shop.release('v2', { ERROR_PERCENT: '100' }, { replicas: 3 });
+    await waitFor(async () => replicasOf(await shop.workload('podinfo-primary')) === 3, {
+      timeoutMs: 30_000,
+      what: 'replicas of a rejected head',
+    });
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+    expect((await bed.listObjects('Pod', 'bad-head', 'app=podinfo')).length).toBe(0);
+
+    await shop.repo.revert();
+    const reverted = await shop.repo.revert(bad);
+    const ended = await shop.until('git revert', (status) => status.lastPromotedCommit === reverted, 30_000);
+    await load.stop();
+    expect(ended.phase).toBe('Succeeded');
+    expect((await shop.workload('podinfo'))?.spec).toMatchObject({ replicas: 0 });
+    await shop.close();
+  });
+});
+
+/** Writes of the program in a namespace, but for its Lease. */
+function writesIn(namespace: string, userAgent: string): string[] {
+  return bed
+    .auditedRequests({ userAgent })
+    .filter(({ verb }) => ['create', 'update', 'patch', 'delete'].includes(verb))
+    .filter(({ objectRef }) => objectRef?.namespace === namespace && objectRef.resource !== 'leases')
+    .map(({ verb, requestURI }) => `${verb} ${requestURI}`);
+}

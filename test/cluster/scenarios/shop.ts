@@ -1,0 +1,138 @@
+import type { Canary } from '../../../src/api/canary.ts';
+import type { CanaryStatus } from '../../../src/api/canary-status.ts';
+import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { type BedClient, waitFor } from '../bed/client.ts';
+import { gateway } from '../bed/gateway.ts';
+import type { GitRepo } from '../bed/git-repo.ts';
+import type { Load } from '../bed/load.ts';
+import { type DeploymentOptions, deployment } from '../bed/manifests.ts';
+import { createProgram, type Program } from './program.ts';
+
+/** A moment at which the program is killed: the first time this holds. */
+export type Moment = (status: CanaryStatus) => boolean;
+
+/** One application on the bed: repository, namespace, program and load, all its own. */
+export interface Shop {
+  readonly namespace: string;
+  readonly repo: GitRepo;
+  readonly program: Program;
+  /** Commits a version of the workload; returns the commit. */
+  release(
+    version: string,
+    env?: Record<string, string>,
+    options?: Partial<DeploymentOptions>,
+  ): Promise<string>;
+  startLoad(): Load;
+  status(): Promise<CanaryStatus>;
+  until(what: string, holds: (status: CanaryStatus) => boolean, timeoutMs?: number): Promise<CanaryStatus>;
+  /** Kills and restarts the program at each of these moments, in order; resolves when all have come. */
+  killAt(moments: readonly Moment[]): Promise<void>;
+  workload(name: 'podinfo' | 'podinfo-primary'): Promise<KubernetesObject | undefined>;
+  close(): Promise<void>;
+}
+
+/** What a scenario may change. */
+export interface ShopOptions {
+  readonly analysis?: Canary['spec']['analysis'];
+  readonly postPromotion?: Canary['spec']['postPromotion'];
+  readonly strategy?: unknown;
+  readonly progressDeadlineSeconds?: number;
+}
+
+const rate = { name: 'request-success-rate', thresholdRange: { min: 99 }, interval: '5s' };
+
+/** Creates the namespace and the repository, and starts the program. */
+export async function openShop(bed: BedClient, namespace: string, options: ShopOptions = {}): Promise<Shop> {
+  await bed.createNamespace(namespace);
+  const repo = await bed.createGitRepo(namespace);
+  const program = createProgram(bed, namespace, repo.url);
+  const host = `${namespace}.example.com`;
+  const status = async () => {
+    const canary = (await bed.readObject('Canary', namespace, 'podinfo').catch(() => undefined)) as
+      | Canary
+      | undefined;
+    return canary?.status ?? {};
+  };
+  const until: Shop['until'] = (what, holds, timeoutMs = 120_000) =>
+    waitFor(
+      async () => {
+        const now = await status();
+        return holds(now) ? now : undefined;
+      },
+      { timeoutMs, intervalMs: 100, what: `${namespace}: ${what}`, describe: status },
+    );
+  program.start();
+  return {
+    namespace,
+    repo,
+    program,
+    status,
+    until,
+    release: (version, env = {}, more = {}) => {
+      const workload = deployment({
+        name: 'podinfo',
+        image: `app:${version}`,
+        replicas: 2,
+        env: { SHUTDOWN_DELAY_MS: '2000', ...env },
+        strategy: options.strategy,
+        ...more,
+      });
+      const files = { 'canary.yaml': json(canaryOf(host, options)), 'deployment.yaml': json(workload) };
+      return repo.commit(files, `Release ${version}`);
+    },
+    startLoad: () => bed.startLoad({ hostHeader: host, requestsPerSecond: 50 }),
+    killAt: async (moments) => {
+      for (const moment of moments) {
+        await until(`moment ${moments.indexOf(moment) + 1} to kill the program`, moment);
+        await program.kill();
+        program.start();
+      }
+    },
+    workload: (name) => bed.readObject('Deployment', namespace, name),
+    close: async () => {
+      await program.stop();
+      repo.remove();
+    },
+  };
+}
+
+/** The image that a workload's template names. */
+export function imageOf(workload: KubernetesObject | undefined): string | undefined {
+  const spec = workload?.spec as { template: { spec: { containers: Array<{ image: string }> } } } | undefined;
+  return spec?.template.spec.containers[0]?.image;
+}
+
+/** The replicas a workload asks for. */
+export function replicasOf(workload: KubernetesObject | undefined): number | undefined {
+  return (workload?.spec as { replicas?: number } | undefined)?.replicas;
+}
+
+/** A condition's status by its type. */
+export function condition(status: CanaryStatus, type: string): string | undefined {
+  return status.conditions?.find((entry) => entry.type === type)?.status;
+}
+
+function canaryOf(host: string, options: ShopOptions) {
+  return {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { name: 'podinfo' },
+    spec: {
+      provider: 'gatewayapi:v1',
+      targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'podinfo' },
+      progressDeadlineSeconds: options.progressDeadlineSeconds ?? 15,
+      service: { port: 80, targetPort: 'http', hosts: [host], gatewayRefs: [{ ...gateway }] },
+      analysis: options.analysis ?? {
+        interval: '2s',
+        threshold: 2,
+        stepWeights: [10, 40, 70],
+        metrics: [rate],
+      },
+      postPromotion: { interval: '2s', successThreshold: 2, metrics: [rate], ...options.postPromotion },
+    },
+  };
+}
+
+function json(object: unknown): string {
+  return JSON.stringify(object, null, 2);
+}
