@@ -1,6 +1,7 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { ApiError, badRequest, expired } from './api-error.ts';
 import type { ApiRequest, ResourcePath } from './api-request.ts';
+import { toServed } from './event-versions.ts';
 import type { JsonRecord } from './json.ts';
 import { apiVersionOf, type KindInfo } from './kinds.ts';
 import { fieldFilter, labelFilter, type ObjectFilter } from './selectors.ts';
@@ -30,14 +31,15 @@ export function present(kind: KindInfo, object: KubernetesObject, accept: string
   if (wantsMetadataOnly(accept)) {
     return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata };
   }
-  return { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind };
+  return { ...toServed(kind, object), apiVersion: apiVersionOf(kind), kind: kind.kind };
 }
 
 /** The objects a list or watch selects. */
 export function filterOf(request: ApiRequest, target: ResourcePath): ObjectFilter {
   const labels = labelFilter(request.query.get('labelSelector'));
   const fields = fieldFilter(request.query.get('fieldSelector'));
-  return (object) => {
+  return (stored) => {
+    const object = toServed(target.kind, stored);
     const here = target.namespace === undefined || object.metadata.namespace === target.namespace;
     return here && labels(object) && fields(object);
   };

@@ -1,6 +1,7 @@
 import { parse } from 'yaml';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { ApiError, badRequest, unknownPath } from './api-error.ts';
+import { toStored } from './event-versions.ts';
 import { isRecord } from './json.ts';
 import type { KindInfo, KindRegistry } from './kinds.ts';
 
@@ -77,7 +78,7 @@ export function parseObject(request: ApiRequest, target: ResourcePath): Kubernet
     );
   }
   const identity = { name: name ?? metadata?.name ?? '', ...(namespace ? { namespace } : {}) };
-  return { ...body, metadata: { ...metadata, ...identity } } as KubernetesObject;
+  return toStored(kind, { ...body, metadata: { ...metadata, ...identity } } as KubernetesObject);
 }
 
 /** Field manager of a write: the parameter, or the program's name as a real server takes it from the user agent. */

@@ -81,9 +81,15 @@ export function openWatch(
     how();
   };
   const stop = (): void => finish(sink.end);
+  let announced = plan.version;
   const bookmark = (annotations?: Record<string, string>): void => {
-    if (open && plan.bookmarks)
-      sink.send({ type: 'BOOKMARK', object: bookmarkObject(plan, world.store.version(), annotations) });
+    if (!open || !plan.bookmarks) return;
+    announced = world.store.version();
+    sink.send({ type: 'BOOKMARK', object: bookmarkObject(plan, announced, annotations) });
+  };
+  // As on a real server: a bookmark by the clock comes only when there is something new to say.
+  const dueBookmark = (): void => {
+    if (world.store.version() > announced) bookmark();
   };
   const watch: Watch = {
     storageKey: target.kind.storageKey,
@@ -100,9 +106,9 @@ export function openWatch(
   cancels.push(world.store.subscribe((event) => forward(plan, event, sink)));
   cancels.push(world.clock.after(plan.timeoutMs, stop));
   if (plan.timeoutMs > BOOKMARK_BEFORE_END_MS) {
-    cancels.push(world.clock.after(plan.timeoutMs - BOOKMARK_BEFORE_END_MS, () => bookmark()));
+    cancels.push(world.clock.after(plan.timeoutMs - BOOKMARK_BEFORE_END_MS, dueBookmark));
   }
-  repeatBookmarks(world, bookmark, cancels, () => open);
+  repeatBookmarks(world, dueBookmark, cancels, () => open);
   return watch;
 }
 

@@ -86,7 +86,7 @@ function fromRow(groupVersion: string, row: Row): KindInfo {
     singular: row.kind.toLowerCase(),
     shortNames: row.short ?? [],
     namespaced: row.cluster !== true,
-    storageKey: `${group}/${row.plural}`,
+    storageKey: row.kind === 'Event' ? 'events.k8s.io/events' : `${group}/${row.plural}`,
     hasStatus: row.status === true,
     hasGeneration: row.generation === true,
     ...(row.scale ? { scale: SCALE } : {}),

@@ -9,6 +9,7 @@ import {
   parseObject,
   type ResourcePath,
 } from './api-request.ts';
+import { toServed, toStored } from './event-versions.ts';
 import { asRecord, type JsonRecord } from './json.ts';
 import { type DeleteOptions, deleteObject } from './object-deletion.ts';
 import {
@@ -118,7 +119,7 @@ function patch(context: VerbContext): ApiAnswer {
   const type = request.contentType.split(';')[0]?.trim();
   if (type === 'application/apply-patch+yaml') return apply(context);
   const before = live(context);
-  const base = target.subresource === 'scale' ? scaleOf(target.kind, before) : before;
+  const base = target.subresource === 'scale' ? scaleOf(target.kind, before) : toServed(target.kind, before);
   const patched = asRecord(patchBy(type ?? '', base, context));
   const next =
     target.subresource === 'scale' ? withScale(target.kind, before, patched) : (patched as KubernetesObject);
@@ -126,7 +127,10 @@ function patch(context: VerbContext): ApiAnswer {
   if (next.metadata?.name !== name)
     throw badRequest('the name of the object does not match the name on the URL');
   const identified = { ...next, metadata: { ...next.metadata, name, ...(namespace ? { namespace } : {}) } };
-  return { code: 200, body: shown(context, updateScaleAware(context, world, identified)) };
+  return {
+    code: 200,
+    body: shown(context, updateScaleAware(context, world, toStored(target.kind, identified))),
+  };
 }
 
 function patchBy(type: string, base: unknown, { request, target }: VerbContext): unknown {

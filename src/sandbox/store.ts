@@ -44,11 +44,13 @@ export function createStore(historyLimit: number): Store {
   const shelves = new Map<string, Shelf>();
   const listeners = new Set<(event: StoreEvent) => void>();
   let counter = 1;
+  /** For kinds that nobody has touched yet. */
+  let forgottenVersion = 0;
 
   function shelf(storageKey: string): Shelf {
     const found = shelves.get(storageKey);
     if (found) return found;
-    const created: Shelf = { namespaces: new Map(), history: [], forgottenVersion: 0 };
+    const created: Shelf = { namespaces: new Map(), history: [], forgottenVersion };
     shelves.set(storageKey, created);
     return created;
   }
@@ -104,9 +106,9 @@ export function createStore(historyLimit: number): Store {
       return last;
     },
     since(storageKey, version) {
-      const { history, forgottenVersion } = shelf(storageKey);
-      if (version < forgottenVersion) return 'expired';
-      return history.filter((event) => event.resourceVersion > version);
+      const known = shelf(storageKey);
+      if (version < known.forgottenVersion) return 'expired';
+      return known.history.filter((event) => event.resourceVersion > version);
     },
     subscribe(listener) {
       listeners.add(listener);
@@ -114,6 +116,7 @@ export function createStore(historyLimit: number): Store {
     },
     forgetHistory() {
       counter += 1;
+      forgottenVersion = counter;
       for (const each of shelves.values()) {
         each.history.length = 0;
         each.forgottenVersion = counter;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deployment } from './objects.ts';
+import { deployment } from './bodies.ts';
 import type { Suite } from './suite.ts';
 import { type Answer, eventually, freshNamespace, type Json, type Target } from './target.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { configMap } from './objects.ts';
+import { configMap } from './bodies.ts';
 import type { Suite } from './suite.ts';
 import { eventually, freshNamespace, type Json, type Target } from './target.ts';
 

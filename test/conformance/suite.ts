@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe } from 'vitest';
+import { applyLimitTests } from './apply-limits.ts';
 import { customResourceTests } from './custom-resources.ts';
 import { deploymentTests } from './deployments.ts';
+import { kindTests } from './kinds.ts';
 import { lifecycleTests } from './lifecycle.ts';
 import { listTests } from './lists.ts';
 import { objectTests } from './objects.ts';
@@ -41,7 +43,9 @@ export function conformance(
       forgottenVersion: options.forgottenVersion,
     };
     describe('objects', () => objectTests(suite));
+    describe('kinds', () => kindTests(suite));
     describe('server-side apply', () => applyTests(suite));
+    describe('limits of server-side apply', () => applyLimitTests(suite));
     describe('lists and discovery', () => listTests(suite));
     describe('watches', () => watchTests(suite));
     describe('finalizers and owners', () => lifecycleTests(suite));

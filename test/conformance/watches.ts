@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { configMap } from './objects.ts';
+import { configMap } from './bodies.ts';
 import type { Suite } from './suite.ts';
 import { freshNamespace, type Json, type WatchStream } from './target.ts';
 
@@ -107,11 +107,12 @@ export function watchTests(suite: Suite): void {
     expect(await stream.next()).toBeUndefined();
   });
 
-  test('sends a bookmark with a usable version before it ends', async () => {
+  test('sends a bookmark with a usable version before it ends when other objects have changed', async () => {
     const { labelled, write } = await collection();
     const { metadata } = await write('a', { w: '1' });
-    const query = `&allowWatchBookmarks=true&timeoutSeconds=8&resourceVersion=${metadata.resourceVersion}`;
+    const query = `&allowWatchBookmarks=true&timeoutSeconds=6&resourceVersion=${metadata.resourceVersion}`;
     const stream = await target().watch(`${labelled}${query}`);
+    await write('unseen', {});
     const bookmark = await stream.next();
     expect([bookmark?.type, bookmark?.object.kind]).toEqual(['BOOKMARK', 'ConfigMap']);
     await write('b', { w: '1' });
