@@ -130,10 +130,8 @@ async function buildControlPlane(target) {
     requireGo();
     const packages = wanted.map(([, path]) => path);
     await goBuild(toolsFolder, folder, packages, versionFlags());
-    const etcd = join(folder, 'v3');
-    for (const oddName of [etcd, join(folder, 'server')]) {
-      if (fs.existsSync(oddName)) fs.renameSync(oddName, join(folder, 'etcd'));
-    }
+    const odd = join(folder, 'server'); // What `go build` calls the program of etcd's module.
+    if (fs.existsSync(odd)) fs.renameSync(odd, join(folder, 'etcd'));
   });
 }
 

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Readable, Transform } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import {
   countRequest,
@@ -95,7 +96,7 @@ async function serve(
     const output = startBackend(backendEnvironment(root, url, request), body, response);
     const head = await readHead(output);
     response.writeHead(head.status, head.headers);
-    await pipeline(output, meter(counts, kind === 'fetch', struck), response);
+    await pipeline(output, (source) => meter(source, counts, kind === 'fetch', struck), response);
   }
 }
 
@@ -158,23 +159,32 @@ async function readHead(output: Readable): Promise<Head> {
   return { status, headers };
 }
 
-/** Counts what passes and applies the faults that concern bodies. */
-function meter(counts: RepositoryCounts, isPack: boolean, fault: GitFault | undefined): Transform {
+/** Passes the body on, counts it and applies the faults that concern bodies. */
+async function* meter(
+  source: AsyncIterable<Buffer>,
+  counts: RepositoryCounts,
+  isPack: boolean,
+  fault: GitFault | undefined,
+): AsyncGenerator<Buffer> {
   let sent = 0;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      const room = fault?.kind === 'truncate' ? fault.afterBytes - sent : chunk.length;
-      const part = chunk.subarray(0, Math.max(0, room));
-      sent += part.length;
-      counts.bytes += part.length;
-      if (isPack) counts.packBytes += part.length;
-      if (part.length < chunk.length) {
-        done(new Error('cut as told'));
-      } else if (fault?.kind === 'trickle') {
-        setTimeout(() => done(null, part), (part.length / fault.bytesPerSecond) * 1000);
-      } else {
-        done(null, part);
-      }
-    },
-  });
+  for await (const part of fault?.kind === 'trickle' ? trickle(source, fault.bytesPerSecond) : source) {
+    const allowed =
+      fault?.kind === 'truncate' ? part.subarray(0, Math.max(0, fault.afterBytes - sent)) : part;
+    sent += allowed.length;
+    counts.bytes += allowed.length;
+    if (isPack) counts.packBytes += allowed.length;
+    yield allowed;
+    if (allowed.length < part.length) throw new Error('cut as told');
+  }
+}
+
+/** Small pieces, ten a second or one byte each time when that is too fast. */
+async function* trickle(source: AsyncIterable<Buffer>, bytesPerSecond: number): AsyncGenerator<Buffer> {
+  const size = Math.max(1, Math.floor(bytesPerSecond / 10));
+  for await (const chunk of source) {
+    for (let start = 0; start < chunk.length; start += size) {
+      await sleep((size / bytesPerSecond) * 1000);
+      yield chunk.subarray(start, start + size);
+    }
+  }
 }
