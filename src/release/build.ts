@@ -17,6 +17,7 @@ export interface ReleaseCanary {
   };
 }
 
+/** Everything a release is built from. */
 export interface ReleaseInput {
   canary: ReleaseCanary;
   /** As in Git, namespace filled in. */

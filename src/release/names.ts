@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 
-/** Keys Holdfast puts on the Secrets it keeps its memory in. */
+/** Label of the Secrets Holdfast keeps its memory in: the canary they belong to. */
 export const labelCanary = 'holdfast.dev/canary';
+/** What a Secret holds: `release` or `rejections`. */
 export const labelRecord = 'holdfast.dev/record';
 
 /**

@@ -107,7 +107,9 @@ test('a broken file freezes the Canaries whose objects were in it, and no others
   expect(states(selection)).toEqual({ pay: 'release', cart: 'frozen' });
   expect(restNames(selection)).toEqual(['Canary/pay', 'Canary/cart', 'ConfigMap/other']);
   expect(selection.plans[1]).toMatchObject({
-    message: expect.stringContaining('cart-config.yaml:2: is not valid YAML: wrong indentation, or an open bracket'),
+    message: expect.stringContaining(
+      'cart-config.yaml:2: is not valid YAML: wrong indentation, or an open bracket',
+    ),
   });
 });
 

@@ -55,6 +55,7 @@ export type CanaryPlan =
 /** What a Canary's plan was before: its last release. */
 export type PreviousPlan = Pick<Release, 'origins' | 'liveConfigs' | 'target' | 'configs'>;
 
+/** One commit as rendered, and what was known before it. */
 export interface SelectInput {
   objects: readonly RenderedObject[];
   /** Of rendering; their files gave no objects. */
@@ -66,6 +67,7 @@ export interface SelectInput {
   lineOf: LineOf;
 }
 
+/** What one commit is for: a plan for each Canary, and the rest. */
 export interface Selection {
   plans: CanaryPlan[];
   /** Objects of no Canary, and the Canaries themselves: the source loop applies them. */

@@ -47,7 +47,7 @@ function readObjects(
   const problems: FileProblem[] = [];
   let index = 0;
   for (const document of readDocuments(text, limits)) {
-    const value = documentValue(document, limits);
+    const value = documentValue(document, text, limits);
     const found = value === undefined ? { objects: [], problems: [] } : objectsOf(value);
     const lineAt = (field: string) => lineOf(offsetOf(document.contents, pathSteps(field)));
     for (const { object, items } of found.objects) {

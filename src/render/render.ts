@@ -10,6 +10,7 @@ import {
   type SourceFile,
 } from './types.ts';
 
+/** What rendering depends on beside the files. */
 export interface RenderOptions {
   /** Namespace for objects of namespaced kinds that name none. */
   defaultNamespace?: string | undefined;
@@ -18,6 +19,7 @@ export interface RenderOptions {
   limits?: RenderLimits | undefined;
 }
 
+/** The objects of the sound files, and what is wrong with the others. */
 export interface RenderResult {
   /** Objects of files without a problem, in the order of files and documents. */
   objects: RenderedObject[];

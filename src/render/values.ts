@@ -14,6 +14,7 @@ import type { RenderLimits } from './types.ts';
 
 /** What is known while one document is turned into JSON. */
 interface Walk {
+  text: string;
   limits: RenderLimits;
   nodes: number;
   characters: number;
@@ -28,10 +29,11 @@ interface Walk {
 
 const corePrefix = 'tag:yaml.org,2002:';
 
-/** The document as JSON, read as Kubernetes reads it. Undefined for an empty document. Throws YamlFault. */
-export function documentValue(document: YamlDocument, limits: RenderLimits): unknown {
+/** The document of a text as JSON, read as Kubernetes reads it. Undefined for an empty document. Throws YamlFault. */
+export function documentValue(document: YamlDocument, text: string, limits: RenderLimits): unknown {
   if (document.contents === null) return undefined;
   const walk: Walk = {
+    text,
     limits,
     nodes: 0,
     characters: 0,
@@ -166,10 +168,24 @@ function setAnchor(node: Exclude<ParsedNode, Alias>, walk: Walk): void {
 function scalarValue(node: Scalar.Parsed, walk: Walk): unknown {
   const result = readScalar(node);
   const [offset] = node.range;
+  if (node.type?.startsWith('BLOCK_') && isAmbiguousBlock(node, walk.text)) {
+    throw new YamlFault('a block with an indentation number ends in lines of spaces: remove them', offset);
+  }
   if (result.problem) throw new YamlFault(`a value ${result.problem}`, offset);
   if (result.value === undefined) throw unknownTag(node);
   if (typeof result.value === 'string') checkText(result.value, offset, walk);
   return result.value;
+}
+
+/** `|2` and the like: whether spaces on blank last lines belong to the value is read differently by the library and Kubernetes. */
+function isAmbiguousBlock(node: Scalar.Parsed, text: string): boolean {
+  const [start, , end] = node.range;
+  if (!/^[|>][-+]?[1-9]/.test(text.slice(start, start + 3))) return false;
+  const blank = /(?:[ \t]*\r?\n)*/y;
+  blank.lastIndex = end;
+  const lines = [text.slice(start, end), blank.exec(text)?.[0] ?? ''].join('').split('\n').slice(1);
+  const last = lines.findLastIndex((line) => line.trim() !== '');
+  return lines.slice(last + 1).some((line) => /[ \t]/.test(line));
 }
 
 function checkText(text: string, offset: number, walk: Walk): void {

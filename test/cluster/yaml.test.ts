@@ -5,8 +5,7 @@ import { type Reading, readings } from '../../src/render/readings.test-support.t
 import { renderPlain } from '../../src/render/render.ts';
 import { toolsFromEnvironment } from './bed/tools.ts';
 
-/** The bed's own kubectl, or the one on the path when the suite runs alone; without either it fails. */
-const kubectl = process.env.HOLDFAST_BED_TOOLS ? toolsFromEnvironment().kubectl : 'kubectl';
+const { kubectl } = toolsFromEnvironment();
 
 /** The objects kubectl reads, or undefined when it refuses the text. Needs no server. */
 function readByKubectl(text: string): Promise<unknown[] | undefined> {
