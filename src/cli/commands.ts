@@ -2,7 +2,8 @@
 import type { CliCommand } from './command.ts';
 import { installCommand } from './install-command.ts';
 import { runCommand } from './run.ts';
+import { statusCommand } from './status-command.ts';
 import { validateCommand } from './validate-command.ts';
 
 /** Every command, in the order of the help text. */
-export const commands: readonly CliCommand[] = [runCommand, validateCommand, installCommand];
+export const commands: readonly CliCommand[] = [runCommand, statusCommand, validateCommand, installCommand];

@@ -24,8 +24,8 @@ export function deployment(options: DeploymentOptions): KubernetesObject {
     metadata: { name, namespace, labels: { ...labels } },
     spec: {
       replicas: 1,
-      // The next pod could not lead before this one has handed the Lease back.
-      strategy: { type: 'Recreate' },
+      // A copy that waits for the Lease is ready: the next one is there before this one hands the Lease back.
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       selector: { matchLabels: { ...selector } },
       template: {
         metadata: { labels: { ...labels } },

@@ -31,12 +31,17 @@ export interface Right {
 
 const read = ['get', 'list', 'watch'] as const;
 const readAndApply = ['get', 'list', 'watch', 'create', 'patch'] as const;
-/** Read by name and written, never watched. */
-const byName = ['get', 'create', 'patch'] as const;
 
 /** In Holdfast's own namespace. */
 export const ownRights: readonly Right[] = [
-  { group: 'coordination.k8s.io', resource: 'leases', verbs: byName, why: 'leader election' },
+  {
+    group: 'coordination.k8s.io',
+    resource: 'leases',
+    names: ['holdfast'],
+    verbs: ['get', 'patch'],
+    why: 'leader election',
+  },
+  { group: 'coordination.k8s.io', resource: 'leases', verbs: ['create'], why: 'leader election' },
   {
     group: '',
     resource: 'secrets',

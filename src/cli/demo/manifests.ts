@@ -1,0 +1,176 @@
+import { stringify } from 'yaml';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { ObjectName, Pace } from './options.ts';
+
+/** Name of the application: its Deployment, Canary and Service. */
+export const application = 'shop';
+
+/** Port of the application's Service. */
+export const servicePort = 80;
+
+const containerPort = 8080;
+const replicas = 2;
+
+/** What the manifests depend on besides the release. */
+export interface ManifestOptions {
+  readonly namespace: string;
+  readonly provider: string;
+  readonly image: string;
+  readonly gateway: ObjectName | undefined;
+  readonly host: string | undefined;
+  /** Prometheus that knows the sandbox's traffic; absent: readiness alone decides. */
+  readonly prometheus: string | undefined;
+  readonly pace: Pace;
+}
+
+/** The files of the repository that stay the same from commit to commit, by path. */
+export function commonFiles(options: ManifestOptions): Record<string, string> {
+  const objects = [canary(options), ...metricTemplates(options), ...rootProxies(options)];
+  return Object.fromEntries(
+    objects.map((object) => [
+      `shop/${object.kind.toLowerCase()}-${object.metadata.name}.yaml`,
+      stringify(object),
+    ]),
+  );
+}
+
+/** The file that a release changes, by path. */
+export function releaseFiles(
+  { namespace, image }: ManifestOptions,
+  env: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return { 'shop/deployment.yaml': stringify(deployment(namespace, image, env)) };
+}
+
+/** The Source file that Holdfast is started with. */
+export function sourceFile(namespace: string, url: string): string {
+  return stringify({
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { name: application, namespace },
+    spec: { url, ref: { branch: 'main' }, path: './shop', interval: '1s' },
+  });
+}
+
+/**
+ * Serves VERSION with busybox's own web server. With PRIMARY_READY=false the pods of a primary never get the file that the readiness
+ * probe asks for; sandbox and test bed know the same variable, so that one manifest works everywhere.
+ */
+const startScript = `
+mkdir -p /tmp/www && cd /tmp/www && echo "$VERSION" > index.html
+case "$PRIMARY_READY-$(hostname)" in
+  false-*-primary-*) echo "never ready" ;;
+  *) echo ready > ready ;;
+esac
+exec httpd -f -p ${containerPort} -h /tmp/www
+`.trim();
+
+function deployment(
+  namespace: string,
+  image: string,
+  env: Readonly<Record<string, string>>,
+): KubernetesObject {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: application, namespace },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: application } },
+      template: {
+        metadata: { labels: { app: application } },
+        spec: {
+          terminationGracePeriodSeconds: 3,
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: 65_534,
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+          containers: [
+            {
+              name: 'app',
+              image,
+              command: ['sh', '-c', startScript],
+              env: Object.entries(env).map(([name, value]) => ({ name, value })),
+              ports: [{ name: 'http', containerPort }],
+              readinessProbe: {
+                httpGet: { path: '/ready', port: 'http' },
+                periodSeconds: 1,
+                failureThreshold: 2,
+              },
+              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+function canary(options: ManifestOptions): KubernetesObject {
+  const { namespace, provider, gateway, host, pace } = options;
+  const metrics = checks(options);
+  const shares = provider === 'kubernetes' ? { iterations: 3 } : { stepWeight: 20, maxWeight: 60 };
+  return {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { name: application, namespace },
+    spec: {
+      provider,
+      targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: application },
+      service: {
+        port: servicePort,
+        targetPort: 'http',
+        ...(gateway ? { gatewayRefs: [{ name: gateway.name, namespace: gateway.namespace }] } : {}),
+        ...(host && provider !== 'contour' ? { hosts: [host] } : {}),
+      },
+      progressDeadlineSeconds: 120,
+      analysis: { interval: '1s', threshold: 3, ...shares, metrics },
+      postPromotion: {
+        interval: '1s',
+        successThreshold: 2,
+        progressDeadlineSeconds: pace.promotionDeadlineSeconds,
+        onFailure: 'auto',
+        metrics,
+      },
+    },
+  };
+}
+
+function checks({ namespace, prometheus }: ManifestOptions): object[] {
+  if (prometheus === undefined) return [];
+  const metric = (name: string, thresholdRange: object) => ({
+    name,
+    templateRef: { name, namespace },
+    interval: '1s',
+    thresholdRange,
+  });
+  return [metric('success-rate', { min: 99 }), metric('latency-ms', { max: 500 })];
+}
+
+function metricTemplates({ namespace, prometheus }: ManifestOptions): KubernetesObject[] {
+  if (prometheus === undefined) return [];
+  const of = (name: string, series: string): KubernetesObject => ({
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'MetricTemplate',
+    metadata: { name, namespace },
+    spec: {
+      provider: { type: 'prometheus', address: prometheus },
+      query: `${series}{namespace="{{ namespace }}",workload="{{ target }}"}`,
+    },
+  });
+  return [of('success-rate', 'sandbox_success_rate'), of('latency-ms', 'sandbox_request_duration_ms')];
+}
+
+/** Contour serves the Canary's HTTPProxy only through one that has a virtual host. */
+function rootProxies({ namespace, provider, host }: ManifestOptions): KubernetesObject[] {
+  if (provider !== 'contour' || host === undefined) return [];
+  return [
+    {
+      apiVersion: 'projectcontour.io/v1',
+      kind: 'HTTPProxy',
+      metadata: { name: `${application}-root`, namespace },
+      spec: { virtualhost: { fqdn: host }, includes: [{ name: application, namespace }] },
+    },
+  ];
+}

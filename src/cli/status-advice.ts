@@ -1,0 +1,53 @@
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { rolloutReasons } from '../api/reasons.ts';
+import { canaryStatus, conditionOf, shortCommit } from './status-rows.ts';
+
+/** What a person can do about a Canary now. */
+export interface Advice {
+  readonly text: string;
+  /** To copy into a shell. */
+  readonly command?: string;
+}
+
+/** From the table of reasons, and the commands that fit the state; nothing when all is well. */
+export function adviceFor(canary: KubernetesObject): Advice[] {
+  const status = canaryStatus(canary);
+  const reason = conditionOf(status, 'Ready')?.reason ?? '';
+  const row = Object.hasOwn(rolloutReasons, reason)
+    ? rolloutReasons[reason as keyof typeof rolloutReasons]
+    : undefined;
+  const general = row && row.act !== 'nothing to do' ? [{ text: row.act }] : [];
+  return [...general, ...resume(canary), ...undo(canary), ...retry(canary)];
+}
+
+function resume(canary: KubernetesObject): Advice[] {
+  if (canary.metadata.annotations?.['holdfast.dev/pause'] !== 'true') return [];
+  return [{ text: 'it is paused; to go on', command: `${annotate(canary)} holdfast.dev/pause-` }];
+}
+
+/** While a bad release is held or rejected at head, a revert in Git ends it everywhere. */
+function undo(canary: KubernetesObject): Advice[] {
+  const status = canaryStatus(canary);
+  const { lastAppliedCommit: head, lastPromotedCommit: good } = status;
+  const bad = status.phase === 'Failed' || status.postPromotion?.state === 'Held';
+  if (!bad || !head || head === good || !isCommit(head)) return [];
+  return [{ text: 'to take the commit back in Git', command: `git revert ${shortCommit(head)} && git push` }];
+}
+
+function retry(canary: KubernetesObject): Advice[] {
+  const status = canaryStatus(canary);
+  const { lastAppliedCommit: head } = status;
+  const rejected = status.rejected?.some(({ commit }) => commit === head);
+  if (!rejected || !head || !isCommit(head)) return [];
+  const value = `${shortCommit(head)}@$(date +%s)`;
+  return [{ text: 'to try it once more', command: `${annotate(canary)} holdfast.dev/retry=${value}` }];
+}
+
+function annotate({ metadata }: KubernetesObject): string {
+  return `kubectl -n ${metadata.namespace ?? 'default'} annotate --overwrite canary/${metadata.name}`;
+}
+
+/** Nothing else from a status may stand in a command that somebody pastes into a shell. */
+function isCommit(text: string): boolean {
+  return /^[0-9a-f]{40,64}$/.test(text);
+}

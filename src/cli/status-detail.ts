@@ -1,0 +1,187 @@
+import type { CheckResult } from '../api/canary-status.ts';
+import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
+import type { SourceStatus } from '../api/source-status.ts';
+import { paint, printable, type Screen, type Tone, wrap } from './output.ts';
+import { adviceFor } from './status-advice.ts';
+import { canaryStatus, commitLine, phaseOf, shortCommit, sourceRow, toneOf } from './status-rows.ts';
+import { formatTable, type TableColumn } from './table.ts';
+import { formatAge } from './time.ts';
+
+const barWidth = 20;
+const indent = '  ';
+
+/** Everything about one Canary: who serves, what was measured, what comes next and what can be done. */
+export function canaryDetail(object: KubernetesObject, screen: Screen, nowMs: number): string[] {
+  const status = canaryStatus(object);
+  const { name, namespace } = object.metadata;
+  const next = status.next && [`${status.next.action} ${formatAge(status.next.time, nowMs)}`.trim()];
+  const good = status.lastKnownGood;
+  const lines = [
+    heading(screen, `Canary ${namespace}/${name}`, phaseOf(object), toneOf(object)),
+    ...wrap(status.message ?? 'Holdfast has not looked at it yet', screen.columns, ''),
+    ...section(screen, 'Serving', serving(object, screen)),
+    ...section(
+      screen,
+      'Head',
+      text(commitLine(status.lastAppliedCommit, subjectOf(object, status.lastAppliedCommit))),
+    ),
+    ...section(
+      screen,
+      'Last known good',
+      text(
+        good &&
+          `${commitLine(good.commit, subjectOf(object, good.commit))}  ${formatAge(good.promotedTime, nowMs)}`,
+      ),
+    ),
+    ...section(screen, 'Checks', checks(status.checks ?? [], screen, nowMs)),
+    ...section(screen, 'Next', next?.flatMap((line) => wrap(line, screen.columns, indent)) ?? []),
+    ...section(screen, 'What you can do', advice(object, screen)),
+    ...section(screen, 'History', history(object, screen, nowMs)),
+    ...section(screen, 'Rejected', rejected(object, screen, nowMs)),
+    ...section(screen, 'Conditions', conditions(status.conditions ?? [], screen, nowMs)),
+  ];
+  return lines;
+}
+
+/** Everything about one Source. */
+export function sourceDetail(object: KubernetesObject, screen: Screen, nowMs: number): string[] {
+  const status = (object.status ?? {}) as SourceStatus;
+  const row = sourceRow(object);
+  const { head, counts } = status;
+  const about = [commitLine(head?.commit, head?.subject), head?.author, formatAge(head?.time, nowMs)];
+  const counted = Object.entries(counts ?? {}).map(([what, count]) => `${count} ${what}`);
+  return [
+    heading(
+      screen,
+      `Source ${row.namespace}/${row.name}`,
+      row.ready === 'True' ? 'Ready' : row.reason,
+      row.tone,
+    ),
+    ...wrap(row.message || (object.status ? '' : 'Holdfast has not looked at it yet'), screen.columns, ''),
+    ...section(screen, 'Head', text(head && about.filter(Boolean).join('  '))),
+    ...section(
+      screen,
+      'Applied',
+      text(
+        status.appliedCommit &&
+          `${shortCommit(status.appliedCommit)}  ${formatAge(status.appliedTime, nowMs)}`,
+      ),
+    ),
+    ...section(screen, 'Objects', text(counted.join(', '))),
+    ...section(screen, 'Conditions', conditions(status.conditions ?? [], screen, nowMs)),
+  ];
+}
+
+function heading(screen: Screen, title: string, state: string, tone: Tone): string {
+  const space = Math.max(2, screen.columns - title.length - state.length);
+  return `${paint(screen, 'strong', title)}${' '.repeat(space)}${paint(screen, tone, state)}`;
+}
+
+function section(screen: Screen, title: string, lines: readonly string[]): string[] {
+  return lines.length > 0 ? ['', paint(screen, 'strong', title), ...lines] : [];
+}
+
+function text(line: string | undefined): string[] {
+  return line ? [indent + printable(line).trimEnd()] : [];
+}
+
+/** Known from who serves or from the past releases. */
+function subjectOf(object: KubernetesObject, commit: string | undefined): string | undefined {
+  const { serving = [], history = [] } = canaryStatus(object);
+  return [...serving, ...history].find((entry) => entry.commit === commit)?.subject;
+}
+
+function serving(object: KubernetesObject, screen: Screen): string[] {
+  const rows = canaryStatus(object).serving ?? [];
+  const columns: ReadonlyArray<TableColumn<(typeof rows)[number]>> = [
+    { title: '', value: ({ workload }) => workload, least: 12 },
+    { title: '', value: ({ weight }) => bar(weight) },
+    { title: '', value: ({ weight }) => `${String(weight).padStart(3)} %` },
+    { title: '', value: ({ ready }) => `${ready} ready` },
+    { title: '', value: ({ commit, subject }) => commitLine(commit, subject), least: 12 },
+  ];
+  return body(columns, rows, screen);
+}
+
+function bar(percent: number): string {
+  const full = Math.round((Math.max(0, Math.min(100, percent)) / 100) * barWidth);
+  return '█'.repeat(full) + '░'.repeat(barWidth - full);
+}
+
+const verdictTones: Readonly<Record<string, Tone>> = { pass: 'good', fail: 'bad', inconclusive: 'busy' };
+
+function checks(rows: readonly CheckResult[], screen: Screen, nowMs: number): string[] {
+  const columns: ReadonlyArray<TableColumn<CheckResult>> = [
+    { title: '', value: ({ verdict }) => verdict, tone: ({ verdict }) => verdictTones[verdict] ?? 'none' },
+    { title: '', value: ({ name }) => name, least: 12 },
+    { title: '', value: (check) => measured(check), least: 16 },
+    { title: '', value: ({ time }) => formatAge(time, nowMs) },
+  ];
+  return body(columns, rows, screen);
+}
+
+function measured({ value, min, max, detail }: CheckResult): string {
+  const bounds = [
+    min === undefined ? '' : `min ${number(min)}`,
+    max === undefined ? '' : `max ${number(max)}`,
+  ];
+  const bound = bounds.filter(Boolean).join(', ');
+  const parts = [value === undefined ? '' : number(value), bound && `(${bound})`, detail ?? ''];
+  return parts.filter(Boolean).join(' ');
+}
+
+function number(value: number): string {
+  return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(5)));
+}
+
+function advice(object: KubernetesObject, screen: Screen): string[] {
+  return adviceFor(object).flatMap(({ text: why, command }) => [
+    ...wrap(command ? `${why}:` : why, screen.columns, indent),
+    // Commands stay in one piece, so that they can be copied.
+    ...(command ? [`${indent}${indent}${paint(screen, 'strong', printable(command))}`] : []),
+  ]);
+}
+
+function history(object: KubernetesObject, screen: Screen, nowMs: number): string[] {
+  const rows = canaryStatus(object).history ?? [];
+  const columns: ReadonlyArray<TableColumn<(typeof rows)[number]>> = [
+    {
+      title: '',
+      value: ({ result }) => result,
+      tone: ({ result }) => (result === 'Failed' ? 'bad' : 'none'),
+    },
+    { title: '', value: ({ commit, subject }) => commitLine(commit, subject), least: 16 },
+    { title: '', value: ({ result, reason }) => (reason === result ? '' : (reason ?? '')), least: 10 },
+    { title: '', value: ({ endTime }) => formatAge(endTime, nowMs) },
+  ];
+  return body(columns, rows, screen);
+}
+
+function rejected(object: KubernetesObject, screen: Screen, nowMs: number): string[] {
+  const rows = canaryStatus(object).rejected ?? [];
+  const columns: ReadonlyArray<TableColumn<(typeof rows)[number]>> = [
+    { title: '', value: ({ commit, digest }) => shortCommit(commit) || digest.slice(0, 15) },
+    { title: '', value: ({ reason, suspect }) => (suspect ? `${reason} (suspect)` : reason), least: 10 },
+    { title: '', value: ({ time }) => formatAge(time, nowMs) },
+  ];
+  return body(columns, [...rows].reverse().slice(0, 10), screen);
+}
+
+function conditions(rows: readonly Condition[], screen: Screen, nowMs: number): string[] {
+  const columns: ReadonlyArray<TableColumn<Condition>> = [
+    { title: '', value: ({ type }) => type },
+    { title: '', value: ({ status }) => status },
+    { title: '', value: ({ reason }) => reason, least: 10 },
+    { title: '', value: ({ message }) => message, least: 10 },
+    { title: '', value: ({ lastTransitionTime }) => formatAge(lastTransitionTime, nowMs) },
+  ];
+  return body(columns, rows, screen);
+}
+
+/** A table without its titles, indented. */
+function body<Row>(columns: ReadonlyArray<TableColumn<Row>>, rows: readonly Row[], screen: Screen): string[] {
+  const narrower = { ...screen, columns: screen.columns - indent.length };
+  return formatTable(columns, rows, narrower, false)
+    .slice(1)
+    .map((line) => indent + line);
+}

@@ -1,0 +1,132 @@
+import type { CanaryStatus } from '../api/canary-status.ts';
+import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
+import type { SourceStatus } from '../api/source-status.ts';
+import type { Tone } from './output.ts';
+import { formatAge } from './time.ts';
+
+/** A Canary in one line, and what to say about it below. */
+export interface CanaryRow {
+  readonly namespace: string;
+  readonly name: string;
+  /** Phase, and the state after promotion where there is one. */
+  readonly phase: string;
+  /** The canary's share as read from the route. */
+  readonly weight: string;
+  /** Subject of the commit that answers most requests. */
+  readonly serving: string;
+  /** Newest commit that was started or rejected, shortened. */
+  readonly head: string;
+  readonly reason: string;
+  readonly next: string;
+  readonly message: string;
+  readonly tone: Tone;
+}
+
+/** A Source in one line. */
+export interface SourceRow {
+  readonly namespace: string;
+  readonly name: string;
+  readonly ready: string;
+  readonly reason: string;
+  readonly commit: string;
+  readonly subject: string;
+  readonly canaries: string;
+  readonly message: string;
+  readonly tone: Tone;
+}
+
+/** The status of a Canary; an empty one before Holdfast has looked at it. Fields of other types are the API server's to refuse. */
+export function canaryStatus(object: KubernetesObject): CanaryStatus {
+  return (object.status ?? {}) as CanaryStatus;
+}
+
+/** A condition by type. */
+export function conditionOf(
+  status: { readonly conditions?: readonly Condition[] | undefined },
+  type: string,
+): Condition | undefined {
+  return status.conditions?.find((condition) => condition.type === type);
+}
+
+/** A commit as people name it. */
+export function shortCommit(commit: string | undefined): string {
+  return (commit ?? '').slice(0, 7);
+}
+
+/** A commit's subject beside its short name. */
+export function commitLine(commit: string | undefined, subject: string | undefined): string {
+  return [shortCommit(commit), subject].filter(Boolean).join(' ');
+}
+
+/** The row of a Canary. */
+export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
+  const status = canaryStatus(object);
+  const { name, namespace = '' } = object.metadata;
+  const serving = status.serving?.[0];
+  const ready = conditionOf(status, 'Ready');
+  const when = status.next?.time ? ` ${formatAge(status.next.time, nowMs)}` : '';
+  return {
+    namespace,
+    name,
+    phase: phaseOf(object),
+    weight: status.canaryWeight === undefined ? '-' : `${status.canaryWeight}`,
+    serving: serving ? (serving.subject ?? shortCommit(serving.commit)) || '-' : '-',
+    head: shortCommit(status.lastAppliedCommit) || '-',
+    reason: ready?.reason ?? '-',
+    next: status.next ? `${status.next.action}${when}` : '',
+    message: status.message ?? (ready?.status === 'False' ? ready.message : ''),
+    tone: toneOf(object),
+  };
+}
+
+/** `Promoting (Held)`; `-` before Holdfast has looked at it. */
+export function phaseOf(object: KubernetesObject): string {
+  const { phase, postPromotion } = canaryStatus(object);
+  if (!phase) return '-';
+  return postPromotion ? `${phase} (${postPromotion.state})` : phase;
+}
+
+/** bad: a person should look; busy: something is under way; good: the newest release serves. */
+export function toneOf(object: KubernetesObject): Tone {
+  const status = canaryStatus(object);
+  const isTrue = (type: string) => conditionOf(status, type)?.status === 'True';
+  const state = status.postPromotion?.state;
+  if (status.phase === 'Failed' || state === 'Held' || state === 'Reverting' || isTrue('Stalled'))
+    return 'bad';
+  if (isTrue('Ready')) return 'good';
+  return status.phase ? 'busy' : 'none';
+}
+
+const urgency: readonly Tone[] = ['bad', 'busy', 'none', 'good'];
+
+/** What needs a person comes first; then by namespace and name. */
+export function byUrgency(left: CanaryRow, right: CanaryRow): number {
+  return (
+    urgency.indexOf(left.tone) - urgency.indexOf(right.tone) ||
+    compare(left.namespace, right.namespace) ||
+    compare(left.name, right.name)
+  );
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** The row of a Source. */
+export function sourceRow(object: KubernetesObject): SourceRow {
+  const status = (object.status ?? {}) as SourceStatus;
+  const { name, namespace = '' } = object.metadata;
+  const ready = conditionOf(status, 'Ready');
+  const suspended = (object.spec as { suspend?: boolean } | undefined)?.suspend === true;
+  return {
+    namespace,
+    name,
+    ready: suspended ? 'Suspended' : (ready?.status ?? '-'),
+    reason: ready?.reason ?? '-',
+    commit: shortCommit(status.appliedCommit) || '-',
+    subject: status.head?.subject ?? '-',
+    canaries: String(status.counts?.canaries ?? '-'),
+    message: status.message ?? (ready?.status === 'False' ? ready.message : ''),
+    tone: ready?.status === 'True' ? 'good' : ready?.status === 'False' ? 'bad' : 'busy',
+  };
+}
