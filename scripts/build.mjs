@@ -1,6 +1,7 @@
-// Bundles the program into dist/main.js. Fails when the bundle would not run on the oldest Node we promise.
+// Bundles the program into dist/main.js, or into main.js of the folder given. Fails when the bundle would not run on the oldest Node we promise.
 import { readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -15,11 +16,12 @@ if (!undici.version.startsWith('7.')) {
   process.exit(1);
 }
 
-await rm(`${root}dist`, { recursive: true, force: true });
+const folder = resolve(process.argv[2] ?? `${root}dist`);
+await rm(folder, { recursive: true, force: true });
 const result = await build({
   absWorkingDir: root,
   entryPoints: ['src/main.ts'],
-  outfile: 'dist/main.js',
+  outfile: `${folder}/main.js`,
   bundle: true,
   platform: 'node',
   format: 'esm',
@@ -47,4 +49,4 @@ if (embedded.length > 0) {
 const [bytes] = Object.values(result.metafile.outputs)
   .filter((output) => output.entryPoint)
   .map((output) => output.bytes);
-console.log(`dist/main.js: ${((bytes ?? 0) / 1024 / 1024).toFixed(1)} MiB`);
+console.log(`${relative(process.cwd(), folder)}/main.js: ${((bytes ?? 0) / 1024 / 1024).toFixed(1)} MiB`);

@@ -12,24 +12,23 @@ export interface EventSinkOptions {
 }
 
 const maximumNoteLength = 1000;
-/** The same news about the same object inside this time is one event. */
-const quietMs = 5 * 60_000;
 /** Events waiting to be written; more are only logged, since news must never grow without bound. */
 const maximumPending = 200;
 const maximumRemembered = 2_000;
 
 /** Writes Kubernetes Events one after another, and a log line each. A refused event is logged, never thrown. */
 export function createEventSink({ cluster, clock, log, instance }: EventSinkOptions): EventSink {
-  const said = new Map<string, number>();
+  const said = new Map<string, string>();
   let pending = 0;
   let last: Promise<unknown> = Promise.resolve();
 
-  function isRepeat(text: string, nowMs: number): boolean {
-    const before = said.get(text);
-    said.delete(text);
-    said.set(text, nowMs);
+  /** A failure is told anew at each retry: the same news right after itself is no news. */
+  function isRepeat(object: string, text: string): boolean {
+    const before = said.get(object);
+    said.delete(object);
+    said.set(object, text);
     if (said.size > maximumRemembered) said.delete(said.keys().next().value ?? '');
-    return before !== undefined && nowMs - before < quietMs;
+    return before === text;
   }
 
   async function write(event: KubernetesObject): Promise<void> {
@@ -45,8 +44,7 @@ export function createEventSink({ cluster, clock, log, instance }: EventSinkOpti
   return {
     emit(about, event) {
       const nowMs = clock.nowMs();
-      if (isRepeat(`${about.metadata.uid ?? describe(about)} ${event.reason} ${event.message}`, nowMs))
-        return;
+      if (isRepeat(about.metadata.uid ?? describe(about), `${event.reason} ${event.message}`)) return;
       const fields = { object: describe(about), reason: event.reason };
       if (event.type === 'Warning') log.warn(fields, event.message);
       else log.info(fields, event.message);

@@ -113,7 +113,9 @@ function notActedOnNews(source: Source): News | undefined {
 
 /** False while one of its Canaries is rejected or held (design section 2.2). */
 function healthyNews({ snapshot }: SourceState, canaries: readonly KubernetesObject[]): News {
-  const names = new Set((snapshot?.plans ?? []).map(({ canary }) => `${canary.namespace}/${canary.name}`));
+  if (!snapshot)
+    return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
+  const names = new Set(snapshot.plans.map(({ canary }) => `${canary.namespace}/${canary.name}`));
   const ill = canaries.filter((canary) => {
     const key = `${canary.metadata.namespace}/${canary.metadata.name}`;
     return names.has(key) && isRejectedOrHeld(canary);

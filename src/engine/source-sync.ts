@@ -1,6 +1,7 @@
 import { sourceTimeoutMs } from '../api/effective.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source.ts';
+import { failureOf } from './failure.ts';
 import type { PollResult } from './ports.ts';
 import { applySnapshot } from './source-apply.ts';
 import { headsOf } from './source-heads.ts';
@@ -134,9 +135,9 @@ async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | 
   }
 }
 
-/** Git's errors carry a code, others a kind; the message tells who must act. */
+/** Git's errors carry a code; the message of any error tells who must act. */
 function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncProblem {
-  const { code, kind } = (error ?? {}) as { code?: unknown; kind?: unknown };
+  const { code } = (error ?? {}) as { code?: unknown };
   const message = error instanceof Error ? error.message : String(error);
   if (signal.aborted)
     return {
@@ -146,5 +147,5 @@ function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncPro
     };
   if (code === 'PathNotFound') return { condition: 'Rendered', reason: code, message };
   if (typeof code === 'string') return { condition: 'Fetched', reason: code, message };
-  return { condition: 'Ready', reason: typeof kind === 'string' ? 'ApiUnavailable' : 'Unexpected', message };
+  return { condition: 'Ready', reason: failureOf(error).reason, message };
 }

@@ -7,8 +7,9 @@ import { allCrds } from '../../src/api/crd.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import type { AppOptions } from '../../src/app/options.ts';
 import { type App, startApp } from '../../src/app.ts';
-import { commitFiles, createRepository } from '../../src/sandbox/git-repository.ts';
+import { commitFiles, createRepository, git as runGit } from '../../src/sandbox/git-repository.ts';
 import { type GitServer, startGitServer } from '../../src/sandbox/git-server.ts';
+import type { LoggedRequest } from '../../src/sandbox/request-log.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 
 /** Holdfast over the in-process API server and a real Git server, everything in this process. */
@@ -17,6 +18,8 @@ export interface Bed {
   readonly git: GitServer;
   readonly repository: string;
   commit(subject: string, files: Readonly<Record<string, string | null>>): Promise<string>;
+  /** Replaces the whole history by one commit, as a force-push does. */
+  rewrite(subject: string, files: Readonly<Record<string, string>>): Promise<string>;
   /** Starts another copy of the program; the first one is started by `startBed`. */
   start(more?: Partial<AppOptions>): Promise<App>;
   get(
@@ -78,6 +81,12 @@ export async function startBed(): Promise<Bed> {
     git,
     repository,
     commit: (subject, files) => commitFiles(repository, { subject, files }),
+    async rewrite(subject, files) {
+      const commit = await commitFiles(repository, { subject, files, branch: 'rewritten' });
+      await runGit(repository, ['update-ref', 'refs/heads/main', commit]);
+      await runGit(repository, ['update-ref', '-d', 'refs/heads/rewritten']);
+      return commit;
+    },
     async start(more = {}) {
       copies += 1;
       const app = await startApp(
@@ -222,4 +231,26 @@ export function condition(
     message: string;
   }>;
   return conditions.find((entry) => entry.type === type);
+}
+
+/** Waits for a phase of the Canary `web`. */
+export function waitForPhase(bed: Bed, wanted: string, timeoutMs = 20_000): Promise<unknown> {
+  return eventually(`phase ${wanted}`, async () => statusOf(await bed.canary()).phase === wanted, {
+    timeoutMs,
+    seen: async () => ({ canary: statusOf(await bed.canary()), source: statusOf(await bed.source()) }),
+  });
+}
+
+/** Image of the first container of a workload's template. */
+export function imageOf(object: unknown): string | undefined {
+  const { spec } = (object ?? {}) as {
+    spec?: { template?: { spec?: { containers?: Array<{ image?: string }> } } };
+  };
+  return spec?.template?.spec?.containers?.[0]?.image;
+}
+
+/** A request an idle Holdfast would not make: anything of ours but watches and the Lease. */
+export function isNotIdle({ method, path, query, userAgent }: LoggedRequest): boolean {
+  if (!userAgent.startsWith('holdfast/')) return false;
+  return !(method === 'GET' && query.includes('watch=true')) && !path.includes('/leases');
 }

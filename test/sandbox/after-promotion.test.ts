@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  isNotIdle,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+function isPrimary(pod: { metadata: { name: string } }): boolean {
+  return pod.metadata.name.startsWith('web-primary-');
+}
+
+async function primaryImage(): Promise<string | undefined> {
+  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+}
+
+async function runTwoReleases(): Promise<{ v1: string; v2: string }> {
+  const v1 = await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded');
+  return { v1, v2 };
+}
+
+test('a primary that never becomes ready is held, then reverted to the last-known-good without a failed request', async () => {
+  const { v2 } = await runTwoReleases();
+  bed.sandbox.behaviour.rule((pod) =>
+    isPrimary(pod) && imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:3'
+      ? { failure: 'ImagePullBackOff' }
+      : undefined,
+  );
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  const v3 = await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
+  await waitForPhase(bed, 'Failed', 40_000);
+  const status = statusOf(await bed.canary());
+  expect(await primaryImage()).toBe('shop/web:2');
+  expect(status.lastPromotedCommit).toBe(v2);
+  expect(status.lastAppliedCommit).toBe(v3);
+  expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
+  sampler.stop();
+  expect(sampler.totals().failed).toBe(0);
+  await eventually('the Source says that a Canary was rejected', async () => {
+    return condition(await bed.source(), 'Healthy')?.reason === 'CanaryRejected';
+  });
+});
+
+test('the bad commit staying at head causes no write, and a fix gets through', async () => {
+  await runTwoReleases();
+  const undo = bed.sandbox.behaviour.rule((pod) =>
+    isPrimary(pod) && imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:3'
+      ? { failure: 'CrashLoopBackOff' }
+      : undefined,
+  );
+  await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
+  await waitForPhase(bed, 'Failed', 40_000);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  bed.sandbox.requests.clear();
+  await new Promise((resolve) => setTimeout(resolve, 4_000));
+  expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+  undo();
+  await bed.commit('v4', { 'web.json': deployment('shop/web:4') });
+  await waitForPhase(bed, 'Succeeded', 40_000);
+  expect(await primaryImage()).toBe('shop/web:4');
+});
+
+test('git revert of a released commit takes the fast lane', async () => {
+  await runTwoReleases();
+  const started = Date.now();
+  await bed.commit('Revert "v2"', { 'web.json': deployment('shop/web:1') });
+  await eventually(
+    'v1 is live again',
+    async () => (await primaryImage()) === 'shop/web:1' && statusOf(await bed.canary()).phase === 'Succeeded',
+  );
+  expect(Date.now() - started).toBeLessThan(6_000);
+});

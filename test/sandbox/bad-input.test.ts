@@ -1,0 +1,187 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+const configMap = (name: string, more: object = {}) =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: 'shop', ...more },
+    data: { key: 'value' },
+  });
+
+function sourceCondition(type: string, reason: string): Promise<string> {
+  return eventually(
+    `condition ${type} with reason ${reason}`,
+    async () => {
+      const found = condition(await bed.source(), type);
+      return found?.reason === reason && found.status !== 'True' ? found.message : undefined;
+    },
+    { seen: async () => statusOf(await bed.source()) },
+  );
+}
+
+function canaryCondition(name: string, reason: string): Promise<string> {
+  return eventually(
+    `Ready of ${name} with reason ${reason}`,
+    async () => {
+      const found = condition(await bed.canary(name), 'Ready');
+      return found?.reason === reason && found.status === 'False' ? found.message : undefined;
+    },
+    { seen: async () => statusOf(await bed.canary(name)) },
+  );
+}
+
+test('a missing branch is named, and the Source goes on once it exists', async () => {
+  await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed, { ref: { branch: 'release' } });
+  await bed.start();
+  expect(await sourceCondition('Fetched', 'RefNotFound')).toContain('release');
+});
+
+test('a missing path is named', async () => {
+  await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed, { path: './clusters/prod' });
+  await bed.start();
+  expect(await sourceCondition('Rendered', 'PathNotFound')).toContain('clusters does not exist');
+});
+
+test('a server that refuses connections is named', async () => {
+  await createSource(bed, { url: 'http://127.0.0.1:1/shop.git' });
+  await bed.start();
+  expect(await sourceCondition('Fetched', 'Unreachable')).toContain('127.0.0.1:1');
+});
+
+test('a missing Secret is named', async () => {
+  await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed, { secretRef: { name: 'git-login' } });
+  await bed.start();
+  expect(await sourceCondition('Ready', 'SecretNotFound')).toContain('shop/git-login');
+});
+
+test('a broken file is named with its line, freezes what it holds, and nothing else', async () => {
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary(),
+    'other.json': deployment('shop/other:1', { name: 'other' }),
+    'other-canary.json': canary({ name: 'other' }),
+  });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await eventually(
+    'the other Canary is initialized',
+    async () => statusOf(await bed.canary('other')).phase === 'Initialized',
+  );
+  await bed.commit('breaks other', {
+    'other.json': '{"apiVersion": "apps/v1",\n "kind": Deployment',
+    'web.json': deployment('shop/web:2'),
+  });
+  expect(await sourceCondition('Rendered', 'InvalidManifests')).toMatch(/other\.json:\d/);
+  await waitForPhase(bed, 'Succeeded');
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'other-primary'))).toBe('shop/other:1');
+});
+
+test('an object that Flux applies is refused and named, the others are applied', async () => {
+  const labels = {
+    'kustomize.toolkit.fluxcd.io/name': 'apps',
+    'kustomize.toolkit.fluxcd.io/namespace': 'flux',
+  };
+  await bed.send('POST', '/api/v1/namespaces/shop/configmaps', JSON.parse(configMap('theirs', { labels })));
+  await bed.commit('first', { 'theirs.json': configMap('theirs'), 'ours.json': configMap('ours') });
+  await createSource(bed);
+  await bed.start();
+  expect(await sourceCondition('Applied', 'Conflicted')).toMatch(/theirs\.json:1.*Kustomization flux\/apps/);
+  expect(await bed.get('v1', 'ConfigMap', 'ours')).toBeDefined();
+  await bed.commit('adopt', {
+    'theirs.json': configMap('theirs', { annotations: { 'holdfast.dev/adopt': 'true' } }),
+  });
+  await eventually(
+    'the object is taken over',
+    async () => condition(await bed.source(), 'Ready')?.status === 'True',
+  );
+});
+
+test('a kind that the cluster does not serve is named', async () => {
+  const widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'w', namespace: 'shop' } };
+  await bed.commit('first', { 'widget.json': JSON.stringify(widget), 'ours.json': configMap('ours') });
+  await createSource(bed);
+  await bed.start();
+  expect(await sourceCondition('Applied', 'UnknownKind')).toContain('example.com/v1');
+  expect(await bed.get('v1', 'ConfigMap', 'ours')).toBeDefined();
+});
+
+test('two Canaries on one target: the older one works, the younger one says why it does not', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  const second = JSON.parse(canary({ name: 'second' }));
+  second.spec.targetRef.name = 'web';
+  await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', second);
+  expect(await canaryCondition('second', 'TargetConflict')).toContain('Canary shop/web');
+  expect(statusOf(await bed.canary()).phase).toBe('Initialized');
+});
+
+test('a provider that cannot be used is named on the Canary', async () => {
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary({ spec: { provider: 'linkerd' } }),
+  });
+  await createSource(bed);
+  await bed.start();
+  expect(await canaryCondition('web', 'InvalidSpec')).toContain('spec.provider');
+});
+
+test('fields that are not acted on are named without stopping the Canary', async () => {
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary({ spec: { revertOnDeletion: true } }),
+  });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const found = condition(await bed.canary(), 'FieldsNotActedOn');
+  expect(found).toMatchObject({ status: 'True', message: expect.stringContaining('spec.revertOnDeletion') });
+});
+
+test('history that was rewritten waits for an approval', async () => {
+  await bed.commit('v1', { 'a.json': configMap('a') });
+  const second = await bed.commit('v2', { 'b.json': configMap('b') });
+  await createSource(bed);
+  await bed.start();
+  await eventually('v2 is applied', async () => statusOf(await bed.source()).appliedCommit === second);
+  const rewritten = await bed.rewrite('another v1', { 'c.json': configMap('c') });
+  expect(await sourceCondition('Ready', 'HistoryRewritten')).toContain(rewritten);
+  expect(await bed.get('v1', 'ConfigMap', 'c')).toBeUndefined();
+  const annotations = { 'holdfast.dev/approve': rewritten };
+  await bed.send(
+    'PATCH',
+    '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
+    { metadata: { annotations } },
+    'application/merge-patch+json',
+  );
+  await eventually(
+    'the rewritten history is applied',
+    async () => statusOf(await bed.source()).appliedCommit === rewritten,
+  );
+  expect(await bed.get('v1', 'ConfigMap', 'c')).toBeDefined();
+});

@@ -1,0 +1,90 @@
+import { createHmac } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  type Bed,
+  canary,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  isNotIdle,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+test('a second copy does nothing until the first one hands the Lease back, then it carries on', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  const first = await bed.start();
+  await first.leading;
+  const second = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const answer = await fetch(`${second.url}/readyz`);
+  expect(await answer.text()).toContain('waiting for the Lease held by');
+  expect(answer.status).toBe(200);
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Progressing');
+  await first.drain();
+  await waitForPhase(bed, 'Succeeded', 30_000);
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+});
+
+test('a restarted copy writes nothing when everything is as it was', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  const first = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await first.drain();
+  const before = await bed.canary();
+  const second = await bed.start();
+  await second.leading;
+  await eventually('the copy is ready', async () => (await fetch(`${second.url}/readyz`)).status === 200);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  expect((await bed.canary())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
+  bed.sandbox.requests.clear();
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+});
+
+test('a signed push webhook wakes the Source, an unsigned one does not', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  const data = { webhookSecret: Buffer.from('s3cret').toString('base64') };
+  await bed.send('POST', '/api/v1/namespaces/shop/secrets', {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'hook', namespace: 'shop' },
+    data,
+  });
+  await createSource(bed, { interval: '1h', secretRef: { name: 'hook' } });
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  const body = '{"ref":"refs/heads/main"}';
+  const post = (signature: string) =>
+    fetch(`${app.url}/hooks/shop/shop`, { method: 'POST', body, headers: { 'x-signature': signature } });
+  expect((await post('00'.repeat(32))).status).toBe(401);
+  expect((await post(createHmac('sha256', 's3cret').update(body).digest('hex'))).status).toBe(202);
+  await eventually(
+    'head is v2',
+    async () => (statusOf(await bed.source()).head as { commit?: string }).commit === v2,
+  );
+});
+
+test('metrics carry the names of Flagger', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const text = await (await fetch(`${app.url}/metrics`)).text();
+  expect(text).toContain('flagger_canary_total{namespace="shop"} 1');
+  expect(text).toContain('flagger_canary_weight{workload="web-primary",namespace="shop"} 100');
+  expect(text).toContain('holdfast_leading 1');
+  expect(text).toMatch(/flagger_canary_status\{name="web",namespace="shop"\} 1/);
+});
