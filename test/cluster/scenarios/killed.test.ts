@@ -31,6 +31,7 @@ async function running(namespace: string, options: ShopOptions = {}): Promise<Sh
 describe.concurrent('killed without warning and started again', () => {
   test('a good release is promoted all the same (4 kills)', async () => {
     const shop = await running('killed-good');
+    const load = shop.startLoad();
     const commit = await shop.release('v2');
     const killed = shop.killAt([bringingUp, weight(40), state('Converging'), state('Verifying')]);
     const ended = await shop.until(
@@ -38,6 +39,8 @@ describe.concurrent('killed without warning and started again', () => {
       (status) => status.lastPromotedCommit === commit && !status.run,
     );
     await killed;
+    const seen = await load.stop();
+    expect(seen.failures).toEqual([]);
     expect(ended.phase).toBe('Succeeded');
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
     expect((await shop.workload('podinfo'))?.spec).toMatchObject({ replicas: 0 });
@@ -60,7 +63,7 @@ describe.concurrent('killed without warning and started again', () => {
   test('a release whose primary never becomes ready goes back all the same (3 kills)', async () => {
     const shop = await running('killed-unready', {
       strategy: { type: 'Recreate' },
-      progressDeadlineSeconds: 8,
+      progressDeadlineSeconds: 10,
     });
     const load = shop.startLoad();
     await shop.release('v2', { PRIMARY_READY: 'false' });

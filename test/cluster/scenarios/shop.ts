@@ -39,7 +39,13 @@ export interface ShopOptions {
   readonly progressDeadlineSeconds?: number;
 }
 
-const rate = { name: 'request-success-rate', thresholdRange: { min: 99 }, interval: '5s' };
+/** Pods reach Prometheus some seconds after they are ready: until then a check has no answer, and the step waits. */
+const rate = {
+  name: 'request-success-rate',
+  thresholdRange: { min: 99 },
+  interval: '5s',
+  onNoData: 'wait' as const,
+};
 
 /** Creates the namespace and the repository, and starts the program. */
 export async function openShop(bed: BedClient, namespace: string, options: ShopOptions = {}): Promise<Shop> {
@@ -120,7 +126,7 @@ function canaryOf(host: string, options: ShopOptions) {
     spec: {
       provider: 'gatewayapi:v1',
       targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'podinfo' },
-      progressDeadlineSeconds: options.progressDeadlineSeconds ?? 15,
+      progressDeadlineSeconds: options.progressDeadlineSeconds ?? 60,
       service: { port: 80, targetPort: 'http', hosts: [host], gatewayRefs: [{ ...gateway }] },
       analysis: options.analysis ?? {
         interval: '2s',
