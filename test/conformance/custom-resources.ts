@@ -55,13 +55,15 @@ function definition(group: string): Json {
   };
 }
 
-interface Widgets {
+/** A kind made for one test. */
+export interface Widgets {
   readonly path: string;
   readonly crd: string;
   widget(spec: Json): Json;
 }
 
-async function widgets(target: Target): Promise<Widgets> {
+/** Defines a kind of its own in a group of its own, and waits until it is served. */
+export async function widgets(target: Target): Promise<Widgets> {
   const group = `g${randomBytes(4).toString('hex')}.example.com`;
   const namespace = await freshNamespace(target);
   const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';

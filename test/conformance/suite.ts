@@ -14,20 +14,21 @@ import { watchTests } from './watches.ts';
 export interface Suite {
   /** The connected server; only inside tests. */
   target(): Target;
-  /** A resourceVersion of ConfigMaps that the server no longer remembers; undefined where that cannot be had. */
-  forgottenVersion?: (() => Promise<string>) | undefined;
+  /** A resourceVersion that the server no longer remembers for a kind which was defined a moment ago. */
+  forgottenVersion(): Promise<string>;
 }
 
 /** What differs between servers. */
 export interface ConformanceOptions {
-  readonly forgottenVersion?: () => Promise<string>;
+  /** See Suite. */
+  forgottenVersion(): Promise<string>;
 }
 
 /** One set of tests for the sandbox and for a real API server, so that the sandbox claims nothing a real server does not do. */
 export function conformance(
   suiteName: string,
   connect: () => Promise<Target>,
-  options: ConformanceOptions = {},
+  options: ConformanceOptions,
 ): void {
   describe(`${suiteName} behaves as a Kubernetes API`, () => {
     let connected: Target | undefined;
@@ -40,7 +41,7 @@ export function conformance(
         if (!connected) throw new Error('not connected');
         return connected;
       },
-      forgottenVersion: options.forgottenVersion,
+      forgottenVersion: () => options.forgottenVersion(),
     };
     describe('objects', () => objectTests(suite));
     describe('kinds', () => kindTests(suite));

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { configMap } from './bodies.ts';
+import { widgets } from './custom-resources.ts';
 import type { Suite } from './suite.ts';
 import { freshNamespace, type Json, type WatchStream } from './target.ts';
 
@@ -136,11 +137,12 @@ export function watchTests(suite: Suite): void {
     stream.close();
   });
 
-  test('answers a forgotten version with an ERROR event of code 410', async (context) => {
-    if (!suite.forgottenVersion) return context.skip('this server forgets no version on demand');
-    const { path } = await collection();
-    const version = await suite.forgottenVersion();
-    const stream = await target().watch(`${path}?watch=true&resourceVersion=${version}`);
+  test('answers a version it remembers no longer with an ERROR event of code 410', async () => {
+    const { path, widget } = await widgets(target());
+    await target().request('POST', path, { body: widget({ size: 1 }) });
+    const stream = await target().watch(
+      `${path}?watch=true&resourceVersion=${await suite.forgottenVersion()}`,
+    );
     const event = await stream.next();
     expect([event?.type, event?.object.code, event?.object.reason]).toEqual(['ERROR', 410, 'Expired']);
     expect(await stream.next()).toBeUndefined();
