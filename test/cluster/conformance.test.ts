@@ -8,6 +8,9 @@ conformance(
     const { apiServer, adminToken, ca } = inject('bed');
     return httpTarget({ baseUrl: apiServer, token: adminToken, ca });
   },
-  // The server's memory of a kind begins when the kind does.
-  { forgottenVersion: async () => '1' },
+  {
+    // The server's memory of a kind begins when the kind does.
+    forgottenVersion: async () => '1',
+    gateway: async () => inject('bed').gateway,
+  },
 );

@@ -24,5 +24,7 @@ conformance(
       sandbox?.expireHistory();
       return version;
     },
+    // The sandbox accepts routes for any Gateway.
+    gateway: async () => ({ name: 'gateway', namespace: 'default' }),
   },
 );

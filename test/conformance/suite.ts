@@ -6,6 +6,7 @@ import { kindTests } from './kinds.ts';
 import { lifecycleTests } from './lifecycle.ts';
 import { listTests } from './lists.ts';
 import { objectTests } from './objects.ts';
+import { routeTests } from './routes.ts';
 import { applyTests } from './server-side-apply.ts';
 import type { Target } from './target.ts';
 import { watchTests } from './watches.ts';
@@ -16,13 +17,12 @@ export interface Suite {
   target(): Target;
   /** A resourceVersion that the server no longer remembers for a kind which was defined a moment ago. */
   forgottenVersion(): Promise<string>;
+  /** A Gateway that takes routes from every namespace. */
+  gateway(): Promise<{ name: string; namespace: string }>;
 }
 
 /** What differs between servers. */
-export interface ConformanceOptions {
-  /** See Suite. */
-  forgottenVersion(): Promise<string>;
-}
+export type ConformanceOptions = Omit<Suite, 'target'>;
 
 /** One set of tests for the sandbox and for a real API server, so that the sandbox claims nothing a real server does not do. */
 export function conformance(
@@ -41,7 +41,7 @@ export function conformance(
         if (!connected) throw new Error('not connected');
         return connected;
       },
-      forgottenVersion: () => options.forgottenVersion(),
+      ...options,
     };
     describe('objects', () => objectTests(suite));
     describe('kinds', () => kindTests(suite));
@@ -51,6 +51,7 @@ export function conformance(
     describe('watches', () => watchTests(suite));
     describe('finalizers and owners', () => lifecycleTests(suite));
     describe('custom resources', () => customResourceTests(suite));
+    describe('routes', () => routeTests(suite));
     describe.concurrent('deployments', () => deploymentTests(suite));
   });
 }
