@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+const providers: Record<string, Record<string, unknown>> = {
+  'gatewayapi:v1': {
+    service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
+  },
+  contour: { service: { port: 80, targetPort: 8080 } },
+};
+
+for (const [provider, spec] of Object.entries(providers)) {
+  test(`a release goes up in steps through ${provider} without a failed request`, async () => {
+    const analysis = { interval: '500ms', iterations: undefined, stepWeight: 40, maxWeight: 80 };
+    const manifest = canary({ spec: { provider, ...spec }, analysis });
+    await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': manifest });
+    await createSource(bed);
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+    const weights = new Set<number>();
+    await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+    await eventually(
+      'phase Succeeded',
+      async () => {
+        const status = statusOf(await bed.canary());
+        weights.add(Number(status.canaryWeight));
+        return status.phase === 'Succeeded';
+      },
+      { seen: async () => statusOf(await bed.canary()) },
+    );
+    sampler.stop();
+    expect([...weights]).toEqual(expect.arrayContaining([0, 40, 80]));
+    expect(sampler.totals().failed).toBe(0);
+  });
+}
+
+test('a write that RBAC forbids is named on the Canary, and goes on when it is allowed', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  const allow = bed.sandbox.fault(({ method, path }) =>
+    method === 'PATCH' && path.includes('/services')
+      ? { code: 403, reason: 'Forbidden', message: 'services is forbidden' }
+      : undefined,
+  );
+  await bed.start();
+  await eventually(
+    'Ready says Forbidden',
+    async () => condition(await bed.canary(), 'Ready')?.reason === 'Forbidden',
+    { seen: async () => statusOf(await bed.canary()) },
+  );
+  allow();
+  await waitForPhase(bed, 'Initialized');
+  expect(condition(await bed.canary(), 'Stalled')?.status).toBe('False');
+});
