@@ -1,5 +1,4 @@
 import type { CheckResult } from '../../api/canary-status.ts';
-import type { Difference } from './verdict.ts';
 
 /** What happens in the demo, as `--output json` prints it: one object a line. `docs/demo.md` promises these names. */
 export type DemoEvent = Moment & Happening;
@@ -107,6 +106,13 @@ export interface Quiet {
 export interface Note {
   readonly type: 'note';
   readonly message: string;
+}
+
+/** Something that is not as it should be at the end. */
+export interface Difference {
+  readonly what: string;
+  readonly expected: string;
+  readonly found: string;
 }
 
 /** The last line. */
