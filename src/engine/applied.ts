@@ -9,23 +9,16 @@ export interface Applied {
   has(live: KubernetesObject | undefined, wanted: KubernetesObject): boolean;
   note(wanted: KubernetesObject): void;
   forget(wanted: KubernetesObject): void;
-  /** Whether anything of this kind was applied since the start. */
-  hasKind(kind: string): boolean;
 }
 
 /** An empty memory. */
 export function createApplied(): Applied {
   const hashes = new Map<string, string>();
-  const kinds = new Set<string>();
   return {
     has: (live, wanted) =>
       live !== undefined && hashes.get(idOf(wanted)) === hashOf(wanted) && covers(live, wanted),
-    note(wanted) {
-      hashes.set(idOf(wanted), hashOf(wanted));
-      kinds.add(wanted.kind);
-    },
+    note: (wanted) => void hashes.set(idOf(wanted), hashOf(wanted)),
     forget: (wanted) => void hashes.delete(idOf(wanted)),
-    hasKind: (kind) => kinds.has(kind),
   };
 }
 

@@ -1,12 +1,14 @@
 import { limits } from '../api/limits.ts';
 import { stampAnnotations } from '../release/record.ts';
-import type { Performer } from './action-context.ts';
+import type { ActionContext, Performer } from './action-context.ts';
 import { bytesOf, nameOf } from './releases.ts';
 
-/** Keeps the bytes of a release in the cluster and reads them back (S10). */
+/** Keeps the bytes of a release in the cluster and reads them back (S10); records that nobody can need any more go. */
 export const saveRecord: Performer<'SaveRecord'> = async (context, { digest }) => {
   const { release } = await bytesOf(context, digest);
-  return context.parts.records.save(release);
+  const wrote = await context.parts.records.save(release);
+  if (wrote) await removeSurplus(context, digest);
+  return wrote;
 };
 
 /** Stamps a record as proven, then deletes those beyond the limit, never the one just stamped. */
@@ -17,11 +19,27 @@ export const markProven: Performer<'MarkProven'> = async (context, { digest }) =
   const promotedTime = new Date(parts.clock.nowMs()).toISOString();
   const annotations = stampAnnotations(release, { promotedTime, settings });
   const wrote = await parts.records.stamp(nameOf(observation), digest, annotations);
-  const others = observation.world.records.filter((record) => record.digest !== digest);
-  const surplus = others.slice(limits.keptRecords - 1);
-  for (const record of surplus) await parts.records.remove(nameOf(observation), record.name);
-  return wrote || surplus.length > 0;
+  await removeSurplus(context, digest);
+  return wrote;
 };
+
+/** Proven releases beyond the newest few, and unproven ones that neither Git, the primary nor this run is about. */
+async function removeSurplus({ parts, observation }: ActionContext, digest: string): Promise<void> {
+  const { world } = observation;
+  const head = world.head.kind === 'release' ? world.head.release.digest : undefined;
+  const needed = new Set([
+    digest,
+    head,
+    world.primary?.digest,
+    world.target?.digest,
+    world.status.run?.digest,
+  ]);
+  const others = world.records.filter((record) => !needed.has(record.digest));
+  const proven = others.filter(({ promotedTime }) => promotedTime !== undefined);
+  const unproven = others.filter(({ promotedTime }) => promotedTime === undefined);
+  const surplus = [...unproven, ...proven.slice(limits.keptRecords - 1)];
+  for (const { name } of surplus) await parts.records.remove(nameOf(observation), name);
+}
 
 /** Remembers that a digest failed (S14). */
 export const reject: Performer<'Reject'> = ({ parts, observation }, { digest, commit, reason }) => {

@@ -21,8 +21,11 @@ export interface ApplyOptions {
   readonly manager: FieldManager;
   /** Take over fields that other managers own. */
   readonly force: boolean;
-  /** The write is refused with a conflict unless the object still has this version (S17). */
-  readonly resourceVersion?: string;
+  /**
+   * The write is refused with a conflict unless the object is still this one, in this version (S17). The version alone would let the
+   * server create an object anew that was deleted meanwhile.
+   */
+  readonly over?: { readonly uid: string; readonly resourceVersion: string };
 }
 
 /** Requests to the API server. Every method throws errors that `failure.ts` can classify. */
@@ -156,6 +159,8 @@ export interface Repository {
   /** Equal ids mean equal content, so that rendering can be skipped. */
   treeOidAt(commit: string, path: string, signal?: AbortSignal): Promise<string>;
   readFiles(commit: string, path: string, options: { readonly signal: AbortSignal }): Promise<CommitFiles>;
+  /** Full ids of the commits, besides head, that must survive when the store is built anew. Replaces the former list. */
+  keep(commits: readonly string[]): void;
 }
 
 /** Opens a Source's repository; `secret` reads its Secret's values anew at each use. Throws for an address that is not allowed. */

@@ -1,3 +1,4 @@
+import { sleep } from '../api/clock.ts';
 import { describe, type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import type { Source } from '../api/source.ts';
 import { formatOrigin, type RenderedObject } from '../render/types.ts';
@@ -15,8 +16,9 @@ export interface AppliedObjects {
 }
 
 const parallelWrites = 4;
-/** A kind may become known a moment after its CRD was applied. */
-const newKindTries = 10;
+/** A kind may become known a moment after its CRD was applied; so long one sync waits for all of them together. */
+const newKindWaitMs = 10_000;
+const newKindRetryMs = 500;
 
 /**
  * Applies everything of a snapshot that belongs to no Canary, wave by wave. One refused object stops neither the others nor any Canary;
@@ -32,11 +34,14 @@ export async function applySnapshot(
   const origins = new Map(snapshot.rest.map((entry) => [entry.object, entry] as const));
   const failures: ApplyFailure[] = [];
   let changed = 0;
+  const kinds = createKindWait(parts);
   for (const wave of applyWaves(snapshot.rest.map(({ object }) => object))) {
     await inParallel(wave, async (object) => {
       if (signal.aborted) return;
       try {
-        if (await applyOne(parts, source, { object, id, watched })) changed += 1;
+        const wasChanged = await applyOne(parts, source, { object, id, watched, kinds });
+        if (wasChanged) changed += 1;
+        if (wasChanged && object.kind === 'CustomResourceDefinition') kinds.expectNew();
       } catch (error) {
         failures.push(failureFor(object, origins.get(object), error));
       }
@@ -50,20 +55,21 @@ interface OneObject {
   readonly object: KubernetesObject;
   readonly id: string;
   readonly watched: AppliedObjects;
+  readonly kinds: KindWait;
 }
 
 /** True when it was written. */
 async function applyOne(
   parts: SourceParts,
   source: Source,
-  { object, id, watched }: OneObject,
+  { object, id, watched, kinds }: OneObject,
 ): Promise<boolean> {
   refuseNotAllowed(source, object);
   const wanted = inApplySet(object, id);
   const { namespace, name } = object.metadata;
   const seen = watched.setOf(object)?.get(namespace, name);
   if (parts.applied.has(seen, wanted)) return false;
-  await requireKind(parts, object);
+  await kinds.require(object);
   const live = seen ?? (await parts.cluster.get(referenceOf(object)));
   if (live) refuseOthers(live, wanted, id);
   const written = await parts.cluster.apply(wanted, { manager: 'holdfast', force: true });
@@ -86,17 +92,32 @@ function refuseNotAllowed({ spec }: Source, object: KubernetesObject): void {
     throw new EngineError('NotAllowed', `kind ${object.kind} is not in spec.allow.kinds of the Source`);
 }
 
-async function requireKind(parts: SourceParts, { apiVersion, kind }: KubernetesObject): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    if (await parts.cluster.kindOf(apiVersion, kind)) return;
-    if (attempt >= newKindTries || !parts.applied.hasKind('CustomResourceDefinition')) break;
-    await new Promise<void>((resolve) => void parts.clock.after(1_000, resolve));
-  }
-  throw new EngineError(
-    'UnknownKind',
-    `the cluster serves no ${kind} of ${apiVersion}; install its CustomResourceDefinition first`,
-    true,
-  );
+/** Makes sure that a kind is served before an object of it is written. */
+interface KindWait {
+  /** A CRD was written just now: kinds that are missing are waited for. */
+  expectNew(): void;
+  /** Throws EngineError UnknownKind. */
+  require(object: KubernetesObject): Promise<void>;
+}
+
+function createKindWait({ cluster, clock }: SourceParts): KindWait {
+  let waitUntilMs = 0;
+  return {
+    expectNew() {
+      waitUntilMs = clock.nowMs() + newKindWaitMs;
+    },
+    async require({ apiVersion, kind }) {
+      while (!(await cluster.kindOf(apiVersion, kind))) {
+        if (clock.nowMs() >= waitUntilMs)
+          throw new EngineError(
+            'UnknownKind',
+            `the cluster serves no ${kind} of ${apiVersion}; install its CustomResourceDefinition first`,
+            true,
+          );
+        await sleep(clock, newKindRetryMs);
+      }
+    },
+  };
 }
 
 function refuseOthers(live: KubernetesObject, wanted: KubernetesObject, id: string): void {

@@ -51,8 +51,8 @@ export function createSourceController(options: SourceControllerOptions): Source
     if (!live || live.metadata.deletionTimestamp || !options.isFollowed(live)) return drop(key);
     const generation = `${live.metadata.uid} ${live.metadata.generation}`;
     if (known?.generation === generation) return noteRequests(known, live);
-    if (known) end(key, known);
-    const runner = startSourceRunner(parts, key, live);
+    const after = known ? end(key, known) : Promise.resolve();
+    const runner = startSourceRunner(parts, key, live, after);
     following.set(key, { runner, generation, requests: requestsOf(live) });
   }
 
@@ -63,17 +63,18 @@ export function createSourceController(options: SourceControllerOptions): Source
     known.runner.wake();
   }
 
-  function end(key: string, { runner }: Following): void {
+  function end(key: string, { runner }: Following): Promise<void> {
     following.delete(key);
     const stopping = runner.stop();
     ending.add(stopping);
     void stopping.finally(() => ending.delete(stopping));
+    return stopping;
   }
 
   function drop(key: string): void {
     const known = following.get(key);
     if (!known) return;
-    end(key, known);
+    void end(key, known);
     for (const canary of options.heads.forget(key)) options.wakeCanary(canary);
   }
 
@@ -106,7 +107,7 @@ export function createSourceController(options: SourceControllerOptions): Source
     },
     async stop() {
       refresh.cancelAll();
-      for (const [key, known] of [...following]) end(key, known);
+      for (const [key, known] of [...following]) void end(key, known);
       await Promise.all(ending);
     },
   };

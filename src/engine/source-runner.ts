@@ -33,11 +33,15 @@ export interface SourceRunner {
   stop(): Promise<void>;
 }
 
-/** Starts to follow a Source. One that cannot be followed says so in its status and waits for a change. */
+/**
+ * Starts to follow a Source once `after` has resolved: the runner before it uses the same store. One that cannot be followed says so in
+ * its status and waits for a change.
+ */
 export function startSourceRunner(
   parts: SourceRunnerParts,
   key: string,
   object: KubernetesObject,
+  after: Promise<unknown>,
 ): SourceRunner {
   const opened = open(parts, object);
   const state: SourceState = {
@@ -50,6 +54,7 @@ export function startSourceRunner(
   parts.heads.expect(key);
   let watch: SourceWatch | undefined;
   let poller: Poller | undefined;
+  let stopped = false;
 
   async function sync(signal: AbortSignal): Promise<void> {
     const source = current();
@@ -78,7 +83,10 @@ export function startSourceRunner(
     });
     try {
       poller = parts.openPoller(source, sync);
-      poller.start();
+      const { start: begin } = poller;
+      void after.then(() => {
+        if (!stopped) begin();
+      });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       state.problem = invalidSpec(`spec.schedule: ${message}`);
@@ -100,6 +108,7 @@ export function startSourceRunner(
     },
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
     async stop() {
+      stopped = true;
       await poller?.stop();
       watch?.close();
     },
@@ -167,6 +176,7 @@ const noRepository: Repository = {
   poll: refuse,
   treeOidAt: refuse,
   readFiles: refuse,
+  keep: () => undefined,
 };
 
 async function refuse(): Promise<never> {

@@ -1,6 +1,7 @@
 import { sourceTimeoutMs } from '../api/effective.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source.ts';
+import { commitsInUse } from './commits-in-use.ts';
 import { failureOf } from './failure.ts';
 import type { PollResult } from './ports.ts';
 import { applySnapshot } from './source-apply.ts';
@@ -46,7 +47,7 @@ async function update(
   state: SourceState,
   context: SyncContext,
 ): Promise<void> {
-  const commit = await commitToApply(source, state, context.signal);
+  const commit = await commitToApply(parts, source, state, context.signal);
   const readUnder = `${source.metadata.generation ?? 0}`;
   const hasNews = !commit.isKnown || state.readUnder !== readUnder;
   if (hasNews) await read(parts, source, state, { commit: commit.info, signal: context.signal });
@@ -60,11 +61,13 @@ function hasFailures({ result, snapshot }: SourceState): boolean {
 
 /** The commit to be applied: head, or the one applied before while a rewritten history waits for an approval (S23). */
 async function commitToApply(
+  parts: SourceParts,
   source: Source,
   state: SourceState,
   signal: AbortSignal,
 ): Promise<{ info: CommitInfo; isKnown: boolean }> {
   const appliedBefore = state.snapshot?.commit.commit ?? source.status?.appliedCommit;
+  state.repository.keep(commitsInUse(parts, source, state));
   const poll = await state.repository.poll(signal, appliedBefore);
   state.problem = undefined;
   state.head = poll.head;

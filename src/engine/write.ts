@@ -17,7 +17,7 @@ export async function applyRollout(
   await parts.cluster.apply(wanted, {
     manager: 'holdfast-rollout',
     force: true,
-    ...(live ? { resourceVersion: versionOf(live).resourceVersion } : {}),
+    ...(live ? { over: versionOf(live) } : {}),
   });
   parts.applied.note(wanted);
   return true;
