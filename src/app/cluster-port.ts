@@ -16,9 +16,9 @@ export function createClusterPort(client: ClusterClient, mayWrite: () => boolean
   }
   return {
     get: (reference) => client.get(reference),
-    async apply(object, options) {
+    async apply(object, { manager, force, over }) {
       guard();
-      return client.apply(object, options);
+      return client.apply(object, { manager, force, ...over });
     },
     async create(object) {
       guard();

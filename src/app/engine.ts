@@ -1,6 +1,5 @@
 import type { Clock } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
 import { createApplied } from '../engine/applied.ts';
 import { type CanaryController, createCanaryController } from '../engine/canary-controller.ts';
 import { createEventSink } from '../engine/event-sink.ts';
@@ -15,12 +14,14 @@ import type { MetricsSink } from '../web/prometheus.ts';
 import { createOpenPoller, createOpenRepository } from './git-port.ts';
 import { createMetricsPort } from './metrics-port.ts';
 import type { AppOptions } from './options.ts';
-import { fromFileLabel } from './source-files.ts';
+import type { FileSources } from './source-files.ts';
 import { unionOf } from './watch-port.ts';
 
 /** What the engine is wired from. */
 export interface EngineWiring {
   readonly options: AppOptions;
+  /** The Sources of our own command line; without any, those of the cluster are followed. */
+  readonly fileSources: FileSources;
   readonly clock: Clock;
   readonly log: Log;
   readonly cluster: Cluster;
@@ -43,7 +44,7 @@ export interface Engine {
 
 /** Wires the engine; nothing runs before `start`. */
 export function createEngine(wiring: EngineWiring): Engine {
-  const { options, clock, log, cluster, openWatch, http, secretKey } = wiring;
+  const { options, fileSources, clock, log, cluster, openWatch, http, secretKey } = wiring;
   const canarySet = openKind(wiring, 'Canary');
   const sourceSet = openKind(wiring, 'Source');
   const templates = openKind(wiring, 'MetricTemplate');
@@ -51,7 +52,7 @@ export function createEngine(wiring: EngineWiring): Engine {
   const events = createEventSink({ cluster, clock, log, instance: wiring.instance });
   const isOurs = () => true;
   const shared = { clock, log, cluster, openWatch, events, heads, isOurs, random: Math.random };
-  const canaries = createCanaryController({
+  const canaries: CanaryController = createCanaryController({
     ...shared,
     applied: createApplied(),
     records: createRecords(cluster, secretKey),
@@ -66,17 +67,23 @@ export function createEngine(wiring: EngineWiring): Engine {
       selectorLabels: options.selectorLabels,
       includeLabelPrefixes: options.includeLabelPrefixes,
     },
+    reproduce: (canaryKey, commit) => sources.reproduce(canaryKey, commit),
     onPass: wiring.sink.pass,
   });
-  const sources = createSourceController({
+  const sources: SourceController = createSourceController({
     ...shared,
     applied: createApplied(),
     secretKey,
     sources: sourceSet,
     canarySet,
-    isFollowed: (source) => options.sourceFiles.length === 0 || isFromFile(source),
+    isFollowed: (source) => options.sourceFiles.length === 0 || fileSources.has(source),
     wakeCanary: canaries.wake,
-    openRepository: createOpenRepository(http, options.dataDirectory, process.env),
+    openRepository: createOpenRepository({
+      client: http,
+      dataDir: options.dataDirectory,
+      env: process.env,
+      fileSources,
+    }),
     openPoller: createOpenPoller(clock, Math.random),
     onSync: wiring.sink.sync,
   });
@@ -95,10 +102,6 @@ export function createEngine(wiring: EngineWiring): Engine {
       for (const set of [canarySet, sourceSet, templates]) set.close();
     },
   };
-}
-
-function isFromFile({ metadata }: KubernetesObject): boolean {
-  return metadata.labels?.[fromFileLabel] !== undefined;
 }
 
 /** All namespaces, or those that flags name. */

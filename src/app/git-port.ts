@@ -1,5 +1,5 @@
 import type { Clock } from '../api/clock.ts';
-import { sourceIntervalMs, sourceRetryIntervalMs } from '../api/effective.ts';
+import { sourceIntervalMs, sourceRetryIntervalMs, sourceTimeoutMs } from '../api/effective.ts';
 import type { Source } from '../api/source.ts';
 import type { OpenPoller, OpenRepository } from '../engine/ports.ts';
 import { credentialsFromEnvironment, credentialsFromSecret } from '../git/credentials.ts';
@@ -8,14 +8,27 @@ import { type PollSchedule, scheduleProblem } from '../git/schedule.ts';
 import { createSourcePoller } from '../git/source-poller.ts';
 import type { GitReference } from '../git/types.ts';
 import type { HttpClient } from '../http/types.ts';
-import { fromFileLabel } from './source-files.ts';
+import type { FileSources } from './source-files.ts';
 
-/** Opens repositories below the data directory. Credentials of the environment go only to Sources given on our own command line. */
-export function createOpenRepository(
-  client: HttpClient,
-  dataDir: string,
-  env: Readonly<Record<string, string | undefined>>,
-): OpenRepository {
+/** What repositories are opened with. */
+export interface RepositorySettings {
+  readonly client: HttpClient;
+  readonly dataDir: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The Sources of our own command line. */
+  readonly fileSources: FileSources;
+}
+
+/**
+ * Opens repositories below the data directory. Credentials of the environment go only to the repositories that our own command line
+ * names: whoever may write a Source in the cluster must not be able to send them elsewhere.
+ */
+export function createOpenRepository({
+  client,
+  dataDir,
+  env,
+  fileSources,
+}: RepositorySettings): OpenRepository {
   return (source, secret) => {
     const { name, namespace } = source.metadata;
     return createGitSource({
@@ -28,8 +41,9 @@ export function createOpenRepository(
         const values = await secret();
         if (values)
           return credentialsFromSecret(`${namespace ?? ''}/${source.spec.secretRef?.name ?? ''}`, values);
-        return source.metadata.labels?.[fromFileLabel] ? credentialsFromEnvironment(env) : {};
+        return fileSources.trusts(source) ? credentialsFromEnvironment(env) : {};
       },
+      limits: { totalTimeoutMs: sourceTimeoutMs(source) },
     });
   };
 }

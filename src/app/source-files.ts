@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { KubernetesObject } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { parseSource } from '../api/parse.ts';
 import { checkSource } from '../api/semantic-source.ts';
@@ -26,6 +27,27 @@ export async function readSourceFiles(paths: readonly string[]): Promise<Source[
   if (problems.length > 0) throw new InputError(problems.map(formatProblem).join('\n'));
   if (paths.length > 0 && sources.length === 0) throw new InputError(`${paths.join(', ')}: holds no Source`);
   return sources;
+}
+
+/** The Sources of our own command line, as they were read at the start. What the cluster says later changes nothing here. */
+export interface FileSources {
+  /** True for a Source of that name. */
+  has(source: KubernetesObject): boolean;
+  /** True when the Source still names the repository that its file named: it may be given credentials of the environment. */
+  trusts(source: Source): boolean;
+}
+
+/** Remembers the Sources of files; each has a namespace by now. */
+export function rememberFileSources(sources: readonly Source[]): FileSources {
+  const urls = new Map(sources.map((source) => [keyOf(source), source.spec.url]));
+  return {
+    has: (source) => urls.has(keyOf(source)),
+    trusts: (source) => urls.get(keyOf(source)) === source.spec.url,
+  };
+}
+
+function keyOf({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
 /** The Source with a namespace: its own, or else this one. */

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { affects } from './affected.ts';
+import { createAfterRevert, type Reproduced } from './after-revert.ts';
 import type { CanaryParts } from './canary-parts.ts';
 import { createCanaryPass } from './canary-pass.ts';
 import { createChecks, keyOf } from './checks.ts';
@@ -9,9 +10,12 @@ import type { Metrics, OpenWatch, WatchedSet } from './ports.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 /** What the controller of all Canaries is made of. */
-export interface CanaryControllerOptions extends Omit<CanaryParts, 'canaries' | 'namespace' | 'checks'> {
+export interface CanaryControllerOptions
+  extends Omit<CanaryParts, 'canaries' | 'namespace' | 'checks' | 'afterRevert'> {
   readonly openWatch: OpenWatch;
   readonly metrics: Metrics;
+  /** Renders a Canary's release at an older commit again. */
+  readonly reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>;
   /** The set of all Canaries. */
   readonly canaries: WatchedSet;
   /** Whether a Canary is ours; what is not is left alone. */
@@ -44,6 +48,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
   const parts: CanaryParts = {
     ...options,
     checks,
+    afterRevert: createAfterRevert(options.reproduce, (key) => queue.add(key)),
     canaries: {
       get: (key) => ours().find((canary) => keyOf(canary) === key),
       list: ours,

@@ -5,6 +5,7 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { ServicePort } from '../release/release.ts';
 import type { Decision } from '../rollout/action.ts';
 import type { World } from '../rollout/world.ts';
+import type { AfterRevert } from './after-revert.ts';
 import type { Applied } from './applied.ts';
 import type { Checks } from './checks.ts';
 import type { Heads } from './heads.ts';
@@ -33,6 +34,7 @@ export interface CanaryParts {
   readonly heads: Heads;
   readonly checks: Checks;
   readonly records: Records;
+  readonly afterRevert: AfterRevert;
   readonly applied: Applied;
   /** Ports by digest, so that a steady Canary reads no record. */
   readonly ports: Map<string, readonly ServicePort[]>;

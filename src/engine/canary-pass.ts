@@ -70,18 +70,24 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     if (observed.kind === 'waiting') return { again: false, afterMs: watchWaitMs };
     const { observation } = observed;
     const decision = parts.step(observation.world);
-    const nowMs = observation.world.nowMs;
+    const { nowMs } = observation.world;
+    const reproduced = parts.afterRevert.conditionOf(keyOf(canary), decision.status);
     const intended = decision.intentFirst
-      ? await save(observation, withEngineConditions(canary, decision.status, failure, nowMs), decision)
+      ? await save(
+          observation,
+          withEngineConditions(canary, decision.status, { failure, nowMs, reproduced }),
+          decision,
+        )
       : undefined;
     const acted = await performAll({ parts, observation }, decision.actions);
     failures.delete(keyOf(canary));
     const current = intended ? { ...observation, canary: intended } : observation;
     const saved = await save(
       current,
-      withEngineConditions(canary, decision.status, undefined, nowMs),
+      withEngineConditions(canary, decision.status, { nowMs, reproduced }),
       decision,
     );
+    parts.afterRevert.look(canary, decision.status);
     if (decision.check) parts.checks.request(canary, decision.check, observation.provider);
     if (acted || intended || saved) return { again: true };
     return { again: false, afterMs: decision.wakeAfterMs };
@@ -99,7 +105,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   async function report(canary: Canary, failure: Failure): Promise<void> {
-    const status = withEngineConditions(canary, canary.status ?? {}, failure, parts.clock.nowMs());
+    const status = withEngineConditions(canary, canary.status ?? {}, { failure, nowMs: parts.clock.nowMs() });
     try {
       await writeStatus(parts, canary, status);
     } catch (error) {

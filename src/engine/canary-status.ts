@@ -2,8 +2,9 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import { type Condition, referenceOf } from '../api/kubernetes.ts';
 import { fieldsNotActedOn } from '../api/not-acted-on.ts';
+import { isReverted, reproducedCondition } from './after-revert.ts';
 import type { CanaryParts } from './canary-parts.ts';
-import { findCondition, withCondition, withoutCondition } from './conditions.ts';
+import { type ConditionNews, findCondition, withCondition, withoutCondition } from './conditions.ts';
 import { EngineError, type Failure } from './failure.ts';
 import { mergePatchOf } from './merge-patch.ts';
 
@@ -39,12 +40,20 @@ export async function writeStatus(
   return { ...canary, metadata: written.metadata, status: wanted };
 }
 
-/** The status with what the engine itself knows: fields it does not act on, and a failure that stands in the way. */
+/** What the engine itself knows about a Canary. */
+export interface EngineFindings {
+  /** What stands in the way. */
+  readonly failure?: Failure | undefined;
+  /** How Git compares with the record after a revert. */
+  readonly reproduced?: ConditionNews | undefined;
+  readonly nowMs: number;
+}
+
+/** The status with what the engine itself knows: fields it does not act on, failures, and the comparison after a revert. */
 export function withEngineConditions(
   canary: Canary,
   status: CanaryStatus,
-  failure: Failure | undefined,
-  nowMs: number,
+  { failure, reproduced, nowMs }: EngineFindings,
 ): CanaryStatus {
   let conditions: Condition[] = status.conditions ?? [];
   const fields = fieldsNotActedOn(canary);
@@ -58,6 +67,9 @@ export function withEngineConditions(
       nowMs,
     );
   } else if (findCondition(conditions, notActedOn)) conditions = withoutCondition(conditions, notActedOn);
+  if (reproduced) conditions = withCondition(conditions, { ...reproduced, ...at }, nowMs);
+  else if (!isReverted(status) && findCondition(conditions, reproducedCondition))
+    conditions = withoutCondition(conditions, reproducedCondition);
   if (failure) conditions = withFailure(conditions, failure, at, nowMs);
   return conditions === status.conditions || conditions.length === 0 ? status : { ...status, conditions };
 }

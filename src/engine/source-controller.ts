@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { Reproduced } from './after-revert.ts';
 import { createAppointments } from './appointments.ts';
 import { keyOf } from './checks.ts';
 import type { WatchedSet } from './ports.ts';
@@ -18,6 +19,8 @@ export interface SourceController {
   start(): void;
   /** Polls a Source soon; false when it is not followed. */
   wake(key: string): boolean;
+  /** What a Canary's release is at an older commit. */
+  reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
   stop(): Promise<void>;
 }
 
@@ -104,6 +107,12 @@ export function createSourceController(options: SourceControllerOptions): Source
       const known = following.get(key);
       known?.runner.wake();
       return known !== undefined;
+    },
+    async reproduce(canaryKey, commit) {
+      const speaker = [...following.values()].find(({ runner }) => runner.speaksFor(canaryKey));
+      return speaker
+        ? speaker.runner.reproduce(canaryKey, commit)
+        : { problem: 'no Source holds it any more' };
     },
     async stop() {
       refresh.cancelAll();

@@ -41,19 +41,23 @@ export function headsOf(
 function headOf(parts: SourceParts, plan: CanaryPlan, snapshot: Snapshot, problems: FileProblem[]): Head {
   if (plan.state === 'missing') return { view: { kind: 'missing', message: plan.message } };
   if (plan.state === 'frozen') return waiting('InvalidManifests', plan.message);
-  const canary = plan.object ?? parts.canaries().find((object) => isNamed(object, plan.canary));
-  if (!canary) return waiting('CanaryUnknown', 'the Canary is in neither Git nor the cluster');
-  const { commit, lineOf } = snapshot;
-  const built = releaseOfPlan({
-    plan,
-    canary: asReleaseCanary(canary),
-    commit,
-    lineOf,
-    secretKey: parts.secretKey,
-  });
-  if (built.ok) return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok };
+  const built = releaseAt(parts, plan, snapshot);
+  if (built?.ok) return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok };
+  if (!built) return waiting('CanaryUnknown', 'the Canary is in neither Git nor the cluster');
   problems.push(built.problem);
   return waiting('InvalidManifests', formatProblem(built.problem));
+}
+
+/** The release of a plan; undefined when the Canary is in neither Git nor the cluster. */
+export function releaseAt(
+  parts: SourceParts,
+  plan: Extract<CanaryPlan, { state: 'release' }>,
+  { commit, lineOf }: Snapshot,
+): ReturnType<typeof releaseOfPlan> | undefined {
+  const canary = plan.object ?? parts.canaries().find((object) => isNamed(object, plan.canary));
+  if (!canary) return undefined;
+  const { secretKey } = parts;
+  return releaseOfPlan({ plan, canary: asReleaseCanary(canary), commit, lineOf, secretKey });
 }
 
 /** One from the cluster was validated there. */

@@ -2,9 +2,11 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import { parseSource } from '../api/parse.ts';
 import { checkSource } from '../api/semantic-source.ts';
 import type { Source } from '../api/source.ts';
+import type { Reproduced } from './after-revert.ts';
 import { applySetId, inApplySet } from './apply-set.ts';
 import { EngineError } from './failure.ts';
 import type { OpenPoller, OpenRepository, Poller, Repository } from './ports.ts';
+import { reproduce } from './reproduce.ts';
 import type { SourceParts, SourceState, SyncProblem } from './source-parts.ts';
 import { writeSourceStatus } from './source-status.ts';
 import { syncSource } from './source-sync.ts';
@@ -28,6 +30,8 @@ export interface SourceRunner {
   reread(): void;
   /** Writes the status again if a Canary changed what it says. */
   refreshStatus(): Promise<void>;
+  /** What a Canary's release is at an older commit; changes nothing. */
+  reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
   /** Keys of the Canaries it speaks for. */
   speaksFor(canaryKey: string): boolean;
   stop(): Promise<void>;
@@ -105,6 +109,11 @@ export function startSourceRunner(
     async refreshStatus() {
       const source = current();
       if (source && state.snapshot) await writeSourceStatus(parts, source, state);
+    },
+    async reproduce(canaryKey, commit) {
+      const source = current();
+      if (!source) return { problem: 'its Source is gone' };
+      return reproduce(parts, source, state, { canaryKey, commit });
     },
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
     async stop() {

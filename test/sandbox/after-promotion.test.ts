@@ -52,6 +52,9 @@ test('a primary that never becomes ready is held, then reverted to the last-know
   expect(status.lastPromotedCommit).toBe(v2);
   expect(status.lastAppliedCommit).toBe(v3);
   expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
+  await eventually('the commit of the last-known-good is rendered again and compared', async () => {
+    return condition(await bed.canary(), 'RecordReproduced')?.reason === 'SameDigest';
+  });
   sampler.stop();
   expect(sampler.totals().failed).toBe(0);
   await eventually('the Source says that a Canary was rejected', async () => {

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import path from 'node:path';
+
+/** Who ran from this data directory last: enough to tell that it is gone. */
+interface Holder {
+  identity: string;
+  hostname: string;
+  pid: number;
+  /** Start of the process in clock ticks since boot, where the system tells (Linux); else empty. */
+  started: string;
+}
+
+const FILE = 'holder.json';
+
+/**
+ * The name under which this process runs for leader. A process that was killed leaves its Lease behind, and everybody waits until that is
+ * over; but when the same host starts again from the same data directory, and the process that wrote it is certainly gone, nobody else can
+ * hold that name: it is taken over, and so is the Lease, at once. In all other cases the name is new.
+ */
+export async function holderIdentity(dataDirectory: string): Promise<string> {
+  const file = path.join(dataDirectory, FILE);
+  await mkdir(dataDirectory, { recursive: true });
+  const before = await readHolder(file);
+  const reuse = before?.hostname === hostname() && (await isGone(before));
+  const identity = reuse ? before.identity : `${hostname()}_${randomUUID()}`;
+  const holder: Holder = {
+    identity,
+    hostname: hostname(),
+    pid: process.pid,
+    started: await startOf(process.pid),
+  };
+  await writeFile(`${file}.new`, JSON.stringify(holder), { mode: 0o600 });
+  await rename(`${file}.new`, file);
+  return identity;
+}
+
+async function readHolder(file: string): Promise<Holder | undefined> {
+  try {
+    const holder = JSON.parse(await readFile(file, 'utf8')) as Partial<Holder>;
+    const complete = typeof holder.identity === 'string' && typeof holder.pid === 'number';
+    return complete ? { hostname: '', started: '', ...(holder as Holder) } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Certainly gone: no such process, or the number now belongs to one that started at another time. In doubt it lives. */
+async function isGone(holder: Holder): Promise<boolean> {
+  if (holder.pid !== process.pid && !exists(holder.pid)) return true;
+  const started = await startOf(holder.pid);
+  return started !== '' && holder.started !== '' && started !== holder.started;
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+/** Field 22 of /proc/PID/stat; the name in field 2 may hold anything, so counting starts after its last parenthesis. */
+async function startOf(pid: number): Promise<string> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,222 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/api/clock.ts';
+import { allCrds } from '../../src/api/crd.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type Connection, connect } from '../../src/app/connection.ts';
+import { type CheckOptions, check } from '../../src/cli/check.ts';
+import { type CheckLine, checkReport } from '../../src/cli/check-report.ts';
+import { status } from '../../src/cli/status.ts';
+import { silentLogger } from '../../src/cluster/log.ts';
+import { createHttpClient, type HttpClientOptions } from '../../src/http/client.ts';
+import type { HttpClient } from '../../src/http/types.ts';
+import { commitFiles, createRepository } from '../../src/sandbox/git-repository.ts';
+import { type GitServer, startGitServer } from '../../src/sandbox/git-server.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { canaryDocument } from '../documents/builders.ts';
+
+const loopback: HttpClientOptions = { allowLoopback: true };
+const screen = { columns: 80, colour: false };
+
+let folder: string;
+let sandbox: Sandbox;
+let git: GitServer;
+let connection: Connection;
+let http: HttpClient;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'holdfast-check-'));
+  sandbox = await startSandbox();
+  git = await startGitServer({ root: folder });
+  const kubeconfig = join(folder, 'kubeconfig');
+  writeFileSync(kubeconfig, sandbox.kubeconfig);
+  connection = await connect({ kubeconfig, version: 'test' }, systemClock, silentLogger);
+  http = createHttpClient(loopback);
+  const repository = await createRepository(folder, 'shop');
+  await commitFiles(repository, { subject: 'First', files: { 'a.yaml': 'a: 1\n' } });
+});
+
+afterAll(async () => {
+  await http.close();
+  await connection.transport.close();
+  await git.close();
+  await sandbox.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function options(more: Partial<CheckOptions> = {}): CheckOptions {
+  return {
+    sources: [],
+    ownNamespace: 'default',
+    watchNamespaces: [],
+    defaultProvider: 'kubernetes',
+    metricsServer: sandbox.prometheusUrl,
+    env: {},
+    ...more,
+  };
+}
+
+async function linesOf(more: Partial<CheckOptions> = {}): Promise<CheckLine[]> {
+  const sections = await check({ connection, http }, options(more));
+  return sections.flatMap(({ lines }) => lines);
+}
+
+function line(lines: readonly CheckLine[], subject: string | RegExp): CheckLine | undefined {
+  return lines.find((one) =>
+    typeof subject === 'string' ? one.subject === subject : subject.test(one.subject),
+  );
+}
+
+const apply = (object: KubernetesObject) =>
+  connection.client.apply(object, { manager: 'test', force: true, fieldValidation: 'Ignore' });
+
+function source(name: string, spec: object): KubernetesObject {
+  return {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { name, namespace: 'default' },
+    spec: { url: `${git.url}/shop.git`, ref: { branch: 'main' }, ...spec },
+  };
+}
+
+/** The schema of a CRD's one version. */
+function schemaOf(crd: KubernetesObject): {
+  properties: Record<string, { properties?: Record<string, unknown> }>;
+} {
+  const { versions } = crd.spec as {
+    versions: Array<{ schema: { openAPIV3Schema: ReturnType<typeof schemaOf> } }>;
+  };
+  return versions[0]!.schema.openAPIV3Schema;
+}
+
+/** Ours, without the field that the sandbox takes for a description of all metadata. */
+function crds(): KubernetesObject[] {
+  const copies = structuredClone(allCrds());
+  for (const crd of copies) delete schemaOf(crd).properties.metadata;
+  return copies;
+}
+
+describe('check, on a cluster', () => {
+  it('without our CRDs says what to apply, and is not well', async () => {
+    const sections = await check({ connection, http }, options());
+    expect(
+      line(
+        sections.flatMap(({ lines }) => lines),
+        'Canary',
+      ),
+    ).toMatchObject({
+      state: 'failed',
+      actor: 'administrator',
+      act: 'apply the output of: holdfast install --crds-only',
+    });
+    expect(checkReport(sections, 'text', screen).exitCode).toBe(1);
+  });
+
+  it('names fields that a CRD of somebody else drops', async () => {
+    for (const crd of crds()) await apply(crd);
+    const [canaryCrd] = crds();
+    delete schemaOf(canaryCrd!).properties.spec!.properties!.postPromotion;
+    await apply(canaryCrd!);
+    expect(line(await linesOf(), 'Canary')).toMatchObject({
+      state: 'warning',
+      detail: expect.stringMatching(/^SchemaOutdated: .*drops spec\.postPromotion$/),
+    });
+    await apply(crds()[0]!);
+    expect(line(await linesOf(), 'Canary')).toMatchObject({ state: 'ok' });
+  });
+
+  it('asks Git for the ref of each Source and names who has to act', async () => {
+    await apply(source('good', {}));
+    await apply(source('no-branch', { ref: { branch: 'nowhere' } }));
+    await apply(source('no-repository', { url: `${git.url}/nothing.git` }));
+    await apply(source('no-secret', { secretRef: { name: 'git' } }));
+    const lines = await linesOf();
+    expect(line(lines, 'Source default/good')).toMatchObject({
+      state: 'ok',
+      detail: expect.stringMatching(/refs\/heads\/main .* is at [0-9a-f]{7}$/),
+    });
+    expect(line(lines, 'Source default/no-branch')).toMatchObject({
+      state: 'failed',
+      actor: 'author',
+      detail: expect.stringContaining('no branch "nowhere"'),
+    });
+    expect(line(lines, 'Source default/no-repository')).toMatchObject({ state: 'failed' });
+    expect(line(lines, 'Source default/no-secret')).toMatchObject({
+      state: 'failed',
+      actor: 'administrator',
+      detail: expect.stringContaining('Secret default/git'),
+    });
+  });
+
+  it('asks for the data of each metric', async () => {
+    const template = (name: string, query: string) => ({
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'MetricTemplate',
+      metadata: { name, namespace: 'default' },
+      spec: { provider: { type: 'prometheus', address: sandbox.prometheusUrl }, query },
+    });
+    const asking = (name: string, metric: object, spec: object = {}) => {
+      const metrics = [{ name: 'asked', thresholdRange: { max: 50 }, ...metric }];
+      const analysis = { interval: '1m', threshold: 1, iterations: 2, metrics };
+      return canaryDocument(
+        { provider: 'kubernetes', analysis, ...spec },
+        { name },
+      ) as unknown as KubernetesObject;
+    };
+    await apply(template('answer', 'vector(42)'));
+    await apply(
+      template('silence', 'sandbox_success_rate{namespace="{{ namespace }}",workload="{{ target }}"}'),
+    );
+    await apply(asking('known', { templateRef: { name: 'answer' } }));
+    await apply(asking('quiet', { templateRef: { name: 'silence' } }));
+    await apply(asking('lost', { templateRef: { name: 'nothing' } }));
+    const builtIn = { name: 'request-success-rate', thresholdRange: { min: 99 } };
+    await apply(asking('blind', builtIn, { metricsServer: 'http://127.0.0.1:9' }));
+    const lines = await linesOf();
+    expect(line(lines, /known, metric/)).toMatchObject({ state: 'ok', detail: 'is 42 now' });
+    expect(line(lines, /quiet, metric/)).toMatchObject({ state: 'warning', actor: 'author' });
+    expect(line(lines, /lost, metric/)).toMatchObject({
+      state: 'failed',
+      detail: expect.stringContaining('MetricTemplate default/nothing does not exist'),
+    });
+    expect(line(lines, /blind, metric/)).toMatchObject({ state: 'failed', actor: 'administrator' });
+  });
+
+  it('tells which provider needs which kind', async () => {
+    const lines = await linesOf();
+    expect(line(lines, 'provider kubernetes')).toMatchObject({ state: 'ok' });
+  });
+
+  it('without an API server still looks at Git', async () => {
+    const remove = sandbox.fault(({ path }) => (path === '/version' ? { code: 403 } : undefined));
+    const given = source('file', {});
+    const sections = await check({ connection, http }, options({ sources: [given as never] }));
+    remove();
+    expect(sections.map(({ title }) => title)).toEqual(['API server', 'Git']);
+    expect(sections[0]?.lines[0]?.state).toBe('failed');
+    expect(sections[1]?.lines[0]?.state).toBe('ok');
+  });
+
+  it('prints who must do what, within the screen', async () => {
+    const { stdout } = checkReport(await check({ connection, http }, options()), 'text', screen);
+    expect(stdout).toMatch(/^ {2}failed {3}Source default\/no-secret: /m);
+    expect(stdout).toMatch(/-> administrator: create that Secret/);
+    expect(stdout.split('\n').filter((text) => text.length > 80 && !text.includes('http://'))).toEqual([]);
+    expect(stdout).toMatch(/\d+ ok, \d+ to look at, \d+ failed\n$/);
+  });
+});
+
+describe('status, on a cluster', () => {
+  it('lists Canaries and Sources of a namespace', async () => {
+    const shown = await status(connection.client, {
+      namespace: 'default',
+      format: 'table',
+      screen,
+      nowMs: Date.now(),
+    });
+    expect(shown.stdout).toMatch(/^CANARY .*\n.*blind/m);
+    expect(shown.stdout).toMatch(/^SOURCE .*\ngood /m);
+  });
+});
