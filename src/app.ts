@@ -1,15 +1,14 @@
 /** The composition root: the only place that knows every adapter. */
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Source } from './api/source.ts';
 import { loadClusterKey } from './app/cluster-key.ts';
 import { createClusterPort } from './app/cluster-port.ts';
 import { type Connection, connect } from './app/connection.ts';
 import { createEngine, type Engine } from './app/engine.ts';
+import { holderIdentity } from './app/holder-identity.ts';
 import { waitForKinds } from './app/kinds-ready.ts';
 import type { AppOptions } from './app/options.ts';
-import { inNamespace, readSourceFiles } from './app/source-files.ts';
+import { inNamespace, readSourceFiles, rememberFileSources } from './app/source-files.ts';
 import { createSteadyClock } from './app/steady-clock.ts';
 import { createOpenWatch } from './app/watch-port.ts';
 import { startWeb } from './app/web.ts';
@@ -47,7 +46,7 @@ export async function startApp(options: AppOptions, log: Logger): Promise<App> {
   const namespace = options.namespace ?? process.env.POD_NAMESPACE ?? connection.access.namespace;
   const fileSources = sources.map((source) => inNamespace(source, namespace));
   const stopping = new AbortController();
-  const identity = `${hostname()}_${randomUUID()}`;
+  const identity = await holderIdentity(options.dataDirectory);
   const election = startElection({
     client: connection.client,
     namespace,
@@ -76,6 +75,7 @@ export async function startApp(options: AppOptions, log: Logger): Promise<App> {
     const openWatch = createOpenWatch(connection.caches);
     const engine = createEngine({
       options,
+      fileSources: rememberFileSources(fileSources),
       clock,
       log,
       cluster,

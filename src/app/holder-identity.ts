@@ -39,8 +39,9 @@ export async function holderIdentity(dataDirectory: string): Promise<string> {
 async function readHolder(file: string): Promise<Holder | undefined> {
   try {
     const holder = JSON.parse(await readFile(file, 'utf8')) as Partial<Holder>;
-    const complete = typeof holder.identity === 'string' && typeof holder.pid === 'number';
-    return complete ? { hostname: '', started: '', ...(holder as Holder) } : undefined;
+    const { identity, pid, hostname: host = '', started = '' } = holder;
+    if (typeof identity !== 'string' || typeof pid !== 'number') return undefined;
+    return { identity, pid, hostname: host, started };
   } catch {
     return undefined;
   }
