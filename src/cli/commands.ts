@@ -1,4 +1,5 @@
 /** The table of commands: a further one is one more file and one more line here. */
+import { checkCommand } from './check-command.ts';
 import type { CliCommand } from './command.ts';
 import { installCommand } from './install-command.ts';
 import { runCommand } from './run.ts';
@@ -6,4 +7,10 @@ import { statusCommand } from './status-command.ts';
 import { validateCommand } from './validate-command.ts';
 
 /** Every command, in the order of the help text. */
-export const commands: readonly CliCommand[] = [runCommand, statusCommand, validateCommand, installCommand];
+export const commands: readonly CliCommand[] = [
+  runCommand,
+  statusCommand,
+  checkCommand,
+  validateCommand,
+  installCommand,
+];

@@ -1,8 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/api/clock.ts';
+import { connect } from '../../src/app/connection.ts';
+import { check } from '../../src/cli/check.ts';
 import { installObjects, runInstall } from '../../src/cli/install.ts';
 import { appliedRights, ownRights, watchedRights } from '../../src/cli/install-rights.ts';
+import { silentLogger } from '../../src/cluster/log.ts';
+import { createHttpClient } from '../../src/http/client.ts';
 import { type BedClient, useBed, waitFor } from './bed/client.ts';
 
 const namespace = 'install-test-system';
@@ -68,6 +73,48 @@ describe('what install prints, on a real API server', () => {
     expect(await canI('delete', 'deployments.apps', elsewhere)).toBe(false);
     expect(await canI('create', 'clusterrolebindings.rbac.authorization.k8s.io', elsewhere)).toBe(false);
     expect(await canI('create', 'pods', elsewhere)).toBe(false);
+  });
+
+  test('check finds that account well equipped, and names what another one lacks', async () => {
+    const kubeconfig = bed.kubeconfigPath;
+    const connection = await connect({ kubeconfig, version: 'test' }, systemClock, silentLogger);
+    const http = createHttpClient({ allowLoopback: true });
+    const rightsOf = async (asUser: string) => {
+      const sections = await check(
+        { connection, http },
+        {
+          sources: [],
+          ownNamespace: namespace,
+          watchNamespaces: [elsewhere],
+          asUser,
+          defaultProvider: 'kubernetes',
+          metricsServer: bed.prometheusUrl,
+          env: {},
+        },
+      );
+      return sections;
+    };
+    try {
+      const equipped = await rightsOf(account);
+      expect(equipped.find(({ title }) => title === 'API server')?.lines[0]?.state).toBe('ok');
+      expect(
+        equipped.find(({ title }) => title.startsWith('Custom'))?.lines.map(({ state }) => state),
+      ).toEqual(Array(4).fill('ok'));
+      expect(equipped.find(({ title }) => title === 'Rights')?.lines).toEqual([
+        expect.objectContaining({ state: 'ok', subject: account }),
+      ]);
+      const lacking = (await rightsOf('nobody-special')).find(({ title }) => title === 'Rights')?.lines ?? [];
+      expect(lacking).toContainEqual(
+        expect.objectContaining({
+          state: 'failed',
+          actor: 'administrator',
+          detail: expect.stringMatching(/^may not .*create, patch deployments\.apps in install-test-shop/),
+        }),
+      );
+    } finally {
+      await http.close();
+      await connection.transport.close();
+    }
   });
 
   test('a person who may edit a Canary cannot promote it without the right to', async () => {

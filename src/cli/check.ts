@@ -1,0 +1,124 @@
+import { apiVersionOf, type KindName } from '../api/kinds.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { limits } from '../api/limits.ts';
+import { parseSource } from '../api/parse.ts';
+import type { Source } from '../api/source.ts';
+import type { Connection } from '../app/connection.ts';
+import { isApiError } from '../cluster/errors.ts';
+import type { HttpClient } from '../http/types.ts';
+import { checkCanaries, checkProviders, routeKindsOf } from './check-canaries.ts';
+import { checkCrds, checkServer } from './check-cluster.ts';
+import { checkMetrics } from './check-metrics.ts';
+import { bad, type CheckLine, type CheckSection, guarded } from './check-report.ts';
+import { checkRights } from './check-rights.ts';
+import { checkSources } from './check-sources.ts';
+
+/** What `holdfast check` is asked for. */
+export interface CheckOptions {
+  /** Sources of files; empty: those of the cluster. */
+  readonly sources: readonly Source[];
+  readonly ownNamespace: string;
+  /** Empty: all namespaces. */
+  readonly watchNamespaces: readonly string[];
+  readonly asUser?: string | undefined;
+  readonly defaultProvider: string;
+  readonly metricsServer: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** What checking needs. */
+export interface CheckParts {
+  readonly connection: Pick<Connection, 'access' | 'client' | 'transport'>;
+  readonly http: HttpClient;
+}
+
+/** Looks at everything Holdfast depends on, in the order in which one thing needs the other. Changes nothing. */
+export async function check(parts: CheckParts, options: CheckOptions): Promise<CheckSection[]> {
+  const { access, client, transport } = parts.connection;
+  const server = await guarded(access.server, async () => [await checkServer(transport, access.server)]);
+  const sections: CheckSection[] = [{ title: 'API server', lines: server }];
+  if (server.some(({ state }) => state === 'failed'))
+    return [...sections, await gitSection(parts, options, options.sources)];
+  sections.push({ title: 'CustomResourceDefinitions', lines: await checkCrds(client) });
+  const canaries = await listOf(parts, options, 'Canary');
+  const templates = await listOf(parts, options, 'MetricTemplate');
+  const { defaultProvider, metricsServer } = options;
+  const found = checkCanaries(canaries.objects, {
+    defaultProvider,
+    intervalFloorMs: limits.minAnalysisIntervalMs,
+  });
+  sections.push({ title: 'Rights', lines: await rightsLines(parts, options, found.sound) });
+  const providers = await guarded('Providers', () => checkProviders(client, found.sound, defaultProvider));
+  sections.push({ title: 'Canaries', lines: [...canaries.lines, ...found.lines, ...providers] });
+  const sources = await sourcesOf(parts, options);
+  const git = await gitSection(parts, options, sources.sound);
+  sections.push({ ...git, lines: [...sources.lines, ...git.lines] });
+  const asked = { client, http: parts.http, metricsServer, defaultProvider, templates: templates.objects };
+  const metrics = await guarded('Metrics', () => checkMetrics(asked, found.sound));
+  return [...sections, { title: 'Metrics', lines: metrics }];
+}
+
+async function rightsLines(
+  { connection }: CheckParts,
+  { ownNamespace, watchNamespaces, asUser, defaultProvider }: CheckOptions,
+  canaries: Parameters<typeof routeKindsOf>[0],
+): Promise<readonly CheckLine[]> {
+  const kinds = [...routeKindsOf(canaries, defaultProvider).values()].flat();
+  const plurals: Readonly<Record<string, string>> = { HTTPRoute: 'httproutes', HTTPProxy: 'httpproxies' };
+  const usedResources = new Set(kinds.flatMap(({ kind }) => plurals[kind] ?? []));
+  return guarded('Rights', () =>
+    checkRights(connection.transport, { ownNamespace, watchNamespaces, usedResources, asUser }),
+  );
+}
+
+async function gitSection(
+  { connection, http }: CheckParts,
+  { env }: CheckOptions,
+  sources: readonly Source[],
+): Promise<CheckSection> {
+  return { title: 'Git', lines: await checkSources({ client: connection.client, http, env }, sources) };
+}
+
+interface Listed {
+  readonly objects: readonly KubernetesObject[];
+  readonly lines: readonly CheckLine[];
+}
+
+/** A missing kind was told by the CRDs already. */
+async function listOf({ connection }: CheckParts, options: CheckOptions, kind: KindName): Promise<Listed> {
+  const namespaces = options.watchNamespaces.length > 0 ? options.watchNamespaces : [undefined];
+  const objects: KubernetesObject[] = [];
+  const lines = await guarded(`list of ${kind}`, async () => {
+    for (const namespace of namespaces) {
+      const { items } = await connection.client
+        .list(apiVersionOf(kind), kind, namespace ? { namespace } : {})
+        .catch((error: unknown) => {
+          if (isApiError(error, 'unknownKind')) return { items: [] };
+          throw error;
+        });
+      objects.push(...items);
+    }
+    return [];
+  });
+  return { objects, lines };
+}
+
+async function sourcesOf(
+  parts: CheckParts,
+  options: CheckOptions,
+): Promise<{ sound: readonly Source[]; lines: readonly CheckLine[] }> {
+  if (options.sources.length > 0) return { sound: options.sources, lines: [] };
+  const { objects, lines } = await listOf(parts, options, 'Source');
+  const sound: Source[] = [];
+  const refused: CheckLine[] = [];
+  for (const object of objects) {
+    const parsed = parseSource(object);
+    if (parsed.ok) sound.push(parsed.value);
+    else {
+      const [problem] = parsed.problems;
+      const detail = `${problem?.path ?? ''}: ${problem?.message ?? 'cannot be read'}`;
+      refused.push(bad('failed', describe(object), detail, { actor: 'author', act: 'change the Source' }));
+    }
+  }
+  return { sound, lines: [...lines, ...refused] };
+}
