@@ -148,8 +148,11 @@ async function rebuild(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await repository.rebuildIfGrown(signal, state.growthFactor, async (session) => {
-      for (const commit of new Set([head, ...state.kept])) await fetchById(session, commit);
+    await repository.rebuildIfGrown(signal, state.growthFactor, async (session, old) => {
+      await fetchById(session, head);
+      // What the old store does not hold either cannot be lost here.
+      for (const commit of state.kept)
+        if (await hasWholeCommit(old, commit)) await fetchById(session, commit);
       await session.record(record, head);
     });
   } catch (error) {

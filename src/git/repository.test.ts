@@ -70,7 +70,8 @@ test('a store with too many packs is built anew and keeps the commits that must 
   const kept = fixture.repository.commit({ 'a.yaml': 'a: first' });
   const source = fixture.source({ limits: { maxPacks: 3 } });
   await source.poll(signal);
-  source.keep([kept]);
+  const ofAnotherRepository = 'f'.repeat(40);
+  source.keep([kept, ofAnotherRepository]);
   for (let number = 0; number < 4; number += 1) {
     fixture.repository.commit({ 'a.yaml': `a: ${number}` });
     await source.poll(signal);

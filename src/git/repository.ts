@@ -65,11 +65,11 @@ export interface Repository {
    * store, which replaces the damaged one only if that succeeds.
    */
   run<T>(signal: AbortSignal | undefined, work: (session: Session) => Promise<T>): Promise<T>;
-  /** Like `run`, on a fresh store that then replaces the old one, when the store outgrew `factor` times its limits. */
+  /** Like `run`, on a fresh store that then replaces the old one, when the store outgrew `factor` times its limits. `old` reads that one. */
   rebuildIfGrown(
     signal: AbortSignal | undefined,
     factor: number,
-    work: (session: Session) => Promise<void>,
+    work: (session: Session, old: ObjectReader) => Promise<void>,
   ): Promise<boolean>;
 }
 
@@ -106,7 +106,7 @@ export function createRepository(options: RepositoryOptions): Repository {
       mutex.run(async () => {
         await prepareStore(directory);
         if (!hasOutgrown(await storeSize(directory), options.growth, factor)) return false;
-        await onFresh(signal, work);
+        await onFresh(signal, (session) => work(session, createReader(directory)));
         return true;
       }),
   };

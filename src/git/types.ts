@@ -84,7 +84,7 @@ export interface GitSource {
   isDescendant(commit: string, ancestor: string, signal?: AbortSignal): Promise<Ancestry>;
   /**
    * Names the commits, besides head, that must survive when an outgrown store is built anew (the last promoted ones).
-   * If the server no longer has one of them, the old store stays. Replaces the former list.
+   * If the server no longer has one that the store holds, the old store stays. Replaces the former list.
    */
   keep(commits: readonly string[]): void;
 }
