@@ -48,7 +48,7 @@ export async function startApp(options: AppOptions, log: Logger): Promise<App> {
   const stopping = new AbortController();
   const identity = await holderIdentity(options.dataDirectory);
   const election = startElection({
-    client: connection.client,
+    client: connection.leaseClient,
     namespace,
     name: 'holdfast',
     identity,
@@ -103,7 +103,7 @@ export async function startApp(options: AppOptions, log: Logger): Promise<App> {
       await web.close();
       await connection.caches.stop();
       await http.close();
-      await connection.transport.close();
+      await connection.close();
     },
   };
 }

@@ -5,6 +5,7 @@ import { type ClusterClient, createClusterClient } from '../cluster/client.ts';
 import { createDiscovery } from '../cluster/discovery.ts';
 import { loadClusterAccess } from '../cluster/kubeconfig.ts';
 import type { Logger } from '../cluster/log.ts';
+import type { Verb } from '../cluster/request.ts';
 import { createTransport, type Transport } from '../cluster/transport.ts';
 
 /** Everything that speaks to the API server. */
@@ -13,6 +14,11 @@ export interface Connection {
   readonly transport: Transport;
   readonly client: ClusterClient;
   readonly caches: Caches;
+  /** For leader election alone, over connections and a request budget of its own: renewals must not queue behind a burst of applies. */
+  readonly leaseClient: ClusterClient;
+  /** Requests sent so far by verb, those of the election included. */
+  requests(): Record<Verb, number>;
+  close(): Promise<void>;
 }
 
 /** Finds the cluster; no request is made yet. Throws a `configuration` ApiError for a kubeconfig that cannot be used. */
@@ -23,9 +29,34 @@ export async function connect(
 ): Promise<Connection> {
   const allowExec = process.env.KUBERNETES_SERVICE_HOST === undefined;
   const access = await loadClusterAccess(kubeconfig ? { kubeconfig, allowExec } : { allowExec });
-  const transport = createTransport({ access, userAgent: `holdfast/${version}` });
+  const userAgent = `holdfast/${version}`;
+  const transport = createTransport({ access, userAgent });
+  const leaseTransport = createTransport({ access, userAgent, connections: 2 });
   const discovery = createDiscovery(transport);
   const caches = createCaches({ transport, discovery, clock, logger });
   const client = createClusterClient({ transport, discovery, onWritten: (object) => caches.observe(object) });
-  return { access, transport, client, caches };
+  return {
+    access,
+    transport,
+    client,
+    caches,
+    leaseClient: createClusterClient({
+      transport: leaseTransport,
+      discovery: createDiscovery(leaseTransport),
+    }),
+    requests: () => sum(transport.counts(), leaseTransport.counts()),
+    async close() {
+      await transport.close();
+      await leaseTransport.close();
+    },
+  };
+}
+
+function sum(
+  some: Readonly<Record<Verb, number>>,
+  others: Readonly<Record<Verb, number>>,
+): Record<Verb, number> {
+  const total = { ...some };
+  for (const verb of Object.keys(total) as Verb[]) total[verb] += others[verb];
+  return total;
 }

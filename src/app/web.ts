@@ -29,7 +29,7 @@ export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readon
     version: options.version,
     provider: options.meshProvider,
     canaries: () => state.engine?.canarySet.list() ?? [],
-    apiRequests: () => connection.transport.counts(),
+    apiRequests: () => connection.requests(),
     isLeading: () => election.leading(),
     queueDepth: () => state.engine?.canaries.depth() ?? 0,
     watches: () =>
