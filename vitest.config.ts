@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// Two projects: `unit` is fast and needs nothing but Node and git; `cluster` runs inside the test bed's network namespace.
+// `unit` and `sandbox` need nothing but Node and git; `cluster` and `bench` run inside the test bed's network namespace.
 export default defineConfig({
   test: {
     projects: [
@@ -28,6 +28,16 @@ export default defineConfig({
           testTimeout: 900_000,
           hookTimeout: 300_000,
           maxConcurrency: 8,
+        },
+      },
+      {
+        test: {
+          name: 'bench',
+          include: ['test/bench/**/*.bench.ts'],
+          globalSetup: ['test/cluster/bed/global-setup.ts'],
+          fileParallelism: false,
+          testTimeout: 900_000,
+          hookTimeout: 300_000,
         },
       },
     ],

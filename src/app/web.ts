@@ -47,6 +47,7 @@ export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readon
   const server = await startHttpServer(options.listen, routes, (error) => {
     log.error({ err: error }, 'a request to the web endpoints failed');
   });
+  log.info({ url: server.url }, 'serving health, metrics and push webhooks');
   return { ...server, sink: prometheus.sink };
 }
 

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, mkdtempSync, writeFileSync } from 'node:fs';
+import { createWriteStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { BedClient } from '../bed/client.ts';
+import { type BedClient, waitFor } from '../bed/client.ts';
 
 /** `node dist/main.js run` on the bed, for one namespace; it can be killed and started again with its data. */
 export interface Program {
@@ -13,16 +13,25 @@ export interface Program {
   /** SIGTERM, and its exit code. */
   stop(): Promise<number | null>;
   readonly logPath: string;
+  /** Process id while it runs. */
+  pid(): number;
+  /** Where it serves health and webhooks, as it logged it. */
+  url(): Promise<string>;
 }
 
 const main = resolve(import.meta.dirname, '../../../dist/main.js');
 
 /** Prepares a program that follows one repository into a namespace. Intervals down to a second are allowed. */
-export function createProgram(bed: BedClient, namespace: string, repositoryUrl: string): Program {
+export function createProgram(
+  bed: BedClient,
+  namespace: string,
+  repositoryUrl: string,
+  spec: Record<string, unknown> = {},
+): Program {
   const folder = mkdtempSync(join(tmpdir(), `holdfast-${namespace}-`));
   const sourceFile = join(folder, 'source.yaml');
   const logPath = join(bed.logsDir, `holdfast-${namespace}.log`);
-  writeFileSync(sourceFile, JSON.stringify(source(namespace, repositoryUrl)));
+  writeFileSync(sourceFile, JSON.stringify(source(namespace, repositoryUrl, spec)));
   let child: ChildProcess | undefined;
   const flags = ['--source', sourceFile, '--kubeconfig', bed.kubeconfigPath, '--namespace', namespace];
   const places = ['--data-dir', join(folder, 'data'), '--listen', '127.0.0.1:0'];
@@ -51,16 +60,28 @@ export function createProgram(bed: BedClient, namespace: string, repositoryUrl: 
       child.stdout?.pipe(log);
       child.stderr?.pipe(log);
     },
+    pid: () => child?.pid ?? 0,
+    url: () =>
+      waitFor(async () => /http:\/\/127\.0\.0\.1:\d+/.exec(listening(logPath))?.[0], {
+        timeoutMs: 10_000,
+        what: 'the address the program listens on',
+      }),
     kill: async () => void (await end('SIGKILL')),
     stop: () => end('SIGTERM'),
   };
 }
 
-function source(namespace: string, url: string) {
+function source(namespace: string, url: string, spec: Record<string, unknown>) {
   return {
     apiVersion: 'holdfast.dev/v1alpha1',
     kind: 'Source',
     metadata: { name: 'shop', namespace },
-    spec: { url, ref: { branch: 'main' }, interval: '1s', defaultNamespace: namespace },
+    spec: { url, ref: { branch: 'main' }, interval: '1s', defaultNamespace: namespace, ...spec },
   };
+}
+
+/** The log line about the web server. */
+function listening(logPath: string): string {
+  const lines = readFileSync(logPath, 'utf8').split('\n');
+  return lines.findLast((line) => /listen|serving/i.test(line)) ?? '';
 }
