@@ -26,6 +26,18 @@ export function applyLimitTests({ target }: Suite): void {
     expect([identified.code, versioned.code]).toEqual([409, 201]);
   });
 
+  test('a uid with the version keeps an apply from creating anew what was deleted, or from changing what replaced it', async () => {
+    const namespace = await freshNamespace(target());
+    const { body: first } = await apply(target(), configMap(namespace, 'a', { x: '1' }), { manager: 'one' });
+    const { uid, resourceVersion } = first.metadata;
+    const over = configMap(namespace, 'a', { x: '2' }, { uid, resourceVersion });
+    await target().request('DELETE', pathOf(over));
+    const gone = await apply(target(), over, { manager: 'one', force: true });
+    await apply(target(), configMap(namespace, 'a', { x: '3' }), { manager: 'two' });
+    const replaced = await apply(target(), over, { manager: 'one', force: true });
+    expect([gone.code, gone.body.reason, replaced.code]).toEqual([409, 'Conflict', 409]);
+  });
+
   test('refuses an unknown field of a typed object with 500', async () => {
     const namespace = await freshNamespace(target());
     const odd = deployment(namespace, 'web', { replicas: 0 }, { imagePolicy: 'Never' });
