@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
 import { systemClock } from '../../src/api/clock.ts';
 import { connect } from '../../src/app/connection.ts';
 import { check } from '../../src/cli/check.ts';
@@ -9,6 +11,7 @@ import { appliedRights, ownRights, watchedRights } from '../../src/cli/install-r
 import { silentLogger } from '../../src/cluster/log.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { type BedClient, useBed, waitFor } from './bed/client.ts';
+import { openShop } from './scenarios/shop.ts';
 
 const namespace = 'install-test-system';
 const elsewhere = 'install-test-shop';
@@ -42,6 +45,7 @@ afterAll(async () => {
   const leftovers = [
     ...cluster.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`),
     `namespace/${elsewhere}`,
+    'namespace/least-rights',
   ];
   await bed.kubectl(['delete', '--wait=false', '--ignore-not-found', ...leftovers]);
 });
@@ -181,6 +185,40 @@ describe('what install prints, on a real API server', () => {
         describe: () => bed.kubectl(['-n', namespace, 'get', 'events']),
       },
     );
+  });
+
+  test('the rights are enough for a release, and for one that is taken back', async () => {
+    const where = 'least-rights';
+    const confined = { namespace: where, image: 'holdfast:test', watchNamespaces: [where] };
+    const inside = installObjects(confined).filter(({ kind }) =>
+      /^(ServiceAccount|Role|RoleBinding)$/.test(kind),
+    );
+    await bed.createNamespace(where);
+    await bed.apply(inside, where);
+    const token = (await bed.kubectl(['-n', where, 'create', 'token', 'holdfast', '--duration=1h'])).trim();
+    const config = parse(readFileSync(bed.kubeconfigPath, 'utf8')) as { users: Array<{ user: object }> };
+    config.users[0]!.user = { token };
+    const kubeconfigPath = join(mkdtempSync(join(tmpdir(), 'holdfast-rights-')), 'kubeconfig');
+    writeFileSync(kubeconfigPath, stringify(config), { mode: 0o600 });
+    const shop = await openShop({ ...bed, kubeconfigPath, createNamespace: async () => undefined }, where, {
+      analysis: { interval: '1s', threshold: 1, stepWeights: [50], metrics: [] },
+      postPromotion: { interval: '1s', successThreshold: 1, metrics: [] },
+      progressDeadlineSeconds: 10,
+    });
+    await shop.release('v1');
+    await shop.until('v1 initialized', ({ phase }) => phase === 'Initialized');
+    const good = await shop.release('v2');
+    await shop.until(
+      'v2 succeeded',
+      ({ phase, lastPromotedCommit }) => phase === 'Succeeded' && lastPromotedCommit === good,
+    );
+    await shop.release('v3', { PRIMARY_READY: 'false' });
+    await shop.until('v3 reverted', ({ phase, run }) => phase === 'Failed' && !run);
+    await shop.close();
+    const requests = bed.auditedRequests({ user: `system:serviceaccount:${where}:holdfast` });
+    const refused = requests.filter(({ responseStatus }) => responseStatus?.code === 403);
+    expect(requests.length).toBeGreaterThan(50);
+    expect(refused.map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([]);
   });
 
   test('the examples of deploy are valid', async () => {
