@@ -11,8 +11,8 @@ interface Row {
   path: string;
   /** Whether this value asks for what is missing. Default: anything but false, `none` or an empty list or object. */
   when?: (value: unknown) => boolean;
-  /** Only with one of these `spec.provider`s. */
-  providers?: readonly string[];
+  /** Only in objects with such a spec. */
+  only?: (spec: Readonly<Record<string, unknown>>) => boolean;
   stops?: true;
 }
 
@@ -38,7 +38,14 @@ function isNoGate(value: unknown): boolean {
   return !isGate(value);
 }
 
-const ignoredByContour = ['contour'];
+function isContour({ provider }: Readonly<Record<string, unknown>>): boolean {
+  return provider === 'contour';
+}
+
+/** Requests are mirrored by Gateway API routes, while there are iterations at weight 0. */
+function cannotMirror({ provider, analysis }: Readonly<Record<string, unknown>>): boolean {
+  return provider !== 'gatewayapi:v1' || !(analysis as { iterations?: number } | undefined)?.iterations;
+}
 
 const canaryRows: readonly Row[] = [
   { path: 'spec.targetRef.kind', when: otherThan('Deployment'), stops: true },
@@ -51,7 +58,7 @@ const canaryRows: readonly Row[] = [
   { path: 'spec.analysis.webhooks.*', when: isGate, stops: true },
   { path: 'spec.analysis.webhooks.*', when: isNoGate },
   { path: 'spec.analysis.alerts' },
-  { path: 'spec.analysis.mirror' },
+  { path: 'spec.analysis.mirror', only: cannotMirror },
   { path: 'spec.analysis.mirrorWeight' },
   { path: 'spec.analysis.sessionAffinity' },
   { path: 'spec.analysis.match.*.sourceLabels' },
@@ -61,14 +68,13 @@ const canaryRows: readonly Row[] = [
   { path: 'spec.service.meshName' },
   { path: 'spec.service.backends' },
   { path: 'spec.service.delegation' },
-  { path: 'spec.service.headless' },
-  { path: 'spec.service.hosts', providers: ignoredByContour },
-  { path: 'spec.service.headers', providers: ignoredByContour },
-  { path: 'spec.service.rewrite', providers: ignoredByContour },
-  { path: 'spec.service.mirror', providers: ignoredByContour },
-  { path: 'spec.service.corsPolicy', providers: ignoredByContour },
-  { path: 'spec.service.gatewayRefs', providers: ignoredByContour },
-  { path: 'spec.service.backendTimeout', providers: ignoredByContour },
+  { path: 'spec.service.hosts', only: isContour },
+  { path: 'spec.service.headers', only: isContour },
+  { path: 'spec.service.rewrite', only: isContour },
+  { path: 'spec.service.mirror', only: isContour },
+  { path: 'spec.service.corsPolicy', only: isContour },
+  { path: 'spec.service.gatewayRefs', only: isContour },
+  { path: 'spec.service.backendTimeout', only: isContour },
 ];
 
 const sourceRows: readonly Row[] = [
@@ -94,9 +100,8 @@ export function fieldsNotActedOn(object: Canary | Source): string[] {
 /** The same with whether the field stops the object. */
 export function findNotActedOn(object: Canary | Source): NotActedOn[] {
   const rows = object.kind === 'Canary' ? canaryRows : sourceRows;
-  const provider = String((object.spec as { provider?: string }).provider ?? '');
   return rows
-    .filter((row) => !row.providers || row.providers.includes(provider))
+    .filter(({ only }) => !only || only(object.spec))
     .flatMap((row) =>
       valuesAt(object, row.path.split('.'), [])
         .filter(([, value]) => (row.when ?? asksForSomething)(value))

@@ -165,6 +165,16 @@ describe('fields not acted on', () => {
     );
   });
 
+  test('hold no mirror where the provider and the strategy mirror requests', () => {
+    const { stepWeight: _, ...withoutSteps } = base;
+    const analysis = { ...withoutSteps, iterations: 5, mirror: true };
+    expect(fieldsNotActedOn(canary({ provider: 'gatewayapi:v1', analysis }))).toEqual([]);
+    expect(fieldsNotActedOn(canary({ provider: 'contour', analysis }))).toEqual(['spec.analysis.mirror']);
+    expect(
+      fieldsNotActedOn(canary({ provider: 'gatewayapi:v1', analysis: { ...base, mirror: true } })),
+    ).toEqual(['spec.analysis.mirror']);
+  });
+
   test('depend on the provider where only some use the field', () => {
     const service = { port: 80, hosts: ['shop.example.com'], gatewayRefs: [{ name: 'public' }] };
     expect(fieldsNotActedOn(canary({ provider: 'gatewayapi:v1', service }))).toEqual([]);

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { MetricReading } from '../api/observed.ts';
 import type { HttpAuth, HttpResponse } from '../http/types.ts';
-import type { MetricEndpoint, MetricHttp, MetricProvider, MetricRequest } from './provider.ts';
+import type { MetricHttp, MetricProvider, MetricRequest } from './provider.ts';
 
 const maximumBytes = 1_048_576;
 /** Clocks of two machines may differ by this much before an answer counts as stale. */
@@ -22,7 +22,7 @@ const errorSchema = z.object({ errorType: z.string().optional(), error: z.string
 type Answer = z.infer<typeof answerSchema>;
 
 /** The `prometheus` entry of the table of providers. */
-export const prometheus: MetricProvider = { type: 'prometheus', query, isOnline };
+export const prometheus: MetricProvider = { type: 'prometheus', query };
 
 async function query(request: MetricRequest, http: MetricHttp): Promise<MetricReading> {
   try {
@@ -31,17 +31,6 @@ async function query(request: MetricRequest, http: MetricHttp): Promise<MetricRe
   } catch (error) {
     return failure(error instanceof Error ? error.message : 'the request failed');
   }
-}
-
-async function isOnline(
-  endpoint: MetricEndpoint,
-  http: MetricHttp,
-): Promise<{ online: boolean; detail: string }> {
-  const reading = await query({ ...endpoint, query: 'vector(1)', windowMs: 60_000 }, http);
-  if (reading.kind !== 'value') return { online: false, detail: reading.detail };
-  return reading.value === 1
-    ? { online: true, detail: '' }
-    : { online: false, detail: `answered ${reading.value} to vector(1)` };
 }
 
 function ask(request: MetricRequest, http: MetricHttp): Promise<HttpResponse> {

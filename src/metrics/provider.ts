@@ -24,10 +24,9 @@ export interface MetricRequest {
 /** Where a question goes, without the question. */
 export type MetricEndpoint = Omit<MetricRequest, 'query' | 'windowMs'>;
 
-/** One kind of metric system. Neither function throws for anything a server does: that is `error` or `noData`. */
+/** One kind of metric system. */
 export interface MetricProvider {
   type: string;
+  /** Throws for nothing that a server does: that is `error` or `noData`. */
   query(request: MetricRequest, http: MetricHttp): Promise<MetricReading>;
-  /** Whether the provider answers at all; `detail` says why not. */
-  isOnline(endpoint: MetricEndpoint, http: MetricHttp): Promise<{ online: boolean; detail: string }>;
 }

@@ -5,8 +5,7 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryMetric } from '../api/canary-metric.ts';
 import type { MetricTemplate } from '../api/metric-template.ts';
 import { createHttpClient } from '../http/client.ts';
-import { prometheus } from './prometheus.ts';
-import { type MetricSource, readMetric, templateEndpoint, templateOf } from './read-metric.ts';
+import { type MetricSource, readMetric, templateOf } from './read-metric.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
 const nowSeconds = nowMs / 1_000;
@@ -298,16 +297,5 @@ describe('a MetricTemplate', () => {
     });
     expect(templateOf(canary, { ...metric, name: 'request-duration' })).toBeUndefined();
     expect(templateOf(canary, { ...metric, query: 'x' })).toBeUndefined();
-  });
-
-  it('is online when it answers 1 to vector(1)', async () => {
-    const healthy = await aServer(vector('1'));
-    const odd = await aServer(vector('2'));
-    const online = ({ http, address }: typeof healthy) =>
-      prometheus.isOnline(templateEndpoint(aTemplate(address), { nowMs }).endpoint, http);
-
-    expect(await online(healthy)).toEqual({ online: true, detail: '' });
-    expect(await online(odd)).toEqual({ online: false, detail: 'answered 2 to vector(1)' });
-    expect(healthy.asked[0]?.query).toBe('vector(1)');
   });
 });

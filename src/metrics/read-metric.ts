@@ -143,7 +143,7 @@ function requiredTemplate({ canary, metric, template }: MetricSource): MetricTem
 }
 
 /** Whom a MetricTemplate asks. Throws TemplateError for an unsupported type or a Secret that does not exist. */
-export function templateEndpoint(
+function templateEndpoint(
   { metadata, spec }: MetricTemplate,
   { secret, nowMs, timeoutMs }: Pick<MetricSource, 'secret' | 'nowMs' | 'timeoutMs'>,
 ): { provider: MetricProvider; endpoint: MetricEndpoint } {

@@ -1,15 +1,8 @@
 /** What the routing objects of all providers have in common. */
+import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
 import type { KubernetesObject, ObjectMeta } from '../api/kubernetes.ts';
 import type { RouteTarget } from '../api/observed.ts';
 import type { RouteContext, RouteKind, RouteReading } from './router.ts';
-
-/** Keeps Flux and Argo CD from correcting routing objects (flagger-behaviour.md 2.9). */
-const keepAwayAnnotations: Readonly<Record<string, string>> = {
-  'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
-  'argocd.argoproj.io/sync-options': 'Prune=false',
-  'helm.toolkit.fluxcd.io/driftDetection': 'disabled',
-  'kustomize.toolkit.fluxcd.io/reconcile': 'disabled',
-};
 
 /** Metadata of the routing object: the apex' name and custom metadata, and the Canary as its controller. */
 export function routeMetadata({ canary, names }: RouteContext): ObjectMeta {
@@ -17,21 +10,9 @@ export function routeMetadata({ canary, names }: RouteContext): ObjectMeta {
   return {
     name: names.apex,
     namespace: canary.metadata.namespace ?? 'default',
-    labels: {
-      ...custom?.labels,
-      'holdfast.dev/canary': canary.metadata.name.slice(0, 63).replace(/[-.]+$/, ''),
-    },
+    labels: { ...custom?.labels, ...ownLabels(canary) },
     annotations: { ...custom?.annotations, ...keepAwayAnnotations },
-    ownerReferences: [
-      {
-        apiVersion: canary.apiVersion,
-        kind: canary.kind,
-        name: canary.metadata.name,
-        uid: canary.metadata.uid ?? '',
-        controller: true,
-        blockOwnerDeletion: true,
-      },
-    ],
+    ownerReferences: [ownerReference(canary)],
   };
 }
 

@@ -1,17 +1,11 @@
 /** Tracked ConfigMaps and Secrets: under their own names for the canary, and as copies for the primary (flagger-behaviour.md 2.10). */
 import type { Canary } from '../api/canary.ts';
+import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { isTracked } from '../release/refs.ts';
 import type { Release } from '../release/release.ts';
 import { copiedByPrefix } from './metadata.ts';
-import {
-  commitAnnotation,
-  copyName,
-  digestAnnotation,
-  keepAwayAnnotations,
-  ownerReference,
-  ownLabels,
-} from './names.ts';
+import { commitAnnotation, copyName, digestAnnotation } from './names.ts';
 import { RefusedError } from './refusal.ts';
 import type { ConfigNames } from './rewrite.ts';
 

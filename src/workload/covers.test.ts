@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { covers } from './covers.ts';
 import { keyOf, pairingOf } from './list-keys.ts';
-import { applyWouldChange } from './owned-fields.ts';
 
 describe('covers', () => {
   it.each<[string, unknown, unknown]>([
@@ -64,54 +63,6 @@ describe('covers', () => {
         expect(covers(spec, wanted)).toBe(false);
       }),
     );
-  });
-});
-
-describe('applyWouldChange', () => {
-  const wanted = {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'a' },
-    spec: { template: { spec: { containers: [{ name: 'a', ports: [{ containerPort: 80 }] }] } } },
-  };
-  const owned = {
-    'f:spec': {
-      'f:template': {
-        'f:spec': {
-          'f:containers': {
-            'k:{"name":"a"}': {
-              '.': {},
-              'f:name': {},
-              'f:ports': { 'k:{"containerPort":80,"protocol":"TCP"}': { '.': {}, 'f:containerPort': {} } },
-            },
-          },
-        },
-      },
-    },
-  };
-  function live(fieldsV1: object, changes: object = {}): typeof wanted {
-    const managedFields = [{ manager: 'holdfast', operation: 'Apply', fieldsV1 }];
-    return { ...wanted, ...changes, metadata: { name: 'a', managedFields } as { name: string } };
-  }
-
-  it('is false when all is there and nothing of ours is more', () => {
-    expect(applyWouldChange(live(owned), wanted, 'holdfast')).toBe(false);
-  });
-
-  it('is true when a container that we own is no longer wanted', () => {
-    const more = structuredClone(owned);
-    Object.assign(more['f:spec']['f:template']['f:spec']['f:containers'], {
-      'k:{"name":"gone"}': { '.': {} },
-    });
-
-    expect(applyWouldChange(live(more), wanted, 'holdfast')).toBe(true);
-  });
-
-  it('is true for a missing object, another manager, no managedFields, or a changed field', () => {
-    expect(applyWouldChange(undefined, wanted, 'holdfast')).toBe(true);
-    expect(applyWouldChange(live(owned), wanted, 'other')).toBe(true);
-    expect(applyWouldChange(wanted, wanted, 'holdfast')).toBe(true);
-    expect(applyWouldChange(live(owned, { spec: {} }), wanted, 'holdfast')).toBe(true);
   });
 });
 

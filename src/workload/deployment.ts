@@ -1,11 +1,12 @@
 /** Deployments as targets: canary and primary (flagger-behaviour.md 2.10). */
+import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { templateOf, type WorkloadSettings } from '../release/release.ts';
 import { primaryConfigNames, releaseAnnotations } from './configs.ts';
 import { viewDeployment } from './deployment-view.ts';
 import type { PrimarySource, WorkloadKind, WorkloadSource } from './kind.ts';
 import { copied, copiedByPrefix } from './metadata.ts';
-import { keepAwayAnnotations, ownerReference, ownLabels, primaryName, settingsAnnotation } from './names.ts';
+import { primaryName, settingsAnnotation } from './names.ts';
 import { refuseForeign } from './ownership.ts';
 import { RefusedError } from './refusal.ts';
 import { primaryTemplate } from './rewrite.ts';

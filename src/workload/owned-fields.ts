@@ -1,6 +1,5 @@
 /** What a server-side apply would take away: fields our manager owns in the live object that the new configuration no longer names. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { covers } from './covers.ts';
 import { answersToKey } from './list-keys.ts';
 
 interface ManagedFieldsEntry {
@@ -11,37 +10,10 @@ interface ManagedFieldsEntry {
   fieldsV1?: Record<string, unknown>;
 }
 
-/**
- * Whether applying `wanted` as `manager` would change `live`: something wanted is not there, or something we own is no longer wanted.
- * A live object without managedFields (caches may drop them) always counts as changed; the API server then decides for free.
- */
-export function applyWouldChange(
-  live: KubernetesObject | undefined,
-  wanted: KubernetesObject,
-  manager: string,
-): boolean {
-  if (live === undefined || !covers(live, wanted)) return true;
-  const entries = managedFieldsOf(live);
-  if (entries === undefined) return true;
-  const ours = entries.find(
-    (entry) => entry.manager === manager && entry.operation === 'Apply' && !entry.subresource,
-  );
-  return ours === undefined || !names(wanted, ours.fieldsV1 ?? {});
-}
-
 /** managedFields as typed entries, undefined when the object carries none. */
 export function managedFieldsOf(live: KubernetesObject): ManagedFieldsEntry[] | undefined {
   const { managedFields } = live.metadata;
   return Array.isArray(managedFields) ? (managedFields as ManagedFieldsEntry[]) : undefined;
-}
-
-/** Whether the configuration names every field of a fieldsV1 tree (keys `f:field`, `k:{key}`, `v:value`, `.` for the node itself). */
-function names(value: unknown, fields: Record<string, unknown>): boolean {
-  return Object.entries(fields).every(([key, inner]) => {
-    if (key === '.') return true;
-    const child = childAt(value, key);
-    return child !== undefined && names(child, inner as Record<string, unknown>);
-  });
 }
 
 function childAt(value: unknown, key: string): unknown {

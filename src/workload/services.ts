@@ -1,9 +1,11 @@
 /** Apex, primary and canary Service (flagger-behaviour.md 2.9). */
+
 import type { Canary } from '../api/canary.ts';
 import type { CustomMetadata } from '../api/canary-service.ts';
+import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { ServicePort } from '../release/release.ts';
-import { keepAwayAnnotations, ownerReference, ownLabels, serviceNames } from './names.ts';
+import { serviceNames } from './names.ts';
 import { isOwned, refuseForeign } from './ownership.ts';
 import { RefusedError } from './refusal.ts';
 import type { SelectorLabel } from './selector.ts';
