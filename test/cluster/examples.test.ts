@@ -1,0 +1,245 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import { allCrds } from '../../src/api/crd.ts';
+import { bedVersion } from '../examples/bed-version.ts';
+import { outputPattern, type Step, stepsOf } from '../examples/readme.ts';
+import { type BedClient, useBed, waitFor } from './bed/client.ts';
+import type { Load } from './bed/load.ts';
+import { httpRoute } from './bed/manifests.ts';
+
+const bed: BedClient = useBed();
+const main = resolve(import.meta.dirname, '../../dist/main.js');
+const examples = resolve(import.meta.dirname, '../../examples');
+const run = promisify(execFile);
+
+beforeAll(async () => {
+  await bed.apply(allCrds());
+  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+});
+
+/** An example being played: a copy of its folder with the bed's names, a home of its own, and `holdfast` and `kubectl` on the path. */
+interface Play {
+  readonly name: string;
+  readonly home: string;
+  readonly readme: string;
+  folder: string;
+  readonly env: NodeJS.ProcessEnv;
+  program: ChildProcess | undefined;
+}
+
+async function open(name: string): Promise<Play> {
+  const home = await mkdtemp(join(tmpdir(), `holdfast-example-${name}-`));
+  const folder = join(home, 'example');
+  await cp(join(examples, name), folder, { recursive: true });
+  for (const entry of await readdir(folder, { recursive: true })) {
+    const path = join(folder, entry);
+    if (!(await stat(path)).isFile()) continue;
+    await writeFile(path, bedVersion(await readFile(path, 'utf8'), bed));
+  }
+  const bin = join(home, 'bin');
+  await mkdir(bin);
+  await script(join(bin, 'holdfast'), `exec ${process.execPath} ${main} "$@"`);
+  await script(join(bin, 'kubectl'), `exec ${bed.kubectlPath} --kubeconfig=${bed.kubeconfigPath} "$@"`);
+  const bare = join(bed.gitRoot, `examples-${name}.git`);
+  await run('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare]);
+  for (const setting of ['http.receivepack', 'uploadpack.allowAnySHA1InWant'])
+    await run('git', ['-C', bare, 'config', setting, 'true']);
+  const identity = { GIT_AUTHOR_NAME: 'Ada', GIT_AUTHOR_EMAIL: 'ada@example.com' };
+  const committer = {
+    GIT_COMMITTER_NAME: 'Ada',
+    GIT_COMMITTER_EMAIL: 'ada@example.com',
+    GIT_CONFIG_NOSYSTEM: '1',
+  };
+  const env = {
+    ...process.env,
+    ...identity,
+    ...committer,
+    HOME: home,
+    KUBECONFIG: bed.kubeconfigPath,
+    PATH: `${bin}:${process.env.PATH}`,
+    COLUMNS: '200',
+  };
+  const readme = await readFile(join(folder, 'README.md'), 'utf8');
+  const play: Play = { name, home, readme, folder, env, program: undefined };
+  return play;
+}
+
+async function script(path: string, line: string): Promise<void> {
+  await writeFile(path, `#!/bin/sh\n${line}\n`);
+  await chmod(path, 0o755);
+}
+
+/** The program of the README, or one as it would run in the cluster; on a port of its own, with intervals down to a second. */
+function start(play: Play, args: readonly string[]): void {
+  const more = ['--data-dir', join(play.home, 'data'), '--listen', '127.0.0.1:0', '--log-level', 'debug'];
+  const log = createWriteStream(join(bed.logsDir, `holdfast-example-${play.name}.log`), { flags: 'a' });
+  const child = spawn(process.execPath, [main, ...args, '--min-analysis-interval', '1s', ...more], {
+    cwd: join(play.home, 'example'),
+    env: play.env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  child.stdout.pipe(log);
+  child.stderr.pipe(log);
+  play.program = child;
+}
+
+/** Plays and clears away, also when it fails. */
+async function withPlay(name: string, work: (play: Play) => Promise<void>): Promise<void> {
+  const play = await open(name);
+  try {
+    await work(play);
+  } finally {
+    await stop(play);
+    await rm(play.home, { recursive: true, force: true });
+  }
+}
+
+async function stop({ program }: Play): Promise<void> {
+  if (!program || program.exitCode !== null || program.signalCode !== null) return;
+  const ended = once(program, 'exit');
+  program.kill('SIGTERM');
+  await ended;
+}
+
+/**
+ * Runs a README's blocks in order, each in the folder where the one before has left the shell. `holdfast validate` is run by the sandbox
+ * suite, on the files as they are.
+ */
+async function playReadme(
+  play: Play,
+  before: (step: Step) => Promise<void> = async () => undefined,
+): Promise<void> {
+  for (const step of stepsOf(play.readme)) {
+    await before(step);
+    const [first = ''] = step.commands.split('\n');
+    if (first.startsWith('holdfast run ')) start(play, first.split(' ').slice(1));
+    else if (!first.startsWith('holdfast validate ')) await playStep(play, step);
+  }
+}
+
+async function playStep(play: Play, { commands, output, line }: Step): Promise<void> {
+  const where = `README of ${play.name}, line ${line}`;
+  const place = join(play.home, 'place');
+  const script = `set -euo pipefail\n${commands}\npwd > ${place}\n`;
+  const shell = await run('bash', ['-c', script], { cwd: play.folder, env: play.env }).catch(
+    (error: { stdout?: string; stderr?: string }) => {
+      throw new Error(`${where} failed: ${commands}\n${error.stdout}\n${error.stderr}`);
+    },
+  );
+  play.folder = (await readFile(place, 'utf8')).trim();
+  if (output !== undefined) expect(shell.stdout, where).toMatch(outputPattern(output));
+}
+
+/** How `holdfast run` is started in a cluster: it follows the Sources it finds there. */
+function inCluster(namespace: string): string[] {
+  return ['run', '--namespace', namespace, '--metrics-server', bed.prometheusUrl];
+}
+
+/** A load on a host, from the moment Envoy answers for it. */
+async function answering(hostHeader: string): Promise<Load> {
+  const answers = async () => {
+    const load = bed.startLoad({ hostHeader, requestsPerSecond: 50 });
+    await new Promise((done) => setTimeout(done, 300));
+    const { requests, failed } = await load.stop();
+    return requests > 0 && failed === 0;
+  };
+  await waitFor(answers, { timeoutMs: 60_000, what: `${hostHeader} answers through Envoy` });
+  return bed.startLoad({ hostHeader, requestsPerSecond: 50 });
+}
+
+describe.concurrent('the examples, as their READMEs tell', () => {
+  test('first-hour', async () => {
+    await withPlay('first-hour', playReadme);
+  });
+
+  test('gateway-api, under load', async () => {
+    await withPlay('gateway-api', async (play) => {
+      start(play, inCluster('gateway-api'));
+      const hosts = [
+        { hostHeader: 'web.example.com' },
+        { hostHeader: 'cart.example.com', headers: { 'x-cohort': 'beta' } },
+      ];
+      const loads = hosts.map((host) => bed.startLoad({ ...host, requestsPerSecond: 20 }));
+      await playReadme(play);
+      const [web, cart] = await Promise.all(loads.map((load) => load.stop()));
+      expect(Object.keys(web?.byVersionAndRole ?? {})).toEqual(
+        expect.arrayContaining(['6.9.1/canary', '6.9.1/primary']),
+      );
+      expect(cart?.byVersionAndRole['6.9.1/canary']).toBeGreaterThan(10);
+    });
+  });
+
+  test('blue-green, with no failed request although the primary is replaced at once', async () => {
+    await withPlay('blue-green', async (play) => {
+      start(play, inCluster('blue-green'));
+      let load: Load | undefined;
+      await playReadme(play, async ({ commands }) => {
+        if (commands.includes('6.9.1')) load = await answering('blue.example.com');
+        if (commands.startsWith('kubectl delete')) await checkNothingFailed();
+      });
+      async function checkNothingFailed(): Promise<void> {
+        const seen = await load?.stop();
+        expect(seen?.failures).toEqual([]);
+        expect(seen?.byVersionAndRole['6.9.1/canary']).toBeGreaterThan(10);
+        expect(seen?.byVersionAndRole['6.9.1/primary']).toBeGreaterThan(10);
+      }
+    });
+  });
+
+  test('post-promotion, and causes that a README cannot play', async () => {
+    await withPlay('post-promotion', async (play) => {
+      await playReadme(play, async ({ commands }) => {
+        if (!commands.startsWith('kubectl delete namespace')) return;
+        await bed.kubectl(['-n', play.name, 'delete', 'quota', 'small']);
+        await serveThroughEnvoy(play.name, 'revert');
+        const load = bed.startLoad({ hostHeader: 'revert.example.com', requestsPerSecond: 20 });
+        await commitWith(play, 'revert.yaml', { ERROR_PERCENT: '100' });
+        await commitWith(play, 'auto.yaml', { PRIMARY_CRASH_AFTER_MS: '2500' });
+        expect(await reasonOfRejection(play, 'revert')).toBe('ChecksFailed');
+        expect(await reasonOfRejection(play, 'auto')).toMatch(/^(PrimaryUnhealthy|ChecksFailed)$/);
+        await load.stop();
+      });
+    });
+  });
+});
+
+/** A route of the bed's Gateway to the apex Service, since Service addresses do not answer on the bed. */
+async function serveThroughEnvoy(namespace: string, service: string): Promise<void> {
+  await bed.apply([httpRoute(service, `${service}.example.com`, { [service]: 100 })], namespace);
+}
+
+/** Version 6.9.2 of an application with these faults of the bed's program. */
+async function commitWith(play: Play, file: string, faults: Record<string, string>): Promise<void> {
+  const path = join(play.folder, file);
+  const env = Object.entries(faults).map(([name, value]) => ({ name, value }));
+  const text = await readFile(path, 'utf8');
+  const changed = text.replace(/( *)image: app:.*/, `$1image: app:6.9.2\n$1env: ${JSON.stringify(env)}`);
+  await writeFile(path, changed);
+  await run('git', ['commit', '--quiet', '-a', '-m', `${file}: run version 6.9.2`], {
+    cwd: play.folder,
+    env: play.env,
+  });
+  await run('git', ['push', '--quiet'], { cwd: play.folder, env: play.env });
+}
+
+/** Reason of the newest rejection, once version 6.9.2 was reverted. */
+async function reasonOfRejection(play: Play, name: string): Promise<string | undefined> {
+  const status = async () => (await bed.readObject('Canary', play.name, name))?.status as CanaryStatus;
+  const reverted = await waitFor(
+    async () => {
+      const { phase, rejected = [], run: underWay } = await status();
+      return phase === 'Failed' && !underWay && rejected.length === 2 && rejected;
+    },
+    { timeoutMs: 120_000, what: `${name} 6.9.2 is reverted`, describe: status },
+  );
+  const primary = await bed.readObject('Deployment', play.name, `${name}-primary`);
+  expect(JSON.stringify(primary?.spec)).toContain('"app:6.9.0"');
+  return reverted.at(-1)?.reason;
+}

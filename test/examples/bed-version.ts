@@ -1,0 +1,24 @@
+/** What the bed has in place of what the examples name; everything else is played as it stands in the repository. */
+export interface BedNames {
+  readonly gitBaseUrl: string;
+  readonly prometheusUrl: string;
+  readonly gateway: { readonly name: string; readonly namespace: string };
+}
+
+/**
+ * A file or README of an example for the bed: its Git server, its program in place of podinfo, its Gateway and Prometheus, intervals of
+ * seconds. Nothing but these values differs.
+ */
+export function bedVersion(text: string, { gitBaseUrl, prometheusUrl, gateway }: BedNames): string {
+  return text
+    .replaceAll('https://git.example.com/acme/', `${gitBaseUrl}/examples-`)
+    .replaceAll('stefanprodan/podinfo:', 'app:')
+    .replaceAll('http://prometheus.monitoring:9090', prometheusUrl)
+    .replaceAll(
+      /name: public\n(\s*)namespace: gateway-system/g,
+      `name: ${gateway.name}\n$1namespace: ${gateway.namespace}`,
+    )
+    .replaceAll(/\binterval: (15|30)s/g, 'interval: 2s')
+    .replaceAll(/\binterval: 1m/g, 'interval: 5s')
+    .replaceAll(/progressDeadlineSeconds: \d+/g, 'progressDeadlineSeconds: 8');
+}
