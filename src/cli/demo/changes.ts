@@ -40,7 +40,7 @@ function trafficOf(status: CanaryStatus, application: string): TrafficMoved {
 
 /** Pods that come and go under the same weights are no news. */
 function shares({ serving }: TrafficMoved): unknown {
-  return serving.map(({ role, commit, weight }) => [role, commit, weight]);
+  return serving.map(({ role, weight }) => [role, weight]);
 }
 
 function stateOf({ phase, postPromotion, message, next }: CanaryStatus): StateChanged {

@@ -1,101 +1,120 @@
-import type { DemoEvent, Difference } from './events.ts';
+import type { DemoEvent, Difference, TrafficMoved } from './events.ts';
 
-/** What the story on the way must show, read from what was told. Times in milliseconds since the demo began. */
+/** What the story showed on the way, read from what was told. */
 export interface Journal {
   add(event: DemoEvent): void;
+  facts(): JournalFacts;
+  /** What did not happen on the way as it should have. */
+  differences(): Difference[];
+}
+
+/** Facts for the summary. */
+export interface JournalFacts {
   readonly promoted: readonly string[];
   readonly reverted: string;
   readonly revertReason: string;
   readonly failureToGoodMs: number | null;
   readonly heldMs: number | null;
-  /** What did not happen on the way as it should have. */
-  differences(): Difference[];
 }
 
-/** Release names by commit. */
-export type NamesOf = (commit: string) => string;
+interface Memory {
+  chapter: string;
+  readonly promoted: Set<string>;
+  reverted: string;
+  revertReason: string;
+  /** Moments in milliseconds since the demo began. */
+  failedMs?: number;
+  canaryCarriesMs?: number;
+  goodMs?: number;
+  quietSeen: boolean;
+  readonly surprises: Difference[];
+}
 
-/** An empty journal. */
-export function createJournal(nameOf: NamesOf): Journal {
-  let chapter = '';
-  let promoted: readonly string[] = [];
-  let reverted = '';
-  let revertReason = '';
-  let failedAtMs: number | undefined;
-  let goodAtMs: number | undefined;
-  let heldFromMs: number | undefined;
-  let heldUntilMs: number | undefined;
-  let quietSeen = false;
-  const surprises: Difference[] = [];
-
-  function onTraffic(event: Extract<DemoEvent, { type: 'traffic' }>): void {
-    if (chapter === 'revert' && event.canaryWeight > 0)
-      surprises.push({
-        what: 'traffic on the canary after git revert',
-        expected: '0 %',
-        found: `${event.canaryWeight} %`,
-      });
-    if (chapter !== 'v3' || failedAtMs === undefined) return;
-    if (event.canaryWeight === 100) heldFromMs ??= event.elapsedMs;
-    const [first] = event.serving;
-    if (first?.role !== 'primary' || first.weight !== 100 || nameOf(first.commit) !== 'v2') return;
-    goodAtMs ??= event.elapsedMs;
-    if (heldFromMs !== undefined) heldUntilMs ??= event.elapsedMs;
-  }
-
-  function onState(event: Extract<DemoEvent, { type: 'state' }>): void {
-    if (event.state === 'Held') failedAtMs ??= event.elapsedMs;
-    if (event.phase === 'Failed' && chapter === 'v3') reverted = 'v3';
-    const isGood = event.phase === 'Succeeded' || event.phase === 'Initialized';
-    if (isGood && (chapter === 'v1' || chapter === 'v2') && !promoted.includes(chapter))
-      promoted = [...promoted, chapter];
-  }
-
-  return {
-    add(event) {
-      if (event.type === 'commit') chapter = event.name;
-      if (event.type === 'traffic') onTraffic(event);
-      if (event.type === 'state') onState(event);
-      if (event.type === 'event' && event.reason === 'Reverting') revertReason = event.message;
-      if (event.type === 'checks' && chapter === 'revert')
-        surprises.push({ what: 'checks after git revert', expected: 'none', found: event.during });
-      if (event.type !== 'quiet') return;
-      quietSeen = true;
-      if (event.written.length > 0)
-        surprises.push({
-          what: 'written while the rejected commit is at head',
-          expected: 'nothing',
-          found: event.written.join(', '),
-        });
-    },
-    get promoted() {
-      return promoted;
-    },
-    get reverted() {
-      return reverted;
-    },
-    get revertReason() {
-      return revertReason;
-    },
-    get failureToGoodMs() {
-      return failedAtMs === undefined || goodAtMs === undefined ? null : goodAtMs - failedAtMs;
-    },
-    get heldMs() {
-      return heldFromMs === undefined || heldUntilMs === undefined ? null : heldUntilMs - heldFromMs;
-    },
-    differences() {
-      const missing: Difference[] = [];
-      if (heldFromMs === undefined)
-        missing.push({
-          what: 'canary carries all traffic while v3 is held',
-          expected: 'seen',
-          found: 'not seen',
-        });
-      if (goodAtMs === undefined)
-        missing.push({ what: 'v2 carries all traffic after v3 failed', expected: 'seen', found: 'not seen' });
-      if (!quietSeen)
-        missing.push({ what: 'head stays bad for three polls', expected: 'seen', found: 'not seen' });
-      return [...surprises, ...missing];
-    },
+/** An empty journal. `nameOf` gives the release of a commit. */
+export function createJournal(nameOf: (commit: string) => string): Journal {
+  const memory: Memory = {
+    chapter: '',
+    promoted: new Set(),
+    reverted: '',
+    revertReason: '',
+    quietSeen: false,
+    surprises: [],
   };
+  return {
+    add: (event) => remember(memory, event, nameOf),
+    facts: () => ({
+      promoted: [...memory.promoted],
+      reverted: memory.reverted,
+      revertReason: memory.revertReason,
+      failureToGoodMs: between(memory.failedMs, memory.goodMs),
+      heldMs: between(memory.canaryCarriesMs, memory.goodMs),
+    }),
+    differences: () => [...memory.surprises, ...missing(memory)],
+  };
+}
+
+function remember(memory: Memory, event: DemoEvent, nameOf: (commit: string) => string): void {
+  switch (event.type) {
+    case 'commit':
+      memory.chapter = event.name;
+      break;
+    case 'state':
+      rememberState(memory, event);
+      break;
+    case 'traffic':
+      rememberTraffic(memory, event, nameOf);
+      break;
+    case 'event':
+      if (event.reason === 'Reverting') memory.revertReason = event.message.replace(/^.*?: /, '');
+      break;
+    case 'checks':
+      if (memory.chapter === 'revert') surprise(memory, 'checks after git revert', 'none', event.during);
+      break;
+    case 'quiet':
+      memory.quietSeen = true;
+      if (event.written.length > 0)
+        surprise(memory, 'written while the rejected commit is at head', 'nothing', event.written.join(', '));
+      break;
+  }
+}
+
+function rememberState(memory: Memory, event: Extract<DemoEvent, { type: 'state' }>): void {
+  const { chapter } = memory;
+  if (event.state === 'Held') memory.failedMs ??= event.elapsedMs;
+  if (event.phase === 'Failed') memory.reverted = chapter;
+  const good = event.phase === 'Succeeded' || event.phase === 'Initialized';
+  if (good && (chapter === 'v1' || chapter === 'v2')) memory.promoted.add(chapter);
+}
+
+function rememberTraffic(
+  memory: Memory,
+  event: DemoEvent & TrafficMoved,
+  nameOf: (commit: string) => string,
+): void {
+  if (memory.chapter === 'revert' && event.canaryWeight > 0)
+    surprise(memory, 'traffic on the canary after git revert', '0 %', `${event.canaryWeight} %`);
+  if (memory.failedMs === undefined) return;
+  if (event.canaryWeight === 100) memory.canaryCarriesMs ??= event.elapsedMs;
+  const [first] = event.serving;
+  if (first?.role === 'primary' && first.weight === 100 && nameOf(first.commit) === 'v2')
+    memory.goodMs ??= event.elapsedMs;
+}
+
+function surprise(memory: Memory, what: string, expected: string, found: string): void {
+  memory.surprises.push({ what, expected, found });
+}
+
+function missing(memory: Memory): Difference[] {
+  const seen = [
+    { what: 'canary carries all traffic while v3 is held', seen: memory.canaryCarriesMs !== undefined },
+    { what: 'v2 carries all traffic after v3 failed', seen: memory.goodMs !== undefined },
+    { what: 'rejected commit stays at head for three polls', seen: memory.quietSeen },
+  ];
+  return seen
+    .filter((entry) => !entry.seen)
+    .map(({ what }) => ({ what, expected: 'seen', found: 'not seen' }));
+}
+
+function between(fromMs: number | undefined, untilMs: number | undefined): number | null {
+  return fromMs === undefined || untilMs === undefined ? null : untilMs - fromMs;
 }

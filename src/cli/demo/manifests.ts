@@ -125,7 +125,7 @@ function canary(options: ManifestOptions): KubernetesObject {
         ...(host && provider !== 'contour' ? { hosts: [host] } : {}),
       },
       progressDeadlineSeconds: 120,
-      analysis: { interval: '1s', threshold: 3, ...shares, metrics },
+      analysis: { interval: '2s', threshold: 3, ...shares, metrics },
       postPromotion: {
         interval: '1s',
         successThreshold: 2,

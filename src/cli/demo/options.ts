@@ -31,3 +31,9 @@ export interface Pace {
   /** Longest time for one chapter of the story, in milliseconds. */
   readonly chapterMs: number;
 }
+
+/** A command to try after the demo, and what it does. */
+export interface NextCommand {
+  readonly line: string;
+  readonly purpose: string;
+}

@@ -1,3 +1,4 @@
+import { InputError } from '../../app/options.ts';
 import { commitFiles, createRepository, revertHead } from '../../sandbox/git-repository.ts';
 import { commonFiles, type ManifestOptions, releaseFiles } from './manifests.ts';
 import type { Chapter } from './story.ts';
@@ -12,9 +13,12 @@ export interface CommitLog {
   nameOf(commit: string): string;
 }
 
-/** Creates `shop.git`, bare and empty, in the folder. */
+/** Creates `shop.git`, bare and empty, in the folder. Throws InputError without git. */
 export async function createCommits(root: string, manifests: ManifestOptions): Promise<CommitLog> {
-  const repository = await createRepository(root, 'shop');
+  const repository = await createRepository(root, 'shop').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw new InputError('the demo needs git; install it and try again');
+    throw error;
+  });
   const commits = new Map<string, string>();
   return {
     async add({ name, subject, env }) {

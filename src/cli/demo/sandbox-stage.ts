@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { allCrds } from '../../api/crd.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client.ts';
 import { startSandbox } from '../../sandbox/sandbox.ts';
 import { application } from './manifests.ts';
@@ -10,7 +11,7 @@ import { demoManager, type Stage } from './stage.ts';
 const gatewayName = 'demo';
 
 /** Slow enough to be watched. */
-const podReadyMs = 1_200;
+const podReadyMs = 1_800;
 const terminationMs = 500;
 
 /** A cluster inside this process: real HTTP, the same API, modelled pods and traffic. */
@@ -26,10 +27,10 @@ export async function openSandboxStage(options: DemoOptions, folder: string): Pr
     provider,
     gateway: provider.startsWith('gatewayapi') ? { namespace, name: gatewayName } : undefined,
     prometheus: sandbox.prometheusUrl,
-    pace: { promotionDeadlineSeconds: 5, chapterMs: 60_000 },
+    pace: { promotionDeadlineSeconds: 6, chapterMs: 60_000 },
     notes: [],
     async prepare(client) {
-      for (const crd of allCrds()) await client.apply(crd, { manager: demoManager, force: true });
+      for (const crd of allCrds()) await client.create(withOpenMetadata(crd), { manager: demoManager });
       await client.apply(
         { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
         { manager: demoManager, force: true },
@@ -64,4 +65,14 @@ async function createGateway(client: ClusterClient, namespace: string): Promise<
     },
     { manager: demoManager, force: true },
   );
+}
+
+/** The sandbox takes `metadata: {type: object}` for a schema without fields, where a real server knows every field of metadata. */
+function withOpenMetadata(crd: KubernetesObject): KubernetesObject {
+  const copy = structuredClone(crd);
+  const { versions } = copy.spec as {
+    versions: Array<{ schema: { openAPIV3Schema: { properties: Record<string, unknown> } } }>;
+  };
+  for (const { schema } of versions) delete schema.openAPIV3Schema.properties.metadata;
+  return copy;
 }

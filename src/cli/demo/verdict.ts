@@ -3,11 +3,15 @@ import type { Difference } from './events.ts';
 import { application } from './manifests.ts';
 import type { FinalWorld, WorkloadState } from './world.ts';
 
-/** What the story must have led to. Commits are full SHAs. */
+/**
+ * What the story must have led to. Commits are full SHAs. The commit that reverts v3 has v2's digest, so it is the last promoted one
+ * (design section 2.3).
+ */
 export interface Expectation {
   readonly image: string;
   readonly goodEnv: Readonly<Record<string, string>>;
-  readonly goodCommit: string;
+  /** Digest of the good release, as it was recorded when it was promoted. */
+  readonly goodDigest: string;
   readonly badVersion: string;
   readonly badCommit: string;
   readonly headCommit: string;
@@ -54,7 +58,8 @@ function statusDifferences({ canary, source }: FinalWorld, expected: Expectation
   const rejected = (canary.rejected ?? []).map(({ commit }) => commit).join(', ');
   return [
     ...differ(`${what}: phase`, 'Succeeded', canary.phase || 'none'),
-    ...differ(`${what}: last-known-good`, expected.goodCommit, canary.lastKnownGood?.commit ?? 'none'),
+    ...differ(`${what}: last-known-good`, expected.goodDigest, canary.lastKnownGood?.digest ?? 'none'),
+    ...differ(`${what}: last promoted commit`, expected.headCommit, canary.lastPromotedCommit ?? 'none'),
     ...differ(`${what}: rejected`, expected.badCommit, rejected || 'none'),
     ...differ(`${what}: last applied commit`, expected.headCommit, canary.lastAppliedCommit ?? 'none'),
     ...differ(`${what}: condition Promoted`, 'True', conditionOf(canary, 'Promoted')),
