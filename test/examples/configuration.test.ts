@@ -1,0 +1,78 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, type Option } from 'commander';
+import { expect, test } from 'vitest';
+import { limits } from '../../src/api/limits.ts';
+import { commands } from '../../src/cli/commands.ts';
+
+const page = join(import.meta.dirname, '../../docs/configuration.md');
+/** Defaults that are not text, or depend on the machine. */
+const shown: Readonly<Record<string, string>> = {
+  '--data-dir': '`~/.local/share/holdfast`',
+  '--listen': '`127.0.0.1:8080`',
+  '--min-analysis-interval': '`10s`',
+};
+
+test('the page has every flag with its default, and no other', () => {
+  const text = readFileSync(page, 'utf8');
+  const wanted = withTables(text);
+  if (process.env.UPDATE_DOCS) writeFileSync(page, wanted);
+  expect(process.env.UPDATE_DOCS ? wanted : text).toBe(wanted);
+});
+
+test('the page has a section for every command with flags', () => {
+  const text = readFileSync(page, 'utf8');
+  const missing = allCommands()
+    .filter((command) => command.options.length > 0 && !text.includes(`<!-- flags: ${command.name()} -->`))
+    .map((command) => command.name());
+  expect(missing).toEqual([]);
+});
+
+test('the page has the limits of the code', () => {
+  const text = readFileSync(page, 'utf8');
+  const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`;
+  const number = (value: number) => value.toLocaleString('en-GB');
+  for (const row of [
+    `| one manifest file | ${mebibytes(limits.fileBytes)} |`,
+    `| all manifests of a Source | ${mebibytes(limits.sourceBytes)}, ${number(limits.sourceFiles)} files, ${number(limits.objectsPerSource)} objects |`,
+    `| documents in one file | ${limits.documentsPerFile} |`,
+    `| depth, nodes and aliases of one document | ${limits.yamlDepth}, ${number(limits.yamlNodes)}, ${limits.yamlAliases} |`,
+    `| one fetched pack | ${mebibytes(limits.packBytes)} |`,
+    `| a release's record | ${mebibytes(limits.recordBytes)} |`,
+    `| answer of a metric server | ${mebibytes(limits.httpResponseBytes)}, ${limits.httpTotalMs / 1000} s |`,
+    `| shortest Source interval | ${limits.minSourceIntervalMs / 1000} s |`,
+  ])
+    expect(text).toContain(row);
+});
+
+function allCommands(): readonly Command[] {
+  const program = new Command();
+  for (const command of commands) command.register(program, { version: '0.0.0', setExitCode: () => undefined });
+  return program.commands;
+}
+
+function withTables(text: string): string {
+  return allCommands().reduce((result, command) => {
+    const begin = `<!-- flags: ${command.name()} -->`;
+    const between = new RegExp(`${begin}[\\s\\S]*?<!-- end -->`);
+    return result.replace(between, () => `${begin}\n${tableOf(command)}<!-- end -->`);
+  }, text);
+}
+
+function tableOf(command: Command): string {
+  const rows = command.options.map((option) => `| \`${option.flags}\` | ${meaning(option)} | ${preset(option)} |`);
+  return ['\n| flag | meaning | default |', '| --- | --- | --- |', ...rows, ''].join('\n').concat('\n');
+}
+
+function meaning({ description, argChoices }: Option): string {
+  const choices = argChoices ? ` (${argChoices.join(', ')})` : '';
+  return `${description}${choices}`.replaceAll('|', '\\|');
+}
+
+function preset({ long, defaultValue }: Option): string {
+  const known = shown[long ?? ''];
+  if (known) return known;
+  if (defaultValue === undefined || defaultValue === false) return '';
+  const text = Array.isArray(defaultValue) ? defaultValue.join(',') : String(defaultValue);
+  return text === '' ? '' : `\`${text.replace('0.0.0', 'VERSION')}\``;
+}
