@@ -37,7 +37,7 @@ export async function checkRights(transport: Transport, options: RightsOptions):
   const answers = await askAll(transport, questions, options);
   if (!answers) {
     const detail = 'this API server answers no SelfSubjectAccessReview, so rights could not be looked at';
-    return [bad('warning', 'Rights', detail, { actor: 'nobody' })];
+    return [bad('warning', options.asUser ?? 'you', detail, { actor: 'nobody' })];
   }
   const missing = answers.filter(({ refused }) => refused.length > 0);
   const who = options.asUser ?? 'you';

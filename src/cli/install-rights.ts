@@ -77,6 +77,7 @@ export const watchedRights: readonly Right[] = [
   },
   { group: 'holdfast.dev', resource: 'sources/status', verbs: ['patch'], why: 'to report' },
   { group: 'apps', resource: 'deployments', verbs: readAndApply, why: 'targets and their primaries' },
+  { group: 'apps', resource: 'replicasets', verbs: read, why: 'which pods run the current template' },
   { group: '', resource: 'pods', verbs: read, why: 'readiness, restarts and images of both copies' },
   { group: '', resource: 'services', verbs: readAndApply, why: 'apex, primary and canary Services' },
   { group: '', resource: 'configmaps', verbs: readAndApply, why: 'config of targets and its copies' },

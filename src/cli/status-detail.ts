@@ -16,7 +16,7 @@ export function canaryDetail(object: KubernetesObject, screen: Screen, nowMs: nu
   const { name, namespace } = object.metadata;
   const next = status.next && [`${status.next.action} ${formatAge(status.next.time, nowMs)}`.trim()];
   const good = status.lastKnownGood;
-  const lines = [
+  return [
     heading(screen, `Canary ${namespace}/${name}`, phaseOf(object), toneOf(object)),
     ...wrap(status.message ?? 'Holdfast has not looked at it yet', screen.columns, ''),
     ...section(screen, 'Serving', serving(object, screen)),
@@ -38,9 +38,8 @@ export function canaryDetail(object: KubernetesObject, screen: Screen, nowMs: nu
     ...section(screen, 'What you can do', advice(object, screen)),
     ...section(screen, 'History', history(object, screen, nowMs)),
     ...section(screen, 'Rejected', rejected(object, screen, nowMs)),
-    ...section(screen, 'Conditions', conditions(status.conditions ?? [], screen, nowMs)),
+    ...section(screen, 'Conditions', conditions(status, screen, nowMs)),
   ];
-  return lines;
 }
 
 /** Everything about one Source. */
@@ -49,7 +48,7 @@ export function sourceDetail(object: KubernetesObject, screen: Screen, nowMs: nu
   const row = sourceRow(object);
   const { head, counts } = status;
   const about = [commitLine(head?.commit, head?.subject), head?.author, formatAge(head?.time, nowMs)];
-  const counted = Object.entries(counts ?? {}).map(([what, count]) => `${count} ${what}`);
+  const counted = Object.entries(counts ?? {}).map(([what, count]) => `${what} ${count}`);
   return [
     heading(
       screen,
@@ -68,7 +67,7 @@ export function sourceDetail(object: KubernetesObject, screen: Screen, nowMs: nu
       ),
     ),
     ...section(screen, 'Objects', text(counted.join(', '))),
-    ...section(screen, 'Conditions', conditions(status.conditions ?? [], screen, nowMs)),
+    ...section(screen, 'Conditions', conditions(status, screen, nowMs)),
   ];
 }
 
@@ -167,12 +166,20 @@ function rejected(object: KubernetesObject, screen: Screen, nowMs: number): stri
   return body(columns, [...rows].reverse().slice(0, 10), screen);
 }
 
-function conditions(rows: readonly Condition[], screen: Screen, nowMs: number): string[] {
+/** A message that is on top already is not repeated. */
+function conditions(
+  {
+    conditions: rows = [],
+    message: shown,
+  }: { readonly conditions?: readonly Condition[] | undefined; readonly message?: string | undefined },
+  screen: Screen,
+  nowMs: number,
+): string[] {
   const columns: ReadonlyArray<TableColumn<Condition>> = [
     { title: '', value: ({ type }) => type },
     { title: '', value: ({ status }) => status },
     { title: '', value: ({ reason }) => reason, least: 10 },
-    { title: '', value: ({ message }) => message, least: 10 },
+    { title: '', value: ({ message }) => (message === shown ? '' : message), least: 10 },
     { title: '', value: ({ lastTransitionTime }) => formatAge(lastTransitionTime, nowMs) },
   ];
   return body(columns, rows, screen);

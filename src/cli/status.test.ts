@@ -214,7 +214,7 @@ describe('status', () => {
     const text = (await lines({ kind: 'Source', name: 'shop' })).join('\n');
     expect(text).toMatch(/^Source shop\/shop +CanaryRejected$/m);
     expect(text).toContain('bbbbbbb Make the cart faster  Ada');
-    expect(text).toContain('2 canaries, 9 objects');
+    expect(text).toContain('canaries 2, objects 9');
   });
 });
 
@@ -247,5 +247,6 @@ it.each([
 it('an age is past or to come', () => {
   expect(formatAge('2026-03-01T02:59:00Z', nowMs)).toBe('1m ago');
   expect(formatAge('2026-03-01T03:00:30Z', nowMs)).toBe('in 30s');
+  expect(formatAge('2026-03-01T03:00:00.200Z', nowMs)).toBe('now');
   expect(formatAge('soon', nowMs)).toBe('');
 });

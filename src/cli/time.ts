@@ -19,9 +19,11 @@ export function formatSpan(ms: number): string {
   return parts.join('') || '0s';
 }
 
-/** `3h12m ago` or `in 45s`; empty for a time that cannot be read. */
+/** `3h12m ago`, `now` or `in 45s`; empty for a time that cannot be read. */
 export function formatAge(time: string | undefined, nowMs: number): string {
   const ms = Date.parse(time ?? '');
   if (Number.isNaN(ms)) return '';
+  // Half a second and less is how far clocks differ.
+  if (Math.abs(ms - nowMs) < 500) return 'now';
   return ms > nowMs ? `in ${formatSpan(ms - nowMs)}` : `${formatSpan(nowMs - ms)} ago`;
 }

@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { runProgram } from './program.ts';
+
+let folder: string;
+let stdout: string;
+let stderr: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'holdfast-commands-'));
+  stdout = '';
+  stderr = '';
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    stdout += String(text);
+    return true;
+  });
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    stderr += String(text);
+    return true;
+  });
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const run = (...argv: string[]) => runProgram(argv, '1.2.3');
+const configMap = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\n';
+
+describe('the command line', () => {
+  it('install prints manifests for this version', async () => {
+    expect(await run('install', '--namespace', 'fast', '--watch-namespaces', 'a, b')).toBe(0);
+    expect(stdout).toContain('image: holdfast:v1.2.3\n');
+    expect(stdout).toContain('--watch-namespaces=a,b\n');
+    expect(stderr).toBe('');
+  });
+
+  it('validate ends with 0 for sound files and with 2 for others', async () => {
+    expect(await run('validate', file('good.yaml', configMap))).toBe(0);
+    expect(await run('validate', file('bad.yaml', 'kind: ['))).toBe(2);
+    expect(stdout).toMatch(/bad\.yaml:\d+: is not valid YAML/);
+  });
+
+  it('validate -o json prints nothing but JSON', async () => {
+    expect(await run('validate', '-o', 'json', file('bad.yaml', 'kind: ['))).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({
+      files: 1,
+      objects: 0,
+      problems: [{ message: expect.stringContaining('is not valid YAML') }],
+    });
+  });
+
+  it.each([
+    [['install', '-o', 'xml']],
+    [['install', '--namespace', 'A']],
+    [['validate']],
+    [['status', 'pod', 'web']],
+    [['status', 'web', '-A', '--kubeconfig', 'nowhere']],
+    [['status', '--kubeconfig', 'nowhere']],
+    [['check', '--kubeconfig', 'nowhere']],
+    [['check', '--source', 'nowhere.yaml']],
+  ])('refuses %j with 2 and a message', async (argv) => {
+    expect(await run(...argv)).toBe(2);
+    expect(stderr).not.toBe('');
+    expect(stdout).toBe('');
+  });
+
+  it('an API server that does not answer is no bad input', async () => {
+    const cluster = { name: 'a', cluster: { server: 'http://127.0.0.1:1' } };
+    const context = { name: 'a', context: { cluster: 'a', user: 'a' } };
+    const config = {
+      clusters: [cluster],
+      users: [{ name: 'a', user: {} }],
+      contexts: [context],
+      'current-context': 'a',
+    };
+    const kubeconfig = file('kubeconfig', JSON.stringify(config));
+    expect(await run('check', '--kubeconfig', kubeconfig)).toBe(1);
+    expect(stdout).toMatch(/failed .*http:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/s);
+  });
+});
