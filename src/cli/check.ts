@@ -11,6 +11,7 @@ import { checkCrds, checkServer } from './check-cluster.ts';
 import { checkMetrics } from './check-metrics.ts';
 import { bad, type CheckLine, type CheckSection, guarded } from './check-report.ts';
 import { checkRights } from './check-rights.ts';
+import { checkRivals } from './check-rivals.ts';
 import { checkSources } from './check-sources.ts';
 
 /** What `holdfast check` is asked for. */
@@ -49,7 +50,8 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   });
   sections.push({ title: 'Rights', lines: await rightsLines(parts, options, found.sound) });
   const providers = await guarded('Providers', () => checkProviders(client, found.sound, defaultProvider));
-  sections.push({ title: 'Canaries', lines: [...canaries.lines, ...found.lines, ...providers] });
+  const rivals = await guarded('Flagger', () => checkRivals(client));
+  sections.push({ title: 'Canaries', lines: [...canaries.lines, ...found.lines, ...providers, ...rivals] });
   const sources = await sourcesOf(parts, options);
   const git = await gitSection(parts, options, sources.sound);
   sections.push({ ...git, lines: [...sources.lines, ...git.lines] });

@@ -189,6 +189,22 @@ describe('check, on a cluster', () => {
     expect(line(lines, 'provider kubernetes')).toMatchObject({ state: 'ok' });
   });
 
+  it('warns of a Flagger that acts on the same Canaries', async () => {
+    const labels = { app: 'flagger' };
+    await apply({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'flagger', namespace: 'default', labels },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'flagger', image: 'flagger:1' }] } },
+      },
+    });
+    const found = async () => line(await linesOf(), 'Deployment default/flagger');
+    await expect.poll(found, { timeout: 10_000 }).toMatchObject({ state: 'failed', actor: 'administrator' });
+  });
+
   it('without an API server still looks at Git', async () => {
     const remove = sandbox.fault(({ path }) => (path === '/version' ? { code: 403 } : undefined));
     const given = source('file', {});
