@@ -8,15 +8,20 @@ interface Names {
 }
 
 /**
- * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods by the name of their
- * ReplicaSet, Secrets by label. Too many is a wasted look, too few a missed change: kinds not known here always matter.
+ * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods and ReplicaSets by the name of
+ * their owner, Secrets by label. Too many is a wasted look, too few a missed change: kinds not known here always matter.
  */
 export function affects(object: KubernetesObject, canary: KubernetesObject): boolean {
   const names = namesOf(canary);
   const { name, labels, ownerReferences } = object.metadata;
   switch (object.kind) {
     case 'Pod':
-      return ownerReferences?.some((owner) => owner.name.startsWith(`${names.target}-`)) ?? false;
+    case 'ReplicaSet':
+      return (
+        ownerReferences?.some(
+          (owner) => owner.name === names.target || owner.name.startsWith(`${names.target}-`),
+        ) ?? false
+      );
     case 'Deployment':
       return name === names.target || name === `${names.target}-primary`;
     case 'Service':

@@ -9,6 +9,8 @@ export interface NamespaceView {
   problem(): { readonly waiting: boolean; readonly message: string } | undefined;
   get(kind: RouteKind, name: string): KubernetesObject | undefined;
   list(kind: RouteKind): readonly KubernetesObject[];
+  /** Metadata of the ReplicaSets here. */
+  replicaSets(): readonly KubernetesObject[];
   /** Metadata of the records' Secrets of all Canaries here. */
   records(): readonly KubernetesObject[];
   /** The Secrets with the rejections, content included. */
@@ -30,6 +32,7 @@ export const podKind: RouteKind = { apiVersion: 'v1', kind: 'Pod' };
 export const serviceKind: RouteKind = { apiVersion: 'v1', kind: 'Service' };
 const baseKinds: readonly RouteKind[] = [{ apiVersion: 'apps/v1', kind: 'Deployment' }, podKind, serviceKind];
 const secretKind: RouteKind = { apiVersion: 'v1', kind: 'Secret' };
+const replicaSetKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
 
 /** Opens the watches of one namespace. `onChange` gets every object that changes, and nothing when a watch got its first list. */
 export function watchNamespace(
@@ -44,6 +47,7 @@ export function watchNamespace(
     return set;
   };
   const secrets = { ...secretKind, namespace };
+  const replicaSets = open({ ...replicaSetKind, namespace, metadataOnly: true });
   const records = open({ ...secrets, labelSelector: `${labelRecord}=release`, metadataOnly: true });
   const rejections = open({ ...secrets, labelSelector: `${labelRecord}=rejections` });
 
@@ -61,14 +65,21 @@ export function watchNamespace(
   return {
     namespace,
     setKinds,
-    problem: () => problemOf(namespace, [...sets, ['v1 Secret', records], ['v1 Secret', rejections]]),
+    problem: () =>
+      problemOf(namespace, [
+        ...sets,
+        [idOf(replicaSetKind), replicaSets],
+        [idOf(secretKind), records],
+        [idOf(secretKind), rejections],
+      ]),
     get: (kind, name) => sets.get(idOf(kind))?.get(namespace, name),
     list: (kind) => sets.get(idOf(kind))?.list(namespace) ?? [],
+    replicaSets: () => replicaSets.list(namespace),
     records: () => records.list(namespace),
     rejections: () => rejections.list(namespace),
     remember: (object) => sets.get(idOf(object))?.remember(object),
     close() {
-      for (const set of [...sets.values(), records, rejections]) set.close();
+      for (const set of [...sets.values(), replicaSets, records, rejections]) set.close();
       sets.clear();
     },
   };

@@ -100,7 +100,12 @@ function workloadView(
   workload: KubernetesObject | undefined,
 ): WorkloadView | undefined {
   if (!workload || workload.metadata.deletionTimestamp) return undefined;
-  return workloadKind(canary).view({ workload, pods: view.list(podKind), manager: 'holdfast-rollout' });
+  return workloadKind(canary).view({
+    workload,
+    pods: view.list(podKind),
+    replicaSets: view.replicaSets(),
+    manager: 'holdfast-rollout',
+  });
 }
 
 /** A record that does not fit its digest is no record: nothing may be reverted to it. */

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { WorkloadView } from '../rollout/world.ts';
 import { viewDeployment } from './deployment-view.ts';
 import { aPrimarySource } from './fixtures.test-support.ts';
+import type { ViewSource } from './kind.ts';
 import { primaryObjects } from './objects.ts';
 import type { ContainerStatus, Pod } from './pods.ts';
 
@@ -18,7 +20,14 @@ const wanted = primaryObjects(aPrimarySource()).workload;
 function aDeployment({ generation = 4, spec = {}, status = {}, managedFields }: Live = {}): KubernetesObject {
   return {
     ...wanted,
-    metadata: { ...wanted.metadata, uid: 'primary-uid', resourceVersion: '42', generation, managedFields },
+    metadata: {
+      ...wanted.metadata,
+      annotations: { ...wanted.metadata.annotations, 'deployment.kubernetes.io/revision': '2' },
+      uid: 'primary-uid',
+      resourceVersion: '42',
+      generation,
+      managedFields,
+    },
     spec: { ...(wanted.spec as object), ...spec },
     status: {
       observedGeneration: 4,
@@ -31,11 +40,39 @@ function aDeployment({ generation = 4, spec = {}, status = {}, managedFields }: 
   };
 }
 
+/** A ReplicaSet of that primary, as a watch of metadata shows it. */
+function aReplicaSet(hash: string, revision: string): KubernetesObject {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: {
+      name: `podinfo-primary-${hash}`,
+      namespace: 'shop',
+      uid: hash,
+      annotations: { 'deployment.kubernetes.io/revision': revision },
+      ownerReferences: [
+        {
+          apiVersion: 'apps/v1',
+          kind: 'Deployment',
+          name: 'podinfo-primary',
+          uid: 'primary-uid',
+          controller: true,
+        },
+      ],
+    },
+  };
+}
+
+const replicaSets = [aReplicaSet('new', '2'), aReplicaSet('old', '1')];
+
+function viewOf(source: Omit<ViewSource, 'replicaSets'> & Partial<ViewSource>): WorkloadView {
+  return viewDeployment({ replicaSets, ...source });
+}
+
 interface PodChanges {
   name?: string;
   hash?: string;
   image?: string;
-  created?: string;
   spec?: object;
   status?: Pod['status'];
   ready?: boolean;
@@ -60,7 +97,6 @@ function aPod(changes: PodChanges = {}): KubernetesObject {
     metadata: {
       name,
       namespace: 'shop',
-      creationTimestamp: changes.created ?? '2026-01-01T00:00:00Z',
       ...(changes.deleted ? { deletionTimestamp: '2026-01-01T00:01:00Z' } : {}),
       labels: { ...template.metadata.labels, 'pod-template-hash': hash },
       annotations: { ...template.metadata.annotations, injected: 'yes' },
@@ -103,7 +139,7 @@ describe('the view of a Deployment', () => {
   it('says everything the rollout core asks for', () => {
     const pods = [1, 2, 3].map((number) => aPod({ name: `podinfo-primary-new-${number}` }));
 
-    expect(viewDeployment({ workload: aDeployment(), pods })).toEqual({
+    expect(viewOf({ workload: aDeployment(), pods })).toEqual({
       name: 'podinfo-primary',
       uid: 'primary-uid',
       resourceVersion: '42',
@@ -126,7 +162,7 @@ describe('the view of a Deployment', () => {
   });
 
   it('counts no pod as current before the controller has seen the change', () => {
-    const view = viewDeployment({
+    const view = viewOf({
       workload: aDeployment({
         generation: 5,
         status: {
@@ -146,7 +182,7 @@ describe('the view of a Deployment', () => {
       status: containerStatus({ waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image' } }),
     });
 
-    const view = viewDeployment({
+    const view = viewOf({
       workload: aDeployment({ status: { updatedReplicas: 1 } }),
       pods: [old, broken],
     });
@@ -162,20 +198,20 @@ describe('the view of a Deployment', () => {
     ]);
   });
 
-  it('does not take pods with a container too many for current ones when the new ReplicaSet has its own', () => {
-    const extra = { name: 'gone', image: 'x' };
-    const old = aPod({ name: 'old', hash: 'old', created: '2026-02-01T00:00:00Z' });
-    (old.spec as { containers: object[] }).containers.push(extra);
-    const conditions = [
-      { type: 'Progressing', status: 'True', message: 'ReplicaSet "podinfo-primary-new" is progressing.' },
-    ];
+  it('counts no older pod as current while the new ReplicaSet has not been seen', () => {
+    const workload = aDeployment();
+    workload.metadata.annotations = { 'deployment.kubernetes.io/revision': '3' };
 
-    const view = viewDeployment({
-      workload: aDeployment({ status: { updatedReplicas: 1, conditions } }),
-      pods: [old, aPod({ ready: false })],
-    });
+    expect(viewOf({ workload, pods: [aPod()] }).updatedReadyReplicas).toBe(0);
+  });
 
-    expect(view.updatedReadyReplicas).toBe(0);
+  it('takes the newest ReplicaSet when somebody took the revision away', () => {
+    const workload = aDeployment();
+    delete workload.metadata.annotations;
+
+    const view = viewOf({ workload, pods: [aPod(), aPod({ hash: 'old' })] });
+
+    expect(view.updatedReadyReplicas).toBe(1);
   });
 
   it('counts nobody as current while a quota keeps the first new pod away, and says so', () => {
@@ -183,7 +219,7 @@ describe('the view of a Deployment', () => {
       { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota: compute' },
     ];
 
-    const view = viewDeployment({
+    const view = viewOf({
       workload: aDeployment({ status: { updatedReplicas: 0, conditions } }),
       pods: [aPod({ hash: 'old' })],
     });
@@ -199,24 +235,33 @@ describe('the view of a Deployment', () => {
     ]);
   });
 
-  it('notices images that somebody rewrote on the way to the pod', () => {
-    const view = viewDeployment({
-      workload: aDeployment(),
-      pods: [aPod({ image: 'mirror.example.com/podinfo:6.0.0' })],
-    });
+  it.each<[string, boolean, readonly string[]]>([
+    ['those of the template', true, ['example.com/podinfo:6.0.0', 'example.com/podinfo:6.0.0']],
+    ['a registry mirror', true, ['mirror.test/example/podinfo:6.0.0', 'example.com/podinfo:6.0.0']],
+    [
+      'a mirror that adds the digest',
+      true,
+      ['mirror.test/podinfo:6.0.0@sha256:ab', 'example.com/podinfo:6.0.0'],
+    ],
+    ['a rule that pins digests', true, ['example.com/podinfo@sha256:ab', 'example.com/podinfo@sha256:ab']],
+    ['a pod that somebody changed', false, ['example.com/podinfo:5.0.0', 'example.com/podinfo:6.0.0']],
+  ])('knows pods of the current template whatever rewrote their images: %s', (_, imagesMatch, images) => {
+    const pods = images.map((image, index) => aPod({ name: `podinfo-primary-new-${index}`, image }));
 
-    expect(view).toMatchObject({ imagesMatch: false, updatedReadyReplicas: 1 });
+    const view = viewOf({ workload: aDeployment(), pods });
+
+    expect(view).toMatchObject({ imagesMatch, updatedReadyReplicas: 2 });
   });
 
   it('leaves out pods of others, and pods that are going away', () => {
     const debug = aPod({ name: 'debug' });
-    debug.metadata.ownerReferences![0]!.name = 'podinfo-primary-extra-new';
-    const elsewhere = aPod();
-    elsewhere.metadata.namespace = 'other';
+    debug.metadata.ownerReferences![0]!.uid = 'of-another-owner';
+    const alone = aPod();
+    delete alone.metadata.ownerReferences;
 
-    const view = viewDeployment({
+    const view = viewOf({
       workload: aDeployment(),
-      pods: [debug, elsewhere, aPod({ deleted: true })],
+      pods: [debug, alone, aPod({ deleted: true })],
     });
 
     expect(view.updatedReadyReplicas).toBe(0);
@@ -263,14 +308,14 @@ describe('the view of a Deployment', () => {
     });
     const applied = primaryObjects(aPrimarySource({ replicas: undefined })).workload;
 
-    expect(viewDeployment({ workload, pods: [], applied, manager: 'holdfast-rollout' }).drift).toBe(drift);
+    expect(viewOf({ workload, pods: [], applied, manager: 'holdfast-rollout' }).drift).toBe(drift);
   });
 
   it('reports the deadline only for the generation that was seen', () => {
     const conditions = [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }];
 
-    const seen = viewDeployment({ workload: aDeployment({ status: { conditions } }), pods: [] });
-    const unseen = viewDeployment({
+    const seen = viewOf({ workload: aDeployment({ status: { conditions } }), pods: [] });
+    const unseen = viewOf({
       workload: aDeployment({ generation: 5, status: { conditions } }),
       pods: [],
     });
@@ -338,7 +383,7 @@ describe('faults of pods', () => {
       'low on memory',
     ],
   ])('are told apart: %s', (_, status, reason, message) => {
-    const view = viewDeployment({
+    const view = viewOf({
       workload: aDeployment(),
       pods: [aPod({ ready: false, ...(status ? { status } : {}) })],
     });
@@ -347,7 +392,7 @@ describe('faults of pods', () => {
   });
 
   it('say that the Deployment is paused', () => {
-    const view = viewDeployment({ workload: aDeployment({ spec: { paused: true } }), pods: [] });
+    const view = viewOf({ workload: aDeployment({ spec: { paused: true } }), pods: [] });
 
     expect(view.faults).toMatchObject([{ pod: 'podinfo-primary', reason: 'DeploymentPaused' }]);
   });
@@ -356,7 +401,7 @@ describe('faults of pods', () => {
     const status = containerStatus({ waiting: { reason: 'ContainerCreating' } });
 
     expect(
-      viewDeployment({
+      viewOf({
         workload: aDeployment(),
         pods: [aPod({ ready: false, ...(status ? { status } : {}) })],
       }).faults,
@@ -371,7 +416,7 @@ describe('faults of pods', () => {
         status: containerStatus(state, { restartCount }) as NonNullable<Pod['status']>,
       });
 
-    const view = viewDeployment({
+    const view = viewOf({
       workload: aDeployment(),
       pods: [
         pod('a', { running: {} }, 1),
@@ -403,6 +448,6 @@ describe('a rolling update keeps a ready pod', () => {
   ])('%i replicas, %j: %s', (replicas, strategy, keeps) => {
     const workload = aDeployment({ spec: { replicas, strategy } });
 
-    expect(viewDeployment({ workload, pods: [] }).keepsReadyPod).toBe(keeps);
+    expect(viewOf({ workload, pods: [] }).keepsReadyPod).toBe(keeps);
   });
 });

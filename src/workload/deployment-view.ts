@@ -1,17 +1,16 @@
 /** A Deployment and its pods in the rollout core's words. */
-import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { WorkloadView } from '../rollout/world.ts';
 import { driftOf } from './drift.ts';
 import { faultsOf } from './faults.ts';
 import type { ViewSource } from './kind.ts';
 import { digestAnnotation, settingsAnnotation } from './names.ts';
-import { type CurrentPods, currentPods, isReady, podsOf, restartsOf } from './pods.ts';
+import { type CurrentPods, currentPods, isReady, restartsOf } from './pods.ts';
 import { keepsReadyPod } from './rolling-update.ts';
 
 interface DeploymentSpec {
   replicas?: number;
   strategy?: Record<string, unknown>;
-  template: PodTemplate;
 }
 
 interface DeploymentStatus {
@@ -24,13 +23,19 @@ interface DeploymentStatus {
 }
 
 /** What the rollout core sees of a Deployment. Counts of an unobserved generation are those of the one before. */
-export function viewDeployment({ workload, pods, applied, manager = '' }: ViewSource): WorkloadView {
+export function viewDeployment({
+  workload,
+  pods,
+  replicaSets,
+  applied,
+  manager = '',
+}: ViewSource): WorkloadView {
   const spec = workload.spec as unknown as DeploymentSpec;
   const status = (workload.status ?? {}) as DeploymentStatus;
   const { metadata } = workload;
   const observed = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   const progressing = status.conditions?.find(({ type }) => type === 'Progressing');
-  const current = currentOf(workload, pods, { observed, progressMessage: progressing?.message ?? '' });
+  const current = currentOf(workload, { pods, replicaSets, observed });
   const desiredReplicas = spec.replicas ?? 1;
   return {
     name: metadata.name,
@@ -55,14 +60,12 @@ export function viewDeployment({ workload, pods, applied, manager = '' }: ViewSo
   };
 }
 
-/** No pod counts as current before the controller has made one for this generation: an old template may cover the new one. */
+/** No pod counts as current before the controller has made one for this generation. */
 function currentOf(
   workload: KubernetesObject,
-  pods: readonly KubernetesObject[],
-  { observed, progressMessage }: { observed: boolean; progressMessage: string },
+  { pods, replicaSets, observed }: Pick<ViewSource, 'pods' | 'replicaSets'> & { observed: boolean },
 ): CurrentPods {
   const { updatedReplicas = 0 } = (workload.status ?? {}) as DeploymentStatus;
   if (!observed || updatedReplicas === 0) return { pods: [], imagesMatch: true };
-  const { template } = workload.spec as unknown as DeploymentSpec;
-  return currentPods(podsOf(workload, pods), template, progressMessage);
+  return currentPods(workload, pods, replicaSets);
 }

@@ -5,7 +5,7 @@ import { templateOf, type WorkloadSettings } from '../release/release.ts';
 import { primaryConfigNames, releaseAnnotations } from './configs.ts';
 import { viewDeployment } from './deployment-view.ts';
 import type { PrimarySource, WorkloadKind, WorkloadSource } from './kind.ts';
-import { copied, copiedByPrefix } from './metadata.ts';
+import { copied, copiedByPrefix, withoutBookkeeping } from './metadata.ts';
 import { primaryName, settingsAnnotation } from './names.ts';
 import { refuseForeign } from './ownership.ts';
 import { RefusedError } from './refusal.ts';
@@ -40,7 +40,7 @@ function canaryDeployment(source: WorkloadSource): KubernetesObject {
       namespace: namespace ?? source.canary.metadata.namespace ?? 'default',
       ...(labels ? { labels } : {}),
       annotations: {
-        ...target.metadata.annotations,
+        ...withoutBookkeeping(target.metadata.annotations),
         ...releaseAnnotations(release),
         [settingsAnnotation]: source.settingsKey,
       },

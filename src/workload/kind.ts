@@ -29,6 +29,8 @@ export interface ViewSource {
   workload: KubernetesObject;
   /** Pods of the namespace; those of other workloads are left out here. */
   pods: readonly KubernetesObject[];
+  /** ReplicaSets of the namespace, metadata is enough: they tell which pods run the current template. */
+  replicaSets: readonly KubernetesObject[];
   /** What we applied last, built without replicas (they are scaled apart); finds foreign changes. Undefined: not looked at. */
   applied?: KubernetesObject | undefined;
   /** Our field manager, left out when naming who changed a field. */

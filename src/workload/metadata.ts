@@ -19,6 +19,13 @@ export function copied(entries: StringMap | undefined): Record<string, string> {
   return pick(entries, () => true);
 }
 
+/** The target's annotations without those of the Deployment controller: one that was exported from a cluster would fight with it. */
+export function withoutBookkeeping(entries: StringMap | undefined): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(entries ?? {}).filter(([key]) => !key.startsWith('deployment.kubernetes.io/')),
+  );
+}
+
 /** Entries whose key begins with one of the prefixes; `*` means all (Flagger's --include-label-prefix, default none). */
 export function copiedByPrefix(
   entries: StringMap | undefined,

@@ -1,6 +1,5 @@
-/** Pods of one Deployment, and which of them run its current template. */
+/** Pods of one Deployment that run its current template. */
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
-import { covers } from './covers.ts';
 
 /** The part of a pod that is read here; what a kubelet writes may be missing at any time. */
 export interface Pod extends KubernetesObject {
@@ -45,29 +44,6 @@ export interface ContainerStatus {
   lastState?: { terminated?: { reason?: string; exitCode?: number } };
 }
 
-/** Pods that belong to the Deployment (selector and owner) and are not being deleted. */
-export function podsOf(deployment: KubernetesObject, pods: readonly KubernetesObject[]): Pod[] {
-  const { matchLabels } = ((deployment.spec as Record<string, unknown>).selector ?? {}) as {
-    matchLabels?: Record<string, string>;
-  };
-  const { name, namespace } = deployment.metadata;
-  return pods.filter(
-    (pod) =>
-      pod.metadata.deletionTimestamp === undefined &&
-      pod.metadata.namespace === namespace &&
-      matchLabels !== undefined &&
-      covers(pod.metadata.labels, matchLabels) &&
-      hasOwner(pod, name),
-  );
-}
-
-function hasOwner(pod: KubernetesObject, deployment: string): boolean {
-  const owner = pod.metadata.ownerReferences?.find((reference) => reference.controller === true);
-  if (owner === undefined) return true;
-  const hash = templateHash(pod);
-  return hash === '' ? owner.name.startsWith(`${deployment}-`) : owner.name === `${deployment}-${hash}`;
-}
-
 /** Pods of the current template, and whether all of them run its images. */
 export interface CurrentPods {
   pods: Pod[];
@@ -75,76 +51,67 @@ export interface CurrentPods {
 }
 
 /**
- * The pods of one ReplicaSet whose pods say everything the template says. When none does because a webhook rewrote images, it is the newest
- * whose pods agree in everything else (or else the ReplicaSet that is named), and `imagesMatch` is false. `progressMessage` is the Deployment's Progressing condition, which names
- * the newest ReplicaSet: it decides when an older template with more in it covers the new one too.
+ * The pods of the ReplicaSet that stands for the Deployment's current template, without those that are being deleted. They are found by
+ * owner and not by content: admission webhooks rewrite images and add to pods. None while that ReplicaSet has not been seen yet.
  */
 export function currentPods(
-  pods: readonly Pod[],
-  template: PodTemplate,
-  progressMessage: string,
+  deployment: KubernetesObject,
+  pods: readonly KubernetesObject[],
+  replicaSets: readonly KubernetesObject[],
 ): CurrentPods {
-  const groups = [...groupByHash(pods).values()];
-  const exact = groups.filter((group) => group.some((pod) => runs(pod, template)));
-  if (exact.length > 0) return { pods: newest(exact, progressMessage), imagesMatch: true };
-  const withoutImages = imageless(template);
-  const similar = groups.filter((group) => group.some((pod) => runs(pod, withoutImages)));
-  const named = groups.filter((group) => group.some((pod) => isNamed(pod, progressMessage)));
-  const candidates = similar.length > 0 ? similar : named;
-  return { pods: newest(candidates, progressMessage), imagesMatch: candidates.length === 0 };
-}
-
-function runs(pod: Pod, template: PodTemplate): boolean {
-  const { labels, annotations } = template.metadata ?? {};
-  return (
-    covers(pod.spec, template.spec) &&
-    covers(pod.metadata.labels ?? {}, labels ?? {}) &&
-    covers(pod.metadata.annotations ?? {}, annotations ?? {})
+  const uid = currentReplicaSet(deployment, replicaSets)?.metadata.uid;
+  const current = pods.filter(
+    (pod): pod is Pod =>
+      uid !== undefined && pod.metadata.deletionTimestamp === undefined && controllerUid(pod) === uid,
   );
+  const { template } = deployment.spec as unknown as { template: PodTemplate };
+  return { pods: current, imagesMatch: runImages(current, template) };
 }
 
-function imageless(template: PodTemplate): PodTemplate {
-  const strip = (containers: PodTemplate['spec']['containers']): PodTemplate['spec']['containers'] =>
-    containers.map(({ image: _, ...container }) => container);
-  const { containers, initContainers, ...spec } = template.spec;
-  return {
-    ...template,
-    spec: {
-      ...spec,
-      containers: strip(containers),
-      ...(initContainers ? { initContainers: strip(initContainers) } : {}),
-    },
-  };
+const revisionAnnotation = 'deployment.kubernetes.io/revision';
+
+/** The Deployment's controller writes the revision of the ReplicaSet in use on the Deployment, before it says that it observed a change. */
+function currentReplicaSet(
+  deployment: KubernetesObject,
+  replicaSets: readonly KubernetesObject[],
+): KubernetesObject | undefined {
+  const own = replicaSets.filter((replicaSet) => controllerUid(replicaSet) === deployment.metadata.uid);
+  const named = deployment.metadata.annotations?.[revisionAnnotation];
+  if (named !== undefined)
+    return own.find(({ metadata }) => metadata.annotations?.[revisionAnnotation] === named);
+  // Somebody took the annotation away; the controller puts it back at its next look.
+  return own.sort((left, right) => revisionOf(right) - revisionOf(left))[0];
 }
 
-function groupByHash(pods: readonly Pod[]): Map<string, Pod[]> {
-  const groups = new Map<string, Pod[]>();
-  for (const pod of pods) {
-    const hash = templateHash(pod);
-    groups.set(hash, [...(groups.get(hash) ?? []), pod]);
-  }
-  return groups;
+function controllerUid({ metadata }: KubernetesObject): string | undefined {
+  return metadata.ownerReferences?.find((reference) => reference.controller === true)?.uid;
 }
 
-function newest(groups: readonly Pod[][], progressMessage: string): Pod[] {
-  const rank = (group: readonly Pod[]): string => {
-    const named = group.some((pod) => isNamed(pod, progressMessage)) ? '1' : '0';
-    const times = group.map((pod) => pod.metadata.creationTimestamp ?? '').sort();
-    return named + (times.at(-1) ?? '');
-  };
-  return groups.reduce<Pod[]>(
-    (best, group) => (best.length === 0 || rank(group) > rank(best) ? group : best),
-    [],
-  );
+function revisionOf({ metadata }: KubernetesObject): number {
+  return Number(metadata.annotations?.[revisionAnnotation] ?? 0);
 }
 
-function isNamed(pod: Pod, progressMessage: string): boolean {
-  const hash = templateHash(pod);
-  return hash !== '' && progressMessage.includes(`-${hash}"`);
+/**
+ * Whether the pods run the images of the template. A registry mirror keeps an image's last name and its tag or digest; images that are
+ * the same in all pods were rewritten by a rule of the cluster. What is left is a pod that somebody changed by itself.
+ */
+function runImages(pods: readonly Pod[], { spec }: PodTemplate): boolean {
+  const wanted = [...(spec.initContainers ?? []), ...spec.containers];
+  return wanted.every(({ name, image }) => {
+    const images = new Set(pods.map((pod) => imageOf(pod, name)));
+    return images.size <= 1 || [...images].every((one) => lastNameOf(one) === lastNameOf(image));
+  });
 }
 
-function templateHash(pod: KubernetesObject): string {
-  return pod.metadata.labels?.['pod-template-hash'] ?? '';
+function imageOf({ spec }: Pod, container: string): string | undefined {
+  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find(({ name }) => name === container)
+    ?.image;
+}
+
+/** `mirror.example.com/team/shop:1.2@sha256:...` is `shop:1.2`; without a tag the digest stays. */
+function lastNameOf(image: string | undefined): string {
+  const last = image?.slice(image.lastIndexOf('/') + 1) ?? '';
+  return /:[^@]+@/.test(last) ? last.replace(/@.*/, '') : last;
 }
 
 /** Whether the pod's Ready condition is True. */
