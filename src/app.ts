@@ -7,6 +7,7 @@ import { type Connection, connect } from './app/connection.ts';
 import { createEngine, type Engine } from './app/engine.ts';
 import { holderIdentity } from './app/holder-identity.ts';
 import { waitForKinds } from './app/kinds-ready.ts';
+import { createMemoryKeeper } from './app/memory.ts';
 import type { AppOptions } from './app/options.ts';
 import { inNamespace, readSourceFiles, rememberFileSources } from './app/source-files.ts';
 import { createSteadyClock } from './app/steady-clock.ts';
@@ -16,6 +17,7 @@ import { isLoopback } from './cluster/kubeconfig.ts';
 import { startElection } from './cluster/lease.ts';
 import type { Cluster } from './engine/ports.ts';
 import { createHttpClient } from './http/client.ts';
+import type { MetricsSink } from './web/prometheus.ts';
 
 /** A running Holdfast. */
 export interface App {
@@ -58,6 +60,7 @@ export async function startApp(options: AppOptions, log: Logger): Promise<App> {
   const state: State = { engine: undefined, problem: 'starting' };
   const cluster = createClusterPort(connection.client, () => election.leading());
   const web = await startWeb({ options, connection, election, cluster, log, state });
+  const memory = createMemoryKeeper(clock);
   const http = createHttpClient(addressPolicy(connection, options));
   const leading = lead();
   const lost = election.elected().then(waitForAbort);
@@ -71,7 +74,7 @@ export async function startApp(options: AppOptions, log: Logger): Promise<App> {
     if (stopping.signal.aborted) return;
     const secretKey = await loadClusterKey(cluster, namespace);
     await writeSources(cluster, fileSources);
-    const { sink } = web;
+    const sink = keepingMemory(web.sink, memory);
     const openWatch = createOpenWatch(connection.caches);
     const engine = createEngine({
       options,
@@ -99,11 +102,23 @@ export async function startApp(options: AppOptions, log: Logger): Promise<App> {
       stopping.abort();
       await leading.catch(() => undefined);
       await state.engine?.stop();
+      memory.stop();
       await election.stop();
       await web.close();
       await connection.caches.stop();
       await http.close();
       await connection.close();
+    },
+  };
+}
+
+/** Every pass tells that there is work; a poll without news is none. */
+function keepingMemory(sink: MetricsSink, memory: { busy(): void }): MetricsSink {
+  return {
+    ...sink,
+    pass(key, durationMs, succeeded) {
+      memory.busy();
+      sink.pass(key, durationMs, succeeded);
     },
   };
 }
