@@ -26,7 +26,7 @@ test(`${COUNT} Canaries at rest, one minute`, async () => {
   program.start();
   await waitFor(
     async () => {
-      const canaries = await bed.listObjects('Canary', namespace);
+      const canaries = await bed.listObjects('Canary', namespace).catch(() => []);
       const ready = canaries.filter(
         (canary) => (canary.status as { phase?: string } | undefined)?.phase === 'Initialized',
       );
