@@ -4,6 +4,7 @@ import { createAfterRevert, type Reproduced } from './after-revert.ts';
 import type { CanaryParts } from './canary-parts.ts';
 import { createCanaryPass } from './canary-pass.ts';
 import { createChecks, keyOf } from './checks.ts';
+import { createDriftLook } from './drift.ts';
 import { failureOf } from './failure.ts';
 import { type NamespaceWatch, watchNamespace } from './namespace-view.ts';
 import type { Metrics, OpenWatch, WatchedSet } from './ports.ts';
@@ -11,7 +12,7 @@ import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 /** What the controller of all Canaries is made of. */
 export interface CanaryControllerOptions
-  extends Omit<CanaryParts, 'canaries' | 'namespace' | 'checks' | 'afterRevert'> {
+  extends Omit<CanaryParts, 'canaries' | 'namespace' | 'checks' | 'afterRevert' | 'drift'> {
   readonly openWatch: OpenWatch;
   readonly metrics: Metrics;
   /** Renders a Canary's release at an older commit again. */
@@ -48,6 +49,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
   const parts: CanaryParts = {
     ...options,
     checks,
+    drift: createDriftLook(),
     afterRevert: createAfterRevert(options.reproduce, (key) => queue.add(key)),
     canaries: {
       get: (key) => ours().find((canary) => keyOf(canary) === key),

@@ -37,6 +37,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       if (!object || object.metadata.deletionTimestamp) {
         failures.delete(key);
         parts.checks.forget(key);
+        parts.drift.forget(key);
         return { againAfterMs: undefined };
       }
       const result = await guarded(key, object);

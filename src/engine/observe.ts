@@ -19,7 +19,8 @@ export type Observed =
   | { readonly kind: 'waiting'; readonly message: string };
 
 /**
- * Builds the World of a Canary from the watches: no request, except that each record is read once to check it (S10).
+ * Builds the World of a Canary from the watches: no request, except that each record is read once to check it (S10), and the primary once
+ * when somebody changed it.
  * Throws EngineError when something needed cannot be watched or read, RefusedError for a target that cannot be handled.
  */
 export async function observe(parts: CanaryParts, canary: Canary): Promise<Observed> {
@@ -46,7 +47,15 @@ export async function observe(parts: CanaryParts, canary: Canary): Promise<Obser
     checks: parts.checks.outcomeOf(key),
     options: { minIntervalMs: parts.options.minIntervalMs, defaultProvider: parts.options.defaultProvider },
   };
-  return { kind: 'observed', observation: { canary, world, view, target, primary, provider } };
+  const observation = { canary, world, view, target, primary, provider };
+  return { kind: 'observed', observation: await withDrift(parts, observation) };
+}
+
+async function withDrift(parts: CanaryParts, observation: Observation): Promise<Observation> {
+  const { primary } = observation.world;
+  if (!primary) return observation;
+  const drift = await parts.drift.managerOf({ parts, observation });
+  return { ...observation, world: { ...observation.world, primary: { ...primary, drift } } };
 }
 
 /** The router of a provider. Throws EngineError UnknownProvider. */
@@ -100,12 +109,12 @@ function workloadView(
   workload: KubernetesObject | undefined,
 ): WorkloadView | undefined {
   if (!workload || workload.metadata.deletionTimestamp) return undefined;
-  return workloadKind(canary).view({
+  const seen = workloadKind(canary).view({
     workload,
     pods: view.list(podKind),
     replicaSets: view.replicaSets(),
-    manager: 'holdfast-rollout',
   });
+  return { ...seen, drift: undefined };
 }
 
 /** A record that does not fit its digest is no record: nothing may be reverted to it. */

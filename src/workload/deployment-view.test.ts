@@ -65,7 +65,7 @@ function aReplicaSet(hash: string, revision: string): KubernetesObject {
 
 const replicaSets = [aReplicaSet('new', '2'), aReplicaSet('old', '1')];
 
-function viewOf(source: Omit<ViewSource, 'replicaSets'> & Partial<ViewSource>): WorkloadView {
+function viewOf(source: Omit<ViewSource, 'replicaSets'> & Partial<ViewSource>): Omit<WorkloadView, 'drift'> {
   return viewDeployment({ replicaSets, ...source });
 }
 
@@ -145,7 +145,6 @@ describe('the view of a Deployment', () => {
       resourceVersion: '42',
       digest: 'v1:0123abcd',
       settingsKey: 'settings-1',
-      drift: undefined,
       observed: true,
       desiredReplicas: 3,
       replicas: 3,
@@ -265,50 +264,6 @@ describe('the view of a Deployment', () => {
     });
 
     expect(view.updatedReadyReplicas).toBe(0);
-  });
-
-  it.each<[string, string | undefined, object, object[] | undefined]>([
-    ['nothing that is ours', undefined, { replicas: 9, paused: false }, undefined],
-    [
-      'a field that another manager owns now',
-      'kubectl-edit',
-      { minReadySeconds: 60 },
-      [
-        { manager: 'kube-controller-manager', fieldsV1: { 'f:metadata': { 'f:annotations': {} } } },
-        { manager: 'kubectl-edit', fieldsV1: { 'f:spec': { 'f:minReadySeconds': {} } } },
-      ],
-    ],
-    [
-      'a container of ours',
-      'kubectl-set',
-      { template: { spec: { containers: [{ name: 'podinfod', image: 'x' }] } } },
-      [
-        {
-          manager: 'kubectl-set',
-          fieldsV1: {
-            'f:spec': {
-              'f:template': { 'f:spec': { 'f:containers': { 'k:{"name":"podinfod"}': { 'f:image': {} } } } },
-            },
-          },
-        },
-      ],
-    ],
-    [
-      'our own patch',
-      undefined,
-      { minReadySeconds: 60 },
-      [{ manager: 'holdfast-rollout', fieldsV1: { 'f:spec': { 'f:minReadySeconds': {} } } }],
-    ],
-    ['a field that nobody owns any more', 'unknown', { minReadySeconds: undefined, selector: {} }, []],
-    ['something, without managedFields', 'unknown', { minReadySeconds: 60 }, undefined],
-  ])('says who changed %s: %s', (_, drift, spec, managedFields) => {
-    const workload = aDeployment({
-      spec: spec as Record<string, unknown>,
-      ...(managedFields ? { managedFields } : {}),
-    });
-    const applied = primaryObjects(aPrimarySource({ replicas: undefined })).workload;
-
-    expect(viewOf({ workload, pods: [], applied, manager: 'holdfast-rollout' }).drift).toBe(drift);
   });
 
   it('reports the deadline only for the generation that was seen', () => {

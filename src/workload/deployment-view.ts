@@ -1,7 +1,6 @@
 /** A Deployment and its pods in the rollout core's words. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { WorkloadView } from '../rollout/world.ts';
-import { driftOf } from './drift.ts';
 import { faultsOf } from './faults.ts';
 import type { ViewSource } from './kind.ts';
 import { digestAnnotation, settingsAnnotation } from './names.ts';
@@ -23,13 +22,7 @@ interface DeploymentStatus {
 }
 
 /** What the rollout core sees of a Deployment. Counts of an unobserved generation are those of the one before. */
-export function viewDeployment({
-  workload,
-  pods,
-  replicaSets,
-  applied,
-  manager = '',
-}: ViewSource): WorkloadView {
+export function viewDeployment({ workload, pods, replicaSets }: ViewSource): Omit<WorkloadView, 'drift'> {
   const spec = workload.spec as unknown as DeploymentSpec;
   const status = (workload.status ?? {}) as DeploymentStatus;
   const { metadata } = workload;
@@ -43,7 +36,6 @@ export function viewDeployment({
     resourceVersion: metadata.resourceVersion ?? '',
     digest: metadata.annotations?.[digestAnnotation],
     settingsKey: metadata.annotations?.[settingsAnnotation],
-    drift: applied && driftOf(workload, applied, manager),
     observed,
     desiredReplicas,
     replicas: status.replicas ?? 0,

@@ -31,10 +31,6 @@ export interface ViewSource {
   pods: readonly KubernetesObject[];
   /** ReplicaSets of the namespace, metadata is enough: they tell which pods run the current template. */
   replicaSets: readonly KubernetesObject[];
-  /** What we applied last, built without replicas (they are scaled apart); finds foreign changes. Undefined: not looked at. */
-  applied?: KubernetesObject | undefined;
-  /** Our field manager, left out when naming who changed a field. */
-  manager?: string;
 }
 
 /** One kind of target. All functions are pure. */
@@ -51,5 +47,6 @@ export interface WorkloadKind {
   ): Record<string, unknown>;
   /** Merge patch that sets the number of pods. */
   scalePatch(replicas: number): Record<string, unknown>;
-  view(source: ViewSource): WorkloadView;
+  /** Everything but drift, for which more than the workload is needed (see drift.ts). */
+  view(source: ViewSource): Omit<WorkloadView, 'drift'>;
 }
