@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  isNotIdle,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+});
+afterEach(() => bed.close());
+
+/** Another tool applies part of the primary by force. */
+async function applyPart(manager: string, container: Record<string, unknown>): Promise<void> {
+  const { status } = await bed.send(
+    'PATCH',
+    `/apis/apps/v1/namespaces/shop/deployments/web-primary?fieldManager=${manager}&force=true`,
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web-primary', namespace: 'shop' },
+      spec: { template: { spec: { containers: [{ name: 'app', ...container }] } } },
+    },
+    'application/apply-patch+yaml',
+  );
+  expect(status).toBe(200);
+}
+
+async function drifted(): Promise<string> {
+  const found = condition(await bed.canary(), 'Drifted');
+  return `${found?.status} ${found?.message}`;
+}
+
+function untilDrifted(wanted: RegExp): Promise<boolean> {
+  return eventually(`Drifted ${wanted}`, async () => wanted.test(await drifted()), { seen: drifted });
+}
+
+test('a primary that another manager changed is Drifted with its name until it is put back', async () => {
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+
+  await applyPart('image-patcher', { image: 'shop/web:hotfix' });
+  await untilDrifted(/^True .*image-patcher/);
+  await applyPart('image-patcher', { image: 'shop/web:1' });
+  await untilDrifted(/^False/);
+});
+
+test('a change that was made while no Holdfast ran is found at the start', async () => {
+  const first = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await first.drain();
+
+  await applyPart('image-patcher', { image: 'shop/web:hotfix' });
+  await bed.start();
+
+  await untilDrifted(/^True .*image-patcher/);
+});
+
+test('what others add, scale or own beside us is no drift and causes no requests', async () => {
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await untilDrifted(/^False/);
+  bed.sandbox.requests.clear();
+
+  await applyPart('injector', { env: [{ name: 'ADDED', value: 'yes' }] });
+  await eventually('the new pods are ready', async () => {
+    const primary = await bed.get('apps/v1', 'Deployment', 'web-primary');
+    const { observedGeneration, updatedReplicas, readyReplicas } = statusOf(primary);
+    return (
+      observedGeneration === primary?.metadata.generation && updatedReplicas === 2 && readyReplicas === 2
+    );
+  });
+
+  expect(await drifted()).toMatch(/^False/);
+  const gets = bed.sandbox.requests
+    .all()
+    .filter(
+      (request) => isNotIdle(request) && request.method === 'GET' && request.path.endsWith('/web-primary'),
+    );
+  expect(gets).toEqual([]);
+});
