@@ -15,6 +15,7 @@ interface DemoFlags {
   readonly image: string;
   readonly trafficUrl?: string;
   readonly trafficHost?: string;
+  readonly besideOthers?: boolean;
   readonly keep?: boolean;
   readonly output: 'text' | 'json';
 }
@@ -49,6 +50,7 @@ function declare(command: Command): Command {
       httpUrl,
     )
     .option('--traffic-host <name>', 'Host header of those requests, and host name of the route')
+    .option('--beside-others', 'play although another Holdfast or Flagger runs on the cluster')
     .option('--keep', 'leave namespace and CRDs on the cluster at the end')
     .addOption(
       new Option('-o, --output <format>', 'a timeline for people, or one JSON object a line')
@@ -97,18 +99,27 @@ function abortOnSignals(stopping: AbortController): () => void {
   };
 }
 
-function optionsOf(flags: DemoFlags, version: string): DemoOptions {
-  const { kubeconfig, namespace, provider, gateway, image, trafficUrl, trafficHost, keep = false } = flags;
+function optionsOf({ output: _, ...flags }: DemoFlags, version: string): DemoOptions {
+  const {
+    kubeconfig,
+    provider,
+    gateway,
+    trafficUrl,
+    trafficHost,
+    besideOthers = false,
+    keep = false,
+  } = flags;
   const forClusters = {
     '--gateway': gateway,
     '--traffic-url': trafficUrl,
     '--traffic-host': trafficHost,
+    '--beside-others': besideOthers,
     '--keep': keep,
   };
   const [lonely] = Object.entries(forClusters).filter(([, value]) => value);
   if (lonely && !kubeconfig)
     throw new InputError(`${lonely[0]} needs --kubeconfig: the sandbox brings its own`);
-  return { version, kubeconfig, namespace, provider, gateway, image, trafficUrl, trafficHost, keep };
+  return { ...flags, version, kubeconfig, provider, gateway, trafficUrl, trafficHost, besideOthers, keep };
 }
 
 function nextCommands({ kubeconfig }: DemoOptions): NextCommand[] {

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { CanaryStatus } from '../../api/canary-status.ts';
 import { type App, startApp } from '../../app.ts';
 import { sourceFile } from './manifests.ts';
 import type { Play } from './performance.ts';
@@ -23,17 +24,24 @@ export async function playChapters(show: Play): Promise<void> {
 async function playChapter(show: Play, chapter: Chapter, commit: string, app: App): Promise<void> {
   const { follower, stage, setting, gitRequests, audience } = show;
   const { signal } = audience;
-  const over = follower.until((status) => chapter.isOver(status, commit), {
-    awaited: chapter.awaited,
-    timeoutMs: stage.pace.chapterMs,
-    signal,
-  });
+  const over = follower.until(
+    (status) => chapter.isOver(status, commit) || hasFailed(chapter, status, commit),
+    { awaited: chapter.awaited, timeoutMs: stage.pace.chapterMs, signal },
+  );
   const lost = app.lost.then(() => Promise.reject(new Error('the demo lost its Lease to another Holdfast')));
   await Promise.race([over, lost, app.leading.then(() => over)]);
-  if (!chapter.thenStays) return;
+  const status = follower.status();
+  if (hasFailed(chapter, status, commit))
+    throw new Error(`${chapter.name} was to be good, but: ${status.message}`);
+  if (!chapter.isBad) return;
   const { client } = show.connection;
   const { namespace } = setting.options;
   show.tell(await watchQuiet({ client, namespace, provider: stage.provider, gitRequests, signal }));
+}
+
+/** A good release that failed will not get better: there is no use in waiting. */
+function hasFailed({ isBad }: Chapter, status: CanaryStatus, commit: string): boolean {
+  return !isBad && status.phase === 'Failed' && status.lastAppliedCommit === commit;
 }
 
 function startTraffic(show: Play): void {

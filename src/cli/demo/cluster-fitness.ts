@@ -9,7 +9,10 @@ const rivals: Readonly<Record<string, string>> = {
 };
 
 /** Throws InputError when the demo could harm this cluster or would not be alone on its stage. */
-export async function assertFit(client: ClusterClient, namespace: string): Promise<void> {
+export async function assertFit(
+  client: ClusterClient,
+  { namespace, besideOthers }: { namespace: string; besideOthers: boolean },
+): Promise<void> {
   if (await client.get({ apiVersion: 'v1', kind: 'Namespace', name: namespace })) {
     throw new InputError(
       `namespace ${namespace} exists already; choose another with --namespace, or remove what an earlier demo left: kubectl delete namespace ${namespace}`,
@@ -25,11 +28,12 @@ export async function assertFit(client: ClusterClient, namespace: string): Promi
       "this cluster has Flagger's own Canary CRD, which drops Holdfast's fields; play the demo on another cluster",
     );
   }
+  if (besideOthers) return;
   const { items } = await client.list('coordination.k8s.io/v1', 'Lease');
   const rival = items.find((lease) => rivals[lease.metadata.name] !== undefined && isRenewed(lease));
   if (rival) {
     throw new InputError(
-      `${rivals[rival.metadata.name]} runs in namespace ${rival.metadata.namespace} of this cluster and would act on the demo's Canary too; play it on another cluster`,
+      `${rivals[rival.metadata.name]} runs in namespace ${rival.metadata.namespace} of this cluster and may act on the demo's Canary too; if it watches other namespaces only, add --beside-others`,
     );
   }
 }

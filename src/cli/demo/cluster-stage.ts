@@ -4,13 +4,16 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { referenceOf } from '../../api/kubernetes.ts';
 import { InputError } from '../../app/options.ts';
 import type { ClusterClient } from '../../cluster/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
 import { assertFit } from './cluster-fitness.ts';
 import type { DemoOptions } from './options.ts';
 import { demoManager, type Stage } from './stage.ts';
 import { startHttpTraffic } from './traffic.ts';
 
 const demoLabel = 'holdfast.dev/demo';
-const establishMs = 30_000;
+const serveMs = 30_000;
+/** The client itself looks for unknown kinds at most once a second. */
+const serveLookMs = 1_100;
 const strikeMs = 120_000;
 
 /** What the demo made on a real cluster, to be taken away again. */
@@ -37,7 +40,7 @@ export function openClusterStage(options: DemoOptions, kubeconfig: string): Stag
     pace: { promotionDeadlineSeconds: 20, chapterMs: 300_000 },
     notes: notesFor(trafficUrl),
     async prepare(client) {
-      await assertFit(client, namespace);
+      await assertFit(client, options);
       await installCrds(client, made);
       await client.create(
         {
@@ -70,20 +73,31 @@ async function installCrds(client: ClusterClient, made: Made): Promise<void> {
     await client.create(crd, { manager: demoManager });
     made.crds.push(crd);
   }
-  const deadlineMs = Date.now() + establishMs;
-  for (const crd of made.crds) await established(client, crd, deadlineMs);
+  const deadlineMs = Date.now() + serveMs;
+  for (const crd of allCrds()) await served(client, crd, deadlineMs);
 }
 
-async function established(client: ClusterClient, crd: KubernetesObject, deadlineMs: number): Promise<void> {
+/** A server serves a new kind a moment after its CRD is established. */
+async function served(client: ClusterClient, crd: KubernetesObject, deadlineMs: number): Promise<void> {
+  const { apiVersion, kind } = kindOf(crd);
   for (;;) {
-    const found = await client.get(referenceOf(crd));
-    const { conditions = [] } = (found?.status ?? {}) as {
-      conditions?: Array<{ type: string; status: string }>;
-    };
-    if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) return;
-    if (Date.now() > deadlineMs) throw new Error(`CRD ${crd.metadata.name} is not established`);
-    await sleep(200);
+    try {
+      await client.resolve(apiVersion, kind);
+      return;
+    } catch (error) {
+      if (!isApiError(error, 'unknownKind') || Date.now() > deadlineMs) throw error;
+    }
+    await sleep(serveLookMs);
   }
+}
+
+function kindOf(crd: KubernetesObject): { apiVersion: string; kind: string } {
+  const { group, names, versions } = crd.spec as {
+    group: string;
+    names: { kind: string };
+    versions: Array<{ name: string }>;
+  };
+  return { apiVersion: `${group}/${versions[0]?.name}`, kind: names.kind };
 }
 
 /** CRDs go only while nobody else has begun to use them. */
@@ -104,11 +118,7 @@ async function strike(client: ClusterClient, name: string, made: Made): Promise<
 }
 
 async function isUsed(client: ClusterClient, crd: KubernetesObject): Promise<boolean> {
-  const { group, names, versions } = crd.spec as {
-    group: string;
-    names: { kind: string };
-    versions: Array<{ name: string }>;
-  };
-  const { items } = await client.list(`${group}/${versions[0]?.name}`, names.kind, { metadataOnly: true });
+  const { apiVersion, kind } = kindOf(crd);
+  const { items } = await client.list(apiVersion, kind, { metadataOnly: true });
   return items.length > 0;
 }

@@ -110,7 +110,8 @@ function deployment(
 function canary(options: ManifestOptions): KubernetesObject {
   const { namespace, provider, gateway, host, pace } = options;
   const metrics = checks(options);
-  const shares = provider === 'kubernetes' ? { iterations: 3 } : { stepWeight: 20, maxWeight: 60 };
+  // Without a router the canary gets no traffic before promotion, so there is nothing to measure.
+  const analysis = provider === 'kubernetes' ? { iterations: 3 } : { stepWeight: 20, maxWeight: 60, metrics };
   return {
     apiVersion: 'flagger.app/v1beta1',
     kind: 'Canary',
@@ -125,7 +126,7 @@ function canary(options: ManifestOptions): KubernetesObject {
         ...(host && provider !== 'contour' ? { hosts: [host] } : {}),
       },
       progressDeadlineSeconds: 120,
-      analysis: { interval: '2s', threshold: 3, ...shares, metrics },
+      analysis: { interval: '2s', threshold: 3, ...analysis },
       postPromotion: {
         interval: '1s',
         successThreshold: 2,

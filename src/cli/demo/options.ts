@@ -14,6 +14,8 @@ export interface DemoOptions {
   readonly trafficUrl: string | undefined;
   /** Host header of those requests, and host name of the route. */
   readonly trafficHost: string | undefined;
+  /** Play although another Holdfast or Flagger runs there; it must not watch the demo's namespace. */
+  readonly besideOthers: boolean;
   /** Leave everything on the real cluster as it is at the end. */
   readonly keep: boolean;
 }

@@ -93,9 +93,14 @@ function checkText(glyphs: Glyphs, { name, value, min, max, verdict, detail }: C
   return printable(`${sign} ${name} ${Number(value.toPrecision(4))}${bounds}`);
 }
 
-/** Milliseconds as seconds for people. */
+/** Milliseconds as seconds, for the column of times. */
 export function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)}s`;
+}
+
+/** Milliseconds as seconds, for sentences. */
+export function inSeconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
 }
 
 /** Columns that are used. */

@@ -42,7 +42,7 @@ export async function openSandboxStage(options: DemoOptions, folder: string): Pr
       return {
         totals() {
           const { requests, failed } = sampler.totals();
-          return { requests: Math.round(requests), failed: Math.ceil(failed - 1e-6) };
+          return { requests: Math.round(requests), failed: Math.max(0, Math.ceil(failed - 1e-6)) };
         },
         async stop() {
           sampler.stop();

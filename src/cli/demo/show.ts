@@ -58,7 +58,7 @@ export function createTextShow(
 function composeLiveLine(look: Look, elapsedMs: number, now: string, totals: Totals | undefined): string {
   const { screen, glyphs } = look;
   const spinner = glyphs.spinner[Math.floor(elapsedMs / 100) % glyphs.spinner.length] ?? '';
-  const right = totals ? `${totals.failed} of ${totals.requests.toLocaleString('en')} requests failed` : '';
+  const right = totals ? `${totals.failed} of ${totals.requests.toLocaleString('en')} failed` : '';
   // One column stays free: a full line would wrap on some terminals.
   const width = Math.min(lineWidth(screen), screen.columns) - 1;
   const left = `${spinner}${seconds(elapsedMs).padStart(7)}  `;

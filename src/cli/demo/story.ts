@@ -12,8 +12,8 @@ export interface Chapter {
   /** What the story waits for, in words. */
   readonly awaited: string;
   readonly isOver: (status: CanaryStatus, commit: string) => boolean;
-  /** Afterwards head stays as it is for a while, and nothing may be written. */
-  readonly thenStays: boolean;
+  /** The release must fail; its commit then stays at head for a while, and nothing may be written. */
+  readonly isBad: boolean;
 }
 
 /** Environment that makes a release healthy as a canary and never ready as a primary; the pods' start script looks at it. */
@@ -28,7 +28,7 @@ export const story: readonly Chapter[] = [
     env: { VERSION: 'v1', DELAY_MS: '20' },
     awaited: 'phase Initialized',
     isOver: (status, commit) => status.phase === 'Initialized' && status.lastPromotedCommit === commit,
-    thenStays: false,
+    isBad: false,
   },
   {
     name: 'v2',
@@ -37,7 +37,7 @@ export const story: readonly Chapter[] = [
     env: { VERSION: 'v2', DELAY_MS: '35' },
     awaited: 'phase Succeeded with v2 as the last-known-good',
     isOver: (status, commit) => status.phase === 'Succeeded' && status.lastPromotedCommit === commit,
-    thenStays: false,
+    isBad: false,
   },
   {
     name: 'v3',
@@ -50,7 +50,7 @@ export const story: readonly Chapter[] = [
       status.lastAppliedCommit === commit &&
       status.canaryWeight === 0 &&
       holds(status, 'Reverted'),
-    thenStays: true,
+    isBad: true,
   },
   {
     name: 'revert',
@@ -60,7 +60,7 @@ export const story: readonly Chapter[] = [
     awaited: 'phase Succeeded without a new analysis',
     isOver: (status, commit) =>
       status.phase === 'Succeeded' && status.lastAppliedCommit === commit && holds(status, 'Ready'),
-    thenStays: false,
+    isBad: false,
   },
 ];
 

@@ -1,7 +1,7 @@
 import { paint, printable, wrap } from '../output.ts';
 import type { Ended } from './events.ts';
 import type { NextCommand } from './options.ts';
-import { type Look, lineWidth, seconds } from './rows.ts';
+import { inSeconds, type Look, lineWidth } from './rows.ts';
 
 const indent = '   ';
 const labelWidth = 10;
@@ -47,8 +47,8 @@ function revertedText({ reverted, revertReason }: Ended): string {
 function backText({ failureToGoodMs, heldMs }: Ended): string {
   if (failureToGoodMs === null) return 'the last-known-good was not seen to serve again';
   const held =
-    heldMs === null ? '' : `; for ${seconds(heldMs)} the healthy canary carried all traffic meanwhile`;
-  return `v2 served again ${seconds(failureToGoodMs)} after the failure was found${held}`;
+    heldMs === null ? '' : `; for ${inSeconds(heldMs)} the healthy canary carried all traffic meanwhile`;
+  return `v2 served again ${inSeconds(failureToGoodMs)} after the failure was found${held}`;
 }
 
 function requestsText({ requests, failedRequests }: Ended): string {

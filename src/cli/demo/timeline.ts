@@ -6,10 +6,10 @@ import {
   besideLabel,
   checkLines,
   headline,
+  inSeconds,
   type Look,
   lineWidth,
   row,
-  seconds,
   trafficLine,
 } from './rows.ts';
 import { summaryLines } from './summary.ts';
@@ -37,7 +37,7 @@ export function createTimeline(look: Look, commands: readonly NextCommand[]): Ti
   const state: State = { look, words: createWords(), commands, last: undefined, cause: '' };
   return {
     lines: (event) => linesOf(state, event),
-    now: () => (state.last ? state.words.plain(currently(state.last)) : ''),
+    now: () => (state.last ? state.words.plain(currently(state.last)) : 'until Git is polled'),
   };
 }
 
@@ -133,5 +133,5 @@ function quietRow(look: Look, { gitRequests, seconds: lasted, written }: Quiet, 
 function currently({ message, next, nextTime, state, phase }: StateChanged): string {
   if (!nextTime) return message;
   const leftMs = Math.max(0, Date.parse(nextTime) - Date.now());
-  return `${state || phase}; ${next} in ${seconds(leftMs)}`;
+  return `${state || phase}; in ${inSeconds(leftMs)}: ${next}`;
 }

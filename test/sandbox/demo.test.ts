@@ -1,0 +1,113 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { DemoEvent, Ended } from '../../src/cli/demo/events.ts';
+import type { DemoOptions } from '../../src/cli/demo/options.ts';
+import { play } from '../../src/cli/demo/play.ts';
+
+const options: DemoOptions = {
+  version: '0.0.0',
+  kubeconfig: undefined,
+  namespace: 'holdfast-demo',
+  provider: undefined,
+  gateway: undefined,
+  image: 'busybox:1.37',
+  trafficUrl: undefined,
+  trafficHost: undefined,
+  besideOthers: false,
+  keep: false,
+};
+
+/** Longest time the story may take (issue: under 90 s on an idle machine). */
+const storyMs = 90_000;
+
+async function told(more: Partial<DemoOptions> = {}): Promise<DemoEvent[]> {
+  const events: DemoEvent[] = [];
+  await play(
+    { ...options, ...more },
+    { tell: (event) => void events.push(event), signal: new AbortController().signal },
+  );
+  return events;
+}
+
+function ofType<Type extends DemoEvent['type']>(events: readonly DemoEvent[], type: Type) {
+  return events.filter((event): event is Extract<DemoEvent, { type: Type }> => event.type === type);
+}
+
+/** What is told between a chapter's commit and the next one. */
+function chapter(events: readonly DemoEvent[], name: string): DemoEvent[] {
+  const start = events.findIndex((event) => event.type === 'commit' && event.name === name);
+  const rest = events.slice(start + 1);
+  const end = rest.findIndex((event) => event.type === 'commit' || event.type === 'ended');
+  return rest.slice(0, end);
+}
+
+function statesOf(events: readonly DemoEvent[]): string[] {
+  const states = ofType(events, 'state').map(({ phase, state }) => state || phase);
+  return states.filter((state, index) => state !== states[index - 1]);
+}
+
+test.concurrent('by weights: v2 is promoted, v3 held and reverted, git revert needs no analysis', async () => {
+  const events = await told();
+  const ended = events.at(-1) as Ended & DemoEvent;
+  expect(ended).toMatchObject({
+    type: 'ended',
+    ok: true,
+    differences: [],
+    promoted: ['v1', 'v2'],
+    reverted: 'v3',
+  });
+  expect(ended.elapsedMs).toBeLessThan(storyMs);
+  expect(ended.requests).toBeGreaterThan(500);
+  expect(ended.failedRequests).toBe(0);
+  expect(ended.heldMs).toBeGreaterThan(1_000);
+  expect(statesOf(chapter(events, 'v2'))).toEqual(['Progressing', 'Converging', 'Verifying', 'Succeeded']);
+  expect(ofType(chapter(events, 'v2'), 'traffic').map(({ canaryWeight }) => canaryWeight)).toEqual([
+    20, 40, 60, 0,
+  ]);
+  const bad = chapter(events, 'v3');
+  expect(statesOf(bad)).toEqual(['Progressing', 'Converging', 'Held', 'Reverting', 'Failed']);
+  expect(ofType(bad, 'traffic').map(({ canaryWeight }) => canaryWeight)).toEqual([20, 40, 60, 100, 0]);
+  expect(ofType(bad, 'checks').flatMap(({ results }) => results.map(({ verdict }) => verdict))).not.toContain(
+    'fail',
+  );
+  expect(ofType(bad, 'quiet')).toMatchObject([{ written: [] }]);
+  expect(ofType(chapter(events, 'revert'), 'checks')).toEqual([]);
+  expect(ofType(chapter(events, 'revert'), 'traffic')).toEqual([]);
+});
+
+test.concurrent('without a router the same story runs by iterations', async () => {
+  const events = await told({ provider: 'kubernetes' });
+  expect(events.at(-1)).toMatchObject({ ok: true, reverted: 'v3', failedRequests: 0 });
+  expect(ofType(chapter(events, 'v2'), 'iteration').map(({ iteration }) => iteration)).toEqual([1, 2, 3]);
+});
+
+test('an interrupted demo leaves nothing behind', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'demo-test-'));
+  const { TMPDIR } = process.env;
+  process.env.TMPDIR = folder;
+  const stopping = new AbortController();
+  const reason = new Error('interrupted');
+  let address = '';
+  try {
+    const tell = async (event: DemoEvent) => {
+      if (event.type === 'commit' && event.name === 'v1') address = await sandboxAddress(folder);
+      if (event.type === 'commit' && event.name === 'v2') stopping.abort(reason);
+    };
+    const playing = play(options, { tell: (event) => void tell(event), signal: stopping.signal });
+    await expect(playing).rejects.toBe(reason);
+    expect(await readdir(folder)).toEqual([]);
+    await expect(fetch(address)).rejects.toThrow();
+  } finally {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+async function sandboxAddress(folder: string): Promise<string> {
+  const [name = ''] = await readdir(folder);
+  const kubeconfig = JSON.parse(await readFile(join(folder, name, 'kubeconfig'), 'utf8'));
+  return kubeconfig.clusters[0].cluster.server;
+}
