@@ -164,6 +164,18 @@ describe('status', () => {
     expect(wide).toEqual([]);
   });
 
+  it('shows the newest rejections first, as the status has them', async () => {
+    const rejected = Array.from({ length: 12 }, (_, index) => ({
+      digest: `v1:${index}`,
+      commit: `${'abcdef012345'[index]}`.repeat(40),
+      reason: 'AnalysisFailed',
+      time: `2026-02-${20 - index}T00:00:00Z`,
+    }));
+    const text = (await lines({ name: 'web' }, [canary('web', { phase: 'Failed', rejected })])).join('\n');
+    expect(text).toMatch(/Rejected\n {2}aaaaaaa .*\n {2}bbbbbbb /);
+    expect(text).not.toContain('5555555');
+  });
+
   it('says how to go on after a pause', async () => {
     const paused = canary('web', calm.status as CanaryStatus, { 'holdfast.dev/pause': 'true' });
     const text = (await lines({ name: 'web' }, [paused])).join('\n');

@@ -4,7 +4,7 @@ import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import type { Decision } from '../rollout/action.ts';
 import { readCanary } from './canary-check.ts';
 import type { CanaryParts, Observation } from './canary-parts.ts';
-import { withEngineConditions, writeStatus } from './canary-status.ts';
+import { newsOf, withEngineConditions, writeStatus } from './canary-status.ts';
 import { keyOf } from './checks.ts';
 import { type Failure, failureOf, isStale } from './failure.ts';
 import { observe } from './observe.ts';
@@ -101,7 +101,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     { events }: Decision,
   ): Promise<Canary | undefined> {
     const written = await writeStatus(parts, canary, status);
-    if (written) for (const event of events) parts.events.emit(canary, event);
+    if (written) for (const event of newsOf(canary.status, status, events)) parts.events.emit(canary, event);
     return written;
   }
 

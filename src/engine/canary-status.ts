@@ -85,6 +85,28 @@ function withFailure(
   return withCondition(ready, { type: 'Stalled', status: stalled, reason, message, ...at }, nowMs);
 }
 
+/** News for people, as an event carries it. */
+export interface News {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The decision's events, and one when the Canary cannot begin or go on without a person and they do not say so. A failed release has told. */
+export function newsOf(
+  before: CanaryStatus | undefined,
+  after: CanaryStatus,
+  events: readonly News[],
+): News[] {
+  const stalled = findCondition(after.conditions ?? [], 'Stalled');
+  const known = findCondition(before?.conditions ?? [], 'Stalled');
+  if (stalled?.status !== 'True' || after.phase === 'Failed') return [...events];
+  const { reason, message } = stalled;
+  const told = known?.status === 'True' && known.reason === reason;
+  if (told || events.some((event) => event.reason === reason)) return [...events];
+  return [...events, { type: 'Warning', reason, message }];
+}
+
 /** A failure that only the author of the Canary can end. */
 export function invalidCanary(problems: ReadonlyArray<{ path: string; message: string }>): EngineError {
   const text = problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');

@@ -48,11 +48,8 @@ export const setTraffic: Performer<'SetTraffic'> = async (context, { route }) =>
 function requiredLabel({ parts, observation }: ActionContext) {
   const label = labelOf(parts, observation.canary, observation.target);
   if (label) return label;
-  throw new EngineError(
-    'TargetMissing',
-    `${describe(observation.canary)}: its target does not exist yet`,
-    true,
-  );
+  const { kind, name } = observation.canary.spec.targetRef;
+  throw new EngineError('TargetMissing', `spec.targetRef: ${kind} ${name} does not exist yet`, true);
 }
 
 function liveServices({ observation }: ActionContext) {

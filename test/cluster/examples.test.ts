@@ -119,7 +119,7 @@ async function playReadme(
   for (const step of stepsOf(play.readme)) {
     await before(step);
     const [first = ''] = step.commands.split('\n');
-    if (first.startsWith('holdfast run ')) start(play, first.split(' ').slice(1));
+    if (first.startsWith('holdfast run ')) start(play, first.trim().split(' ').slice(1));
     else if (!first.startsWith('holdfast validate ')) await playStep(play, step);
   }
 }
@@ -201,8 +201,8 @@ describe.concurrent('the examples, as their READMEs tell', () => {
         await serveThroughEnvoy(play.name, 'revert');
         const load = bed.startLoad({ hostHeader: 'revert.example.com', requestsPerSecond: 20 });
         await commitWith(play, 'revert.yaml', { ERROR_PERCENT: '100' });
-        await commitWith(play, 'auto.yaml', { PRIMARY_CRASH_AFTER_MS: '2500' });
         expect(await reasonOfRejection(play, 'revert')).toBe('ChecksFailed');
+        await commitWith(play, 'auto.yaml', { PRIMARY_CRASH_AFTER_MS: '2500' });
         expect(await reasonOfRejection(play, 'auto')).toMatch(/^(PrimaryUnhealthy|ChecksFailed)$/);
         await load.stop();
       });
@@ -241,5 +241,5 @@ async function reasonOfRejection(play: Play, name: string): Promise<string | und
   );
   const primary = await bed.readObject('Deployment', play.name, `${name}-primary`);
   expect(JSON.stringify(primary?.spec)).toContain('"app:6.9.0"');
-  return reverted.at(-1)?.reason;
+  return [...reverted].sort((a, b) => a.time.localeCompare(b.time)).at(-1)?.reason;
 }
