@@ -163,7 +163,7 @@ function rejected(object: KubernetesObject, screen: Screen, nowMs: number): stri
     { title: '', value: ({ reason, suspect }) => (suspect ? `${reason} (suspect)` : reason), least: 10 },
     { title: '', value: ({ time }) => formatAge(time, nowMs) },
   ];
-  return body(columns, rows.slice(0, 10), screen);
+  return body(columns, [...rows].reverse().slice(0, 10), screen);
 }
 
 /** A message that is on top already is not repeated. */

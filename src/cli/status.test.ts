@@ -164,13 +164,13 @@ describe('status', () => {
     expect(wide).toEqual([]);
   });
 
-  it('shows the newest rejections first, as the status has them', async () => {
+  it('shows the newest rejections first; the status has them last', async () => {
     const rejected = Array.from({ length: 12 }, (_, index) => ({
       digest: `v1:${index}`,
       commit: `${'abcdef012345'[index]}`.repeat(40),
       reason: 'AnalysisFailed',
       time: `2026-02-${20 - index}T00:00:00Z`,
-    }));
+    })).reverse();
     const text = (await lines({ name: 'web' }, [canary('web', { phase: 'Failed', rejected })])).join('\n');
     expect(text).toMatch(/Rejected\n {2}aaaaaaa .*\n {2}bbbbbbb /);
     expect(text).not.toContain('5555555');

@@ -132,7 +132,8 @@ function newestFirst(left: RecordView, right: RecordView): number {
 function rejected(canary: Canary, view: NamespaceView) {
   const name = { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
   const found = rejectionsOf(view.rejections(), name);
-  if (found) return found;
+  // The Secret has the newest first, the status has it last.
+  if (found) return found.toReversed();
   throw new EngineError(
     'RejectionsDamaged',
     `${describe(canary)}: the Secret with its rejected releases cannot be read; delete it to forget them`,
