@@ -4,7 +4,6 @@ import { createAfterRevert, type Reproduced } from './after-revert.ts';
 import type { CanaryParts } from './canary-parts.ts';
 import { createCanaryPass } from './canary-pass.ts';
 import { createChecks, keyOf } from './checks.ts';
-import { createDriftLook } from './drift.ts';
 import { failureOf } from './failure.ts';
 import { type NamespaceWatch, watchNamespace } from './namespace-view.ts';
 import type { Metrics, OpenWatch, WatchedSet } from './ports.ts';
@@ -49,7 +48,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
   const parts: CanaryParts = {
     ...options,
     checks,
-    drift: createDriftLook(),
+    drift: new Map(),
     afterRevert: createAfterRevert(options.reproduce, (key) => queue.add(key)),
     canaries: {
       get: (key) => ours().find((canary) => keyOf(canary) === key),

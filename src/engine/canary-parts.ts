@@ -8,7 +8,7 @@ import type { World } from '../rollout/world.ts';
 import type { AfterRevert } from './after-revert.ts';
 import type { Applied } from './applied.ts';
 import type { Checks } from './checks.ts';
-import type { DriftLook } from './drift.ts';
+import type { DriftMemory } from './drift-memory.ts';
 import type { Heads } from './heads.ts';
 import type { NamespaceView } from './namespace-view.ts';
 import type { Cluster, EventSink, Log, Routing } from './ports.ts';
@@ -37,7 +37,7 @@ export interface CanaryParts {
   readonly records: Records;
   readonly afterRevert: AfterRevert;
   readonly applied: Applied;
-  readonly drift: DriftLook;
+  readonly drift: DriftMemory;
   /** Ports by digest, so that a steady Canary reads no record. */
   readonly ports: Map<string, readonly ServicePort[]>;
   readonly options: EngineOptions;

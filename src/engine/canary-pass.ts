@@ -36,8 +36,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       const object = parts.canaries.get(key);
       if (!object || object.metadata.deletionTimestamp) {
         failures.delete(key);
-        parts.checks.forget(key);
-        parts.drift.forget(key);
+        forget(parts, key);
         return { againAfterMs: undefined };
       }
       const result = await guarded(key, object);
@@ -123,6 +122,11 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   return pass;
+}
+
+function forget(parts: CanaryParts, key: string): void {
+  parts.checks.forget(key);
+  parts.drift.delete(key);
 }
 
 /** What a builder refused, as a failure that only the author can end. */

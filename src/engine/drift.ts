@@ -4,78 +4,61 @@ import { workloadKind } from '../workload/kinds.ts';
 import { digestAnnotation, settingsAnnotation } from '../workload/names.ts';
 import type { ActionContext } from './action-context.ts';
 import { keyOf } from './checks.ts';
+import type { KnownPrimary } from './drift-memory.ts';
 import { bytesOf } from './releases.ts';
 
-/** Looks whether somebody changed a primary behind our back (condition Drifted). Reported, never a reason to wait. */
-export interface DriftLook {
-  /**
-   * The manager that changed our fields; undefined when nobody did, or when it cannot be told. Costs a request only when the primary
-   * differs, once per generation: the caches keep no managers.
-   */
-  managerOf(context: ActionContext): Promise<string | undefined>;
-  forget(canaryKey: string): void;
+/**
+ * The manager that changed our fields of the primary behind our back (condition Drifted); undefined when nobody did, or when it cannot be
+ * told. Never throws: it is reported, and no reason to wait. Costs a request only when the primary differs, once per generation: the
+ * caches keep no managers.
+ */
+export async function driftManager(context: ActionContext): Promise<string | undefined> {
+  const { canary, primary } = context.observation;
+  if (!primary?.metadata.annotations?.[digestAnnotation]) return undefined;
+  try {
+    return await look(context, primary);
+  } catch (error) {
+    context.parts.log.debug({ err: error, canary: keyOf(canary) }, 'could not look for drift');
+    return undefined;
+  }
 }
 
-interface Known {
-  readonly id: string;
-  readonly applied: KubernetesObject;
-  /** The primary said all of it once: what is missing later was taken away, and is not what the server never took. */
-  hasMatched: boolean;
-  found?: { readonly generation: unknown; readonly manager: string | undefined };
+async function look(context: ActionContext, primary: KubernetesObject): Promise<string | undefined> {
+  const known = await appliedTo(context, primary);
+  if (!known) return undefined;
+  if (saysAll(primary, known.applied)) {
+    known.hasMatched = true;
+    return undefined;
+  }
+  const { generation } = primary.metadata;
+  if (known.found?.generation === generation) return known.found?.manager;
+  const live = await context.parts.cluster.get(referenceOf(primary));
+  if (live?.metadata.generation !== generation) return undefined;
+  const manager = foreignManager(live, known);
+  known.found = { generation, manager };
+  return manager;
 }
 
-/** Nothing looked at yet. */
-export function createDriftLook(): DriftLook {
-  const known = new Map<string, Known>();
-
-  async function appliedTo(context: ActionContext, primary: KubernetesObject): Promise<Known | undefined> {
-    const key = keyOf(context.observation.canary);
-    const { uid, annotations } = primary.metadata;
-    const id = `${uid} ${annotations?.[digestAnnotation]} ${annotations?.[settingsAnnotation]}`;
-    const before = known.get(key);
-    if (before?.id === id) return before;
-    const applied = await build(context, primary);
-    if (!applied) return undefined;
-    const now: Known = { id, applied, hasMatched: false };
-    known.set(key, now);
-    return now;
-  }
-
-  async function look(context: ActionContext, primary: KubernetesObject): Promise<string | undefined> {
-    const state = await appliedTo(context, primary);
-    if (!state) return undefined;
-    if (saysAll(primary, state.applied)) {
-      state.hasMatched = true;
-      return undefined;
-    }
-    const { generation } = primary.metadata;
-    if (state.found?.generation === generation) return state.found?.manager;
-    const live = await context.parts.cluster.get(referenceOf(primary));
-    if (live?.metadata.generation !== generation) return undefined;
-    const manager = foreignManager(live, state);
-    state.found = { generation, manager };
-    return manager;
-  }
-
-  return {
-    async managerOf(context) {
-      const { primary } = context.observation;
-      if (!primary?.metadata.annotations?.[digestAnnotation]) return undefined;
-      try {
-        return await look(context, primary);
-      } catch (error) {
-        const canary = keyOf(context.observation.canary);
-        context.parts.log.debug({ err: error, canary }, 'could not look for drift');
-        return undefined;
-      }
-    },
-    forget: (canaryKey) => void known.delete(canaryKey),
-  };
+async function appliedTo(
+  context: ActionContext,
+  primary: KubernetesObject,
+): Promise<KnownPrimary | undefined> {
+  const { drift } = context.parts;
+  const key = keyOf(context.observation.canary);
+  const { uid, annotations } = primary.metadata;
+  const id = `${uid} ${annotations?.[digestAnnotation]} ${annotations?.[settingsAnnotation]}`;
+  const before = drift.get(key);
+  if (before?.id === id) return before;
+  const applied = await build(context, primary);
+  if (!applied) return undefined;
+  const now: KnownPrimary = { id, applied, hasMatched: false };
+  drift.set(key, now);
+  return now;
 }
 
 function foreignManager(
   live: KubernetesObject | undefined,
-  { applied, hasMatched }: Known,
+  { applied, hasMatched }: KnownPrimary,
 ): string | undefined {
   if (!live) return undefined;
   const drift = driftOf(live, applied, 'holdfast-rollout');

@@ -8,6 +8,7 @@ import { primaryName, serviceNames } from '../workload/names.ts';
 import { type SelectorLabel, selectorLabel } from '../workload/selector.ts';
 import { type CanaryParts, type Observation, providerOf } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
+import { driftManager } from './drift.ts';
 import { EngineError } from './failure.ts';
 import { type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
 import type { RouteContext, Router } from './ports.ts';
@@ -54,7 +55,7 @@ export async function observe(parts: CanaryParts, canary: Canary): Promise<Obser
 async function withDrift(parts: CanaryParts, observation: Observation): Promise<Observation> {
   const { primary } = observation.world;
   if (!primary) return observation;
-  const drift = await parts.drift.managerOf({ parts, observation });
+  const drift = await driftManager({ parts, observation });
   return { ...observation, world: { ...observation.world, primary: { ...primary, drift } } };
 }
 

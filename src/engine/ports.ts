@@ -148,7 +148,8 @@ export interface PollResult {
 
 /** The manifests of one commit below a path. */
 export interface CommitFiles {
-  readonly files: ReadonlyArray<{ readonly path: string; readonly bytes: Uint8Array }>;
+  /** `oid` is Git's id of the content. */
+  readonly files: ReadonlyArray<{ readonly path: string; readonly oid: string; readonly bytes: Uint8Array }>;
   readonly problems: ReadonlyArray<{ readonly path: string; readonly message: string }>;
 }
 

@@ -5,6 +5,7 @@ import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source.ts';
 import type { Release } from '../release/release.ts';
 import type { CanaryPlan } from '../release/select.ts';
+import type { RenderCache } from '../render/cache.ts';
 import type { RenderResult } from '../render/render.ts';
 import type { FileProblem, RenderedObject } from '../render/types.ts';
 import type { Applied } from './applied.ts';
@@ -69,6 +70,8 @@ export interface SyncProblem {
 export interface SourceState {
   readonly key: string;
   readonly repository: Repository;
+  /** Files as they were read last. */
+  readonly rendered: RenderCache;
   head?: CommitInfo;
   snapshot?: Snapshot;
   /** Generation and verbs the snapshot was read under; another one means reading again. */

@@ -2,7 +2,8 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source.ts';
 import { selectPlans } from '../release/select.ts';
-import { type RenderResult, renderPlain } from '../render/render.ts';
+import type { RenderCache } from '../render/cache.ts';
+import { type RenderResult, readAhead, renderPlain } from '../render/render.ts';
 import type { FileProblem, RenderedObject, SourceFile } from '../render/types.ts';
 import { ignoreRules } from './ignore-rules.ts';
 import type { Cluster, CommitFiles } from './ports.ts';
@@ -19,7 +20,8 @@ export async function readSnapshot(
   const treeOid = await state.repository.treeOidAt(commit.commit, folder, signal);
   const read = await state.repository.readFiles(commit.commit, folder, { signal });
   const files = selectFiles(read, source, folder);
-  const rendered = await render(parts.cluster, source, files);
+  await readAhead(files, { cache: state.rendered, signal });
+  const rendered = await render(parts.cluster, source, { files, cache: state.rendered });
   const unread = read.problems.map(({ path, message }): FileProblem => ({ file: path, line: 0, message }));
   const placed = await withoutNamespaceless(parts.cluster, rendered.objects);
   const problems = [...unread, ...kustomizeProblems(read, source), ...rendered.problems, ...placed.problems];
@@ -71,14 +73,14 @@ function kustomizeProblems({ files }: CommitFiles, source: Source): FileProblem[
 async function render(
   cluster: Cluster,
   { spec }: Source,
-  files: readonly SourceFile[],
+  { files, cache }: { files: readonly SourceFile[]; cache: RenderCache },
 ): Promise<RenderResult> {
-  const first = renderPlain(files);
+  const first = renderPlain(files, { cache });
   const { defaultNamespace } = spec;
   if (!defaultNamespace) return first;
   const namespaced = await namespacedKinds(cluster, first.objects);
   const isNamespaced = (apiVersion: string, kind: string) => namespaced.has(`${apiVersion} ${kind}`);
-  return renderPlain(files, { defaultNamespace, isNamespaced });
+  return renderPlain(files, { defaultNamespace, isNamespaced, cache });
 }
 
 /** Objects of namespaced kinds that name no namespace, as problems of their files; all objects of such a file wait. */

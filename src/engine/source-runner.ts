@@ -2,6 +2,7 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import { parseSource } from '../api/parse.ts';
 import { checkSource } from '../api/semantic-source.ts';
 import type { Source } from '../api/source.ts';
+import { createRenderCache } from '../render/cache.ts';
 import type { Reproduced } from './after-revert.ts';
 import { applySetId, inApplySet } from './apply-set.ts';
 import { EngineError } from './failure.ts';
@@ -51,6 +52,7 @@ export function startSourceRunner(
   const state: SourceState = {
     key,
     repository: opened.repository,
+    rendered: createRenderCache(),
     previous: new Map(),
     dirty: false,
     problem: opened.problem === undefined ? undefined : invalidSpec(opened.problem),

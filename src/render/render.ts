@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { limits as defaultLimits } from '../api/limits.ts';
+import type { RenderCache } from './cache.ts';
 import { lineOfField, renderFile } from './file.ts';
 import {
   type FileProblem,
@@ -10,6 +12,9 @@ import {
   type SourceFile,
 } from './types.ts';
 
+/** Other work gets its turn after this time; a single file takes longer only if it is odd (see the tests of hostile files). */
+const longestTurnMs = 10;
+
 /** What rendering depends on beside the files. */
 export interface RenderOptions {
   /** Namespace for objects of namespaced kinds that name none. */
@@ -17,6 +22,8 @@ export interface RenderOptions {
   /** Whether the API server knows the kind as namespaced; asked only together with `defaultNamespace`. */
   isNamespaced?: ((apiVersion: string, kind: string) => boolean) | undefined;
   limits?: RenderLimits | undefined;
+  /** Files that were read already. Use it with one set of limits. */
+  cache?: RenderCache | undefined;
 }
 
 /** The objects of the sound files, and what is wrong with the others. */
@@ -44,7 +51,7 @@ export function renderPlain(files: readonly SourceFile[], options: RenderOptions
   };
   const excess = sizeProblem(files, limits);
   if (excess) return { objects: [], problems: [excess], lineOf };
-  const rendered = files.map((file) => renderFile(file, limits));
+  const rendered = files.map((file) => options.cache?.get(file) ?? renderFile(file, limits));
   const named = rendered.flatMap(({ objects }) => objects.map((entry) => inNamespace(entry, options)));
   if (named.length > limits.objectsPerSource) {
     const message = `the Source holds ${named.length} objects; at most ${limits.objectsPerSource} are taken`;
@@ -53,6 +60,31 @@ export function renderPlain(files: readonly SourceFile[], options: RenderOptions
   const problems = [...rendered.flatMap((file) => file.problems), ...duplicateProblems(named)];
   const broken = new Set(problems.map(({ file }) => file));
   return { objects: named.filter(({ origin }) => !broken.has(origin.file)), problems, lineOf };
+}
+
+/**
+ * Reads into the cache what is not there yet, with a pause after each few milliseconds, so that `renderPlain` finds everything there: a
+ * large Source must not keep the program from renewing its Lease. Throws the signal's reason.
+ */
+export async function readAhead(
+  files: readonly SourceFile[],
+  {
+    cache,
+    signal,
+    limits = defaultLimits,
+  }: { cache: RenderCache; signal: AbortSignal; limits?: RenderLimits },
+): Promise<void> {
+  cache.keepOnly(files);
+  if (sizeProblem(files, limits)) return;
+  let pausedMs = performance.now();
+  for (const file of files) {
+    if (performance.now() - pausedMs > longestTurnMs) {
+      await setImmediate();
+      signal.throwIfAborted();
+      pausedMs = performance.now();
+    }
+    if (!cache.get(file)) cache.set(file, renderFile(file, limits));
+  }
 }
 
 /** Two objects with the same key are the same object to the API server; its version does not matter. */

@@ -4,6 +4,8 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 export interface SourceFile {
   path: string;
   bytes: Uint8Array;
+  /** Git's id of the content. With it, a file that did not change need not be read again. */
+  oid?: string;
 }
 
 /** Where an object was read. */

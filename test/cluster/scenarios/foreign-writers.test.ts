@@ -1,0 +1,83 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../../src/api/canary-status.ts';
+import { allCrds } from '../../../src/api/crd.ts';
+import { type BedClient, useBed, waitFor } from '../bed/client.ts';
+import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
+import { condition, imageOf, openShop } from './shop.ts';
+
+const bed: BedClient = useBed();
+/** Two iterations without metrics: what matters here is who writes what. */
+const quick = { analysis: { interval: '1s', threshold: 2, iterations: 2 }, postPromotion: { metrics: [] } };
+
+beforeAll(async () => {
+  await bed.apply(allCrds());
+  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+});
+
+function driftMessage(status: CanaryStatus): string {
+  return status.conditions?.find(({ type }) => type === 'Drifted')?.message ?? '';
+}
+
+describe.concurrent('beside other writers', () => {
+  test('pods whose images an admission webhook rewrites become ready, and are promoted', async () => {
+    const namespace = 'mirrored';
+    const mirror = ({ spec }: Reviewed) =>
+      spec.containers.map(({ image }, index) => ({
+        op: 'replace',
+        path: `/spec/containers/${index}/image`,
+        value: `mirror.example.com/${image}`,
+      }));
+    const shop = await openShop(bed, namespace, quick);
+    const webhook = await startRewritingWebhook(bed, { namespace, resource: 'pods', patch: mirror });
+    await shop.release('v1');
+    await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+    const commit = await shop.release('v2');
+    const ended = await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit);
+    const pods = await bed.listObjects('Pod', namespace);
+    const images = pods.map(({ spec }) => (spec as Reviewed['spec']).containers[0]?.image);
+    expect(images).toContain('mirror.example.com/app:v2');
+    expect(condition(ended, 'Drifted')).toBe('False');
+    await webhook.close();
+    await shop.close();
+  });
+
+  test('a webhook that rewrites Deployments is no drift', async () => {
+    const namespace = 'pinned';
+    const pin = ({ spec }: Reviewed) =>
+      spec.template.spec.containers.map(({ image }, index) => ({
+        op: 'replace',
+        path: `/spec/template/spec/containers/${index}/image`,
+        value: `mirror.example.com/${image.replace('mirror.example.com/', '')}`,
+      }));
+    const shop = await openShop(bed, namespace, quick);
+    const webhook = await startRewritingWebhook(bed, { namespace, resource: 'deployments', patch: pin });
+    await shop.release('v1');
+    await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+    const commit = await shop.release('v2');
+    const ended = await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit);
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('mirror.example.com/app:v2');
+    expect(condition(ended, 'Drifted')).toBe('False');
+    await webhook.close();
+    await shop.close();
+  });
+
+  test('kubectl set image on the primary is drift by its name; scaling and a restart are none', async () => {
+    const namespace = 'drift';
+    const shop = await openShop(bed, namespace, quick);
+    await shop.release('v1');
+    await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+    const primary = ['-n', namespace, 'deployment/podinfo-primary'];
+    await bed.kubectl(['rollout', 'restart', ...primary]);
+    await bed.kubectl(['rollout', 'status', '--timeout=60s', ...primary]);
+    await waitFor(async () => condition(await shop.status(), 'Drifted') === 'False', {
+      timeoutMs: 10_000,
+      what: 'no drift after a restart',
+    });
+    await bed.kubectl(['set', 'image', ...primary, 'app=app:hotfix']);
+    const drifted = await shop.until('drift', (status) => condition(status, 'Drifted') === 'True');
+    expect(driftMessage(drifted)).toContain('kubectl-set');
+    await bed.kubectl(['set', 'image', ...primary, 'app=app:v1']);
+    await shop.until('no drift', (status) => condition(status, 'Drifted') === 'False');
+    await shop.close();
+  });
+});
