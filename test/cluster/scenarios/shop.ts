@@ -22,7 +22,7 @@ export interface Shop {
     env?: Record<string, string>,
     options?: Partial<DeploymentOptions>,
   ): Promise<string>;
-  startLoad(): Load;
+  startLoad(headers?: Record<string, string>): Load;
   status(): Promise<CanaryStatus>;
   until(what: string, holds: (status: CanaryStatus) => boolean, timeoutMs?: number): Promise<CanaryStatus>;
   /** Kills and restarts the program at each of these moments, in order; resolves when all have come. */
@@ -37,6 +37,10 @@ export interface ShopOptions {
   readonly postPromotion?: Canary['spec']['postPromotion'];
   readonly strategy?: unknown;
   readonly progressDeadlineSeconds?: number;
+  /** Default gatewayapi:v1. */
+  readonly provider?: Canary['spec']['provider'];
+  /** More objects in the repository. */
+  readonly files?: Readonly<Record<string, unknown>>;
 }
 
 /** Pods reach Prometheus some seconds after they are ready: until then a check has no answer, and the step waits. */
@@ -83,10 +87,11 @@ export async function openShop(bed: BedClient, namespace: string, options: ShopO
         strategy: options.strategy,
         ...more,
       });
-      const files = { 'canary.yaml': json(canaryOf(host, options)), 'deployment.yaml': json(workload) };
-      return repo.commit(files, `Release ${version}`);
+      const objects = { ...options.files, canary: canaryOf(host, options), deployment: workload };
+      const files = Object.entries(objects).map(([name, object]) => [`${name}.yaml`, json(object)]);
+      return repo.commit(Object.fromEntries(files), `Release ${version}`);
     },
-    startLoad: () => bed.startLoad({ hostHeader: host, requestsPerSecond: 50 }),
+    startLoad: (headers = {}) => bed.startLoad({ hostHeader: host, requestsPerSecond: 50, headers }),
     killAt: async (moments) => {
       for (const moment of moments) {
         await until(`moment ${moments.indexOf(moment) + 1} to kill the program`, moment);
@@ -124,7 +129,7 @@ function canaryOf(host: string, options: ShopOptions) {
     kind: 'Canary',
     metadata: { name: 'podinfo' },
     spec: {
-      provider: 'gatewayapi:v1',
+      provider: options.provider ?? 'gatewayapi:v1',
       targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'podinfo' },
       progressDeadlineSeconds: options.progressDeadlineSeconds ?? 60,
       service: { port: 80, targetPort: 'http', hosts: [host], gatewayRefs: [{ ...gateway }] },

@@ -1,0 +1,154 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { allCrds } from '../../../src/api/crd.ts';
+import { type BedClient, useBed, waitFor } from '../bed/client.ts';
+import type { Load } from '../bed/load.ts';
+import { condition, imageOf, openShop, type Shop, type ShopOptions } from './shop.ts';
+
+const bed: BedClient = useBed();
+
+beforeAll(async () => {
+  await bed.apply(allCrds());
+  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+});
+
+const rate = {
+  name: 'request-success-rate',
+  thresholdRange: { min: 99 },
+  interval: '5s',
+  onNoData: 'wait' as const,
+};
+
+async function running(namespace: string, options: ShopOptions): Promise<Shop> {
+  const shop = await openShop(bed, namespace, options);
+  await shop.release('v1');
+  await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+  return shop;
+}
+
+/** Until every request of a load has been answered well for a moment: the route is in Envoy. */
+function answers(start: () => Load): Promise<boolean> {
+  const look = async () => {
+    const load = start();
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    const { requests, failed } = await load.stop();
+    return requests > 0 && failed === 0;
+  };
+  return waitFor(look, { timeoutMs: 60_000, what: 'an answer through Envoy' });
+}
+
+describe.concurrent('every provider and strategy', () => {
+  test('contour: weights go up through an HTTPProxy, and a bad primary goes back without a failed request', async () => {
+    const namespace = 'contour';
+    const root = {
+      apiVersion: 'projectcontour.io/v1',
+      kind: 'HTTPProxy',
+      metadata: { name: 'root' },
+      spec: { virtualhost: { fqdn: `${namespace}.example.com` }, includes: [{ name: 'podinfo', namespace }] },
+    };
+    const shop = await running(namespace, {
+      provider: 'contour',
+      files: { root },
+      progressDeadlineSeconds: 10,
+    });
+    await answers(() => shop.startLoad());
+    const load = shop.startLoad();
+    const commit = await shop.release('v2');
+    await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
+    await shop.release('v3', { PRIMARY_READY: 'false' });
+    const ended = await shop.until('v3 reverted', (status) => status.phase === 'Failed' && !status.run);
+    const seen = await load.stop();
+    expect(seen.failures).toEqual([]);
+    expect(seen.byVersionAndRole['v2/canary']).toBeGreaterThan(0);
+    expect(condition(ended, 'Reverted')).toBe('True');
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+    await shop.close();
+  });
+
+  test('gatewayapi:v1: only requests that match reach an A/B canary', async () => {
+    const analysis = {
+      interval: '2s',
+      threshold: 2,
+      iterations: 3,
+      match: [{ headers: { 'x-canary': { exact: 'insider' } } }],
+      metrics: [rate],
+    };
+    const shop = await running('ab', { analysis });
+    await answers(() => shop.startLoad());
+    const insiders = shop.startLoad({ 'x-canary': 'insider' });
+    const others = shop.startLoad();
+    await shop.release('v2');
+    await shop.until('v2 promoting', (status) => status.phase === 'Promoting');
+    const outside = others.current();
+    const inside = insiders.current();
+    await shop.until('v2 succeeded', (status) => status.phase === 'Succeeded' && !status.run);
+    const all = [await insiders.stop(), await others.stop()];
+    expect(inside.byVersion.v2).toBeGreaterThan(0);
+    expect(outside.byVersionAndRole['v2/canary'] ?? 0).toBe(0);
+    expect(all.flatMap((seen) => seen.failures)).toEqual([]);
+    await shop.close();
+  });
+
+  test('gatewayapi:v1: blue/green moves all traffic once, after its iterations', async () => {
+    const analysis = {
+      interval: '2s',
+      threshold: 2,
+      iterations: 2,
+      metrics: [{ ...rate, onNoData: 'pass' as const }],
+    };
+    const shop = await running('blue-green', { analysis });
+    await answers(() => shop.startLoad());
+    const load = shop.startLoad();
+    const weights = new Set<number>();
+    await shop.release('v2');
+    await shop.until('v2 succeeded', (status) => {
+      weights.add(status.canaryWeight ?? 0);
+      return status.phase === 'Succeeded' && !status.run;
+    });
+    const seen = await load.stop();
+    expect([...weights].sort()).toEqual([0, 100]);
+    expect(seen.failures).toEqual([]);
+    expect(seen.byVersionAndRole['v2/canary']).toBeGreaterThan(0);
+    await shop.close();
+  });
+
+  test.each(['RollingUpdate', 'Recreate'])(
+    'kubernetes: no mesh, the apex Service follows what is ready (%s)',
+    async (type) => {
+      const analysis = { interval: '2s', threshold: 2, iterations: 2 };
+      const options = { provider: 'kubernetes' as const, analysis, postPromotion: { metrics: [] } };
+      const shop = await running(`service-${type.toLowerCase()}`, {
+        ...options,
+        strategy: { type },
+        progressDeadlineSeconds: 10,
+      });
+      const empty: string[] = [];
+      const watching = setInterval(
+        () => void readyBehindApex(shop.namespace).then((count) => count === 0 && empty.push('none')),
+        200,
+      );
+      const commit = await shop.release('v2');
+      await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
+      await shop.release('v3', { PRIMARY_READY: 'false' });
+      const held = await shop.until(
+        'v3 held',
+        (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,
+      );
+      const ended = await shop.until('v3 reverted', (status) => status.phase === 'Failed' && !status.run);
+      clearInterval(watching);
+      expect(held.serving?.[0]?.workload).toBe('podinfo');
+      expect(ended.serving?.[0]?.workload).toBe('podinfo-primary');
+      expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+      expect(empty).toEqual([]);
+      await shop.close();
+    },
+  );
+});
+
+/** Ready addresses behind the apex Service, as its EndpointSlices say. */
+async function readyBehindApex(namespace: string): Promise<number> {
+  const slices = await bed.listObjects('EndpointSlice', namespace, 'kubernetes.io/service-name=podinfo');
+  const endpoints = slices.flatMap(
+    (slice) => (slice.endpoints as Array<{ conditions: { ready?: boolean } }> | null) ?? [],
+  );
+  return endpoints.filter((endpoint) => endpoint.conditions.ready !== false).length;
+}
