@@ -35,14 +35,19 @@ export async function play(options: DemoOptions, audience: Audience): Promise<En
     keepsLog = !ended.ok;
     return ended;
   } catch (error) {
-    const isInput = error instanceof Error && error.name === 'InputError';
-    keepsLog = !isInput && !audience.signal.aborted;
+    keepsLog = !isBadInput(error) && !audience.signal.aborted;
     if (keepsLog && error instanceof Error) error.message += `\nThe log is ${logPath}`;
     throw error;
   } finally {
     await cleanUp(setting, keepsLog);
     destination.end();
   }
+}
+
+/** Of the user's making, and said in full by the message: there is nothing to look up in a log. */
+function isBadInput(error: unknown): boolean {
+  const { name, kind } = error as { name?: string; kind?: string };
+  return name === 'InputError' || kind === 'configuration';
 }
 
 /** Every cleanup is tried, also after one failed; the first failure is thrown at the end. */
@@ -66,6 +71,8 @@ async function perform(setting: Setting, audience: Audience): Promise<Ended> {
   for (const message of notes) tell({ type: 'note', message });
   await playChapters(show);
   const ended = await judge(show);
+  // It is the last line: what happens from here on is cleaning up.
+  await show.follower.stop();
   tell(ended);
   return ended;
 }
