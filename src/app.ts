@@ -1,5 +1,6 @@
 /** The composition root: the only place that knows every adapter. */
 import type { Logger } from 'pino';
+import type { Clock } from './api/clock.ts';
 import type { Source } from './api/source.ts';
 import { loadClusterKey } from './app/cluster-key.ts';
 import { createClusterPort } from './app/cluster-port.ts';
@@ -39,12 +40,16 @@ interface State {
 
 /**
  * Starts Holdfast. Health endpoints run at once; everything else waits for our kinds and for the Lease, so that a second copy does nothing.
- * Throws InputError for bad files, `configuration` errors for a bad kubeconfig, and the system's error when the port is taken.
+ * `clock` is the time of polls and rollouts, for tests. Throws InputError for bad files, `configuration` errors for a bad kubeconfig, and the system's error when the port is taken.
  */
-export async function startApp(options: AppOptions, log: Logger): Promise<App> {
-  const clock = createSteadyClock();
+export async function startApp(
+  options: AppOptions,
+  log: Logger,
+  clock: Clock = createSteadyClock(),
+): Promise<App> {
   const sources = await readSourceFiles(options.sourceFiles);
-  const connection = await connect(options, clock, log);
+  // Sockets live in real time, whatever time the rollouts live in.
+  const connection = await connect(options, createSteadyClock(), log);
   const namespace = options.namespace ?? process.env.POD_NAMESPACE ?? connection.access.namespace;
   const fileSources = sources.map((source) => inNamespace(source, namespace));
   const stopping = new AbortController();

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
+import type { Clock } from '../../src/api/clock.ts';
 import { allCrds } from '../../src/api/crd.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import type { AppOptions } from '../../src/app/options.ts';
@@ -42,10 +43,10 @@ export interface Bed {
 /** Log level of the program under test: set HOLDFAST_TEST_LOG to look inside. */
 const logLevel = process.env.HOLDFAST_TEST_LOG ?? 'silent';
 
-/** A bed with our CRDs and the namespace `shop`; nothing of Holdfast runs yet. */
-export async function startBed(): Promise<Bed> {
+/** A bed with our CRDs and the namespace `shop`; nothing of Holdfast runs yet. With a clock, pods, polls and rollouts live in its time. */
+export async function startBed(clock?: Clock): Promise<Bed> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
-  const sandbox = await startSandbox({ podReadyMs: 50, terminationMs: 20 });
+  const sandbox = await startSandbox({ podReadyMs: 50, terminationMs: 20, ...(clock ? { clock } : {}) });
   const git = await startGitServer({ root: folder });
   const repository = await createRepository(folder, 'shop');
   const kubeconfig = join(folder, 'kubeconfig');
@@ -107,6 +108,7 @@ export async function startBed(): Promise<Bed> {
           ...more,
         },
         pino({ level: logLevel }),
+        clock,
       );
       apps.push(app);
       return app;
