@@ -17,13 +17,13 @@ interface PodStatus {
 
 async function pods(namespace: string, app: string): Promise<readonly PodStatus[]> {
   const found = await bed.listObjects('Pod', namespace, `app=${app}`);
-  return found.map((pod) => pod['status'] as PodStatus);
+  return found.map((pod) => pod.status as PodStatus);
 }
 
 function readyReplicas(namespace: string, name: string, count: number, timeoutMs = 30_000): Promise<unknown> {
   const look = async () => {
     const found = await bed.readObject('Deployment', namespace, name);
-    return (found?.['status'] as { readyReplicas?: number } | undefined)?.readyReplicas === count;
+    return (found?.status as { readyReplicas?: number } | undefined)?.readyReplicas === count;
   };
   return waitFor(look, {
     timeoutMs,
@@ -169,21 +169,21 @@ describe('traffic through Envoy', () => {
     const { requests, failures, byVersion } = await loadFor(host, 100, 5_000);
     expect(failures).toEqual([]);
     expect(requests).toBeGreaterThan(450);
-    expect((byVersion['v1'] ?? 0) / requests).toBeGreaterThan(0.7);
-    expect((byVersion['v1'] ?? 0) / requests).toBeLessThan(0.9);
+    expect((byVersion.v1 ?? 0) / requests).toBeGreaterThan(0.7);
+    expect((byVersion.v1 ?? 0) / requests).toBeLessThan(0.9);
   });
 
   test('an HTTPProxy shares requests by its weights', async () => {
     const { requests, failures, byVersion } = await loadFor('proxy.bed.test', 100, 3_000);
     expect(failures).toEqual([]);
-    expect((byVersion['v2'] ?? 0) / requests).toBeGreaterThan(0.35);
-    expect((byVersion['v2'] ?? 0) / requests).toBeLessThan(0.65);
+    expect((byVersion.v2 ?? 0) / requests).toBeGreaterThan(0.35);
+    expect((byVersion.v2 ?? 0) / requests).toBeLessThan(0.65);
   });
 
   test('a rolling update under load fails no request', async () => {
     const load = bed.startLoad({ hostHeader: host, requestsPerSecond: 50 });
     await bed.apply([deployment({ name: 'one', image: 'app:v3', replicas: 2 })], namespace);
-    const look = async () => (load.current().byVersion['v3'] ?? 0) > 50;
+    const look = async () => (load.current().byVersion.v3 ?? 0) > 50;
     await waitFor(look, { timeoutMs: 30_000, what: 'v3 answers' });
     const left = async () => (await pods(namespace, 'one')).length === 2;
     await waitFor(left, { timeoutMs: 30_000, what: 'the old pods are gone' });

@@ -47,7 +47,8 @@ test('the page has the limits of the code', () => {
 
 function allCommands(): readonly Command[] {
   const program = new Command();
-  for (const command of commands) command.register(program, { version: '0.0.0', setExitCode: () => undefined });
+  for (const command of commands)
+    command.register(program, { version: '0.0.0', setExitCode: () => undefined });
   return program.commands;
 }
 
@@ -60,7 +61,9 @@ function withTables(text: string): string {
 }
 
 function tableOf(command: Command): string {
-  const rows = command.options.map((option) => `| \`${option.flags}\` | ${meaning(option)} | ${preset(option)} |`);
+  const rows = command.options.map(
+    (option) => `| \`${option.flags}\` | ${meaning(option)} | ${preset(option)} |`,
+  );
   return ['\n| flag | meaning | default |', '| --- | --- | --- |', ...rows, ''].join('\n').concat('\n');
 }
 

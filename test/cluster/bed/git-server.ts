@@ -119,7 +119,7 @@ function startBackend(env: NodeJS.ProcessEnv, body: Buffer, response: ServerResp
 function backendEnvironment(root: string, url: URL, request: IncomingMessage): NodeJS.ProcessEnv {
   const { headers } = request;
   return {
-    PATH: process.env['PATH'],
+    PATH: process.env.PATH,
     GIT_PROJECT_ROOT: root,
     GIT_HTTP_EXPORT_ALL: '1',
     GIT_CONFIG_COUNT: '1',
@@ -154,8 +154,8 @@ async function readHead(output: Readable): Promise<Head> {
   output.unshift(text.subarray(end + 4));
   const lines = text.subarray(0, end).toString('latin1').split('\r\n');
   const headers = Object.fromEntries(lines.map((line) => line.split(/:\s*/, 2) as [string, string]));
-  const status = Number.parseInt(headers['Status'] ?? '200', 10);
-  delete headers['Status'];
+  const status = Number.parseInt(headers.Status ?? '200', 10);
+  delete headers.Status;
   return { status, headers };
 }
 

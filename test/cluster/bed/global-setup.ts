@@ -22,7 +22,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     const failed =
       project.vitest.state.getCountOfFailedTests() > 0 ||
       project.vitest.state.getUnhandledErrors().length > 0;
-    if (failed || process.env['HOLDFAST_BED_KEEP']) console.log(`test bed: logs kept in ${logsDir}`);
+    if (failed || process.env.HOLDFAST_BED_KEEP) console.log(`test bed: logs kept in ${logsDir}`);
     else rmSync(dirname(logsDir), { recursive: true, force: true });
   };
 }

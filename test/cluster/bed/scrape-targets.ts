@@ -47,8 +47,8 @@ export function followScrapeTargets(client: ApiClient, path: string, signal: Abo
  */
 export function targetsOf(pod: KubernetesObject): readonly ScrapeTarget[] {
   const { name, namespace = '', annotations } = pod.metadata;
-  const { phase, podIP } = (pod['status'] ?? {}) as { phase?: string; podIP?: string };
-  const [container] = (pod['spec'] as { containers: Container[] }).containers;
+  const { phase, podIP } = (pod.status ?? {}) as { phase?: string; podIP?: string };
+  const [container] = (pod.spec as { containers: Container[] }).containers;
   const runs = ['app', 'slow'].includes(behaviourOf(container?.image ?? ''));
   if (!runs || phase !== 'Running' || !podIP || annotations?.['prometheus.io/scrape'] === 'false') return [];
   const port = container?.ports?.[0]?.containerPort ?? 8080;

@@ -14,7 +14,7 @@ export interface Tools {
 
 /** The programs as `scripts/bed-run.mjs` hands them over. Throws outside it: only it makes the network namespace. */
 export function toolsFromEnvironment(): Tools {
-  const tools = process.env['HOLDFAST_BED_TOOLS'];
+  const tools = process.env.HOLDFAST_BED_TOOLS;
   if (!tools) {
     throw new Error(
       'the test bed needs its own network namespace: run `node scripts/bed-run.mjs npx vitest run --project cluster`',

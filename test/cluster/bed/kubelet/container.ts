@@ -83,8 +83,8 @@ export function startContainer(settings: ContainerSettings): RunningContainer {
       child?.on('error', () => resolve(127));
       child?.on('exit', (code, signal) => resolve(code ?? (signal === 'SIGKILL' ? 137 : 143)));
     });
-    const readiness = container['readinessProbe'] as Probe | undefined;
-    const liveness = container['livenessProbe'] as Probe | undefined;
+    const readiness = container.readinessProbe as Probe | undefined;
+    const liveness = container.livenessProbe as Probe | undefined;
     set({ phase: { kind: 'running', startedAt }, ready: !readiness });
     if (readiness)
       watchProbe(readiness, container, settings.address, (ready) => set({ ready }), probes.signal);
@@ -144,7 +144,7 @@ export function startContainer(settings: ContainerSettings): RunningContainer {
 }
 
 function restartsAfter(pod: KubernetesObject, end: Terminated): boolean {
-  const { restartPolicy = 'Always' } = pod['spec'] as { restartPolicy?: string };
+  const { restartPolicy = 'Always' } = pod.spec as { restartPolicy?: string };
   return restartPolicy === 'Always' || (restartPolicy === 'OnFailure' && end.exitCode !== 0);
 }
 
@@ -200,7 +200,7 @@ function baseEnvironment({ pod, container, index, address }: ContainerSettings):
   const declared = container.ports?.[0]?.containerPort;
   return {
     HOSTNAME: pod.metadata.name,
-    NODE_NAME: String((pod['spec'] as { nodeName?: string }).nodeName ?? ''),
+    NODE_NAME: String((pod.spec as { nodeName?: string }).nodeName ?? ''),
     POD_IP: address,
     POD_NAME: pod.metadata.name,
     POD_NAMESPACE: pod.metadata.namespace ?? '',

@@ -61,11 +61,11 @@ export async function resolveEnvironment(
 
 /** Names of the volumes' ConfigMaps and Secrets that do not exist: the container waits for them in ContainerCreating. */
 export async function missingVolumes(pod: KubernetesObject, read: ReadConfig): Promise<readonly string[]> {
-  const spec = pod['spec'] as { volumes?: Array<Record<string, unknown>> };
+  const spec = pod.spec as { volumes?: Array<Record<string, unknown>> };
   const missing: string[] = [];
   for (const volume of spec.volumes ?? []) {
-    const configMap = volume['configMap'] as NamedReference | undefined;
-    const secret = volume['secret'] as { secretName: string; optional?: boolean } | undefined;
+    const configMap = volume.configMap as NamedReference | undefined;
+    const secret = volume.secret as { secretName: string; optional?: boolean } | undefined;
     const reference = secret && { name: secret.secretName, optional: secret.optional ?? false };
     for (const [kind, { name, optional }] of kindsOf(configMap, reference)) {
       if (!optional && !(await read(kind, name))) missing.push(`${kind} ${name}`);
@@ -90,7 +90,7 @@ async function readAll(
   if (!object && !reference.optional) {
     throw new ConfigMissing(`${kind.toLowerCase()} "${reference.name}" not found`);
   }
-  const data = (object?.['data'] ?? {}) as Values;
+  const data = (object?.data ?? {}) as Values;
   return kind === 'ConfigMap'
     ? data
     : Object.fromEntries(
@@ -126,9 +126,9 @@ function fieldOf(pod: KubernetesObject, path: string, base: Values): string {
     'metadata.name': pod.metadata.name,
     'metadata.namespace': pod.metadata.namespace ?? '',
     'metadata.uid': pod.metadata.uid ?? '',
-    'spec.nodeName': base['NODE_NAME'] ?? '',
-    'status.podIP': base['POD_IP'] ?? '',
-    'status.podIPs': base['POD_IP'] ?? '',
+    'spec.nodeName': base.NODE_NAME ?? '',
+    'status.podIP': base.POD_IP ?? '',
+    'status.podIPs': base.POD_IP ?? '',
     'status.hostIP': '10.244.0.1',
   };
   return known[path] ?? '';

@@ -33,7 +33,7 @@ export async function startKubelet(settings: PodSettings): Promise<Kubelet> {
       void running?.kill();
       return;
     }
-    if (!NODE_NAMES.includes((pod['spec'] as { nodeName?: string }).nodeName ?? '')) return;
+    if (!NODE_NAMES.includes((pod.spec as { nodeName?: string }).nodeName ?? '')) return;
     if (!running && !pod.metadata.deletionTimestamp) {
       pods.set(uid, startPod(pod, podAddress(started++), settings));
     } else if (pod.metadata.deletionTimestamp && !removals.has(uid)) {

@@ -27,8 +27,8 @@ export function startPod(pod: KubernetesObject, address: string, settings: PodSe
   const { client } = settings;
   const { name, namespace, uid } = pod.metadata;
   const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
-  const spec = pod['spec'] as { containers: Container[]; terminationGracePeriodSeconds?: number };
-  let status = (pod['status'] ?? {}) as Record<string, unknown>;
+  const spec = pod.spec as { containers: Container[]; terminationGracePeriodSeconds?: number };
+  let status = (pod.status ?? {}) as Record<string, unknown>;
   let written = '';
   let scheduled = false;
   let gone = false;
@@ -68,7 +68,7 @@ export function startPod(pod: KubernetesObject, address: string, settings: PodSe
   const stopAll = (graceMs: number) => Promise.all(containers.map((container) => container.stop(graceMs)));
   const remove = async (deleted: KubernetesObject) => {
     const seconds = Number(
-      deleted.metadata['deletionGracePeriodSeconds'] ?? spec.terminationGracePeriodSeconds ?? 30,
+      deleted.metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 30,
     );
     const pauseMs = Math.min(seconds * 1000, preStopMs(spec.containers));
     if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
@@ -91,7 +91,7 @@ export function startPod(pod: KubernetesObject, address: string, settings: PodSe
 /** The longest `preStop.sleep` of the containers; other hooks need a shell in the container, which the bed does not have. */
 function preStopMs(containers: readonly Container[]): number {
   const seconds = containers.map((container) => {
-    const lifecycle = container['lifecycle'] as { preStop?: { sleep?: { seconds: number } } } | undefined;
+    const lifecycle = container.lifecycle as { preStop?: { sleep?: { seconds: number } } } | undefined;
     return lifecycle?.preStop?.sleep?.seconds ?? 0;
   });
   return Math.max(0, ...seconds) * 1000;

@@ -18,7 +18,7 @@ export function podStatus(
   previous: PodStatus,
   now: string,
 ): PodStatus {
-  const spec = pod['spec'] as { containers: Container[]; initContainers?: Container[] };
+  const spec = pod.spec as { containers: Container[]; initContainers?: Container[] };
   const ready = views.every((view) => view.ready);
   const condition = (type: string, holds: boolean): PodCondition => {
     const status = holds ? 'True' : 'False';
@@ -27,7 +27,7 @@ export function podStatus(
     const base = { type, status, ...(lastTransitionTime ? { lastTransitionTime } : {}) };
     return holds ? base : { ...base, reason: 'ContainersNotReady' };
   };
-  const startTime = (previous['startTime'] as string | undefined) ?? now;
+  const startTime = (previous.startTime as string | undefined) ?? now;
   return {
     phase: phaseOf(views),
     hostIP: '10.244.0.1',
