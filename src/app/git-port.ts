@@ -57,16 +57,23 @@ export function createOpenPoller(clock: Clock, random: () => number): OpenPoller
         ? scheduleProblem(schedule.expression, schedule.timeZone, clock.nowMs())
         : undefined;
     if (problem) throw new RangeError(problem);
-    const retryMs = Math.min(5_000, sourceRetryIntervalMs(source));
+    const { retryMs, maxRetryMs } = retriesOf(source);
     return createSourcePoller({
       clock,
       random,
       schedule,
       poll,
       retryMs,
-      maxRetryMs: Math.max(60_000, retryMs),
+      maxRetryMs,
     });
   };
+}
+
+/** A given retryInterval is kept as it is; without one, retries come sooner than polls at first, and then ever later. */
+function retriesOf(source: Source): { retryMs: number; maxRetryMs: number } {
+  const intervalMs = sourceRetryIntervalMs(source);
+  if (source.spec.retryInterval !== undefined) return { retryMs: intervalMs, maxRetryMs: intervalMs };
+  return { retryMs: Math.min(5_000, intervalMs), maxRetryMs: Math.max(60_000, intervalMs) };
 }
 
 function referenceOf({ spec }: Source): GitReference {

@@ -3,16 +3,13 @@ import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source.ts';
 import { commitsInUse } from './commits-in-use.ts';
 import { failureOf } from './failure.ts';
-import type { PollResult } from './ports.ts';
+import { approveAnnotation, needsApproval } from './rewritten.ts';
 import { applySnapshot } from './source-apply.ts';
 import { headsOf } from './source-heads.ts';
 import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
 import { writeSourceStatus } from './source-status.ts';
 import type { SourceWatch } from './source-watch.ts';
-
-/** Annotation that lets a rewritten history in: the commit it is given for. */
-const approveAnnotation = 'holdfast.dev/approve';
 
 /**
  * One sync: poll, and when there is news read, apply what belongs to no Canary, and hand each Canary its release. Without news it makes no
@@ -71,7 +68,7 @@ async function commitToApply(
   const poll = await state.repository.poll(signal, appliedBefore);
   state.problem = undefined;
   state.head = poll.head;
-  if (mustWait(source, poll) && appliedBefore) {
+  if (appliedBefore && (await needsApproval(parts, source, state, { poll, signal }))) {
     const { commit } = poll.head;
     state.problem = {
       condition: 'Ready',
@@ -82,11 +79,6 @@ async function commitToApply(
     return { info, isKnown: state.snapshot !== undefined };
   }
   return { info: poll.head, isKnown: state.snapshot?.commit.commit === poll.head.commit };
-}
-
-function mustWait(source: Source, { kind, head }: PollResult): boolean {
-  if (kind !== 'rewritten' || source.spec.ref.rewrite === 'allow') return false;
-  return source.metadata.annotations?.[approveAnnotation]?.split('@')[0] !== head.commit;
 }
 
 async function read(

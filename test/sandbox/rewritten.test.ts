@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+const files = (image: string, more: Record<string, string> = {}) => ({
+  'web.json': deployment(image),
+  'canary.json': canary({ analysis: { iterations: 20 } }),
+  ...more,
+});
+
+function untilApplied(commit: string): Promise<boolean> {
+  return eventually(
+    'the commit is applied',
+    async () => statusOf(await bed.source()).appliedCommit === commit,
+    {
+      seen: async () => statusOf(await bed.source()),
+    },
+  );
+}
+
+function untilWaiting(): Promise<boolean> {
+  return eventually(
+    'the rewritten history waits',
+    async () => condition(await bed.source(), 'Ready')?.reason === 'HistoryRewritten',
+    { seen: async () => statusOf(await bed.source()) },
+  );
+}
+
+test('history rewritten back to the last-known-good release needs no approval, and ends the release under way', async () => {
+  await bed.commit('v1', files('shop/web:1'));
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await bed.commit('v2', files('shop/web:2'));
+  await waitForPhase(bed, 'Progressing');
+
+  const rewritten = await bed.rewrite('v1 again', files('shop/web:1'));
+  await untilApplied(rewritten);
+  await waitForPhase(bed, 'Succeeded');
+
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+});
+
+test('history rewritten to the same content needs no approval', async () => {
+  await bed.commit('v1', files('shop/web:1'));
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+
+  await untilApplied(await bed.rewrite('v1 with another subject', files('shop/web:1')));
+});
+
+test('history rewritten to something that never proved itself waits, and so does one that changes more than releases', async () => {
+  await bed.commit('v1', files('shop/web:1'));
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+
+  await bed.rewrite('v3', files('shop/web:3'));
+  await untilWaiting();
+  const extra = JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'extra', namespace: 'shop' },
+  });
+  const more = await bed.rewrite('v1 and more', files('shop/web:1', { 'extra.json': extra }));
+  await eventually('the message names the newest head', async () =>
+    condition(await bed.source(), 'Ready')?.message.includes(more),
+  );
+
+  expect(await bed.get('v1', 'ConfigMap', 'extra')).toBeUndefined();
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web'))).toBe('shop/web:1');
+});
