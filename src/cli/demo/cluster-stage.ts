@@ -119,6 +119,6 @@ async function strike(client: ClusterClient, name: string, made: Made): Promise<
 
 async function isUsed(client: ClusterClient, crd: KubernetesObject): Promise<boolean> {
   const { apiVersion, kind } = kindOf(crd);
-  const { items } = await client.list(apiVersion, kind, { metadataOnly: true });
+  const { items } = await client.list(apiVersion, kind);
   return items.length > 0;
 }

@@ -120,8 +120,8 @@ function withoutKnownCause(state: State, message: string): string {
 function quietRow(look: Look, { gitRequests, seconds: lasted, written }: Quiet, elapsedMs: number): string[] {
   const quiet = written.length === 0;
   const text = quiet
-    ? `the rejected commit stays at head: ${gitRequests} Git requests in ${lasted} s, nothing written`
-    : `the rejected commit stays at head, but this was written: ${written.join(', ')}`;
+    ? `v3 stays at head: ${gitRequests} Git requests in ${lasted} s, nothing written`
+    : `v3 stays at head, but this was written: ${written.join(', ')}`;
   return row(look, {
     elapsedMs,
     label: 'quiet',
