@@ -5,7 +5,7 @@ import { undeclaredFields, withoutFields } from './declared-fields.ts';
 import { withDefaults } from './defaults.ts';
 import { asRecord, asString, at } from './json.ts';
 import { apiVersionOf, type KindInfo } from './kinds.ts';
-import type { ApiWorld } from './object-writer.ts';
+import type { Store } from './store.ts';
 import { pruneAndDefault, schemaProblems, unknownFields } from './structural-schema.ts';
 import { validate } from './validation.ts';
 
@@ -22,7 +22,7 @@ export interface AdmissionOptions {
 
 /** Unknown fields, defaults, allocated values and validation. Returns the object to store; the argument is not changed. */
 export function admit(
-  world: ApiWorld,
+  store: Store,
   kind: KindInfo,
   object: KubernetesObject,
   options: AdmissionOptions,
@@ -34,7 +34,7 @@ export function admit(
   if (kind.schema) return admitCustom(kind, kind.schema, object);
   if (options.statusOnly) return object;
   const known = withoutFields(object, unknown);
-  const filled = allocate(world, kind, withDefaults(kind.storageKey, known), options.previous);
+  const filled = allocate(store, kind, withDefaults(kind.storageKey, known), options.previous);
   validate(kind, filled, options.previous);
   return filled;
 }
@@ -76,7 +76,7 @@ function admitCustom(
 }
 
 function allocate(
-  world: ApiWorld,
+  store: Store,
   kind: KindInfo,
   object: KubernetesObject,
   previous?: KubernetesObject,
@@ -84,12 +84,12 @@ function allocate(
   if (kind.storageKey !== '/services') return object;
   const spec = asRecord(object.spec);
   if (spec.type === 'ExternalName' || spec.clusterIP) return object;
-  const clusterIP = asString(at(previous, 'spec', 'clusterIP')) || freeAddress(world, object);
+  const clusterIP = asString(at(previous, 'spec', 'clusterIP')) || freeAddress(store, object);
   return { ...object, spec: { ...spec, clusterIP, clusterIPs: [clusterIP] } };
 }
 
-function freeAddress(world: ApiWorld, object: KubernetesObject): string {
-  const taken = new Set(world.store.list('/services').map((service) => at(service, 'spec', 'clusterIP')));
+function freeAddress(store: Store, object: KubernetesObject): string {
+  const taken = new Set(store.list('/services').map((service) => at(service, 'spec', 'clusterIP')));
   const hash = createHash('sha256').update(`${object.metadata.namespace}/${object.metadata.name}`).digest();
   for (let probe = hash.readUInt16BE(0); ; probe += 1) {
     const address = `10.96.${(probe >> 8) & 255}.${Math.max(1, probe & 255)}`;

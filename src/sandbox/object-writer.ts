@@ -150,7 +150,7 @@ export function applyObject(
   if (!live && options.subresource) throw notFound(kind, body.metadata.name);
   if (!live && body.metadata.uid) throw conflict(kind, body.metadata.name);
   const { resourceVersion: _version, ...metadata } = config.metadata;
-  const declared = admit(world, kind, { ...config, metadata }, { strict: true, onlyFields: true });
+  const declared = admit(world.store, kind, { ...config, metadata }, { strict: true, onlyFields: true });
   const applied = applyConfiguration(live, declared, kind.merge, writer, options.force === true);
   const write = { world, kind, options, track: () => applied.managedFields };
   if (!live) return insert(write, applied.object);
@@ -187,8 +187,8 @@ function replace(
   refuseOtherVersion(kind, live, body);
   const carried = carryOver(kind, live, body, options.subresource);
   const next = options.subresource
-    ? admit(world, kind, carried, { previous: live, strict: options.strict === true, statusOnly: true })
-    : admit(world, kind, carried, { previous: live, strict: options.strict === true });
+    ? admit(world.store, kind, carried, { previous: live, strict: options.strict === true, statusOnly: true })
+    : admit(world.store, kind, carried, { previous: live, strict: options.strict === true });
   const counted = withGeneration(kind, live, next);
   const object = withManagedFields(counted, track(counted));
   if (sameJson(object, live)) return live;
