@@ -84,7 +84,7 @@ function insert({ world, kind, options, track }: Write, body: KubernetesObject):
     ...metadata
   } = bare.metadata;
   const admitted = admit(
-    world,
+    world.store,
     kind,
     { ...bare, metadata: { ...metadata, name } },
     { strict: options.strict === true },
