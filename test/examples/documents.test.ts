@@ -1,0 +1,81 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { rolloutReasons } from '../../src/api/reasons.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...under('docs'), ...under('examples')];
+
+function under(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.md'))
+    .map((path) => join(folder, path));
+}
+
+/** As forges make anchors of headings. */
+function anchors(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+describe('links between the pages', () => {
+  it.each(pages)('of %s lead somewhere', (page) => {
+    const dead = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => {
+        const [path = '', anchor] = target.split('#');
+        const file = path ? relative(root, resolve(root, dirname(page), path)) : page;
+        if (!existsSync(join(root, file))) return true;
+        return anchor !== undefined && !anchors(read(file)).includes(anchor);
+      });
+    expect(dead).toEqual([]);
+  });
+});
+
+describe('what the guides list is what the code has', () => {
+  it('fields that are not acted on', () => {
+    const source = read('src/api/not-acted-on.ts');
+    const [, canary = '', rest = ''] = source.split(/const (?:canary|source)Rows/);
+    const missing = [
+      ...pathsIn(canary).filter((path) => !read('docs/guides/from-flagger.md').includes(`\`${path}`)),
+      ...pathsIn(rest).filter((path) => !read('docs/guides/sources.md').includes(`\`${path}\``)),
+    ];
+    expect(pathsIn(canary).length).toBeGreaterThan(20);
+    expect(missing).toEqual([]);
+  });
+
+  it('metrics', () => {
+    const names = new Set(read('src/web/prometheus.ts').match(/(?<=')(?:flagger|holdfast)_\w+(?=')/g));
+    expect(names.size).toBeGreaterThan(10);
+    expect([...names].filter((name) => !read('docs/guides/operations.md').includes(`\`${name}\``))).toEqual(
+      [],
+    );
+  });
+
+  it('reasons of Canaries', () => {
+    const known = new Set<string>(Object.keys(rolloutReasons));
+    const engine = readdirSync(join(root, 'src/engine'))
+      .map((name) => read(`src/engine/${name}`))
+      .join('\n');
+    const git = read('src/git/errors.ts');
+    const named = [...read('docs/guides/troubleshooting.md').matchAll(/^\| (.+?) \|/gm)]
+      .flatMap(([, cell = '']) => [...cell.matchAll(/`([A-Z]\w+)`/g)].map(([, reason = '']) => reason))
+      .filter((reason) => !['Healthy', 'Drifted'].includes(reason));
+    expect(named.length).toBeGreaterThan(30);
+    expect(
+      named.filter((reason) => !known.has(reason) && !`${engine}${git}`.includes(`'${reason}'`)),
+    ).toEqual([]);
+  });
+});
+
+function pathsIn(rows: string): string[] {
+  return [...rows.matchAll(/path: '([^']+)'/g)].map(([, path = '']) =>
+    path.replace(/\.\*$/, '').replaceAll('.*', '[]'),
+  );
+}
