@@ -1,7 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { parseSource } from '../../src/api/parse.ts';
 import { rolloutReasons } from '../../src/api/reasons.ts';
+import { checkSource } from '../../src/api/semantic-source.ts';
+import { renderPlain } from '../../src/render/render.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -35,6 +39,18 @@ describe('links between the pages', () => {
         return anchor !== undefined && !anchors(read(file)).includes(anchor);
       });
     expect(dead).toEqual([]);
+  });
+});
+
+describe('YAML in the pages', () => {
+  it.each(['README.md', 'docs/guides/sources.md'])('of %s is a Source that Holdfast takes', async (page) => {
+    const [, text = ''] = /^( *apiVersion: holdfast\.dev[\s\S]*?)\n *(?:EOF|```)$/m.exec(read(page)) ?? [];
+    const indent = /^ */.exec(text)?.[0] ?? '';
+    const file = { path: page, bytes: Buffer.from(text.replaceAll(`\n${indent}`, '\n').trimStart()) };
+    const [entry] = renderPlain([file]).objects;
+    const parsed = parseSource(entry?.object as KubernetesObject, { strict: true });
+    expect(parsed).toMatchObject({ ok: true });
+    expect(parsed.ok && checkSource(parsed.value)).toMatchObject({ problems: [], warnings: [] });
   });
 });
 
