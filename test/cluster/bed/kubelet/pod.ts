@@ -31,9 +31,15 @@ export function startPod(pod: KubernetesObject, address: string, settings: PodSe
   let status = (pod.status ?? {}) as Record<string, unknown>;
   let written = '';
   let scheduled = false;
+  let writing: Promise<void> = Promise.resolve();
   let gone = false;
 
-  const write = async () => {
+  /** One write at a time, in order: an older status that arrives late would stay for ever. */
+  const write = () => {
+    writing = writing.then(writeOnce);
+    return writing;
+  };
+  const writeOnce = async () => {
     scheduled = false;
     const views = containers.map(({ view }) => view);
     status = podStatus(pod, address, views, status, new Date().toISOString());
@@ -97,6 +103,8 @@ function preStopMs(containers: readonly Container[]): number {
   return Math.max(0, ...seconds) * 1000;
 }
 
+/** The pod is not there any more, or another one has its name. Any other conflict goes away by trying again. */
 function isGone(error: unknown): boolean {
-  return error instanceof ApiError && (error.status === 404 || error.status === 409);
+  if (!(error instanceof ApiError)) return false;
+  return error.status === 404 || (error.status === 409 && /uid/i.test(error.message));
 }
