@@ -118,7 +118,7 @@ it.each(['served', 'refused'] as const)(
           await server.close();
         }
       }),
-      { numRuns: 25 },
+      { numRuns: Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 10) },
     );
   },
 );

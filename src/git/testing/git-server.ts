@@ -30,9 +30,13 @@ export interface GitServer {
   close(): Promise<void>;
 }
 
+/** Asked of git once: each start of a process costs more than most tests. */
+let backend: string | undefined;
+
 /** Serves the bare repositories below `root` on a free port of 127.0.0.1; `isSecure` by the test certificate. */
 export async function startGitServer(root: string, isSecure = false): Promise<GitServer> {
-  const backend = join(execFileSync('git', ['--exec-path'], { encoding: 'utf8' }).trim(), 'git-http-backend');
+  backend ??= join(execFileSync('git', ['--exec-path'], { encoding: 'utf8' }).trim(), 'git-http-backend');
+  const program = backend;
   const requests: SeenRequest[] = [];
   const listener: RequestListener = (request, response) => {
     const seen: SeenRequest = {
@@ -44,7 +48,7 @@ export async function startGitServer(root: string, isSecure = false): Promise<Gi
     };
     requests.push(seen);
     if (server.fault?.(request, response)) return;
-    runBackend({ backend, root, isOld: server.isOld }, request, (answer) => {
+    runBackend({ backend: program, root, isOld: server.isOld }, request, (answer) => {
       const body = server.transform ? server.transform(answer.body, request) : answer.body;
       seen.sentBytes = body.length;
       response.writeHead(answer.status, answer.headers).end(body);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** A working copy and the bare repository the server offers, both driven by the real git. */
@@ -19,8 +19,12 @@ export function createTestRepository(root: string, name: string): TestRepository
   const work = join(root, name);
   const served = join(root, `${name}.git`);
   run(root, ['init', '-q', '--bare', '-b', 'main', served]);
-  run(root, ['init', '-q', '-b', 'main', work]);
-  run(work, ['remote', 'add', 'origin', served]);
+  // A second start of git for `init`, and one for `remote add`, would be most of the time of many tests.
+  cpSync(served, join(work, '.git'), { recursive: true });
+  writeFileSync(
+    join(work, '.git', 'config'),
+    `[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote "origin"]\n\turl = ${served}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`,
+  );
   const git = (...args: string[]) => run(work, args);
   return {
     git,
