@@ -377,3 +377,27 @@ const login = {
   metadata: { name: 'login', namespace: 'shop' },
   data: { username: btoa('ada'), password: btoa('hunter2') },
 };
+
+test('a cluster without our CRDs is told on /readyz, and Holdfast begins once they are there', async () => {
+  const bed = await startBed();
+  try {
+    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    const name = 'canaries.flagger.app';
+    const crd = (await bed.send('GET', `${path}/${name}`)).body as KubernetesObject;
+    await bed.send('DELETE', `${path}/${name}`);
+    await bed.commit('good', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+    await createSource(bed);
+    const app = await bed.start();
+    const told = await eventually('readiness names the CRD', async () => {
+      const answer = await fetch(`${app.url}/readyz`);
+      const text = await answer.text();
+      return answer.status === 503 && text.includes('Canary') && text;
+    });
+    expect(told).toMatch(/lacks the CRDs of Canary; apply the output of: holdfast install --crds-only/);
+    const { apiVersion, kind, spec } = crd;
+    await bed.send('POST', path, { apiVersion, kind, metadata: { name }, spec });
+    await waitForPhase(bed, 'Initialized', 40_000);
+  } finally {
+    await bed.close();
+  }
+});
