@@ -78,6 +78,14 @@ describe.each([true, false])('discovery, aggregated %s', (aggregated) => {
     expect(await discovery.resolve('apps/v1', 'Widget')).toMatchObject({ plural: 'widgets' });
   });
 
+  it('answers several that ask at once for kinds that were installed later', async () => {
+    await discovery.resolve('apps/v1', 'Deployment');
+    kinds = ['Deployment', 'Widget'];
+    clock.advance(1_500);
+    const found = await Promise.all([1, 2, 3].map(() => discovery.resolve('apps/v1', 'Widget')));
+    expect(found.map((info) => info.plural)).toEqual(['widgets', 'widgets', 'widgets']);
+  });
+
   it('says that a group is not served', async () => {
     await expect(discovery.resolve('example.com/v1', 'Widget')).rejects.toThrow(
       /no kind Widget in example.com\/v1; is its CRD/,

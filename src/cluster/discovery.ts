@@ -25,12 +25,14 @@ const refreshPauseMs = 1_000;
 export function createDiscovery(transport: Transport, clock: Clock = systemClock): Discovery {
   const lists = new Map<string, Promise<Resources>>();
   let loadedAtMs = Number.NEGATIVE_INFINITY;
+  let loads = 0;
   let aggregated = true;
 
   function load(key: string, read: () => Promise<ResourceInfo[]>): Promise<Resources> {
     const known = lists.get(key);
     if (known) return known;
     loadedAtMs = clock.nowMs();
+    loads += 1;
     const loading = read().then(
       (infos) => new Map(infos.map((info) => [`${info.apiVersion} ${info.kind}`, info])),
     );
@@ -66,10 +68,13 @@ export function createDiscovery(transport: Transport, clock: Clock = systemClock
   return {
     invalidate,
     async resolve(apiVersion, kind) {
+      const loadsBefore = loads;
       const known = await lookUp(apiVersion, kind);
       if (known) return known;
-      if (Math.abs(clock.nowMs() - loadedAtMs) >= refreshPauseMs) {
-        invalidate();
+      // Somebody else asked anew meanwhile: their list is fresh enough.
+      const reloaded = loads > loadsBefore;
+      if (reloaded || Math.abs(clock.nowMs() - loadedAtMs) >= refreshPauseMs) {
+        if (!reloaded) invalidate();
         const fresh = await lookUp(apiVersion, kind);
         if (fresh) return fresh;
       }

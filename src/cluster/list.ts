@@ -103,6 +103,8 @@ async function readPage(
 
 /** Items of a list lack apiVersion and kind (and metadata-only ones name another kind): both are filled in. */
 function itemsOf(info: ResourceInfo, body: ListBody): KubernetesObject[] {
+  // A metadata-only list of nothing comes with `items: null`.
+  if (body.items === null) return [];
   if (!Array.isArray(body.items))
     throw localError('badAnswer', `list ${info.plural}: the answer has no items`);
   return body.items.map((item) => asKind(info, item));

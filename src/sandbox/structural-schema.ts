@@ -12,6 +12,7 @@ export function unknownFields(value: unknown, schema: JsonRecord, path = ''): st
   const open = schema['x-kubernetes-preserve-unknown-fields'] === true || extra === true;
   return Object.entries(value).flatMap(([field, child]) => {
     const below = `${path}.${field}`;
+    if (field === 'metadata' && standardField(schema, path, field)) return [];
     if (isRecord(properties[field])) return unknownFields(child, properties[field], below);
     if (isRecord(extra)) return unknownFields(child, extra, below);
     if (open || standardField(schema, path, field)) return [];

@@ -71,7 +71,7 @@ export async function startBed(clock?: Clock): Promise<Bed> {
   }
 
   for (const crd of allCrds())
-    await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', withoutMetadata(crd));
+    await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
   await send('POST', '/api/v1/namespaces', {
     apiVersion: 'v1',
     kind: 'Namespace',
@@ -124,16 +124,6 @@ export async function startBed(clock?: Clock): Promise<Bed> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** The sandbox takes `metadata: {type: object}` for a schema without fields, where a real server knows every field of metadata. */
-function withoutMetadata(crd: KubernetesObject): KubernetesObject {
-  const copy = structuredClone(crd);
-  const { versions } = copy.spec as {
-    versions: Array<{ schema: { openAPIV3Schema: { properties: Record<string, unknown> } } }>;
-  };
-  for (const { schema } of versions) delete schema.openAPIV3Schema.properties.metadata;
-  return copy;
 }
 
 /** Waits until the look gives something; fails with what was seen last. */

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { allCrds } from '../../api/crd.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client.ts';
 import { startSandbox } from '../../sandbox/sandbox.ts';
 import { application } from './manifests.ts';
@@ -30,7 +29,7 @@ export async function openSandboxStage(options: DemoOptions, folder: string): Pr
     pace: { promotionDeadlineSeconds: 6, chapterMs: 60_000 },
     notes: [],
     async prepare(client) {
-      for (const crd of allCrds()) await client.create(withOpenMetadata(crd), { manager: demoManager });
+      for (const crd of allCrds()) await client.create(crd, { manager: demoManager });
       await client.apply(
         { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
         { manager: demoManager, force: true },
@@ -65,14 +64,4 @@ async function createGateway(client: ClusterClient, namespace: string): Promise<
     },
     { manager: demoManager, force: true },
   );
-}
-
-/** The sandbox takes `metadata: {type: object}` for a schema without fields, where a real server knows every field of metadata. */
-function withOpenMetadata(crd: KubernetesObject): KubernetesObject {
-  const copy = structuredClone(crd);
-  const { versions } = copy.spec as {
-    versions: Array<{ schema: { openAPIV3Schema: { properties: Record<string, unknown> } } }>;
-  };
-  for (const { schema } of versions) delete schema.openAPIV3Schema.properties.metadata;
-  return copy;
 }
