@@ -9,6 +9,9 @@ export default defineConfig({
           name: 'unit',
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: ['test/cluster/**', 'test/sandbox/**', '**/node_modules/**'],
+          // Nothing here keeps state in modules; one load of the code serves many files.
+          isolate: false,
+          maxWorkers: 3,
           testTimeout: 20_000,
         },
       },

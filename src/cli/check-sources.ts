@@ -1,6 +1,6 @@
 import { describe } from '../api/kubernetes.ts';
 import type { Source } from '../api/source.ts';
-import { fromFileLabel } from '../app/source-files.ts';
+import type { FileSources } from '../app/source-files.ts';
 import type { ClusterClient } from '../cluster/client.ts';
 import {
   credentialsFromEnvironment,
@@ -17,6 +17,8 @@ import { bad, type CheckLine, guarded, ok } from './check-report.ts';
 export interface SourceChecks {
   readonly client: Pick<ClusterClient, 'get'>;
   readonly http: HttpClient;
+  /** Only these may get credentials of the environment: anybody could label a Source of the cluster as one of ours. */
+  readonly fileSources: FileSources;
   /** Credentials of Sources that were given as files and name no Secret. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -57,10 +59,11 @@ async function checkOne(checks: SourceChecks, source: Source): Promise<CheckLine
 }
 
 async function credentialsOf(
-  { client, env }: SourceChecks,
-  { metadata, spec }: Source,
+  { client, env, fileSources }: SourceChecks,
+  source: Source,
 ): Promise<GitCredentials | string> {
-  if (!spec.secretRef) return metadata.labels?.[fromFileLabel] ? credentialsFromEnvironment(env) : {};
+  const { metadata, spec } = source;
+  if (!spec.secretRef) return fileSources.trusts(source) ? credentialsFromEnvironment(env) : {};
   const { namespace = 'default' } = metadata;
   const { name } = spec.secretRef;
   const secret = await client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });

@@ -4,6 +4,7 @@ import { limits } from '../api/limits.ts';
 import { parseSource } from '../api/parse.ts';
 import type { Source } from '../api/source.ts';
 import type { Connection } from '../app/connection.ts';
+import { rememberFileSources } from '../app/source-files.ts';
 import { isApiError } from '../cluster/errors.ts';
 import type { HttpClient } from '../http/types.ts';
 import { checkCanaries, checkProviders, routeKindsOf } from './check-canaries.ts';
@@ -75,10 +76,14 @@ async function rightsLines(
 
 async function gitSection(
   { connection, http }: CheckParts,
-  { env }: CheckOptions,
+  { env, sources: given }: CheckOptions,
   sources: readonly Source[],
 ): Promise<CheckSection> {
-  return { title: 'Git', lines: await checkSources({ client: connection.client, http, env }, sources) };
+  const fileSources = rememberFileSources(given);
+  return {
+    title: 'Git',
+    lines: await checkSources({ client: connection.client, http, fileSources, env }, sources),
+  };
 }
 
 interface Listed {

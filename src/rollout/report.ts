@@ -9,16 +9,32 @@ import type { WorkloadView } from './world.ts';
 export function servingOf(draft: Draft): Serving[] {
   const { route, primary, target } = draft.world;
   if (!route) return [];
-  const rows = [entry(draft, primary, route.primaryWeight), entry(draft, target, route.canaryWeight)];
+  const rows = [
+    entry(draft, primary, route.primaryWeight, digestOfPrimaryPods(draft)),
+    entry(draft, target, route.canaryWeight, target?.digest),
+  ];
   return rows.filter((row) => row !== undefined).sort((a, b) => b.weight - a.weight);
 }
 
-function entry(draft: Draft, view: WorkloadView | undefined, weight: number): Serving | undefined {
+/** What the primary's ready pods run: until one of the new template is ready, it is what the primary ran before. */
+function digestOfPrimaryPods(draft: Draft): string | undefined {
+  const { primary } = draft.world;
+  if (!primary || primary.updatedReadyReplicas > 0 || primary.readyReplicas === 0) return primary?.digest;
+  const good = lastKnownGood(draft.world)?.digest;
+  return primary.digest === good ? draft.run?.digest : good;
+}
+
+function entry(
+  draft: Draft,
+  view: WorkloadView | undefined,
+  weight: number,
+  digest: string | undefined,
+): Serving | undefined {
   if (!view || weight === 0) return undefined;
-  const known = commitOf(draft, view.digest);
+  const known = commitOf(draft, digest);
   return {
     workload: view.name,
-    digest: view.digest ?? '',
+    digest: digest ?? '',
     commit: known?.commit ?? '',
     ...(known?.subject ? { subject: known.subject.slice(0, 160) } : {}),
     weight,

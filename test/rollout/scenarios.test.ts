@@ -173,6 +173,14 @@ describe.each([false, true])('after promotion (Recreate: %s)', (recreate) => {
     expectSafe(model);
   });
 
+  it('names what the pods run that answer, not what was written last', () => {
+    const model = promoted({ ...GOOD, primaryReady: false });
+    untilState(model, 'Converging');
+    const [first] = model.status.serving ?? [];
+    expect(first?.digest).toBe(recreate ? 'b' : 'a');
+    expect(first?.workload).toBe(recreate ? 'podinfo' : 'podinfo-primary');
+  });
+
   it('goes on with the promotion when the primary heals while held', () => {
     const model = promoted({ ...GOOD, primaryReady: false });
     untilState(model, 'Held');

@@ -11,7 +11,8 @@ import { startRevert } from './reverting.ts';
 
 /** No release is under way: keep what is good as it is, and look whether Git wants something new. */
 export function idle(draft: Draft, good: RecordView): void {
-  const { primary } = draft.world;
+  const { primary, target, head: wanted } = draft.world;
+  if (!primary && !target && wanted.kind === 'missing') return stall(draft, 'TargetMissing', wanted.message);
   if (!primary) return recreatePrimary(draft, good);
   keepSteady(draft);
   if (draft.actions.some((action) => action.type === 'ScaleCanary')) return;
@@ -51,7 +52,11 @@ function settle(draft: Draft, head: ReleaseView): void {
     say(draft, 'Normal', 'Succeeded', `${describe(head)} is what the primary runs: nothing to roll out`);
   }
   if (hasConverged(world.primary, plan.primaryReadyPercent))
-    return note(draft, 'Succeeded', `${describe(head)} is live`);
+    return note(
+      draft,
+      status.phase === 'Initialized' ? 'Initialized' : 'Succeeded',
+      `${describe(head)} is live`,
+    );
   note(
     draft,
     'PrimaryNotReady',
