@@ -1,20 +1,27 @@
 # syntax=docker/dockerfile:1
-# The controller as one bundled file on an image without shell or package manager. It needs no writable file system but --data-dir.
-FROM docker.io/library/node:24-bookworm-slim AS build
+# The controller as one bundled file beside the Node program and the libraries that it is linked with: no shell, no package manager.
+# It needs no writable file system but --data-dir.
+FROM node:24-bookworm-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN npm run build
+# /image becomes the root of the final image; ldd names the libraries, whatever the architecture.
+RUN mkdir -p /image/app /image/etc /image/tmp \
+ && cp --parents -L $(ldd /usr/local/bin/node | grep -o '/[^ ]*') /usr/local/bin/node /image \
+ && printf 'hosts: files dns\n' > /image/etc/nsswitch.conf \
+ && printf 'holdfast:x:65532:65532::/:/sbin/nologin\n' > /image/etc/passwd \
+ && cp dist/main.js /image/app/main.js
 
-FROM gcr.io/distroless/nodejs24-debian12:nonroot
+FROM scratch
 LABEL org.opencontainers.image.title="holdfast" \
       org.opencontainers.image.description="A GitOps reconciler for progressive delivery that keeps the last-known-good release and returns to it" \
       org.opencontainers.image.licenses="Apache-2.0"
 ENV NODE_ENV=production
-COPY --from=build --chown=0:0 --chmod=0444 /src/dist/main.js /app/main.js
+COPY --from=build --chown=0:0 /image /
 WORKDIR /app
 USER 65532:65532
 EXPOSE 8080
-ENTRYPOINT ["/nodejs/bin/node", "/app/main.js"]
+ENTRYPOINT ["/usr/local/bin/node", "/app/main.js"]
 CMD ["run", "--listen=0.0.0.0:8080", "--data-dir=/data"]

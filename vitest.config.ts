@@ -19,6 +19,8 @@ export default defineConfig({
         test: {
           name: 'sandbox',
           include: ['test/sandbox/**/*.test.ts'],
+          // They wait more than they compute.
+          maxWorkers: 3,
           testTimeout: 120_000,
           hookTimeout: 60_000,
         },

@@ -2,4 +2,9 @@
 import { runProgram } from './cli/program.ts';
 import { version } from './cli/version.ts';
 
+// A reader that stops early, such as `head`, is no failure of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
 process.exitCode = await runProgram(process.argv.slice(2), version);

@@ -12,7 +12,7 @@ export interface DeploymentOptions {
 
 const port = 8080;
 const dataDirectory = '/data';
-/** `nonroot` of the distroless images. */
+/** The user that the image runs as. */
 const userId = 65_532;
 
 /** One pod under the restricted pod security standard (reliability 6): nothing on its file system can be written but the Git stores. */
