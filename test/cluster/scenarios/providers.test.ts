@@ -38,7 +38,7 @@ function answers(start: () => Load): Promise<boolean> {
 
 describe.concurrent('every provider and strategy', () => {
   test('contour: weights go up through an HTTPProxy, and a bad primary goes back without a failed request', async () => {
-    const namespace = 'contour';
+    const namespace = 'by-contour';
     const root = {
       apiVersion: 'projectcontour.io/v1',
       kind: 'HTTPProxy',
@@ -72,7 +72,7 @@ describe.concurrent('every provider and strategy', () => {
       match: [{ headers: { 'x-canary': { exact: 'insider' } } }],
       metrics: [rate],
     };
-    const shop = await running('ab', { analysis });
+    const shop = await running('by-header', { analysis });
     await answers(() => shop.startLoad());
     const insiders = shop.startLoad({ 'x-canary': 'insider' });
     const others = shop.startLoad();
@@ -95,7 +95,7 @@ describe.concurrent('every provider and strategy', () => {
       iterations: 2,
       metrics: [{ ...rate, onNoData: 'pass' as const }],
     };
-    const shop = await running('blue-green', { analysis });
+    const shop = await running('by-blue-green', { analysis });
     await answers(() => shop.startLoad());
     const load = shop.startLoad();
     const weights = new Set<number>();
@@ -116,7 +116,7 @@ describe.concurrent('every provider and strategy', () => {
     async (type) => {
       const analysis = { interval: '2s', threshold: 2, iterations: 2 };
       const options = { provider: 'kubernetes' as const, analysis, postPromotion: { metrics: [] } };
-      const shop = await running(`service-${type.toLowerCase()}`, {
+      const shop = await running(`by-service-${type.toLowerCase()}`, {
         ...options,
         strategy: { type },
         progressDeadlineSeconds: 10,
