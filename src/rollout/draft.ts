@@ -7,6 +7,12 @@ import { type Run, runOf } from './run.ts';
 import { sinceMs, stamp } from './units.ts';
 import type { WorkloadView, World } from './world.ts';
 
+/**
+ * Time between a change of pods and the move of traffic that follows from it, in milliseconds: the data plane learns of endpoints and of
+ * weights by different ways, and the one must not overtake the other.
+ */
+export const SETTLE_MS = 2000;
+
 /** A decision in the making: phases fill it in, finish.ts turns it into a Decision. */
 export interface Draft {
   readonly world: World;

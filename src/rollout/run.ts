@@ -27,6 +27,8 @@ export interface Run {
   unknownSince?: string;
   /** Why this release is going back, once that is decided. */
   revert?: RevertCause;
+  /** Since when the canary was seen without traffic on the way out. */
+  drainedTime?: string;
   /** How this release ends, once that is decided: traffic to the primary, canary to zero, then this. */
   ending?: Ending;
 }
@@ -46,6 +48,8 @@ export interface Ending {
   phase: Extract<CanaryPhase, 'Succeeded' | 'Failed'>;
   reason: RolloutReason;
   message: string;
+  /** The digest is rejected for this; kept here so that a crash before that write does not lose it (S14). */
+  reject?: RolloutReason;
 }
 
 /** The run of a status, if one is under way. */

@@ -156,6 +156,30 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
     );
   });
 
+  it('a failed digest is rejected and never started again, whenever it crashes (S13, S14)', () => {
+    const bad: Behaviour[] = [
+      { ...GOOD, canaryMetric: 50 },
+      { ...GOOD, canaryReady: false },
+      { ...GOOD, primaryReady: false },
+      { ...GOOD, primaryMetric: 50 },
+    ];
+    const crashes = fc.array(fc.constantFrom(0, 1, 2, 3, 99, 99, 99), { minLength: 60, maxLength: 60 });
+    fc.assert(
+      fc.property(fc.constantFrom(...bad), fc.boolean(), crashes, (how, recreate, afters) => {
+        const model = start(0, recreate);
+        model.commit('b', how);
+        for (const after of afters) model.tick(3000, after);
+        for (let count = 0; count < 100; count += 1) model.tick(5000);
+        expect(model.status.phase).toBe('Failed');
+        expect(model.rejected.map((entry) => entry.digest)).toEqual(['b']);
+        expect(model.status.history?.filter((entry) => entry.digest === 'b').length).toBeLessThanOrEqual(1);
+        expect(model.primary?.digest).toBe('a');
+        expect(model.broken).toEqual([]);
+      }),
+      { numRuns: Math.ceil(numRuns / 4) },
+    );
+  });
+
   it('once faults end, it comes to rest and writes no more (L1, L2)', () => {
     fc.assert(
       fc.property(worlds, fc.boolean(), ({ spec, recreate, events }, fixed) => {

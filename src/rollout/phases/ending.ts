@@ -1,15 +1,14 @@
 import type { RolloutReason } from '../../api/reasons.ts';
-import { act, type Draft, note, now, say } from '../draft.ts';
+import { act, type Draft, note, now, remainingMs, SETTLE_MS, say } from '../draft.ts';
 import { whyNotReady } from '../readiness.ts';
-import { type Ending, lastKnownGood, type Run } from '../run.ts';
+import { type Ending, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { returnToPrimary } from '../traffic.ts';
 
 /** Decides how a release ends; intent is written before the traffic moves. A rejection is written first of all (S14). */
-export function end(draft: Draft, run: Run, ending: Ending, rejectReason?: RolloutReason): void {
+export function end(draft: Draft, run: Run, how: Ending, reject?: RolloutReason): void {
+  const ending = reject ? { ...how, reject } : how;
   run.ending = ending;
   draft.intentFirst = true;
-  if (rejectReason)
-    act(draft, { type: 'Reject', digest: run.digest, commit: run.commit, reason: rejectReason });
   say(draft, ending.phase === 'Failed' ? 'Warning' : 'Normal', ending.reason, ending.message);
   windDown(draft, run, ending);
 }
@@ -20,9 +19,10 @@ export function end(draft: Draft, run: Run, ending: Ending, rejectReason?: Rollo
  */
 export function windDown(draft: Draft, run: Run, ending: Ending): void {
   const { target, primary } = draft.world;
+  if (ending.reject) ensureRejected(draft, run, ending.reject);
   note(draft, ending.reason, ending.message, { action: 'traffic to the primary, then the canary to zero' });
   if (!returnToPrimary(draft)) {
-    if (draft.actions.length === 0) {
+    if (!draft.actions.some((action) => action.type === 'SetTraffic')) {
       note(
         draft,
         'WaitingForPrimary',
@@ -32,10 +32,18 @@ export function windDown(draft: Draft, run: Run, ending: Ending): void {
     return;
   }
   if (target && target.desiredReplicas > 0) {
+    run.drainedTime ??= now(draft);
+    if (remainingMs(draft, run.drainedTime, SETTLE_MS) > 0) return;
     act(draft, { type: 'ScaleCanary', replicas: 0 });
     return;
   }
   finishRun(draft, run, ending);
+}
+
+/** Written before anything else of the way out, and again after a crash (S14). */
+export function ensureRejected(draft: Draft, run: Run, reason: RolloutReason): void {
+  if (isRejected(draft.world, run.digest)) return;
+  act(draft, { type: 'Reject', digest: run.digest, commit: run.commit, reason });
 }
 
 function finishRun(draft: Draft, run: Run, ending: Ending): void {

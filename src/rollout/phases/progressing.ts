@@ -1,6 +1,17 @@
 import { carriedBy } from '../capacity.ts';
 
-import { act, type Draft, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
+import {
+  act,
+  type Draft,
+  note,
+  now,
+  remainingMs,
+  restartProgress,
+  SETTLE_MS,
+  say,
+  trackProgress,
+  wakeIn,
+} from '../draft.ts';
 import { trafficAt } from '../plan.ts';
 import { isReady, whyNotReady } from '../readiness.ts';
 import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
@@ -24,8 +35,11 @@ export function progressing(draft: Draft, run: Run): void {
     act(draft, { type: 'EnsureServices', primaryDigest: world.primary.digest, canaryDigest });
   if (!world.route) return void act(draft, { type: 'SetTraffic', route: trafficAt(plan, 0) });
   if (rescueTraffic(draft)) return;
-  if (!isReady(world.target, plan.canaryReadyPercent)) return waitForCanary(draft, current);
-  delete current.progressKey;
+  const standingMs = trackProgress(draft, current, world.target);
+  if (!isReady(world.target, plan.canaryReadyPercent)) return waitForCanary(draft, current, standingMs);
+  if (world.route.canaryWeight === 0 && remainingMs(draft, current.lastProgressTime, SETTLE_MS) > 0) {
+    return note(draft, 'CanaryNotReady', `the canary with ${nameOf(current)} is ready; traffic follows`);
+  }
   if (!world.route.accepted) {
     return note(draft, 'RouteNotAccepted', world.route.problem ?? 'the route is not accepted yet');
   }
@@ -95,10 +109,9 @@ function bringUp(draft: Draft, run: Run): void {
   restartProgress(draft, run);
 }
 
-function waitForCanary(draft: Draft, run: Run): void {
+function waitForCanary(draft: Draft, run: Run, standingMs: number): void {
   const { target, route } = draft.world;
   const { progressDeadlineMs } = draft.plan;
-  const standingMs = trackProgress(draft, run, target);
   const why = whyNotReady(target);
   if (standingMs >= progressDeadlineMs || target?.progressDeadlineExceeded) {
     const message = `the canary did not become ready in ${progressDeadlineMs / 1000} s: ${why}`;

@@ -1,7 +1,19 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import { canaryPods } from '../capacity.ts';
 import { check, later } from '../checks.ts';
-import { act, type Draft, enter, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
+import {
+  act,
+  type Draft,
+  enter,
+  note,
+  now,
+  remainingMs,
+  restartProgress,
+  SETTLE_MS,
+  say,
+  trackProgress,
+  wakeIn,
+} from '../draft.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import { headRelease, lastKnownGood, type RevertCause, type Run } from '../run.ts';
 import { isAllOnCanary, isAllOnPrimary, moveToCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
@@ -9,7 +21,7 @@ import { sinceMs } from '../units.ts';
 import { finding, verdictOf } from '../verdict.ts';
 import type { RecordView } from '../world.ts';
 import { describe, nameOf } from './admit.ts';
-import { end } from './ending.ts';
+import { end, ensureRejected } from './ending.ts';
 
 /**
  * Decides to go back to the last-known-good: the rejection and the intent are written first, then the record's bytes go to the primary
@@ -22,8 +34,6 @@ export function startRevert(draft: Draft, run: Run, good: RecordView, cause: Rev
   delete run.stepTime;
   const post = enter(draft, 'Reverting', cause.reason);
   post.cause = cause.finding;
-  if (cause.reject)
-    act(draft, { type: 'Reject', digest: run.digest, commit: run.commit, reason: cause.reason });
   say(draft, 'Warning', 'Reverting', `the primary goes back to ${describe(good)}: ${cause.finding}`);
   reverting(draft, run);
 }
@@ -38,12 +48,13 @@ export function reverting(draft: Draft, run: Run): void {
   note(draft, cause.reason, `reverting to ${describe(good)}: ${cause.finding}`, {
     action: 'traffic to the primary once it is ready',
   });
+  if (cause.reject) ensureRejected(draft, run, cause.reason);
   if (world.primary?.digest !== good.digest) return applyGood(draft, run, good);
   const standingMs = trackProgress(draft, run, world.primary);
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
     return waitForGood(draft, run, good, standingMs);
+  if (!isAllOnPrimary(draft) && remainingMs(draft, run.lastProgressTime, SETTLE_MS) > 0) return;
   if (!returnToPrimary(draft)) return;
-  if (!isAllOnPrimary(draft)) return;
   run.stepTime ??= now(draft);
   if (cause.control && !controlled(draft, run, good)) return;
   conclude(draft, run, good, cause);
