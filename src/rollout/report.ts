@@ -2,7 +2,7 @@ import type { Serving } from '../api/canary-status.ts';
 import type { Finding } from './conditions.ts';
 import type { Draft } from './draft.ts';
 import { hasConverged } from './readiness.ts';
-import { headRelease, lastKnownGood } from './run.ts';
+import { headRelease, lastKnownGood, runOf } from './run.ts';
 import type { WorkloadView } from './world.ts';
 
 /** Who answers requests, read back: workload, release, share and ready pods; largest share first. */
@@ -123,20 +123,21 @@ function verified(draft: Draft): Finding[] {
   return [];
 }
 
+/** Unknown on the way back; True together with the phase Failed that ends it; False from the next release on. */
 function reverted(draft: Draft): Finding[] {
-  const { run, status } = draft;
-  if (run?.revert && status.postPromotion?.state === 'Reverting') {
-    const ended = run.ending !== undefined;
-    const message = run.ending?.message ?? run.revert.finding;
-    return [{ type: 'Reverted', status: ended ? 'True' : 'Unknown', reason: run.revert.reason, message }];
+  const { run, status, world } = draft;
+  if (run?.revert) {
+    return [{ type: 'Reverted', status: 'Unknown', reason: run.revert.reason, message: run.revert.finding }];
   }
-  const settled = status.phase === 'Succeeded' || status.phase === 'Progressing';
+  const ended = run ? undefined : runOf(world.status);
+  if (ended?.revert && ended.ending?.phase === 'Failed') {
+    const { reason, message } = ended.ending;
+    return [{ type: 'Reverted', status: 'True', reason, message }];
+  }
   const isSet = (status.conditions ?? []).some(
     (entry) => entry.type === 'Reverted' && entry.status !== 'False',
   );
-  const justReverted =
-    draft.world.status.phase !== 'Succeeded' && draft.world.status.postPromotion?.state === 'Reverting';
-  if (!settled || !isSet || justReverted) return [];
+  if (!isSet || status.phase === 'Failed') return [];
   return [{ type: 'Reverted', status: 'False', reason: 'NotReverted', message: '' }];
 }
 
