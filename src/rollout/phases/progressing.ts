@@ -14,13 +14,14 @@ import {
 } from '../draft.ts';
 import { trafficAt } from '../plan.ts';
 import { isReady, whyNotReady } from '../readiness.ts';
-import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
+import { headRelease, type Run } from '../run.ts';
 import { rescueTraffic, returnToPrimary } from '../traffic.ts';
 
 import { isPaused } from '../verbs.ts';
-import { admit, describe, nameOf } from './admit.ts';
+import { admit, nameOf } from './admit.ts';
 import { advance } from './advance.ts';
 import { end } from './ending.ts';
+import { endedByGit } from './git-moved-on.ts';
 import { promote } from './promoting.ts';
 
 /** A release is on the canary and is being tried (design section 4, admit and analyse). */
@@ -51,19 +52,7 @@ export function progressing(draft: Draft, run: Run): void {
 function followHead(draft: Draft, run: Run): Run | undefined {
   const head = headRelease(draft.world);
   if (head && head.digest !== run.digest) {
-    if (head.digest === lastKnownGood(draft.world)?.digest) {
-      draft.status.lastAppliedCommit = head.commit.commit;
-      draft.status.lastPromotedCommit = head.commit.commit;
-      const message = `${describe(head)} is the last-known-good: the rollout is taken back`;
-      end(draft, run, { phase: 'Succeeded', reason: 'RevertedInGit', message });
-      return undefined;
-    }
-    if (isRejected(draft.world, head.digest)) {
-      const message = `Git went on to ${describe(head)}, which was rejected before`;
-      end(draft, run, { phase: 'Failed', reason: 'Rejected', message });
-      return undefined;
-    }
-    return admit(draft, head);
+    return endedByGit(draft, run, head) ? undefined : admit(draft, head);
   }
   if (run.restartKey === draft.plan.restartKey) return run;
   say(

@@ -14,11 +14,12 @@ import {
 } from '../draft.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
-import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
+import { headRelease, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnCanary, isAllOnPrimary, moveToCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import { admit, describe, nameOf } from './admit.ts';
 import { end } from './ending.ts';
 import { failPromotion } from './failure.ts';
+import { endedByGit } from './git-moved-on.ts';
 import { startRevert } from './reverting.ts';
 
 /** The analysis passed: the primary is to run this release. Intent is written before the first write to it. */
@@ -113,18 +114,7 @@ function gitMovedOn(draft: Draft, run: Run): boolean {
   if (!head || head.digest === run.digest) return false;
   delete draft.status.postPromotion;
   draft.intentFirst = false;
-  if (head.digest === lastKnownGood(draft.world)?.digest) {
-    draft.status.lastAppliedCommit = head.commit.commit;
-    draft.status.lastPromotedCommit = head.commit.commit;
-    const message = `${describe(head)} is the last-known-good: the rollout is taken back`;
-    end(draft, run, { phase: 'Succeeded', reason: 'RevertedInGit', message });
-    return true;
-  }
-  if (isRejected(draft.world, head.digest)) {
-    const message = `Git went on to ${describe(head)}, which was rejected before`;
-    end(draft, run, { phase: 'Failed', reason: 'Rejected', message });
-    return true;
-  }
+  if (endedByGit(draft, run, head)) return true;
   admit(draft, head);
   returnToPrimary(draft);
   return true;
