@@ -11,6 +11,8 @@ export type GitErrorCode =
   | 'Corrupt'
   | 'Refused'
   | 'Storage'
+  | 'Conflict'
+  | 'Rejected'
   | 'Aborted';
 
 /**
@@ -31,6 +33,8 @@ const ACTORS: Record<GitErrorCode, GitErrorActor> = {
   Corrupt: 'nobody',
   Refused: 'author',
   Storage: 'operator',
+  Conflict: 'nobody',
+  Rejected: 'operator',
   Aborted: 'nobody',
 };
 

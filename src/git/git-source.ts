@@ -2,7 +2,9 @@ import type { HttpClient } from '../http/types.ts';
 import type { GitCredentials } from './credentials.ts';
 import { GitError } from './errors.ts';
 import { DEFAULT_TREE_LIMITS, readFilesBelow } from './files.ts';
+import { createGitWriting, type Sign } from './git-writing.ts';
 import { ancestry } from './history.ts';
+import type { Identity } from './new-objects.ts';
 import { type Commit, hasWholeCommit, readCommitObject } from './objects.ts';
 import { DEFAULT_PACK_LIMITS, type PackLimits } from './pack-check.ts';
 import { type Resolved, referenceKey, resolveReference } from './references.ts';
@@ -20,11 +22,13 @@ import {
   DEFAULT_TRANSPORT_LIMITS,
   type GitTransport,
   type TransportLimits,
+  type TransportOptions,
   type TransportStats,
 } from './transport.ts';
 import { findFolder } from './tree.ts';
 import type { GitReference, GitSource, PollResult } from './types.ts';
 import { checkGitUrl } from './url.ts';
+import type { GitWriting } from './write-types.ts';
 
 /** Settings of one Source's repository. */
 export interface GitSourceOptions {
@@ -37,11 +41,18 @@ export interface GitSourceOptions {
   readonly client: HttpClient;
   /** Asked before each operation, so that a rotated Secret is used at once. Default: anonymous. */
   readonly credentials?: () => GitCredentials | Promise<GitCredentials>;
+  /** Who commits; default Holdfast without an address that anybody reads. */
+  readonly identity?: Identity;
+  /** Asked before each commit. Default: commits are not signed. */
+  readonly signer?: () => Promise<Sign | undefined>;
   readonly limits?: Partial<TransportLimits & PackLimits & GrowthLimits>;
 }
 
+/** Author and committer unless flags name others. */
+export const DEFAULT_IDENTITY: Identity = { name: 'Holdfast', email: 'holdfast@localhost' };
+
 /** A GitSource with what it moved over the network. */
-export interface MeasuredGitSource extends GitSource {
+export interface MeasuredGitSource extends GitSource, GitWriting {
   readonly stats: Readonly<TransportStats>;
 }
 
@@ -57,6 +68,7 @@ interface Context {
   /** Private name under which the last head is recorded in the store. */
   readonly record: string;
   readonly repository: Repository;
+  readonly transportOptions: (signal?: AbortSignal) => Promise<TransportOptions>;
   readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
   readonly state: { kept: readonly string[]; last: Poll | undefined; growthFactor: number };
 }
@@ -65,7 +77,16 @@ interface Context {
 export function createGitSource(options: GitSourceOptions): MeasuredGitSource {
   const stats: TransportStats = { requests: 0, receivedBytes: 0 };
   const context = createContext(options, stats);
+  const writing = createGitWriting({
+    url: context.url,
+    identity: options.identity ?? DEFAULT_IDENTITY,
+    signer: options.signer ?? (async () => undefined),
+    transportOptions: context.transportOptions,
+    openTransport: context.openTransport,
+    atCommit: (commit, signal, work) => atCommit(context, commit, signal, work),
+  });
   return {
+    ...writing,
     stats,
     poll: (signal, previous) => poll(context, signal, previous),
     treeOidAt: (commit, path, signal) =>
@@ -99,14 +120,16 @@ function createContext(options: GitSourceOptions, stats: TransportStats): Contex
     ...options.limits,
   };
   const address: Address = { movedTo: undefined };
-  const openTransport = async (signal?: AbortSignal) => {
+  const transportOptions = async (signal?: AbortSignal) => {
     const credentials = (await options.credentials?.()) ?? {};
-    return createGitTransport({ client, url, credentials, limits, stats, address, signal });
+    return { client, url, credentials, limits, stats, address, signal };
   };
+  const openTransport = async (signal?: AbortSignal) => createGitTransport(await transportOptions(signal));
   const directory = storeDirectory(dataDir, id, url);
   const repository = createRepository({ directory, openTransport, packLimits: limits, growth: limits });
   const state = { kept: [], last: undefined, growthFactor: 1 };
-  return { url, reference, record: `poll/${referenceKey(reference)}`, repository, openTransport, state };
+  const record = `poll/${referenceKey(reference)}`;
+  return { url, reference, record, repository, transportOptions, openTransport, state };
 }
 
 async function poll(context: Context, signal: AbortSignal, previous?: string): Promise<PollResult> {

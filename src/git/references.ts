@@ -78,7 +78,8 @@ function checkName(name: string): string {
   return short;
 }
 
-async function listRefs(
+/** Refs whose full names begin with the prefix; the server may send more. Throws GitError. */
+export async function listRefs(
   http: GitTransport,
   url: string,
   query: { prefix: string; symrefs: boolean },

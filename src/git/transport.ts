@@ -218,7 +218,7 @@ const CODES: Partial<Record<HttpError['code'], GitErrorCode>> = {
 };
 
 /** An HttpError in Git's words; other errors are kept. */
-function toGitError(error: unknown): unknown {
+export function toGitError(error: unknown): unknown {
   if (!(error instanceof HttpError)) return error;
   return new GitError(CODES[error.code] ?? 'Unreachable', error.message, error);
 }
