@@ -35,6 +35,7 @@ export async function observe(parts: CanaryParts, canary: Canary): Promise<Obser
   const target = view.get(kind, canary.spec.targetRef.name);
   const primary = view.get(kind, primaryName(canary));
   const key = keyOf(canary);
+  const names = serviceNames(canary);
   const world = {
     nowMs: parts.clock.nowMs(),
     canary,
@@ -42,8 +43,8 @@ export async function observe(parts: CanaryParts, canary: Canary): Promise<Obser
     head: parts.heads.of(key).view,
     records: await soundRecords(parts, canary, view),
     rejected: rejected(canary, view),
-    primary: workloadView(canary, view, primary),
-    target: workloadView(canary, view, target),
+    primary: workloadView(canary, view, primary, names.primary),
+    target: workloadView(canary, view, target, names.canary),
     route: routeView(parts, canary, { router, view, target }),
     checks: parts.checks.outcomeOf(key),
     options: { minIntervalMs: parts.options.minIntervalMs, defaultProvider: parts.options.defaultProvider },
@@ -108,12 +109,14 @@ function workloadView(
   canary: Canary,
   view: NamespaceView,
   workload: KubernetesObject | undefined,
+  serviceName: string,
 ): WorkloadView | undefined {
   if (!workload || workload.metadata.deletionTimestamp) return undefined;
   const seen = workloadKind(canary).view({
     workload,
     pods: view.list(podKind),
     replicaSets: view.replicaSets(),
+    service: view.get(serviceKind, serviceName),
   });
   return { ...seen, drift: undefined };
 }

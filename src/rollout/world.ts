@@ -93,6 +93,23 @@ export interface WorkloadView {
   restarts: number;
   /** Every pod of the current template runs the images of that template. */
   imagesMatch: boolean;
+  /** Containers of the template, and what its pods run for them. */
+  images: readonly ImageView[];
+  /** Names of all containers in pods of the current template, also those that somebody else puts in; init containers included. */
+  podContainers: readonly string[];
+  /** Ready pods of the current template that the workload's own Service selects; undefined while there is no such Service. */
+  endpoints: number | undefined;
+}
+
+/** One container of a template beside its pods. */
+export interface ImageView {
+  container: string;
+  /** As the template names it. */
+  image: string;
+  /** As the pods name it, without doubles; empty while there is no pod. */
+  found: readonly string[];
+  /** What the name stands for on the nodes (imageID), without doubles. */
+  ids: readonly string[];
 }
 
 /** Why a pod is not ready. */

@@ -65,8 +65,10 @@ function aReplicaSet(hash: string, revision: string): KubernetesObject {
 
 const replicaSets = [aReplicaSet('new', '2'), aReplicaSet('old', '1')];
 
-function viewOf(source: Omit<ViewSource, 'replicaSets'> & Partial<ViewSource>): Omit<WorkloadView, 'drift'> {
-  return viewDeployment({ replicaSets, ...source });
+function viewOf(
+  source: Omit<ViewSource, 'replicaSets' | 'service'> & Partial<ViewSource>,
+): Omit<WorkloadView, 'drift'> {
+  return viewDeployment({ replicaSets, service: undefined, ...source });
 }
 
 interface PodChanges {
@@ -135,6 +137,37 @@ function containerStatus(
   return { containerStatuses: [{ name: 'podinfod', ready: false, state: state ?? {}, ...more }] };
 }
 
+describe('the facts about the pods of a Deployment', () => {
+  const pulled = (imageID: string) => containerStatus({ running: {} }, { ready: true, imageID });
+
+  it('tell when one image name was two images', () => {
+    const pods = [
+      aPod({ name: 'podinfo-primary-new-1', status: { ...pulled('example.com/podinfo@sha256:1') } }),
+      aPod({ name: 'podinfo-primary-new-2', status: { ...pulled('example.com/podinfo@sha256:2') } }),
+    ];
+
+    expect(viewOf({ workload: aDeployment(), pods }).images).toEqual([
+      {
+        container: 'podinfod',
+        image: 'example.com/podinfo:6.0.0',
+        found: ['example.com/podinfo:6.0.0'],
+        ids: ['example.com/podinfo@sha256:1', 'example.com/podinfo@sha256:2'],
+      },
+    ]);
+  });
+
+  it.each([
+    ['all ready pods', { app: 'podinfo-primary' }, 2],
+    ['none', { app: 'somebody-else' }, 0],
+    ['nothing, where the Service leaves it to others', undefined, undefined],
+  ])('count as endpoints what the Service selects: %s', (_what, selector, endpoints) => {
+    const pods = [1, 2, 3].map((n) => aPod({ name: `podinfo-primary-new-${n}`, ready: n < 3 }));
+    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'x' }, spec: { selector } };
+
+    expect(viewOf({ workload: aDeployment(), pods, service }).endpoints).toBe(endpoints);
+  });
+});
+
 describe('the view of a Deployment', () => {
   it('says everything the rollout core asks for', () => {
     const pods = [1, 2, 3].map((number) => aPod({ name: `podinfo-primary-new-${number}` }));
@@ -157,6 +190,16 @@ describe('the view of a Deployment', () => {
       faults: [],
       restarts: 0,
       imagesMatch: true,
+      images: [
+        {
+          container: 'podinfod',
+          image: 'example.com/podinfo:6.0.0',
+          found: ['example.com/podinfo:6.0.0'],
+          ids: [],
+        },
+      ],
+      podContainers: ['podinfod', 'proxy'],
+      endpoints: undefined,
     });
   });
 

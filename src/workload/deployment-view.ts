@@ -1,15 +1,17 @@
 /** A Deployment and its pods in the rollout core's words. */
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import type { WorkloadView } from '../rollout/world.ts';
 import { faultsOf } from './faults.ts';
 import type { ViewSource } from './kind.ts';
 import { digestAnnotation, settingsAnnotation } from './names.ts';
-import { type CurrentPods, currentPods, isReady, restartsOf } from './pods.ts';
+import { podFacts } from './pod-facts.ts';
+import { currentPods, type Pod } from './pods.ts';
 import { keepsReadyPod } from './rolling-update.ts';
 
 interface DeploymentSpec {
   replicas?: number;
   strategy?: Record<string, unknown>;
+  template: PodTemplate;
 }
 
 interface DeploymentStatus {
@@ -22,7 +24,12 @@ interface DeploymentStatus {
 }
 
 /** What the rollout core sees of a Deployment. Counts of an unobserved generation are those of the one before. */
-export function viewDeployment({ workload, pods, replicaSets }: ViewSource): Omit<WorkloadView, 'drift'> {
+export function viewDeployment({
+  workload,
+  pods,
+  replicaSets,
+  service,
+}: ViewSource): Omit<WorkloadView, 'drift'> {
   const spec = workload.spec as unknown as DeploymentSpec;
   const status = (workload.status ?? {}) as DeploymentStatus;
   const { metadata } = workload;
@@ -42,13 +49,11 @@ export function viewDeployment({ workload, pods, replicaSets }: ViewSource): Omi
     updatedReplicas: status.updatedReplicas ?? 0,
     readyReplicas: status.readyReplicas ?? 0,
     availableReplicas: status.availableReplicas ?? 0,
-    updatedReadyReplicas: current.pods.filter(isReady).length,
     progressDeadlineExceeded:
       observed && progressing?.status === 'False' && progressing.reason === 'ProgressDeadlineExceeded',
     keepsReadyPod: keepsReadyPod(desiredReplicas, spec.strategy),
-    faults: observed ? faultsOf(workload, current.pods) : [],
-    restarts: current.pods.reduce((most, pod) => Math.max(most, restartsOf(pod)), 0),
-    imagesMatch: current.imagesMatch,
+    faults: observed ? faultsOf(workload, current) : [],
+    ...podFacts(current, spec.template, service),
   };
 }
 
@@ -56,8 +61,8 @@ export function viewDeployment({ workload, pods, replicaSets }: ViewSource): Omi
 function currentOf(
   workload: KubernetesObject,
   { pods, replicaSets, observed }: Pick<ViewSource, 'pods' | 'replicaSets'> & { observed: boolean },
-): CurrentPods {
+): Pod[] {
   const { updatedReplicas = 0 } = (workload.status ?? {}) as DeploymentStatus;
-  if (!observed || updatedReplicas === 0) return { pods: [], imagesMatch: true };
+  if (!observed || updatedReplicas === 0) return [];
   return currentPods(workload, pods, replicaSets);
 }

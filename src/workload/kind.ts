@@ -31,6 +31,8 @@ export interface ViewSource {
   pods: readonly KubernetesObject[];
   /** ReplicaSets of the namespace, metadata is enough: they tell which pods run the current template. */
   replicaSets: readonly KubernetesObject[];
+  /** The Service of this side of the Canary, if it exists. */
+  service: KubernetesObject | undefined;
 }
 
 /** One kind of target. All functions are pure. */

@@ -1,5 +1,5 @@
 /** Pods of one Deployment that run its current template. */
-import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
 
 /** The part of a pod that is read here; what a kubelet writes may be missing at any time. */
 export interface Pod extends KubernetesObject {
@@ -35,6 +35,8 @@ export interface ContainerStatus {
   name: string;
   ready?: boolean;
   started?: boolean;
+  /** What the image's name stood for when it was pulled. */
+  imageID?: string;
   restartCount?: number;
   state?: {
     waiting?: { reason?: string; message?: string };
@@ -42,12 +44,6 @@ export interface ContainerStatus {
     terminated?: { reason?: string; message?: string; exitCode?: number };
   };
   lastState?: { terminated?: { reason?: string; exitCode?: number } };
-}
-
-/** Pods of the current template, and whether all of them run its images. */
-export interface CurrentPods {
-  pods: Pod[];
-  imagesMatch: boolean;
 }
 
 /**
@@ -58,14 +54,12 @@ export function currentPods(
   deployment: KubernetesObject,
   pods: readonly KubernetesObject[],
   replicaSets: readonly KubernetesObject[],
-): CurrentPods {
+): Pod[] {
   const uid = currentReplicaSet(deployment, replicaSets)?.metadata.uid;
-  const current = pods.filter(
+  return pods.filter(
     (pod): pod is Pod =>
       uid !== undefined && pod.metadata.deletionTimestamp === undefined && controllerUid(pod) === uid,
   );
-  const { template } = deployment.spec as unknown as { template: PodTemplate };
-  return { pods: current, imagesMatch: runImages(current, template) };
 }
 
 const revisionAnnotation = 'deployment.kubernetes.io/revision';
@@ -89,29 +83,6 @@ function controllerUid({ metadata }: KubernetesObject): string | undefined {
 
 function revisionOf({ metadata }: KubernetesObject): number {
   return Number(metadata.annotations?.[revisionAnnotation] ?? 0);
-}
-
-/**
- * Whether the pods run the images of the template. A registry mirror keeps an image's last name and its tag or digest; images that are
- * the same in all pods were rewritten by a rule of the cluster. What is left is a pod that somebody changed by itself.
- */
-function runImages(pods: readonly Pod[], { spec }: PodTemplate): boolean {
-  const wanted = [...(spec.initContainers ?? []), ...spec.containers];
-  return wanted.every(({ name, image }) => {
-    const images = new Set(pods.map((pod) => imageOf(pod, name)));
-    return images.size <= 1 || [...images].every((one) => lastNameOf(one) === lastNameOf(image));
-  });
-}
-
-function imageOf({ spec }: Pod, container: string): string | undefined {
-  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find(({ name }) => name === container)
-    ?.image;
-}
-
-/** `mirror.example.com/team/shop:1.2@sha256:...` is `shop:1.2`; without a tag the digest stays. */
-function lastNameOf(image: string | undefined): string {
-  const last = image?.slice(image.lastIndexOf('/') + 1) ?? '';
-  return /:[^@]+@/.test(last) ? last.replace(/@.*/, '') : last;
 }
 
 /** Whether the pod's Ready condition is True. */

@@ -183,6 +183,9 @@ export class Model {
         stuck && broken ? [{ pod: 'p', container: 'app', reason: 'ProbeFailing', message: 'not ready' }] : [],
       restarts: 0,
       imagesMatch: true,
+      images: [{ container: 'app', image: pods.digest, found: [pods.digest], ids: [pods.digest] }],
+      podContainers: ['app'],
+      endpoints: pods.ready,
     };
   }
 

@@ -1,7 +1,9 @@
 import type { CheckResult } from '../../api/canary-status.ts';
 import { check, later } from '../checks.ts';
 import { act, type Draft, enter, note, say, wakeIn } from '../draft.ts';
-import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
+import { checkResults } from '../expectation/check-results.ts';
+import { compare } from '../expectation/expectation.ts';
+import { lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
 import { headRelease, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnPrimary } from '../traffic.ts';
 import { sinceMs, stamp } from '../units.ts';
@@ -30,7 +32,7 @@ export function verifying(draft: Draft, run: Run): void {
 }
 
 function verify(draft: Draft, run: Run): void {
-  const { plan, status, world } = draft;
+  const { plan, status } = draft;
   const { postPromotion } = plan;
   const passed = status.postPromotion?.passedChecks ?? 0;
   const count = `${passed} of ${postPromotion.successThreshold} checks passed`;
@@ -46,38 +48,19 @@ function verify(draft: Draft, run: Run): void {
       : postPromotion.intervalMs,
   });
   if (!results) return;
-  const all = [...expectations(draft, stamp(world.nowMs)), ...results];
+  const all = [...expectations(draft, run), ...results];
   status.checks = all;
   conclude(draft, run, all);
 }
 
 /** Expected against actual state of the primary, as check results (document 001). */
-function expectations(draft: Draft, time: string): CheckResult[] {
-  const { world, plan } = draft;
-  const { primary } = world;
-  const converged = hasConverged(primary, plan.primaryReadyPercent);
-  const results: CheckResult[] = [
-    {
-      name: 'available-replicas',
-      value: primary?.availableReplicas ?? 0,
-      min: primary?.desiredReplicas ?? 1,
-      verdict: converged ? 'pass' : 'fail',
-      time,
-      ...(converged ? {} : { detail: whyNotReady(primary) }),
-    },
-  ];
-  const { maxRestarts } = plan.postPromotion;
-  if (maxRestarts !== undefined) {
-    const restarts = primary?.restarts ?? 0;
-    results.push({
-      name: 'restarts',
-      value: restarts,
-      max: maxRestarts,
-      verdict: restarts > maxRestarts ? 'fail' : 'pass',
-      time,
-    });
-  }
-  return results;
+function expectations({ world, plan }: Draft, run: Run): CheckResult[] {
+  const expected = {
+    digest: run.digest,
+    readyPercent: plan.primaryReadyPercent,
+    maxRestarts: plan.postPromotion.maxRestarts,
+  };
+  return checkResults(compare(world.primary, expected), stamp(world.nowMs));
 }
 
 function conclude(draft: Draft, run: Run, results: CheckResult[]): void {

@@ -1,0 +1,6 @@
+import type { PodFault } from '../world.ts';
+
+/** A fault in one line: Kubernetes' own reason, where, and what it says about it. */
+export function faultWords({ reason, container, message }: PodFault): string {
+  return `${reason}${container ? ` in container ${container}` : ''}: ${message}`;
+}
