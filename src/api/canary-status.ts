@@ -86,6 +86,14 @@ export const servingSchema = z.object({
   ready: z.int().min(0).describe('Pods that are ready.'),
 });
 
+/** What became of a request by annotation. */
+export const requestAnswerSchema = z.object({
+  result: z.enum(['Done', 'Refused']).describe('Done or Refused.'),
+  reason: text(64).describe('Why, as in the table of reasons.'),
+  message: text(256).describe('What follows, or why nothing does.'),
+  time: timestamp().describe('When it was handled.'),
+});
+
 /** Bookkeeping of the release under way; further fields belong to the rollout core and are kept as they are. */
 export const canaryRunSchema = z.looseObject({
   digest: digest.optional(),
@@ -144,6 +152,11 @@ export const canaryStatusSchema = z.object({
     .meta({ maxProperties: 32 })
     .describe('The last request of each verb that was handled.')
     .optional(),
+  answers: z
+    .record(text(64), requestAnswerSchema)
+    .meta({ maxProperties: 32 })
+    .describe('What became of the last request of each verb.')
+    .optional(),
   serving: z
     .array(servingSchema)
     .max(10)
@@ -169,5 +182,6 @@ export type Rejection = z.infer<typeof rejectionSchema>;
 export type CheckResult = z.infer<typeof checkResultSchema>;
 export type ReleaseHistoryEntry = z.infer<typeof releaseHistorySchema>;
 export type Serving = z.infer<typeof servingSchema>;
+export type RequestAnswer = z.infer<typeof requestAnswerSchema>;
 export type CanaryRun = z.infer<typeof canaryRunSchema>;
 export type CanaryStatus = z.infer<typeof canaryStatusSchema>;

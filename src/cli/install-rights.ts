@@ -1,18 +1,10 @@
+import { canaryVerbs } from '../api/verbs.ts';
+
 /** A verb of Kubernetes' authorisation. The last ones are Holdfast's own: they guard the annotations of the same name. */
 export type RightVerb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'update' | 'delete' | HoldfastVerb;
 
 /** Requests that people make by annotation (design section 2.3); each needs the right of its name on the object. */
-export const holdfastVerbs = [
-  'abort',
-  'approve',
-  'ignore-window',
-  'pause',
-  'promote',
-  'retry',
-  'rollback-to',
-  'skip-step',
-  'sync',
-] as const;
+export const holdfastVerbs = ([...canaryVerbs, 'pause', 'sync'] as const).toSorted();
 
 /** One of those requests. */
 export type HoldfastVerb = (typeof holdfastVerbs)[number];

@@ -77,6 +77,8 @@ export interface SourceState {
   /** Generation and verbs the snapshot was read under; another one means reading again. */
   readUnder?: string;
   result?: ApplyResult;
+  /** The request to look at Git that the last look answered. */
+  syncRequest?: string;
   /** Whether a rewritten history leads only to what is proven; for the applied commit and head. */
   rewritten?: { readonly pair: string; readonly isProven: boolean };
   problem?: SyncProblem | undefined;

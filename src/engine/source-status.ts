@@ -46,6 +46,7 @@ export function sourceStatus(
     ...source.status,
     ...at,
     ...progress(state, nowMs, source),
+    ...(state.syncRequest ? { handled: { ...source.status?.handled, sync: state.syncRequest } } : {}),
     conditions,
     message: clip(ready.message, limits.messageCharacters),
   };

@@ -1,6 +1,7 @@
 import { sourceTimeoutMs } from '../api/effective.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source.ts';
+import { syncAnnotation } from '../api/verbs.ts';
 import { commitsInUse } from './commits-in-use.ts';
 import { failureOf } from './failure.ts';
 import { approveAnnotation, needsApproval } from './rewritten.ts';
@@ -21,15 +22,20 @@ export async function syncSource(
   state: SourceState,
   { watch, signal }: { watch: SourceWatch; signal: AbortSignal },
 ): Promise<void> {
+  const asked = source.metadata.annotations?.[syncAnnotation]?.slice(0, handledCharacters);
   const limited = AbortSignal.any([signal, AbortSignal.timeout(sourceTimeoutMs(source))]);
   const failure = await attempt(() => update(parts, source, state, { watch, signal: limited }));
   if (signal.aborted) return;
+  if (asked) state.syncRequest = asked;
   if (failure) state.problem = problemOf(failure.error, limited, source);
   await writeSourceStatus(parts, source, state);
   const retry =
     failure ?? (state.result?.failures.some(({ transient }) => transient) ? { error: transient } : undefined);
   if (retry) throw retry.error;
 }
+
+/** Longest request that the status can hold. */
+const handledCharacters = 512;
 
 const transient = new Error('some objects could not be applied yet');
 

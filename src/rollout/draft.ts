@@ -87,6 +87,11 @@ export function now(draft: Draft): string {
   return stamp(draft.world.nowMs);
 }
 
+/** Where the analysis stands, as read back: a step that was left out once is not left out again after a crash. */
+export function positionOf(draft: Draft): string {
+  return `${draft.world.route?.canaryWeight ?? 0}/${draft.status.iterations ?? 0}`;
+}
+
 /** Moves to a post-promotion state and stamps it; counters are kept. */
 export function enter(draft: Draft, state: PostPromotionState, reason: RolloutReason): PostPromotionStatus {
   const before = draft.status.postPromotion;

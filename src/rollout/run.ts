@@ -31,6 +31,18 @@ export interface Run {
   drainedTime?: string;
   /** How this release ends, once that is decided: traffic to the primary, canary to zero, then this. */
   ending?: Ending;
+  /** Phases whose gate a person opened for this release. */
+  approved?: ReadonlyArray<'Waiting' | 'WaitingPromotion'>;
+  /** A person wants it promoted as soon as the canary is ready. */
+  promoteNow?: boolean;
+  /** A person says it is good, whatever checks are still due. */
+  countsAsGood?: boolean;
+  /** A person wants it held until the primary is well, without the deadline of auto. */
+  keepWaiting?: boolean;
+  /** Position (Draft.positionOf) at which a person left the check out. */
+  skipStepAt?: string;
+  /** It goes back to an older release on request: what head was then, rejected once that has taken its place. */
+  rollback?: { digest: string; commit: string };
 }
 
 /** Why the primary goes back to the last-known-good. */
@@ -69,6 +81,11 @@ export function lastKnownGood(world: World): RecordView | undefined {
 /** Head's release, when Git was read and holds one. */
 export function headRelease(world: World): ReleaseView | undefined {
   return world.head.kind === 'release' ? world.head.release : undefined;
+}
+
+/** Head, as far as it may change the release under way: going back on request is not ended by what is at head. */
+export function headFor(world: World, run: Run): ReleaseView | undefined {
+  return run.rollback ? undefined : headRelease(world);
 }
 
 /** Is this digest barred from being rolled out? (S14) */

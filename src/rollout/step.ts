@@ -12,7 +12,7 @@ import { reverting } from './phases/reverting.ts';
 import { verifying } from './phases/verifying.ts';
 import { planOf } from './plan.ts';
 import { lastKnownGood, type Run } from './run.ts';
-import { handleVerbs } from './verbs.ts';
+import { handleVerbs } from './verbs/handle.ts';
 import type { World } from './world.ts';
 
 /**
@@ -32,7 +32,7 @@ function decide(draft: Draft): void {
       action: 'nothing automatic',
     });
   }
-  if (handleVerbs(draft)) return note(draft, 'Retry', 'the rejection of head is lifted on request');
+  if (handleVerbs(draft)) return;
   const good = lastKnownGood(world);
   if (!good) return bootstrap(draft);
   if (draft.status.phase === 'Initializing' && run) return initialized(draft, run);

@@ -1,39 +1,42 @@
-import { act, type Draft, say } from './draft.ts';
-import { headRelease, isRejected } from './run.ts';
-import type { ReleaseView } from './world.ts';
+import { annotationPrefix, pauseAnnotation } from '../api/verbs.ts';
+import type { Draft } from './draft.ts';
+import type { Run } from './run.ts';
 
-/** Requests are annotations with a token: handled once, copied to status.handled (design section 2.3). */
-const RETRY = 'holdfast.dev/retry';
-const PAUSE = 'holdfast.dev/pause';
+/** A request that has not been handled yet: `<commit or digest>[@anything]`. */
+export interface Request {
+  readonly verb: string;
+  /** The annotation's whole value, cut to what the status can hold. */
+  readonly value: string;
+  /** What stands before the `@`: a commit or a digest. */
+  readonly revision: string;
+}
 
-/** No step and no promotion while the annotation says so; a revert under way finishes. */
+const MAX_VALUE_CHARACTERS = 512;
+const MIN_COMMIT_CHARACTERS = 7;
+
+/** No step and no promotion while the annotation says so; a revert under way finishes, and so does what goes back on request. */
 export function isPaused(draft: Draft): boolean {
-  return draft.world.canary.metadata.annotations?.[PAUSE] === 'true';
+  return draft.world.canary.metadata.annotations?.[pauseAnnotation] === 'true' && !draft.run?.rollback;
 }
 
-/** Handles requests that have not been handled yet. True when the cluster must be observed again first. */
-export function handleVerbs(draft: Draft): boolean {
-  const token = draft.world.canary.metadata.annotations?.[RETRY];
-  if (!token || draft.status.handled?.retry === token) return false;
-  draft.status.handled = { ...draft.status.handled, retry: token };
-  const head = headRelease(draft.world);
-  if (!head || !names(token, head)) {
-    say(
-      draft,
-      'Warning',
-      'Stale',
-      `${RETRY}: ${token} names another revision than head; nothing was retried`,
-    );
-    return false;
-  }
-  if (!isRejected(draft.world, head.digest)) return false;
-  act(draft, { type: 'Unreject', digest: head.digest });
-  say(draft, 'Normal', 'Retry', `${head.commit.commit.slice(0, 7)} is tried again on request`);
-  return true;
+/** The request of a verb, unless it was handled already. */
+export function requestOf(draft: Draft, verb: string): Request | undefined {
+  const value = draft.world.canary.metadata.annotations?.[annotationPrefix + verb]?.slice(
+    0,
+    MAX_VALUE_CHARACTERS,
+  );
+  if (!value || draft.status.handled?.[verb] === value) return undefined;
+  return { verb, value, revision: value.split('@')[0] ?? '' };
 }
 
-/** `<commit or digest>[@anything]`; a commit may be shortened to seven characters or more. */
-function names(token: string, head: ReleaseView): boolean {
-  const wanted = token.split('@')[0] ?? '';
-  return wanted === head.digest || (wanted.length >= 7 && head.commit.commit.startsWith(wanted));
+/** Does the request name this release? A commit may be shortened to seven characters or more, a digest may not. */
+export function names(request: Request, release: { digest: string; commit: string }): boolean {
+  const { revision } = request;
+  if (revision === release.digest) return true;
+  return revision.length >= MIN_COMMIT_CHARACTERS && release.commit.startsWith(revision);
+}
+
+/** A person approved this release in the phase in which it waits: Waiting (to begin) or WaitingPromotion (to be promoted). */
+export function isApproved(run: Run, phase: 'Waiting' | 'WaitingPromotion'): boolean {
+  return run.approved?.includes(phase) === true;
 }

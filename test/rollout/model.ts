@@ -90,6 +90,14 @@ export class Model {
     this.head = { kind: 'release', release: releaseOf(digest, sha, settingsKey) };
   }
 
+  /** A person asks for something: `<commit or digest>[@anything]`. */
+  ask(verb: string, value: string): void {
+    this.canary.metadata.annotations = {
+      ...this.canary.metadata.annotations,
+      [`holdfast.dev/${verb}`]: value,
+    };
+  }
+
   world(): World {
     return structuredClone({
       nowMs: this.nowMs,
@@ -236,7 +244,7 @@ export class Model {
       case 'MarkProven':
         this.records = this.records.map((record) =>
           record.digest === action.digest
-            ? { ...record, promotedTime: record.promotedTime ?? new Date(this.nowMs).toISOString() }
+            ? { ...record, promotedTime: new Date(this.nowMs).toISOString() }
             : record,
         );
         return;

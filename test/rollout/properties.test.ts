@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { canaryVerbs } from '../../src/api/verbs.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
 
 /** Something that happens to the world between two reconciles. */
@@ -9,6 +10,8 @@ type Event =
   | { kind: 'break'; digest: string; behaviour: Behaviour }
   | { kind: 'provider'; down: boolean }
   | { kind: 'unknown' }
+  | { kind: 'verb'; verb: string; digest: string; token: number }
+  | { kind: 'pause'; value: string }
   | { kind: 'tick'; ms: number }
   | { kind: 'crash'; after: number };
 
@@ -41,6 +44,19 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('provider' as const), down: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('unknown' as const) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('verb' as const),
+      verb: fc.constantFrom(...canaryVerbs, 'no-such-verb'),
+      digest,
+      token: fc.nat(5),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('pause' as const), value: fc.constantFrom('true', '') }),
+  },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -87,6 +103,10 @@ function apply(model: Model, entry: Event): void {
     case 'unknown':
       model.head = { kind: 'unknown', reason: 'RenderFailed', message: 'apps/x.yaml:3 is broken' };
       return;
+    case 'verb':
+      return model.ask(entry.verb, `${entry.digest}@${entry.token}`);
+    case 'pause':
+      return model.ask('pause', entry.value);
     case 'tick':
       return model.tick(entry.ms);
     case 'crash':
@@ -186,6 +206,7 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
         const model = start(spec, recreate);
         play(model, events);
         model.providerDown = false;
+        model.canary.metadata.annotations = {};
         for (const name of ['a', 'b', 'c', 'd']) model.behaviours.set(name, GOOD);
         if (fixed) model.commit('d');
         for (let count = 0; count < 300; count += 1) model.tick(5000);

@@ -2,8 +2,11 @@ import { type Draft, now, say } from '../draft.ts';
 import { lastKnownGood, type Run } from '../run.ts';
 import type { ReleaseView } from '../world.ts';
 
-/** Starts the rollout of a release: bookkeeping only, the first write comes with the next phase (design section 4, admit). */
-export function admit(draft: Draft, release: ReleaseView): Run {
+/**
+ * Starts the rollout of a release: bookkeeping only, the first write comes with the next phase (design section 4, admit). `rollback`: what
+ * a person left by asking for this older release.
+ */
+export function admit(draft: Draft, release: ReleaseView, rollback?: Run['rollback']): Run {
   const proven = draft.world.records.some(
     (record) => record.digest === release.digest && record.promotedTime !== undefined,
   );
@@ -16,6 +19,7 @@ export function admit(draft: Draft, release: ReleaseView): Run {
     mountsConfig: release.mountsConfig,
     fastLane: proven && lastKnownGood(draft.world)?.digest !== release.digest,
     checkNumber: 0,
+    ...(rollback ? { rollback } : {}),
   };
   draft.run = run;
   draft.status = {

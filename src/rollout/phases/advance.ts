@@ -1,6 +1,6 @@
 import { canaryPods } from '../capacity.ts';
 import { check, later } from '../checks.ts';
-import { act, type Draft, note, now, say, stall, wakeIn } from '../draft.ts';
+import { act, type Draft, note, now, positionOf, say, stall, wakeIn } from '../draft.ts';
 import { trafficAt } from '../plan.ts';
 import { isReady, servingPods, whyNotReady } from '../readiness.ts';
 import type { Run } from '../run.ts';
@@ -28,7 +28,8 @@ export function advance(draft: Draft, run: Run): void {
     return note(draft, 'Paused', `paused at ${at.canaryWeight} % by holdfast.dev/pause; remove it to go on`);
   if (!roomFor(draft, move)) return;
   const untouched = at.canaryWeight === 0 && at.iterations === 0 && run.checkNumber === 0;
-  if (!untouched && !passes(draft, run)) return;
+  if (!untouched && run.skipStepAt !== positionOf(draft) && !passes(draft, run)) return;
+  delete run.skipStepAt;
   make(draft, run, move);
 }
 

@@ -3,6 +3,7 @@ import { type Draft, enter, note, say, wakeIn } from '../draft.ts';
 import { hasConverged, servingPods } from '../readiness.ts';
 import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnCanary, moveToCanary, rescueTraffic } from '../traffic.ts';
+import type { ReleaseView } from '../world.ts';
 import { admit, describe } from './admit.ts';
 import { promote } from './promoting.ts';
 import { reverting } from './reverting.ts';
@@ -21,7 +22,7 @@ export function fallen(draft: Draft, run: Run): void {
   const head = headRelease(world);
   const isNewer =
     head && head.digest !== run.digest && head.digest !== good?.digest && !isRejected(world, head.digest);
-  if (isNewer && reason === 'LKGNotReady') return throughThePrimary(draft);
+  if (isNewer && reason === 'LKGNotReady') return void throughThePrimary(draft, head);
   if (isNewer) {
     const next = admit(draft, head);
     return void wakeIn(draft, next.checkNumber + 1);
@@ -33,18 +34,27 @@ export function fallen(draft: Draft, run: Run): void {
   }
 }
 
-/** The canary keeps serving the old release; the newest revision goes straight to the primary, whose traffic is 0 (design section 5). */
-function throughThePrimary(draft: Draft): void {
+/**
+ * The canary keeps serving the old release; the newest revision goes straight to the primary, whose traffic is 0 (design section 5).
+ * Undefined while the traffic is still on its way to the canary.
+ */
+export function throughThePrimary(
+  draft: Draft,
+  release: ReleaseView,
+  rollback?: Run['rollback'],
+): Run | undefined {
   const { world } = draft;
-  const head = headRelease(world);
-  if (!head) return;
-  if (servingPods(world.target) > 0 && !isAllOnCanary(draft)) return void moveToCanary(draft);
-  const run = admit(draft, head);
+  if (servingPods(world.target) > 0 && !isAllOnCanary(draft)) {
+    moveToCanary(draft);
+    return undefined;
+  }
+  const run = admit(draft, release, rollback);
   say(
     draft,
     'Warning',
     'ThroughThePrimary',
-    `${describe(head)} is written to the primary, whose last-known-good does not come up`,
+    `${describe(release)} is written to the primary, whose last-known-good does not come up`,
   );
   promote(draft, run);
+  return run;
 }

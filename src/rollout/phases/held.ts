@@ -14,7 +14,8 @@ import { startRevert } from './reverting.ts';
 export function held(draft: Draft, run: Run): void {
   const { world } = draft;
   const good = lastKnownGood(world);
-  const head = headRelease(world);
+  const atHead = headRelease(world);
+  const head = atHead?.digest === run.rollback?.digest ? undefined : atHead;
   if (good && head && head.digest !== run.digest) {
     if (head.digest === good.digest) return revertInGit(draft, run);
     return startRevert(draft, run, good, {
@@ -29,7 +30,8 @@ export function held(draft: Draft, run: Run): void {
   const checksFailed = reason === 'ChecksFailed';
   if (!checksFailed && hasConverged(world.primary, draft.plan.primaryReadyPercent)) return resume(draft, run);
   serveFromCanary(draft, run);
-  if (draft.plan.postPromotion.onFailure === 'auto' && !checksFailed) deadline(draft, run, reason);
+  if (draft.plan.postPromotion.onFailure === 'auto' && !checksFailed && !run.keepWaiting)
+    deadline(draft, run, reason);
 }
 
 function serveFromCanary(draft: Draft, run: Run): void {

@@ -14,7 +14,7 @@ import {
 } from '../draft.ts';
 import { trafficAt } from '../plan.ts';
 import { isReady, whyNotReady } from '../readiness.ts';
-import { headRelease, type Run } from '../run.ts';
+import { headFor, headRelease, type Run } from '../run.ts';
 import { rescueTraffic, returnToPrimary } from '../traffic.ts';
 
 import { isPaused } from '../verbs.ts';
@@ -44,13 +44,14 @@ export function progressing(draft: Draft, run: Run): void {
   if (!world.route.accepted) {
     return note(draft, 'RouteNotAccepted', world.route.problem ?? 'the route is not accepted yet');
   }
-  if ((plan.skipAnalysis || current.fastLane) && !isPaused(draft)) return promote(draft, current);
+  const straight = plan.skipAnalysis || current.fastLane || current.promoteNow;
+  if (straight && !isPaused(draft)) return promote(draft, current);
   advance(draft, current);
 }
 
 /** What Git says meanwhile: the last-known-good aborts, another release restarts, a rejected one aborts. */
 function followHead(draft: Draft, run: Run): Run | undefined {
-  const head = headRelease(draft.world);
+  const head = headFor(draft.world, run);
   if (head && head.digest !== run.digest) {
     return endedByGit(draft, run, head) ? undefined : admit(draft, head);
   }

@@ -14,7 +14,7 @@ import {
 } from '../draft.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
-import { headRelease, lastKnownGood, type Run } from '../run.ts';
+import { headFor, headRelease, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnCanary, isAllOnPrimary, moveToCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import { admit, describe, nameOf } from './admit.ts';
 import { end } from './ending.ts';
@@ -29,6 +29,7 @@ export function promote(draft: Draft, run: Run): void {
   draft.intentFirst = true;
   restartProgress(draft, run);
   delete run.stepTime;
+  delete run.promoteNow;
   enter(draft, 'Converging', 'Promoting');
   say(draft, 'Normal', 'Promoting', `${nameOf(run)} passed; it is written to the primary`);
   converging(draft, run);
@@ -39,7 +40,7 @@ export function converging(draft: Draft, run: Run): void {
   const { primary } = draft.world;
   if (primary?.digest !== run.digest) return write(draft, run);
   const good = lastKnownGood(draft.world);
-  const head = headRelease(draft.world);
+  const head = headFor(draft.world, run);
   if (good && head?.digest === good.digest && good.digest !== run.digest) return revertInGit(draft, run);
   const standingMs = trackProgress(draft, run, primary);
   if (hasConverged(primary, draft.plan.primaryReadyPercent)) return shift(draft, run);
@@ -110,7 +111,7 @@ function waitForClear(draft: Draft, run: Run): void {
 }
 
 function gitMovedOn(draft: Draft, run: Run): boolean {
-  const head = headRelease(draft.world);
+  const head = headFor(draft.world, run);
   if (!head || head.digest === run.digest) return false;
   delete draft.status.postPromotion;
   draft.intentFirst = false;

@@ -3,8 +3,8 @@ import { check, later } from '../checks.ts';
 import { act, type Draft, enter, note, say, wakeIn } from '../draft.ts';
 import { checkResults } from '../expectation/check-results.ts';
 import { compare } from '../expectation/expectation.ts';
-import { lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
-import { headRelease, lastKnownGood, type Run } from '../run.ts';
+import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
+import { headFor, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnPrimary } from '../traffic.ts';
 import { sinceMs, stamp } from '../units.ts';
 import { finding, verdictOf } from '../verdict.ts';
@@ -18,7 +18,7 @@ export function verifying(draft: Draft, run: Run): void {
   const { world } = draft;
   const good = lastKnownGood(world);
   if (good?.digest === run.digest) return finish(draft, run);
-  if (headRelease(world)?.digest === good?.digest && good) return revertInGit(draft, run);
+  if (good && headFor(world, run)?.digest === good.digest) return revertInGit(draft, run);
   if (world.primary?.digest !== run.digest || !world.route) return backToConverging(draft, run);
   const fault = lostReadiness(world.primary);
   if (fault || servingPods(world.primary) === 0) {
@@ -26,7 +26,8 @@ export function verifying(draft: Draft, run: Run): void {
     return failVerification(draft, run, { reason: 'PrimaryUnhealthy', finding: why, control: false });
   }
   if (!isAllOnPrimary(draft)) return backToConverging(draft, run);
-  if (draft.plan.postPromotion.successThreshold === 0)
+  const counts = run.countsAsGood && hasConverged(world.primary, draft.plan.primaryReadyPercent);
+  if (counts || draft.plan.postPromotion.successThreshold === 0)
     return act(draft, { type: 'MarkProven', digest: run.digest });
   verify(draft, run);
 }
@@ -103,7 +104,7 @@ function conclude(draft: Draft, run: Run, results: CheckResult[]): void {
 function passed(draft: Draft, run: Run, passes: number): void {
   const { postPromotion } = draft.plan;
   if (passes >= postPromotion.successThreshold) return act(draft, { type: 'MarkProven', digest: run.digest });
-  const head = headRelease(draft.world);
+  const head = headFor(draft.world, run);
   if (!head || head.digest === run.digest || (draft.status.postPromotion?.failedChecks ?? 0) > 0) return;
   say(draft, 'Normal', 'Superseded', `${nameOf(run)} is superseded before it was verified`);
   draft.status.history = [
@@ -135,10 +136,15 @@ function notKnowing(draft: Draft, run: Run, findings: string): void {
 
 /** The record was stamped and read back: the release is the last-known-good, the canary may go (S9, S28). */
 function finish(draft: Draft, run: Run): void {
+  const { rollback: left } = run;
+  if (left && !isRejected(draft.world, left.digest))
+    return act(draft, { type: 'Reject', ...left, reason: 'RolledBack' });
   end(draft, run, {
     phase: 'Succeeded',
     reason: 'Succeeded',
-    message: `${nameOf(run)} is promoted and verified`,
+    message: left
+      ? `${nameOf(run)} is back on request`
+      : `${nameOf(run)} is promoted ${run.countsAsGood ? 'and counts as good on request' : 'and verified'}`,
   });
 }
 

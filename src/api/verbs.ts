@@ -1,0 +1,40 @@
+/**
+ * What people ask for by annotation (design section 2.3): the key is `holdfast.dev/` and the verb, the value `<commit or digest>[@anything]`.
+ * Handled once and copied to `status.handled`; what became of it stands in `status.answers`.
+ */
+
+/** Where all our annotations begin. */
+export const annotationPrefix = 'holdfast.dev/';
+
+/** Requests to a Canary, the most urgent first: that is the order in which they are handled. */
+export const canaryVerbs = [
+  'abort',
+  'rollback-to',
+  'retry',
+  'approve',
+  'promote',
+  'skip-step',
+  'ignore-window',
+] as const;
+
+/** One request to a Canary. */
+export type CanaryVerb = (typeof canaryVerbs)[number];
+
+/** A state, not a request: `"true"` keeps steps and promotion back. */
+export const pauseAnnotation = `${annotationPrefix}pause`;
+
+/** Asks a Source to look at Git now; handled once, like a verb. */
+export const syncAnnotation = `${annotationPrefix}sync`;
+
+/** Keys of ours that a Canary may carry and that ask for nothing. */
+const otherKeys = ['pause', 'post-promotion', 'commit', 'adopt', 'demo', 'owner', 'description', 'from-file'];
+
+/** Verbs behind the annotations of ours that no version of Holdfast knows: spelt wrong, most likely. Sorted. */
+export function unknownVerbs(annotations: Readonly<Record<string, string>> | undefined): string[] {
+  const known = new Set<string>([...canaryVerbs, ...otherKeys]);
+  return Object.keys(annotations ?? {})
+    .filter((key) => key.startsWith(annotationPrefix))
+    .map((key) => key.slice(annotationPrefix.length))
+    .filter((verb) => !known.has(verb))
+    .sort();
+}

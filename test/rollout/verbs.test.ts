@@ -1,0 +1,309 @@
+import { describe, expect, it } from 'vitest';
+import { GOOD, Model } from './model.ts';
+
+/** `a`, then `b`, then `c` (with this behaviour) on top of them; `b` is the last-known-good. */
+function withThree(behaviour = GOOD, spec = {}): Model {
+  const model = new Model(spec);
+  model.commit('a');
+  model.until('Initialized');
+  model.commit('b');
+  model.until('Succeeded');
+  model.commit('c', behaviour);
+  return model;
+}
+
+/** Ticks until this release is the last-known-good and nothing is under way. */
+function untilLive(model: Model, digest: string): void {
+  for (let count = 0; count < 200 && model.status.lastKnownGood?.digest !== digest; count += 1) model.tick();
+  model.until('Succeeded');
+  expect(model.primary?.digest).toBe(digest);
+}
+
+function untilState(model: Model, state: string): void {
+  for (let count = 0; count < 200 && model.status.postPromotion?.state !== state; count += 1)
+    model.tick(1000);
+  expect(model.status.postPromotion?.state).toBe(state);
+}
+
+function untilWeight(model: Model, weight: number): void {
+  for (let count = 0; count < 100 && model.route?.canaryWeight !== weight; count += 1) model.tick(1000);
+  expect(model.route?.canaryWeight).toBe(weight);
+}
+
+function settle(model: Model): void {
+  for (let count = 0; count < 200; count += 1) model.tick();
+}
+
+function expectSafe(model: Model): void {
+  expect(model.broken).toEqual([]);
+  expect(model.outages).toEqual([]);
+}
+
+const answer = (model: Model, verb: string) => model.status.answers?.[verb];
+const rejected = (model: Model) => model.rejected.map(({ digest, reason }) => `${digest} ${reason}`);
+
+describe('abort', () => {
+  it('ends a release under analysis, which is then rejected', () => {
+    const model = withThree();
+    untilWeight(model, 50);
+    model.ask('abort', 'sha-ccc');
+    model.tick();
+    expect(answer(model, 'abort')).toMatchObject({ result: 'Refused', reason: 'Stale' });
+    model.ask('abort', 'c@1');
+    model.until('Failed');
+    settle(model);
+    expect(rejected(model)).toEqual(['c Aborted']);
+    expect(model.primary?.digest).toBe('b');
+    expect(model.status.phase).toBe('Failed');
+    expectSafe(model);
+  });
+
+  it.each(['Verifying', 'Held'])('takes the primary back in state %s', (state) => {
+    const model = withThree(state === 'Held' ? { ...GOOD, primaryReady: false } : GOOD);
+    untilState(model, state);
+    model.ask('abort', 'c');
+    model.tick();
+    expect(answer(model, 'abort')?.result).toBe('Done');
+    model.until('Failed');
+    expect(rejected(model)).toEqual(['c Aborted']);
+    expect(model.primary?.digest).toBe('b');
+    expectSafe(model);
+  });
+
+  it('does nothing where no release is under way', () => {
+    const model = withThree();
+    untilLive(model, 'c');
+    model.ask('abort', 'c');
+    model.tick();
+    expect(answer(model, 'abort')).toMatchObject({ result: 'Refused', reason: 'NotApplicable' });
+    expect(model.status.phase).toBe('Succeeded');
+  });
+
+  it('can be taken back by retry', () => {
+    const model = withThree();
+    untilWeight(model, 50);
+    model.ask('abort', 'c');
+    model.until('Failed');
+    model.ask('retry', 'c@1');
+    model.tick();
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('c');
+    expectSafe(model);
+  });
+});
+
+describe('promote', () => {
+  it('leaves the rest of the analysis out, not the checks after promotion', () => {
+    const model = withThree({ ...GOOD, canaryMetric: 50 });
+    untilWeight(model, 50);
+    model.ask('promote', 'c');
+    untilState(model, 'Verifying');
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('c');
+    expectSafe(model);
+  });
+
+  it('counts a release that is verified as good', () => {
+    const model = withThree({ ...GOOD, primaryMetric: 50 }, { postPromotion: { successThreshold: 9 } });
+    untilState(model, 'Verifying');
+    model.ask('promote', 'c');
+    model.tick(1000);
+    model.until('Succeeded');
+    expect(model.status.lastKnownGood?.digest).toBe('c');
+    expectSafe(model);
+  });
+
+  it('keeps a held release from being reverted by itself, and abort still ends it', () => {
+    const model = withThree({ ...GOOD, primaryReady: false });
+    untilState(model, 'Held');
+    model.ask('promote', 'c');
+    settle(model);
+    expect(model.status.postPromotion?.state).toBe('Held');
+    model.ask('abort', 'c');
+    model.until('Failed');
+    expect(model.primary?.digest).toBe('b');
+    expectSafe(model);
+  });
+
+  it('waits while paused', () => {
+    const model = withThree();
+    untilWeight(model, 50);
+    model.ask('pause', 'true');
+    model.ask('promote', 'c');
+    settle(model);
+    expect(model.status.phase).toBe('Progressing');
+    model.ask('pause', '');
+    model.until('Succeeded');
+    expectSafe(model);
+  });
+});
+
+describe('skip-step', () => {
+  it('leaves out one check, and only one', () => {
+    const analysis = {
+      interval: '60s',
+      threshold: 2,
+      stepWeights: [20, 40, 60],
+      metrics: [],
+    };
+    const model = withThree(GOOD, { analysis });
+    untilWeight(model, 20);
+    model.ask('skip-step', 'c@1');
+    for (let count = 0; count < 20; count += 1) model.tick(1000);
+    expect(model.route?.canaryWeight).toBe(40);
+    expectSafe(model);
+  });
+});
+
+describe('rollback-to', () => {
+  it('takes an older kept release by the fast lane, and rejects what was at head once that serves', () => {
+    const model = withThree();
+    untilLive(model, 'c');
+    model.ask('rollback-to', 'a');
+    model.tick();
+    expect(model.status.run).toMatchObject({ digest: 'a' });
+    expect(rejected(model)).toEqual([]);
+    model.until('Failed');
+    settle(model);
+    expect(model.primary?.digest).toBe('a');
+    expect(model.status.lastKnownGood?.digest).toBe('a');
+    expect(rejected(model)).toEqual(['c RolledBack']);
+    expectSafe(model);
+  });
+
+  it('stays with the last-known-good when the older one does not come up', () => {
+    const model = withThree();
+    untilLive(model, 'c');
+    model.behaviours.set('a', { ...GOOD, canaryReady: false });
+    model.ask('rollback-to', 'a');
+    settle(model);
+    expect(model.primary?.digest).toBe('c');
+    expect(rejected(model)).toEqual(['a ProgressDeadlineExceeded']);
+    expect(model.status.phase).toBe('Succeeded');
+    expectSafe(model);
+  });
+
+  it.each(['Verifying', 'Held'])('ends a release in state %s first, then goes further back', (state) => {
+    const model = withThree(state === 'Held' ? { ...GOOD, primaryReady: false } : GOOD);
+    untilState(model, state);
+    model.ask('rollback-to', 'a');
+    settle(model);
+    expect(model.primary?.digest).toBe('a');
+    expect(model.status.lastKnownGood?.digest).toBe('a');
+    expect(rejected(model)).toEqual(['c RolledBack']);
+    expectSafe(model);
+  });
+
+  it('to the last-known-good ends the release under way', () => {
+    const model = withThree();
+    untilWeight(model, 50);
+    model.ask('rollback-to', 'b');
+    model.until('Failed');
+    settle(model);
+    expect(model.primary?.digest).toBe('b');
+    expect(rejected(model)).toEqual(['c RolledBack']);
+    expectSafe(model);
+  });
+
+  it('goes on when a newer revision comes, which is rolled out afterwards', () => {
+    const model = withThree();
+    untilLive(model, 'c');
+    model.ask('rollback-to', 'a');
+    model.tick();
+    model.commit('d');
+    settle(model);
+    expect(model.primary?.digest).toBe('d');
+    expect(model.status.history?.map(({ digest }) => digest).slice(0, 2)).toEqual(['d', 'a']);
+    expectSafe(model);
+  });
+
+  it('works while paused: going back is not a promotion', () => {
+    const model = withThree();
+    untilLive(model, 'c');
+    model.ask('pause', 'true');
+    model.ask('rollback-to', 'a');
+    settle(model);
+    expect(model.primary?.digest).toBe('a');
+    expectSafe(model);
+  });
+
+  it('replaces a last-known-good that does not come up any more', () => {
+    const model = withThree({ ...GOOD, primaryReady: false });
+    untilState(model, 'Held');
+    model.behaviours.set('b', { ...GOOD, primaryReady: false });
+    for (let count = 0; count < 200 && model.status.postPromotion?.reason !== 'LKGNotReady'; count += 1)
+      model.tick();
+    model.ask('rollback-to', 'a');
+    settle(model);
+    expect(model.primary?.digest).toBe('a');
+    expect(model.broken).toEqual([]);
+  });
+
+  it.each([
+    ['nonsense', 'NotKept'],
+    ['zzzzzzz@1', 'NotKept'],
+    ['c', 'NotApplicable'],
+  ])('to %s is refused: %s', (value, reason) => {
+    const model = withThree();
+    untilLive(model, 'c');
+    model.ask('rollback-to', value);
+    settle(model);
+    expect(answer(model, 'rollback-to')).toMatchObject({ result: 'Refused', reason });
+    expect(model.primary?.digest).toBe('c');
+  });
+});
+
+describe('requests', () => {
+  it('are handled once, and again with another token', () => {
+    const model = withThree();
+    untilLive(model, 'c');
+    for (const token of ['1', '1', '2']) {
+      model.ask('ignore-window', `c@${token}`);
+      settle(model);
+    }
+    expect(
+      model.events.filter(({ message }) => message.startsWith('holdfast.dev/ignore-window')),
+    ).toHaveLength(2);
+    expect(answer(model, 'ignore-window')?.message).toContain('no window');
+  });
+
+  it('that no version knows are warned of once, and forgotten with the annotation', () => {
+    const model = withThree();
+    untilLive(model, 'c');
+    model.ask('retrry', 'c');
+    settle(model);
+    const warnings = model.events.filter(({ reason }) => reason === 'UnknownRequest');
+    expect(warnings.map(({ message }) => message)).toEqual([
+      'holdfast.dev/retrry: there is no such request; it is ignored',
+    ]);
+    model.canary.metadata.annotations = {};
+    model.tick();
+    expect(model.status.handled).toEqual({});
+  });
+
+  it('of any length and content fit into the status', () => {
+    const model = withThree();
+    untilLive(model, 'c');
+    for (const verb of ['abort', 'rollback-to', 'retry', 'x'.repeat(100)]) model.ask(verb, '@'.repeat(5000));
+    settle(model);
+    for (const [verb, value] of Object.entries(model.status.handled ?? {})) {
+      expect(verb.length).toBeLessThanOrEqual(64);
+      expect(value.length).toBeLessThanOrEqual(512);
+    }
+    expect(model.status.phase).toBe('Succeeded');
+  });
+
+  it('retry tries again without a new commit when the last-known-good fails the same check', () => {
+    const model = withThree({ ...GOOD, primaryMetric: 50 });
+    untilState(model, 'Reverting');
+    model.behaviours.set('b', { ...GOOD, primaryMetric: 50 });
+    for (let count = 0; count < 100 && model.status.postPromotion?.reason !== 'LKGFailsToo'; count += 1)
+      model.tick();
+    for (const digest of ['b', 'c']) model.behaviours.set(digest, GOOD);
+    model.ask('retry', 'c@1');
+    model.tick();
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('c');
+    expectSafe(model);
+  });
+});
