@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import { condition, imageOf, openShop, replicasOf, type Shop, type ShopOptions } from './shop.ts';
+import { condition, imageOf, openRunningShop, replicasOf, type ShopOptions } from './shop.ts';
 
 const bed: BedClient = useBed();
 
@@ -10,22 +10,7 @@ beforeAll(async () => {
   await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 
-/** A shop whose v1 is initialized and answers through Envoy. */
-async function running(namespace: string, options: ShopOptions = {}): Promise<Shop> {
-  const shop = await openShop(bed, namespace, options);
-  await shop.release('v1');
-  await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
-  await waitFor(
-    async () => {
-      const load = shop.startLoad();
-      await new Promise((resolve) => setTimeout(resolve, 400));
-      const { requests, failed } = await load.stop();
-      return requests > 0 && failed === 0;
-    },
-    { timeoutMs: 60_000, what: `${namespace} answers through Envoy` },
-  );
-  return shop;
-}
+const running = (namespace: string, options?: ShopOptions) => openRunningShop(bed, namespace, options);
 
 describe.concurrent('the main job under 50 requests a second', () => {
   test('(a) a good release goes in steps to 100 % and is promoted with no failed request', async () => {

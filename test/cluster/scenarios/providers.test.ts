@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
-import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import type { Load } from '../bed/load.ts';
-import { condition, imageOf, openShop, type Shop, type ShopOptions } from './shop.ts';
+import { type BedClient, useBed } from '../bed/client.ts';
+import { condition, imageOf, openShop, type Shop, type ShopOptions, untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
 
@@ -25,17 +24,6 @@ async function running(namespace: string, options: ShopOptions): Promise<Shop> {
   return shop;
 }
 
-/** Until every request of a load has been answered well for a moment: the route is in Envoy. */
-function answers(start: () => Load): Promise<boolean> {
-  const look = async () => {
-    const load = start();
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    const { requests, failed } = await load.stop();
-    return requests > 0 && failed === 0;
-  };
-  return waitFor(look, { timeoutMs: 60_000, what: 'an answer through Envoy' });
-}
-
 describe.concurrent('every provider and strategy', () => {
   test('contour: weights go up through an HTTPProxy, and a bad primary goes back without a failed request', async () => {
     const namespace = 'by-contour';
@@ -50,7 +38,7 @@ describe.concurrent('every provider and strategy', () => {
       files: { root },
       progressDeadlineSeconds: 10,
     });
-    await answers(() => shop.startLoad());
+    await untilAnswered(shop.namespace, () => shop.startLoad());
     const load = shop.startLoad();
     const commit = await shop.release('v2');
     await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
@@ -73,7 +61,7 @@ describe.concurrent('every provider and strategy', () => {
       metrics: [rate],
     };
     const shop = await running('by-header', { analysis });
-    await answers(() => shop.startLoad());
+    await untilAnswered(shop.namespace, () => shop.startLoad());
     const insiders = shop.startLoad({ 'x-canary': 'insider' });
     const others = shop.startLoad();
     await shop.release('v2');
@@ -96,7 +84,7 @@ describe.concurrent('every provider and strategy', () => {
       metrics: [{ ...rate, onNoData: 'pass' as const }],
     };
     const shop = await running('by-blue-green', { analysis });
-    await answers(() => shop.startLoad());
+    await untilAnswered(shop.namespace, () => shop.startLoad());
     const load = shop.startLoad();
     const weights = new Set<number>();
     await shop.release('v2');

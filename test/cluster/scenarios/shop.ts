@@ -41,6 +41,8 @@ export interface ShopOptions {
   readonly provider?: Canary['spec']['provider'];
   /** More objects in the repository. */
   readonly files?: Readonly<Record<string, unknown>>;
+  /** More fields of the Canary's spec. */
+  readonly spec?: Partial<Canary['spec']>;
 }
 
 /** Pods reach Prometheus some seconds after they are ready: until then a check has no answer, and the step waits. */
@@ -107,6 +109,30 @@ export async function openShop(bed: BedClient, namespace: string, options: ShopO
   };
 }
 
+/** A shop whose v1 is initialized and answers every request through Envoy. */
+export async function openRunningShop(
+  bed: BedClient,
+  namespace: string,
+  options: ShopOptions = {},
+): Promise<Shop> {
+  const shop = await openShop(bed, namespace, options);
+  await shop.release('v1');
+  await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+  await untilAnswered(namespace, () => shop.startLoad());
+  return shop;
+}
+
+/** Until every request of a load was answered well for a moment: the route is in Envoy. */
+export async function untilAnswered(what: string, start: () => Load): Promise<void> {
+  const look = async () => {
+    const load = start();
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    const { requests, failed } = await load.stop();
+    return requests > 0 && failed === 0;
+  };
+  await waitFor(look, { timeoutMs: 60_000, what: `${what} answers through Envoy` });
+}
+
 /** The image that a workload's template names. */
 export function imageOf(workload: KubernetesObject | undefined): string | undefined {
   const spec = workload?.spec as { template: { spec: { containers: Array<{ image: string }> } } } | undefined;
@@ -140,6 +166,7 @@ function canaryOf(host: string, options: ShopOptions) {
         metrics: [rate],
       },
       postPromotion: { interval: '2s', successThreshold: 2, metrics: [rate], ...options.postPromotion },
+      ...options.spec,
     },
   };
 }
