@@ -2,6 +2,22 @@ import { type Draft, now, say } from '../draft.ts';
 import { lastKnownGood, type Run } from '../run.ts';
 import type { ReleaseView } from '../world.ts';
 
+/** Bookkeeping of a release that begins now. */
+export function begin(draft: Draft, release: ReleaseView): Run {
+  const run: Run = {
+    digest: release.digest,
+    commit: release.commit.commit,
+    subject: release.commit.subject,
+    startTime: now(draft),
+    restartKey: draft.plan.restartKey,
+    mountsConfig: release.mountsConfig,
+    fastLane: false,
+    checkNumber: 0,
+  };
+  draft.run = run;
+  return run;
+}
+
 /**
  * Starts the rollout of a release: bookkeeping only, the first write comes with the next phase (design section 4, admit). `rollback`: what
  * a person left by asking for this older release.
@@ -10,18 +26,9 @@ export function admit(draft: Draft, release: ReleaseView, rollback?: Run['rollba
   const proven = draft.world.records.some(
     (record) => record.digest === release.digest && record.promotedTime !== undefined,
   );
-  const run: Run = {
-    digest: release.digest,
-    commit: release.commit.commit,
-    subject: release.commit.subject,
-    startTime: now(draft),
-    restartKey: draft.plan.restartKey,
-    mountsConfig: release.mountsConfig,
-    fastLane: proven && lastKnownGood(draft.world)?.digest !== release.digest,
-    checkNumber: 0,
-    ...(rollback ? { rollback } : {}),
-  };
-  draft.run = run;
+  const run = begin(draft, release);
+  run.fastLane = proven && lastKnownGood(draft.world)?.digest !== release.digest;
+  if (rollback) run.rollback = rollback;
   draft.status = {
     ...draft.status,
     phase: 'Progressing',

@@ -5,7 +5,7 @@ import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import { headRelease, isRejected } from '../run.ts';
 import { isAllOnPrimary, rescueTraffic } from '../traffic.ts';
 import type { RecordView, ReleaseView } from '../world.ts';
-import { admit, describe } from './admit.ts';
+import { admit, begin, describe, nameOf } from './admit.ts';
 import { progressing } from './progressing.ts';
 import { startRevert } from './reverting.ts';
 
@@ -115,10 +115,12 @@ function recreatePrimary(draft: Draft, good: RecordView): void {
 
 /** The primary runs something that never proved itself and that Git does not want: back to the last-known-good, safely. */
 function repairPrimary(draft: Draft, good: RecordView): void {
-  const { primary } = draft.world;
-  const run = admit(draft, {
-    digest: primary?.digest ?? 'unknown',
-    commit: { commit: '', subject: '', author: '', time: '' },
+  const { primary, records } = draft.world;
+  const digest = primary?.digest ?? 'unknown';
+  const nobody = { commit: '', subject: '', author: '', time: '' };
+  const run = begin(draft, {
+    digest,
+    commit: records.find((record) => record.digest === digest)?.commit ?? nobody,
     settingsKey: primary?.settingsKey ?? '',
     replicas: undefined,
     mountsConfig: false,
@@ -127,7 +129,7 @@ function repairPrimary(draft: Draft, good: RecordView): void {
   draft.status.phase = 'Promoting';
   startRevert(draft, run, good, {
     reason: 'NotLastKnownGood',
-    finding: 'the primary runs a release that never proved itself',
+    finding: `the primary runs ${nameOf(run)}, which never proved itself`,
     reject: false,
     control: false,
   });
