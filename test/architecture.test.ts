@@ -11,6 +11,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   rollout: ['api'],
   http: ['api'],
   git: ['api', 'http'],
+  forge: ['api', 'http'],
   cluster: ['api'],
   routing: ['api'],
   metrics: ['api', 'http'],

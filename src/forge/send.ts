@@ -1,0 +1,118 @@
+import type { HttpAuth, HttpClient, HttpRequest, HttpResponse } from '../http/types.ts';
+import { codeOfStatus, ForgeError, type ForgeErrorCode, forgeErrorOf, retryAfterMs } from './errors.ts';
+import { line } from './text.ts';
+import type { ForgeCall } from './types.ts';
+
+/** Where calls go and how. */
+export interface ForgeConnection {
+  readonly http: Pick<HttpClient, 'send'>;
+  /** Base address of the API. */
+  readonly api: string;
+  readonly headers: Readonly<Record<string, string>>;
+  auth(): Promise<HttpAuth | undefined>;
+  /** PEM certificates that the forge's own is checked against. */
+  readonly ca?: string;
+  /** Who is asked, for messages: `gitea git.example.com, acme/shop`. */
+  readonly where: string;
+  nowMs(): number;
+}
+
+/** A page of pull requests with long bodies fits; more is not read. */
+const MAX_BYTES = 16 * 1_048_576;
+const MESSAGE_LIMIT = 200;
+
+const HINTS: Readonly<Record<ForgeErrorCode, string>> = {
+  Unauthorized: "; renew the token in the Source's Secret",
+  Forbidden: '; give the token the rights of docs/guides/forges.md',
+  NotFound: '; it does not exist, or the token may not see it',
+  Unavailable: '',
+  Invalid: '',
+};
+
+/**
+ * Makes one call and returns the answer's JSON (undefined: an empty answer). `what` is what was to be done, for messages.
+ * Throws ForgeError, whose message holds the forge's own words without the secrets.
+ */
+export async function sendToForge(
+  connection: ForgeConnection,
+  what: string,
+  call: ForgeCall,
+): Promise<unknown> {
+  const title = `${connection.where}: ${what}`;
+  const auth = await connection.auth();
+  const answer = await connection.http
+    .send(requestOf(connection, call, auth))
+    .catch((error: unknown) => Promise.reject(forgeErrorOf(title, error)));
+  const code = codeOfStatus(answer.status, answer.headers);
+  const value = parse(answer.body);
+  if (code === undefined && value !== null) return value;
+  if (code === undefined) throw new ForgeError('Unavailable', `${title}: the answer is not JSON`);
+  const said = line(withoutSecrets(wordsOf(value), auth).replace(/\p{Cc}+/gu, ' '), MESSAGE_LIMIT);
+  throw refusal(title, { code, answer, said }, connection.nowMs());
+}
+
+function requestOf(connection: ForgeConnection, call: ForgeCall, auth: HttpAuth | undefined): HttpRequest {
+  const url = new URL(`${connection.api}${call.path}`);
+  for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, String(value));
+  return {
+    url,
+    method: call.method,
+    headers: {
+      accept: 'application/json',
+      ...(call.json === undefined ? {} : { 'content-type': 'application/json' }),
+      ...connection.headers,
+    },
+    limits: { maxBytes: MAX_BYTES },
+    ...(call.json === undefined ? {} : { body: JSON.stringify(call.json) }),
+    ...(auth ? { auth } : {}),
+    ...(connection.ca ? { tls: { ca: connection.ca } } : {}),
+  };
+}
+
+/** JSON; undefined for an empty body and null for one that is something else. */
+function parse(bytes: Uint8Array): unknown {
+  if (bytes.length === 0) return undefined;
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return null;
+  }
+}
+
+function refusal(
+  title: string,
+  { code, answer, said }: { code: ForgeErrorCode; answer: HttpResponse; said: string },
+  nowMs: number,
+): ForgeError {
+  const waitMs = code === 'Unavailable' ? retryAfterMs(answer.headers, nowMs) : undefined;
+  const quoted = said ? `, ${said}` : '';
+  return new ForgeError(code, `${title}: HTTP ${answer.status}${quoted}${HINTS[code]}`, {
+    said,
+    ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
+  });
+}
+
+/** A forge, or a proxy before it, may repeat what it was sent. */
+function withoutSecrets(text: string, auth: HttpAuth | undefined): string {
+  if (!auth) return text;
+  const secret = auth.kind === 'bearer' ? auth.token : auth.password;
+  const sent = auth.kind === 'bearer' ? [] : [Buffer.from(`${auth.username}:${secret}`).toString('base64')];
+  return [secret, ...sent].reduce((rest, one) => rest.replaceAll(one, '***'), text);
+}
+
+/** What the forges put into `message`, `error` and `errors`, whatever its shape. */
+function wordsOf(value: unknown, depth = 0): string {
+  if (typeof value === 'string') return value;
+  if (depth > 3 || typeof value !== 'object' || value === null) return '';
+  if (Array.isArray(value))
+    return value
+      .slice(0, 5)
+      .map((one) => wordsOf(one, depth + 1))
+      .filter(Boolean)
+      .join('; ');
+  const { message, error, errors } = value as Record<string, unknown>;
+  return [message, error, errors]
+    .map((one) => wordsOf(one, depth + 1))
+    .filter(Boolean)
+    .join(': ');
+}
