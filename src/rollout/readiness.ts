@@ -1,8 +1,8 @@
 import { differences, firstDifference, podComparisons } from './expectation/expectation.ts';
 import type { PodFault, WorkloadView } from './world.ts';
 
-/** Reasons that do not go away by waiting: the pod can never serve as it is. */
-const FATAL = new Set([
+/** Reasons of containers that do not run at all. */
+const NOT_RUNNING = new Set([
   'CrashLoopBackOff',
   'ImagePullBackOff',
   'ErrImagePull',
@@ -26,14 +26,9 @@ export function servingPods(view: WorkloadView | undefined): number {
   return view?.readyReplicas ?? 0;
 }
 
-/** The faults that waiting does not heal. */
-export function fatalFaults(view: WorkloadView | undefined): readonly PodFault[] {
-  return (view?.faults ?? []).filter((fault) => FATAL.has(fault.reason));
-}
-
 /** Faults of running pods that count as lost readiness; pods that are only being replaced do not. */
 export function lostReadiness(view: WorkloadView): PodFault | undefined {
-  return view.faults.find((fault) => FATAL.has(fault.reason) || fault.reason === 'ProbeFailing');
+  return view.faults.find((fault) => NOT_RUNNING.has(fault.reason) || fault.reason === 'ProbeFailing');
 }
 
 /** One line about why a workload is not ready, for messages. */

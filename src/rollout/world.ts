@@ -119,6 +119,10 @@ export interface PodFault {
   /** Kubernetes' own reason: ImagePullBackOff, CrashLoopBackOff, Unschedulable, CreateContainerConfigError, FailedCreate, ProbeFailing... */
   reason: string;
   message: string;
+  /** It is an init container. */
+  init?: boolean;
+  /** Why the container ended last, where it ended before. */
+  lastReason?: string;
 }
 
 /** Answers to a check request, before thresholds. */

@@ -395,15 +395,61 @@ describe('faults of pods', () => {
     expect(view.faults).toMatchObject([{ pod: 'podinfo-primary', reason: 'DeploymentPaused' }]);
   });
 
-  it('do not include progress', () => {
-    const status = containerStatus({ waiting: { reason: 'ContainerCreating' } });
+  it('name what only takes its time, after everything else', () => {
+    const status = {
+      containerStatuses: [
+        { name: 'podinfod', ready: false, state: { waiting: { reason: 'ContainerCreating' } } },
+        { name: 'proxy', ready: false, state: { running: {} } },
+      ],
+    };
+    const { faults } = viewOf({ workload: aDeployment(), pods: [aPod({ ready: false, status })] });
 
-    expect(
-      viewOf({
-        workload: aDeployment(),
-        pods: [aPod({ ready: false, ...(status ? { status } : {}) })],
-      }).faults,
-    ).toEqual([]);
+    expect(faults.map(({ reason }) => reason)).toEqual(['NotReadyYet', 'ContainerCreating']);
+  });
+
+  it('tell init containers, and why a container ended last', () => {
+    const failed = { waiting: { reason: 'CrashLoopBackOff' } };
+    const lastState = { terminated: { reason: 'OOMKilled', exitCode: 137 } };
+    const status = {
+      initContainerStatuses: [{ name: 'migrate', ready: false, state: failed, lastState }],
+      containerStatuses: [
+        { name: 'podinfod', ready: false, state: { waiting: { reason: 'PodInitializing' } } },
+      ],
+    };
+    const { faults } = viewOf({ workload: aDeployment(), pods: [aPod({ ready: false, status })] });
+
+    expect(faults).toMatchObject([
+      { container: 'migrate', reason: 'CrashLoopBackOff', init: true, lastReason: 'OOMKilled' },
+      { container: 'podinfod', reason: 'PodInitializing' },
+    ]);
+    expect(faults[1]).not.toHaveProperty('init');
+  });
+
+  it.each<[string, object, string]>([
+    ['a node that nobody hears of', { type: 'Ready', status: 'False' }, 'NodeNotReady'],
+    [
+      'a closed readiness gate',
+      { type: 'Ready', status: 'False', reason: 'ReadinessGatesNotReady' },
+      'ReadinessGatesNotReady',
+    ],
+  ])('are seen where all containers are well: %s', (_, condition, reason) => {
+    const status = {
+      conditions: [condition] as NonNullable<Pod['status']>['conditions'],
+      containerStatuses: [{ name: 'podinfod', ready: true, state: { running: {} } }],
+    } as NonNullable<Pod['status']>;
+
+    const { faults } = viewOf({ workload: aDeployment(), pods: [aPod({ ready: false, status })] });
+
+    expect(faults).toMatchObject([{ reason, container: undefined }]);
+  });
+
+  it('say why the cluster took a pod away', () => {
+    const conditions = [{ type: 'DisruptionTarget', status: 'True', reason: 'DeletionByTaintManager' }];
+    const pods = [aPod({ ready: false, status: { phase: 'Failed', conditions } })];
+
+    expect(viewOf({ workload: aDeployment(), pods }).faults).toMatchObject([
+      { reason: 'DeletionByTaintManager' },
+    ]);
   });
 
   it('come worst first, and the most restarted container counts', () => {

@@ -1,7 +1,7 @@
-/** Why pods are not ready, in Kubernetes' own words. Progress (pulling, creating, initialising) is no fault. */
+/** Why pods are not ready, in Kubernetes' own words. What only takes its time (pulling, mounting, initialising) comes last. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { PodFault } from '../rollout/world.ts';
-import { type ContainerStatus, containerStatuses, isReady, type Pod, type PodCondition } from './pods.ts';
+import { type ContainerStatus, isReady, type Pod, type PodCondition } from './pods.ts';
 
 /** Reasons from worst (will not heal by itself) to mildest; what is not listed stands before the last. */
 const worstFirst: readonly string[] = [
@@ -18,12 +18,13 @@ const worstFirst: readonly string[] = [
   'OOMKilled',
   'Error',
   'Evicted',
+  'NodeNotReady',
   'Unschedulable',
   'SchedulingGated',
+  'ReadinessGatesNotReady',
 ];
-/** After all others: the first is a loss, the second ordinary for a while. */
-const mildest: readonly string[] = ['ProbeFailing', 'NotReadyYet'];
-const progress: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing', 'Completed']);
+/** After all others: the first is a loss, the rest ordinary for a while. */
+const mildest: readonly string[] = ['ProbeFailing', 'NotReadyYet', 'ContainerCreating', 'PodInitializing'];
 const messageLimit = 300;
 
 /** Faults of these pods and of the Deployment itself, worst first, one per container. */
@@ -52,33 +53,65 @@ function deploymentFaults({ metadata, spec, status }: KubernetesObject): PodFaul
 
 function podFaults(pod: Pod): PodFault[] {
   if (isReady(pod)) return [];
-  const name = pod.metadata.name;
-  if (pod.status?.phase === 'Failed')
-    return [
-      {
-        pod: name,
-        container: undefined,
-        reason: pod.status.reason ?? 'Error',
-        message: clip(pod.status.message),
-      },
-    ];
-  const scheduling = pod.status?.conditions?.find(
-    ({ type, status, reason }) => type === 'PodScheduled' && status === 'False' && reason !== undefined,
-  );
-  if (scheduling?.reason)
-    return [
-      { pod: name, container: undefined, reason: scheduling.reason, message: clip(scheduling.message) },
-    ];
-  const lostAt = pod.status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime;
-  return containerStatuses(pod).flatMap((status) => containerFault(name, status, lostAt));
+  const { phase, reason, message } = pod.status ?? {};
+  if (phase === 'Failed') return [podFault(pod, { reason: disruptionOf(pod) ?? reason ?? 'Error', message })];
+  const scheduling = conditionOf(pod, 'PodScheduled');
+  if (scheduling?.status === 'False' && scheduling.reason) return [podFault(pod, scheduling)];
+  const containers = containerFaults(pod);
+  return containers.length > 0 ? containers : wholePodFault(pod);
+}
+
+function containerFaults(pod: Pod): PodFault[] {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+  const lostAt = conditionOf(pod, 'Ready')?.lastTransitionTime;
+  return [
+    ...initContainerStatuses.flatMap((status) =>
+      containerFault(pod.metadata.name, status, lostAt).map((fault) => ({ ...fault, init: true })),
+    ),
+    ...containerStatuses.flatMap((status) => containerFault(pod.metadata.name, status, lostAt)),
+  ];
+}
+
+/** All containers are well and the pod is not: a readiness gate, or a node that nobody hears of. */
+function wholePodFault(pod: Pod): PodFault[] {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+  const isWell = containerStatuses.length > 0 && containerStatuses.every(({ ready }) => ready === true);
+  const ready = conditionOf(pod, 'Ready');
+  if (!isWell || !ready || initContainerStatuses.some(({ state }) => state?.waiting)) return [];
+  const message = ready.message ?? 'its containers were ready when its node was last heard of';
+  return [podFault(pod, { reason: disruptionOf(pod) ?? ready.reason ?? 'NodeNotReady', message })];
+}
+
+function podFault(
+  pod: Pod,
+  { reason, message }: { reason?: string | undefined; message?: string | undefined },
+): PodFault {
+  return { pod: pod.metadata.name, container: undefined, reason: reason ?? 'Error', message: clip(message) };
+}
+
+/** Why the cluster took the pod away, where it did. */
+function disruptionOf(pod: Pod): string | undefined {
+  const condition = conditionOf(pod, 'DisruptionTarget');
+  return condition?.status === 'True' ? condition.reason : undefined;
+}
+
+function conditionOf({ status }: Pod, wanted: string): PodCondition | undefined {
+  return status?.conditions?.find(({ type }) => type === wanted);
 }
 
 function containerFault(pod: string, status: ContainerStatus, lostAt: string | undefined): PodFault[] {
   const { waiting, running, terminated } = status.state ?? {};
+  const lastReason = status.lastState?.terminated?.reason;
   const fault = (reason: string, message: string): PodFault[] => [
-    { pod, container: status.name, reason, message: clip(message) },
+    {
+      pod,
+      container: status.name,
+      reason,
+      message: clip(message),
+      ...(lastReason === undefined ? {} : { lastReason }),
+    },
   ];
-  if (waiting?.reason && !progress.has(waiting.reason)) return fault(waiting.reason, waitingMessage(status));
+  if (waiting?.reason && waiting.reason !== 'Completed') return fault(waiting.reason, waitingMessage(status));
   if (terminated && terminated.exitCode !== 0)
     return fault(
       terminated.reason ?? 'Error',

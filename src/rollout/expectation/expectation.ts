@@ -1,6 +1,6 @@
 import type { WorkloadView } from '../world.ts';
 import { type Comparison, compareAtLeast, compareAtMost, compareText, type Expected } from './comparison.ts';
-import { faultWords } from './fault-words.ts';
+import { faultWords, isStarting } from './fault-words.ts';
 import { releaseComparisons } from './release-comparisons.ts';
 
 /** Everything that must be true of a workload beside what is, the met ones included, in the order in which a rollout reaches them. */
@@ -48,7 +48,7 @@ export function podComparisons(view: WorkloadView, readyPercent: number): Compar
 /** One line about what keeps a workload from being ready: its worst fault, else the first difference that blocks. */
 export function firstDifference(view: WorkloadView | undefined, expected: Expected): string {
   const blocking = differences(view, expected).filter(({ severity }) => severity === 'blocks');
-  const [fault] = view?.faults ?? [];
+  const fault = view?.faults.find(({ reason }) => !isStarting(reason));
   return fault ? faultWords(fault) : (blocking[0]?.detail ?? 'nothing differs');
 }
 

@@ -4,3 +4,8 @@ import type { PodFault } from '../world.ts';
 export function faultWords({ reason, container, message }: PodFault): string {
   return `${reason}${container ? ` in container ${container}` : ''}: ${message}`;
 }
+
+/** A container that is being made: no fault, but what a slow start is recognised by. */
+export function isStarting(reason: string): boolean {
+  return reason === 'ContainerCreating' || reason === 'PodInitializing';
+}

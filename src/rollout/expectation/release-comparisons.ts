@@ -1,6 +1,6 @@
 import type { WorkloadView } from '../world.ts';
 import { type Comparison, compareAtLeast, compareAtMost, compareText, type Expected } from './comparison.ts';
-import { faultWords } from './fault-words.ts';
+import { faultWords, isStarting } from './fault-words.ts';
 
 /** What the pods run and are made of, beside their number: template, images, endpoints, restarts, fields and faults. */
 export function releaseComparisons(view: WorkloadView, expected: Expected): Comparison[] {
@@ -102,7 +102,7 @@ function fields({ drift }: WorkloadView): Comparison {
 
 /** Told only: a fault that matters shows in the counts as well. */
 function faults({ faults: all }: WorkloadView): Comparison {
-  const [worst] = all;
+  const worst = all.find(({ reason }) => !isStarting(reason));
   const actual = worst ? faultWords(worst) : 'none';
   return compareText('faults', {
     expected: 'none',

@@ -1,7 +1,7 @@
 import type { RolloutReason } from '../../api/reasons.ts';
-import { canaryPods } from '../capacity.ts';
+import { canaryState, decidePromotion, decideVerification } from '../diagnosis/decision.ts';
+import { diagnose, sentence } from '../diagnosis/diagnose.ts';
 import { type Draft, enter, note, restartProgress, say } from '../draft.ts';
-import { isReady } from '../readiness.ts';
 import { lastKnownGood, type Run } from '../run.ts';
 import { moveToCanary } from '../traffic.ts';
 import { nameOf } from './admit.ts';
@@ -18,24 +18,22 @@ export interface Failure {
 
 /**
  * The primary did not take the release over. By onFailure: revert at once; hold; or, for auto, hold while the canary with the same digest
- * is healthy and revert when it is not (design section 5).
+ * is healthy and revert when it is not, or shows the same fault (design section 5).
  */
-export function failPromotion(draft: Draft, run: Run, failure: Failure): void {
+export function failPromotion(draft: Draft, run: Run, failure: Omit<Failure, 'finding'>): void {
   const { plan, world } = draft;
-  const canaryIsHealthy =
-    world.target?.digest === run.digest &&
-    isReady(world.target, plan.canaryReadyPercent) &&
-    canaryPods(world.target) > 0;
-  const { onFailure } = plan.postPromotion;
-  if (onFailure === 'revert' || (onFailure === 'auto' && !canaryIsHealthy))
-    return revert(draft, run, failure);
-  hold(draft, run, failure);
+  const diagnosis = diagnose(world.primary, world.target);
+  const finding = sentence(diagnosis, world.primary);
+  const canary = canaryState(world.target, run.digest, plan.canaryReadyPercent, diagnosis);
+  const { action } = decidePromotion(plan.postPromotion.onFailure, canary);
+  if (action === 'revert') return revert(draft, run, { ...failure, finding });
+  hold(draft, run, { ...failure, finding });
 }
 
 /** Checks failed with all traffic on the primary: auto reverts at once (design section 5). */
 export function failVerification(draft: Draft, run: Run, failure: Failure): void {
-  const { onFailure } = draft.plan.postPromotion;
-  if (onFailure === 'hold' || onFailure === 'halt') return hold(draft, run, failure);
+  const { action } = decideVerification(draft.plan.postPromotion.onFailure);
+  if (action === 'hold') return hold(draft, run, failure);
   revert(draft, run, failure);
 }
 

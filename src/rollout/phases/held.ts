@@ -1,8 +1,10 @@
 import { knownReason, type RolloutReason } from '../../api/reasons.ts';
 import { canaryPods } from '../capacity.ts';
 import { check, later } from '../checks.ts';
+import { isBeyondHope } from '../diagnosis/decision.ts';
+import { diagnose, sentence } from '../diagnosis/diagnose.ts';
 import { type Draft, enter, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
-import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
+import { hasConverged, servingPods } from '../readiness.ts';
 import { headRelease, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnCanary, moveToCanary, rescueTraffic } from '../traffic.ts';
 import { verdictOf } from '../verdict.ts';
@@ -56,14 +58,15 @@ function deadline(draft: Draft, run: Run, reason: RolloutReason): void {
   if (!good || good.digest === run.digest) return;
   const { progressDeadlineMs } = plan.postPromotion;
   const standingMs = trackProgress(draft, run, world.primary);
-  const canaryIsHealthy = canaryPods(world.target) > 0;
-  if (canaryIsHealthy && standingMs < progressDeadlineMs) {
+  const diagnosis = diagnose(world.primary, world.target);
+  const mayHeal = canaryPods(world.target) > 0 && !isBeyondHope(diagnosis);
+  if (mayHeal && standingMs < progressDeadlineMs) {
     draft.next = { action: 'revert', timeMs: world.nowMs + progressDeadlineMs - standingMs };
     return wakeIn(draft, progressDeadlineMs - standingMs);
   }
-  const found = whyNotReady(world.primary);
+  const finding = sentence(diagnosis, world.primary);
   draft.actions.length = 0;
-  startRevert(draft, run, good, { reason, finding: found, reject: true, control: false });
+  startRevert(draft, run, good, { reason, finding, reject: true, control: false });
 }
 
 /** The primary converged after all: promotion simply goes on. */

@@ -1,4 +1,6 @@
 import { podsFor } from '../capacity.ts';
+import { isBeyondHope } from '../diagnosis/decision.ts';
+import { diagnose } from '../diagnosis/diagnose.ts';
 import {
   act,
   type Draft,
@@ -45,11 +47,11 @@ export function converging(draft: Draft, run: Run): void {
   const standingMs = trackProgress(draft, run, primary);
   if (hasConverged(primary, draft.plan.primaryReadyPercent)) return shift(draft, run);
   if (rescueTraffic(draft)) return;
-  const { progressDeadlineMs } = draft.plan.postPromotion;
+  const { progressDeadlineMs, onFailure } = draft.plan.postPromotion;
   const why = whyNotReady(primary);
-  if (standingMs >= progressDeadlineMs) {
-    return failPromotion(draft, run, { reason: 'PrimaryNotReady', finding: why, control: false });
-  }
+  const isLost = onFailure === 'auto' && isBeyondHope(diagnose(primary, draft.world.target));
+  if (isLost || standingMs >= progressDeadlineMs)
+    return failPromotion(draft, run, { reason: 'PrimaryNotReady', control: false });
   wakeIn(draft, progressDeadlineMs - standingMs);
   note(draft, 'Converging', `the primary is taking over ${nameOf(run)}: ${why}`, {
     action: 'hold or revert if it makes no progress',

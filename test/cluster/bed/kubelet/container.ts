@@ -168,9 +168,11 @@ async function pull(container: Container, wait: Wait, pause: Pause): Promise<voi
     await pause(Number(variables.find(({ name }) => name === 'SLOW_PULL_MS')?.value ?? 5_000));
   }
   while (behaviour === 'missing' || behaviour === 'unknown') {
-    wait('ErrImagePull', `failed to pull and unpack image "${image}": not found`);
+    const error = `failed to pull and unpack image "${image}": not found`;
+    wait('ErrImagePull', error);
     await pause(RETRY_MS);
-    wait('ImagePullBackOff', `Back-off pulling image "${image}"`);
+    // As kubelets since 1.31 say it.
+    wait('ImagePullBackOff', `Back-off pulling image "${image}": ErrImagePull: ${error}`);
     await pause(60_000);
   }
 }
