@@ -58,7 +58,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       return await oneRound(read.canary, failures.get(key));
     } catch (error) {
       if (isStale(error)) return lookAnew(object);
-      const failure = failureOf(refusalOf(error) ?? error);
+      const failure = refusalOf(error) ?? failureOf(error);
       failures.set(key, failure);
       await report(read.canary, failure);
       throw error;
