@@ -48,7 +48,7 @@ function cannotMirror({ provider, analysis }: Readonly<Record<string, unknown>>)
 }
 
 const canaryRows: readonly Row[] = [
-  { path: 'spec.targetRef.kind', when: otherThan('Deployment'), stops: true },
+  { path: 'spec.targetRef.kind', when: otherThan('Deployment', 'DaemonSet'), stops: true },
   { path: 'spec.provider', when: otherThan('kubernetes', 'gatewayapi:v1', 'contour'), stops: true },
   { path: 'spec.autoscalerRef' },
   { path: 'spec.upstreamRef' },

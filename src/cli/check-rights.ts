@@ -15,7 +15,7 @@ export interface RightsOptions {
   readonly ownNamespace: string;
   /** Empty: all namespaces. */
   readonly watchNamespaces: readonly string[];
-  /** Routing kinds, as `httproutes`, that Canaries of the cluster need. */
+  /** Kinds, as `httproutes`, that only some Canaries need, and those of this cluster do. */
   readonly usedResources: ReadonlySet<string>;
   /** Ask for this user instead of oneself. */
   readonly asUser?: string | undefined;
@@ -28,7 +28,8 @@ interface Question {
   readonly needed: boolean;
 }
 
-const routing = new Set(['httproutes', 'httpproxies']);
+/** Needed only where a Canary routes traffic by them or targets them. */
+const needsUse = new Set(['httproutes', 'httpproxies', 'daemonsets', 'controllerrevisions']);
 const act = 'bind the roles that holdfast install prints, or check with --as the user that Holdfast runs as';
 
 /** Asks the API server for every right of the list that install prints. */
@@ -68,7 +69,7 @@ async function askAll(
 
 function questionsFor({ ownNamespace, watchNamespaces, usedResources }: RightsOptions): Question[] {
   const where = watchNamespaces.length > 0 ? watchNamespaces : [undefined];
-  const isNeeded = ({ resource }: Right) => !routing.has(resource) || usedResources.has(resource);
+  const isNeeded = ({ resource }: Right) => !needsUse.has(resource) || usedResources.has(resource);
   return [
     ...ownRights.map((right) => ({ right, namespace: ownNamespace, needed: true })),
     ...where.flatMap((namespace) => [

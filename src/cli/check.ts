@@ -7,6 +7,7 @@ import type { Connection } from '../app/connection.ts';
 import { rememberFileSources } from '../app/source-files.ts';
 import { isApiError } from '../cluster/errors.ts';
 import type { HttpClient } from '../http/types.ts';
+import { watchedKinds } from '../workload/kinds.ts';
 import { checkCanaries, checkProviders, routeKindsOf } from './check-canaries.ts';
 import { checkCrds, checkServer } from './check-cluster.ts';
 import { checkMetrics } from './check-metrics.ts';
@@ -66,8 +67,16 @@ async function rightsLines(
   { ownNamespace, watchNamespaces, asUser, defaultProvider }: CheckOptions,
   canaries: Parameters<typeof routeKindsOf>[0],
 ): Promise<readonly CheckLine[]> {
-  const kinds = [...routeKindsOf(canaries, defaultProvider).values()].flat();
-  const plurals: Readonly<Record<string, string>> = { HTTPRoute: 'httproutes', HTTPProxy: 'httpproxies' };
+  const kinds = [
+    ...[...routeKindsOf(canaries, defaultProvider).values()].flat(),
+    ...canaries.flatMap(({ spec }) => watchedKinds(spec.targetRef.kind)),
+  ];
+  const plurals: Readonly<Record<string, string>> = {
+    HTTPRoute: 'httproutes',
+    HTTPProxy: 'httpproxies',
+    DaemonSet: 'daemonsets',
+    ControllerRevision: 'controllerrevisions',
+  };
   const usedResources = new Set(kinds.flatMap(({ kind }) => plurals[kind] ?? []));
   return guarded('Rights', () =>
     checkRights(connection.transport, { ownNamespace, watchNamespaces, usedResources, asUser }),

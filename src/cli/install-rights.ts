@@ -69,7 +69,9 @@ export const watchedRights: readonly Right[] = [
   },
   { group: 'holdfast.dev', resource: 'sources/status', verbs: ['patch'], why: 'to report' },
   { group: 'apps', resource: 'deployments', verbs: readAndApply, why: 'targets and their primaries' },
+  { group: 'apps', resource: 'daemonsets', verbs: readAndApply, why: 'targets and their primaries' },
   { group: 'apps', resource: 'replicasets', verbs: read, why: 'which pods run the current template' },
+  { group: 'apps', resource: 'controllerrevisions', verbs: read, why: 'the same for DaemonSets' },
   { group: '', resource: 'pods', verbs: read, why: 'readiness, restarts and images of both copies' },
   { group: '', resource: 'services', verbs: readAndApply, why: 'apex, primary and canary Services' },
   { group: '', resource: 'configmaps', verbs: readAndApply, why: 'config of targets and its copies' },
@@ -99,7 +101,6 @@ export const appliedRights: readonly Right[] = [
   { group: '', resource: 'serviceaccounts', verbs: readAndApply, why: 'applied from Git' },
   { group: '', resource: 'persistentvolumeclaims', verbs: readAndApply, why: 'applied from Git' },
   { group: 'apps', resource: 'statefulsets', verbs: readAndApply, why: 'applied from Git' },
-  { group: 'apps', resource: 'daemonsets', verbs: readAndApply, why: 'applied from Git' },
   { group: 'batch', resource: 'cronjobs', verbs: readAndApply, why: 'applied from Git' },
   { group: 'batch', resource: 'jobs', verbs: readAndApply, why: 'applied from Git' },
   {

@@ -8,8 +8,8 @@ interface Names {
 }
 
 /**
- * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods and ReplicaSets by the name of
- * their owner, Secrets by label. Too many is a wasted look, too few a missed change: kinds not known here always matter.
+ * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods and what stands for their
+ * template by the name of their owner, Secrets by label. Too many is a wasted look, too few a missed change: kinds not known here always matter.
  */
 export function affects(object: KubernetesObject, canary: KubernetesObject): boolean {
   const names = namesOf(canary);
@@ -17,12 +17,14 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
   switch (object.kind) {
     case 'Pod':
     case 'ReplicaSet':
+    case 'ControllerRevision':
       return (
         ownerReferences?.some(
           (owner) => owner.name === names.target || owner.name.startsWith(`${names.target}-`),
         ) ?? false
       );
     case 'Deployment':
+    case 'DaemonSet':
       return name === names.target || name === `${names.target}-primary`;
     case 'Service':
       return name === names.apex || name === `${names.apex}-primary` || name === `${names.apex}-canary`;

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { watchedKinds } from '../workload/kinds.ts';
 import { affects } from './affected.ts';
 import { createAfterRevert, type Reproduced } from './after-revert.ts';
 import type { CanaryParts } from './canary-parts.ts';
@@ -141,8 +142,9 @@ function kindsByNamespace(
 ) {
   const byNamespace = new Map<string, Array<{ apiVersion: string; kind: string }>>();
   for (const { metadata, spec } of canaries) {
-    const provider = (spec as { provider?: string } | undefined)?.provider ?? options.defaultProvider;
-    const kinds = routing(provider)?.kinds ?? [];
+    const { provider, targetRef } = (spec ?? {}) as { provider?: string; targetRef?: { kind?: string } };
+    const routes = routing(provider ?? options.defaultProvider)?.kinds ?? [];
+    const kinds = [...watchedKinds(targetRef?.kind ?? ''), ...routes];
     const namespace = metadata.namespace ?? '';
     byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...kinds]);
   }

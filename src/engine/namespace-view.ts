@@ -30,7 +30,9 @@ export interface NamespaceWatch extends NamespaceView {
 export const podKind: RouteKind = { apiVersion: 'v1', kind: 'Pod' };
 /** The generated Services. */
 export const serviceKind: RouteKind = { apiVersion: 'v1', kind: 'Service' };
-const baseKinds: readonly RouteKind[] = [{ apiVersion: 'apps/v1', kind: 'Deployment' }, podKind, serviceKind];
+/** They tell which pods run a DaemonSet's current template; watched only where a Canary has one. */
+export const controllerRevisionKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ControllerRevision' };
+const baseKinds: readonly RouteKind[] = [podKind, serviceKind];
 const secretKind: RouteKind = { apiVersion: 'v1', kind: 'Secret' };
 const replicaSetKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
 

@@ -10,7 +10,7 @@ import { type CanaryParts, type Observation, providerOf } from './canary-parts.t
 import { keyOf } from './checks.ts';
 import { driftManager } from './drift.ts';
 import { EngineError } from './failure.ts';
-import { type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
+import { controllerRevisionKind, type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
 import type { RouteContext, Router } from './ports.ts';
 import { recordViews, rejectionsOf } from './records.ts';
 
@@ -116,6 +116,7 @@ function workloadView(
     workload,
     pods: view.list(podKind),
     replicaSets: view.replicaSets(),
+    controllerRevisions: view.list(controllerRevisionKind),
     service: view.get(serviceKind, serviceName),
   });
   return { ...seen, drift: undefined };

@@ -82,8 +82,8 @@ async function scale(
   replicas: number,
 ): Promise<boolean> {
   if (!workload) throw new StaleView('the workload');
-  if ((workload.spec as { replicas?: number } | undefined)?.replicas === replicas) return false;
-  const patch = workloadKind(observation.canary).scalePatch(replicas);
+  const patch = workloadKind(observation.canary).scalePatch(workload, replicas);
+  if (!patch) return false;
   await parts.cluster.patch(referenceOf(workload), withVersion(patch, workload));
   return true;
 }

@@ -2,9 +2,14 @@ import type { RouteTarget } from '../api/observed.ts';
 import { ALL_TO_CANARY, type Plan } from './plan.ts';
 import type { WorkloadView, World } from './world.ts';
 
-/** Pods that carry all the traffic of this Canary when it is whole. */
-export function carriedBy(world: World): number {
-  return Math.max(1, world.primary?.desiredReplicas ?? 0);
+/**
+ * Pods that carry all the traffic of this Canary when it is whole. Where pods follow nodes, a release that wants fewer nodes than the
+ * primary has can carry it with those.
+ */
+export function carriedBy({ primary, target }: World): number {
+  const carried = Math.max(1, primary?.desiredReplicas ?? 0);
+  const nodes = target?.followsNodes ? target.desiredReplicas : 0;
+  return nodes > 0 ? Math.min(carried, nodes) : carried;
 }
 
 /** Ready pods a share of the traffic needs: ceil(share x what both carry) (S4). */

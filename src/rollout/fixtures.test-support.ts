@@ -16,6 +16,7 @@ export function aWorkload(more: Partial<WorkloadView> = {}): WorkloadView {
     readyReplicas: 2,
     availableReplicas: 2,
     updatedReadyReplicas: 2,
+    followsNodes: false,
     progressDeadlineExceeded: false,
     keepsReadyPod: true,
     faults: [],

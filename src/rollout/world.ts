@@ -83,6 +83,8 @@ export interface WorkloadView {
   availableReplicas: number;
   /** Ready pods that run the current template. */
   updatedReadyReplicas: number;
+  /** One pod a node: the number of pods cannot be chosen (DaemonSet). */
+  followsNodes: boolean;
   /** The workload controller says so (Progressing=False, ProgressDeadlineExceeded). */
   progressDeadlineExceeded: boolean;
   /** A change of the template leaves a ready pod at every moment (RollingUpdate with room for it). */

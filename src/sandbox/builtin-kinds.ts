@@ -45,6 +45,7 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
     { kind: 'ReplicaSet', plural: 'replicasets', short: ['rs'], scale: true, ...WORKLOAD },
     { kind: 'StatefulSet', plural: 'statefulsets', short: ['sts'], scale: true, ...WORKLOAD },
     { kind: 'DaemonSet', plural: 'daemonsets', short: ['ds'], ...WORKLOAD },
+    { kind: 'ControllerRevision', plural: 'controllerrevisions' },
   ],
   'autoscaling/v2': [
     { kind: 'HorizontalPodAutoscaler', plural: 'horizontalpodautoscalers', short: ['hpa'], status: true },

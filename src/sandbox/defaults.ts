@@ -13,7 +13,7 @@ const DEFAULTERS: Readonly<Record<string, Defaulter>> = {
   'apps/replicasets': (object) => workload(object, { replicas: 1 }),
   'apps/statefulsets': (object) =>
     workload(object, { replicas: 1, podManagementPolicy: 'OrderedReady', revisionHistoryLimit: 10 }),
-  'apps/daemonsets': (object) => workload(object, { revisionHistoryLimit: 10 }),
+  'apps/daemonsets': daemonSet,
   '/pods': (object) => ({ ...object, spec: podSpec(asRecord(object.spec)) }),
   '/services': service,
   '/secrets': secret,
@@ -43,6 +43,17 @@ function deployment(object: KubernetesObject): KubernetesObject {
   return { ...filled, spec: { ...spec, strategy } };
 }
 
+function daemonSet(object: KubernetesObject): KubernetesObject {
+  const filled = workload(object, { revisionHistoryLimit: 10 });
+  const spec = asRecord(filled.spec);
+  const updateStrategy: JsonRecord = { type: 'RollingUpdate', ...asRecord(spec.updateStrategy) };
+  if (updateStrategy.type === 'RollingUpdate') {
+    const given = asRecord(updateStrategy.rollingUpdate);
+    updateStrategy.rollingUpdate = { maxSurge: 0, maxUnavailable: 1, ...given };
+  }
+  return { ...filled, spec: { ...spec, updateStrategy } };
+}
+
 function podTemplate(template: JsonRecord): JsonRecord {
   return {
     ...template,
@@ -51,8 +62,10 @@ function podTemplate(template: JsonRecord): JsonRecord {
   };
 }
 
-function podSpec(spec: JsonRecord): JsonRecord {
+/** An empty node selector is left out, as Go leaves out empty maps: templates with and without it are the same one. */
+function podSpec({ nodeSelector, ...spec }: JsonRecord): JsonRecord {
   return {
+    ...(Object.keys(asRecord(nodeSelector)).length > 0 ? { nodeSelector } : {}),
     restartPolicy: 'Always',
     terminationGracePeriodSeconds: 30,
     dnsPolicy: 'ClusterFirst',

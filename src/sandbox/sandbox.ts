@@ -6,6 +6,7 @@ import type { Watch } from './api-watch.ts';
 import { type Behaviour, type BehaviourOptions, createBehaviour } from './behaviour.ts';
 import { builtinKinds } from './builtin-kinds.ts';
 import { type ControllerLoop, createControllerLoop } from './controller-loop.ts';
+import { sandboxNodes } from './controllers/pods.ts';
 import { startControllers } from './controllers/start-controllers.ts';
 import { serveCustomResources } from './custom-resources.ts';
 import { createKindRegistry } from './kinds.ts';
@@ -58,7 +59,7 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-/** Starts the API with namespaces `default` and `kube-system`. Rejects when the port is taken. */
+/** Starts the API with namespaces `default` and `kube-system` and three nodes. Rejects when the port is taken. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const clock = options.clock ?? systemClock;
   const store = createStore(options.historyLimit ?? 1000);
@@ -68,7 +69,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   serveCustomResources(world);
   const { ageOf } = startControllers({ world, loop, behaviour, terminationMs: options.terminationMs ?? 100 });
   const traffic = createTraffic({ store, clock, behaviour, ageOf });
-  createNamespaces(world, loop);
+  createFirstObjects(world, loop);
   const lister = createLister(store);
   const requests = createRequestLog(REQUEST_LOG_LIMIT);
   const watches = new Set<Watch>();
@@ -122,17 +123,14 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
 }
 
-function createNamespaces(world: ApiWorld, loop: ControllerLoop): void {
-  const kind = world.kinds.byPath('', 'v1', 'namespaces');
-  for (const name of ['default', 'kube-system']) {
-    if (kind)
-      createObject(
-        world,
-        kind,
-        { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
-        { manager: 'kube-apiserver' },
-      );
-  }
+function createFirstObjects(world: ApiWorld, loop: ControllerLoop): void {
+  const create = (kind: string, name: string, labels: Record<string, string> = {}): void => {
+    const info = world.kinds.byType('v1', kind);
+    const object = { apiVersion: 'v1', kind, metadata: { name, labels } };
+    if (info) createObject(world, info, object, { manager: 'kube-apiserver' });
+  };
+  for (const name of ['default', 'kube-system']) create('Namespace', name);
+  for (const name of sandboxNodes) create('Node', name, { 'kubernetes.io/hostname': name });
   loop.drain();
 }
 

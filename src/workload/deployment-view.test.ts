@@ -66,9 +66,9 @@ function aReplicaSet(hash: string, revision: string): KubernetesObject {
 const replicaSets = [aReplicaSet('new', '2'), aReplicaSet('old', '1')];
 
 function viewOf(
-  source: Omit<ViewSource, 'replicaSets' | 'service'> & Partial<ViewSource>,
+  source: Pick<ViewSource, 'workload' | 'pods'> & Partial<ViewSource>,
 ): Omit<WorkloadView, 'drift'> {
-  return viewDeployment({ replicaSets, service: undefined, ...source });
+  return viewDeployment({ replicaSets, controllerRevisions: [], service: undefined, ...source });
 }
 
 interface PodChanges {
@@ -185,6 +185,7 @@ describe('the view of a Deployment', () => {
       readyReplicas: 3,
       availableReplicas: 3,
       updatedReadyReplicas: 3,
+      followsNodes: false,
       progressDeadlineExceeded: false,
       keepsReadyPod: true,
       faults: [],

@@ -49,6 +49,7 @@ export function viewDeployment({
     updatedReplicas: status.updatedReplicas ?? 0,
     readyReplicas: status.readyReplicas ?? 0,
     availableReplicas: status.availableReplicas ?? 0,
+    followsNodes: false,
     progressDeadlineExceeded:
       observed && progressing?.status === 'False' && progressing.reason === 'ProgressDeadlineExceeded',
     keepsReadyPod: keepsReadyPod(desiredReplicas, spec.strategy),

@@ -29,8 +29,10 @@ export interface ViewSource {
   workload: KubernetesObject;
   /** Pods of the namespace; those of other workloads are left out here. */
   pods: readonly KubernetesObject[];
-  /** ReplicaSets of the namespace, metadata is enough: they tell which pods run the current template. */
+  /** ReplicaSets of the namespace, metadata is enough: they tell which pods run a Deployment's current template. */
   replicaSets: readonly KubernetesObject[];
+  /** ControllerRevisions of the namespace, which do the same for DaemonSets. */
+  controllerRevisions: readonly KubernetesObject[];
   /** The Service of this side of the Canary, if it exists. */
   service: KubernetesObject | undefined;
 }
@@ -39,6 +41,8 @@ export interface ViewSource {
 export interface WorkloadKind {
   apiVersion: string;
   kind: string;
+  /** Further kinds that its view is made from, beside pods and ReplicaSets. */
+  watches: ReadonlyArray<{ readonly apiVersion: string; readonly kind: string }>;
   /** The target as the rollout writes it. Throws RefusedError. */
   canary(source: WorkloadSource): KubernetesObject;
   /** The primary. Throws RefusedError. */
@@ -47,8 +51,8 @@ export interface WorkloadKind {
   settingsPatch(
     source: Pick<WorkloadSource, 'settings' | 'settingsKey' | 'replicas'>,
   ): Record<string, unknown>;
-  /** Merge patch that sets the number of pods. */
-  scalePatch(replicas: number): Record<string, unknown>;
+  /** Merge patch that sets the number of pods; undefined when the workload says it already. */
+  scalePatch(workload: KubernetesObject, replicas: number): Record<string, unknown> | undefined;
   /** Everything but drift, for which more than the workload is needed (see drift.ts). */
   view(source: ViewSource): Omit<WorkloadView, 'drift'>;
 }

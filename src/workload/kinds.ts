@@ -1,11 +1,18 @@
 /** The table of target kinds: a further kind is one more file and one more line here. */
 import type { Canary } from '../api/canary.ts';
 import { describe } from '../api/kubernetes.ts';
+import { daemonSet } from './daemon-set.ts';
 import { deployment } from './deployment.ts';
 import type { WorkloadKind } from './kind.ts';
 import { RefusedError } from './refusal.ts';
 
-const kinds: readonly WorkloadKind[] = [deployment];
+const kinds: readonly WorkloadKind[] = [deployment, daemonSet];
+
+/** Kinds to watch for a target of this kind: itself, and what its view is made from. None for a kind that is not supported. */
+export function watchedKinds(kind: string): ReadonlyArray<{ apiVersion: string; kind: string }> {
+  const found = kinds.find((candidate) => candidate.kind === kind);
+  return found ? [{ apiVersion: found.apiVersion, kind: found.kind }, ...found.watches] : [];
+}
 
 /** The kind of a Canary's target. Throws RefusedError for one that is not supported. */
 export function workloadKind(canary: Canary): WorkloadKind {

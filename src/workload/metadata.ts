@@ -9,8 +9,11 @@ const neverCopied: readonly RegExp[] = [
   /^meta\.helm\.sh\//,
   /^kubectl\.kubernetes\.io\/last-applied-configuration$/,
   /^deployment\.kubernetes\.io\//,
+  /^deprecated\.daemonset\.template\.generation$/,
   /^flagger-id$/,
 ];
+
+const controllerKeys = /^(deployment\.kubernetes\.io\/|deprecated\.daemonset\.template\.generation$)/;
 
 type StringMap = Readonly<Record<string, string>>;
 
@@ -19,11 +22,9 @@ export function copied(entries: StringMap | undefined): Record<string, string> {
   return pick(entries, () => true);
 }
 
-/** The target's annotations without those of the Deployment controller: one that was exported from a cluster would fight with it. */
+/** The target's annotations without those of the workload controllers: one that was exported from a cluster would fight with them. */
 export function withoutBookkeeping(entries: StringMap | undefined): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(entries ?? {}).filter(([key]) => !key.startsWith('deployment.kubernetes.io/')),
-  );
+  return Object.fromEntries(Object.entries(entries ?? {}).filter(([key]) => !controllerKeys.test(key)));
 }
 
 /** Entries whose key begins with one of the prefixes; `*` means all (Flagger's --include-label-prefix, default none). */

@@ -1,4 +1,4 @@
-/** Pods of one Deployment that run its current template. */
+/** Pods of one workload that run its current template. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
 
 /** The part of a pod that is read here; what a kubelet writes may be missing at any time. */
@@ -60,6 +60,37 @@ export function currentPods(
     (pod): pod is Pod =>
       uid !== undefined && pod.metadata.deletionTimestamp === undefined && controllerUid(pod) === uid,
   );
+}
+
+/** The same for a DaemonSet, whose pods carry the hash of their ControllerRevision. None while that has not been seen yet. */
+export function currentDaemonPods(
+  daemonSet: KubernetesObject,
+  pods: readonly KubernetesObject[],
+  controllerRevisions: readonly KubernetesObject[],
+): Pod[] {
+  const hash = currentRevision(daemonSet, controllerRevisions)?.metadata.labels?.[revisionHashLabel];
+  return pods.filter(
+    (pod): pod is Pod =>
+      hash !== undefined &&
+      pod.metadata.deletionTimestamp === undefined &&
+      controllerUid(pod) === daemonSet.metadata.uid &&
+      pod.metadata.labels?.[revisionHashLabel] === hash,
+  );
+}
+
+const revisionHashLabel = 'controller-revision-hash';
+
+/** The controller gives the revision of the current template the highest number, also when it is one that was there before. */
+function currentRevision(
+  daemonSet: KubernetesObject,
+  controllerRevisions: readonly KubernetesObject[],
+): KubernetesObject | undefined {
+  const own = controllerRevisions.filter((revision) => controllerUid(revision) === daemonSet.metadata.uid);
+  return own.sort((left, right) => numberOf(right) - numberOf(left))[0];
+}
+
+function numberOf(revision: KubernetesObject): number {
+  return Number((revision as { revision?: unknown }).revision ?? 0);
 }
 
 const revisionAnnotation = 'deployment.kubernetes.io/revision';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { applyLimitTests } from './apply-limits.ts';
 import { customResourceTests } from './custom-resources.ts';
+import { daemonSetTests } from './daemon-sets.ts';
 import { deploymentTests } from './deployments.ts';
 import { kindTests } from './kinds.ts';
 import { lifecycleTests } from './lifecycle.ts';
@@ -53,5 +54,6 @@ export function conformance(
     describe('custom resources', () => customResourceTests(suite));
     describe('routes', () => routeTests(suite));
     describe.concurrent('deployments', () => deploymentTests(suite));
+    describe.concurrent('daemon sets', () => daemonSetTests(suite));
   });
 }

@@ -58,6 +58,8 @@ export class Model {
   writes = 0;
   behaviours = new Map<string, Behaviour>();
   recreate = false;
+  /** The workloads are DaemonSets: their pods follow nodes, whatever number is asked for. */
+  followsNodes = false;
   providerDown = false;
   readonly canary: Canary;
 
@@ -185,8 +187,9 @@ export class Model {
       readyReplicas: pods.ready + pods.oldReady,
       availableReplicas: pods.ready + pods.oldReady,
       updatedReadyReplicas: pods.ready,
+      followsNodes: this.followsNodes,
       progressDeadlineExceeded: false,
-      keepsReadyPod: role === 'canary' || !this.recreate,
+      keepsReadyPod: !this.followsNodes && (role === 'canary' || !this.recreate),
       faults:
         stuck && broken ? [{ pod: 'p', container: 'app', reason: 'ProbeFailing', message: 'not ready' }] : [],
       restarts: 0,
@@ -249,17 +252,22 @@ export class Model {
         );
         return;
       case 'ApplyCanary':
-        this.target = this.applied(this.target, action.digest, action.replicas, false);
+        this.target = this.applied(
+          this.target,
+          action.digest,
+          this.podsOf(action.replicas),
+          this.followsNodes,
+        );
         return;
       case 'ScaleCanary':
-        if (this.target && this.target.desired !== action.replicas) {
-          this.target.desired = action.replicas;
-          this.target.ready = Math.min(this.target.ready, action.replicas);
-          this.target.oldReady = Math.min(this.target.oldReady, action.replicas);
+        if (this.target && this.target.desired !== this.podsOf(action.replicas)) {
+          this.target.desired = this.podsOf(action.replicas);
+          this.target.ready = Math.min(this.target.ready, this.target.desired);
+          this.target.oldReady = Math.min(this.target.oldReady, this.target.desired);
         }
         return;
       case 'ApplyPrimary':
-        this.primary = this.applied(this.primary, action.digest, 2, this.recreate);
+        this.primary = this.applied(this.primary, action.digest, 2, this.recreate || this.followsNodes);
         return;
       case 'ApplySettings':
         if (this.primary) this.primary.settingsKey = action.settingsKey;
@@ -281,6 +289,11 @@ export class Model {
       case 'Unreject':
         this.rejected = this.rejected.filter((entry) => entry.digest !== action.digest);
     }
+  }
+
+  /** A DaemonSet runs on both nodes or on none. */
+  private podsOf(replicas: number): number {
+    return this.followsNodes && replicas > 0 ? 2 : replicas;
   }
 
   private applied(pods: Pods | undefined, digest: string, desired: number, recreate: boolean): Pods {

@@ -114,18 +114,23 @@ function apply(model: Model, entry: Event): void {
   }
 }
 
-function start(specIndex: number, recreate: boolean): Model {
+/** How the pods of a workload are replaced: a DaemonSet is cleared first, as Recreate is, and its pods cannot be counted out. */
+const updates = ['RollingUpdate', 'Recreate', 'DaemonSet'] as const;
+type Update = (typeof updates)[number];
+
+function start(specIndex: number, update: Update): Model {
   const model = new Model(specs[specIndex] as never);
   model.commit('a');
   model.until('Initialized');
   model.outages.length = 0;
-  model.recreate = recreate;
+  model.recreate = update === 'Recreate';
+  model.followsNodes = update === 'DaemonSet';
   return model;
 }
 
 const worlds = fc.record({
   spec: fc.nat(specs.length - 1),
-  recreate: fc.boolean(),
+  update: fc.constantFrom(...updates),
   events: fc.array(event, { minLength: 1, maxLength: 40 }),
 });
 const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 400);
@@ -134,8 +139,8 @@ const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 400);
 describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns * 100 }, () => {
   it('no action breaks a safety rule (S1-S14)', () => {
     fc.assert(
-      fc.property(worlds, ({ spec, recreate, events }) => {
-        const model = start(spec, recreate);
+      fc.property(worlds, ({ spec, update, events }) => {
+        const model = start(spec, update);
         play(model, events);
         expect(model.broken).toEqual([]);
       }),
@@ -145,8 +150,8 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
 
   it('never loses the last-known-good, and never reverts one digest twice (S11, S13)', () => {
     fc.assert(
-      fc.property(worlds, ({ spec, recreate, events }) => {
-        const model = start(spec, recreate);
+      fc.property(worlds, ({ spec, update, events }) => {
+        const model = start(spec, update);
         for (const entry of events) {
           apply(model, entry);
           expect(model.records.some((record) => record.promotedTime !== undefined)).toBe(true);
@@ -160,8 +165,8 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
 
   it('status names weights, commits and digests only as read back (S27, S28)', () => {
     fc.assert(
-      fc.property(worlds, ({ spec, recreate, events }) => {
-        const model = start(spec, recreate);
+      fc.property(worlds, ({ spec, update, events }) => {
+        const model = start(spec, update);
         for (const entry of events) {
           apply(model, entry);
           const { status } = model;
@@ -185,8 +190,8 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
     ];
     const crashes = fc.array(fc.constantFrom(0, 1, 2, 3, 99, 99, 99), { minLength: 60, maxLength: 60 });
     fc.assert(
-      fc.property(fc.constantFrom(...bad), fc.boolean(), crashes, (how, recreate, afters) => {
-        const model = start(0, recreate);
+      fc.property(fc.constantFrom(...bad), fc.constantFrom(...updates), crashes, (how, update, afters) => {
+        const model = start(0, update);
         model.commit('b', how);
         for (const after of afters) model.tick(3000, after);
         for (let count = 0; count < 100; count += 1) model.tick(5000);
@@ -202,8 +207,8 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
 
   it('once faults end, it comes to rest and writes no more (L1, L2)', () => {
     fc.assert(
-      fc.property(worlds, fc.boolean(), ({ spec, recreate, events }, fixed) => {
-        const model = start(spec, recreate);
+      fc.property(worlds, fc.boolean(), ({ spec, update, events }, fixed) => {
+        const model = start(spec, update);
         play(model, events);
         model.providerDown = false;
         model.canary.metadata.annotations = {};

@@ -121,7 +121,7 @@ export async function startBed(clock?: Clock): Promise<Bed> {
       await Promise.all(apps.map((app) => app.drain()));
       await sandbox.close();
       await git.close();
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }

@@ -5,7 +5,8 @@ import { asString, at } from '../json.ts';
 import { type ControllerClient, keyOf, splitKey } from './controller-client.ts';
 import { podStatusAt } from './pod-status.ts';
 
-const NODE = 'sandbox-node';
+/** The nodes of a sandbox; pods that nobody placed go to the first. */
+export const sandboxNodes = ['sandbox-node-a', 'sandbox-node-b', 'sandbox-node-c'] as const;
 
 /** What the pod controller works with. */
 export interface PodParts {
@@ -51,7 +52,8 @@ export function podController(parts: PodParts): { controller: Controller; ageOf:
   function run(pod: KubernetesObject, key: string): void {
     const outcome = parts.behaviour.outcomeOf(pod);
     const bound = asString(at(pod, 'spec', 'nodeName')) !== '' || outcome.failure === 'Unschedulable';
-    const placed = bound ? pod : client.update({ ...pod, spec: { ...(pod.spec as object), nodeName: NODE } });
+    const spec = { ...(pod.spec as object), nodeName: sandboxNodes[0] };
+    const placed = bound ? pod : client.update({ ...pod, spec });
     const snapshot = podStatusAt(placed, outcome, since(bornMs, pod), client.nowMs(), addressOf(pod));
     client.updateStatus(placed, snapshot.status);
     if (snapshot.nextChangeMs !== undefined) loop.later(snapshot.nextChangeMs, 'pods', key);

@@ -3,6 +3,7 @@ import type { ControllerLoop } from '../controller-loop.ts';
 import { establish } from '../custom-resources.ts';
 import type { ApiWorld } from '../object-writer.ts';
 import { controllerClient } from './controller-client.ts';
+import { daemonSetController } from './daemon-sets.ts';
 import { deploymentController } from './deployments.ts';
 import { endpointSliceController } from './endpoint-slices.ts';
 import { garbageCollector } from './garbage-collector.ts';
@@ -33,6 +34,7 @@ export function startControllers({ world, loop, behaviour, terminationMs }: Cont
   });
   loop.add(deploymentController(manager, loop));
   loop.add(replicaSetController(manager, loop));
+  loop.add(daemonSetController(manager, loop));
   loop.add(pods.controller);
   loop.add(endpointSliceController(manager));
   for (const controller of routeControllers(controllerClient(world, 'contour'))) loop.add(controller);

@@ -1,0 +1,97 @@
+/** What Deployments and DaemonSets have in common: metadata, selector and template of the two copies (flagger-behaviour.md 2.10). */
+import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
+import { describe, type KubernetesObject, type PodTemplate } from '../api/kubernetes.ts';
+import { primaryConfigNames, releaseAnnotations } from './configs.ts';
+import type { PrimarySource, WorkloadSource } from './kind.ts';
+import { copied, copiedByPrefix, withoutBookkeeping } from './metadata.ts';
+import { primaryName, settingsAnnotation } from './names.ts';
+import { refuseForeign } from './ownership.ts';
+import { RefusedError } from './refusal.ts';
+import { primaryTemplate } from './rewrite.ts';
+import { type SelectorLabel, selectorLabel } from './selector.ts';
+
+/** The target as the rollout writes it, with this spec. Throws RefusedError. */
+export function canaryWorkload(source: WorkloadSource, spec: Record<string, unknown>): KubernetesObject {
+  const { release } = source;
+  const { target } = release;
+  selectorLabel(target, source.selectorLabels);
+  const { name, namespace, labels } = target.metadata;
+  return {
+    apiVersion: target.apiVersion,
+    kind: target.kind,
+    metadata: {
+      name,
+      namespace: namespace ?? source.canary.metadata.namespace ?? 'default',
+      ...(labels ? { labels } : {}),
+      annotations: {
+        ...withoutBookkeeping(target.metadata.annotations),
+        ...releaseAnnotations(release),
+        [settingsAnnotation]: source.settingsKey,
+      },
+    },
+    spec,
+  };
+}
+
+/** The primary: these fields of the spec, and selector and template of its own. `template` is the target's. Throws RefusedError. */
+export function primaryWorkload(
+  source: PrimarySource,
+  fields: Record<string, unknown>,
+  template: PodTemplate,
+): KubernetesObject {
+  const { canary, release, selectorLabels } = source;
+  const { target } = release;
+  const label = selectorLabel(target, selectorLabels);
+  refuseForeign(source.live, canary);
+  refuseOtherSelector(source.live, label);
+  return {
+    apiVersion: target.apiVersion,
+    kind: target.kind,
+    metadata: primaryMetadata(source, label),
+    spec: {
+      ...fields,
+      selector: { matchLabels: { [label.key]: label.primary } },
+      template: primaryTemplate(template, {
+        targetName: target.metadata.name,
+        label,
+        selectorLabels,
+        configNames: primaryConfigNames(source),
+      }),
+    },
+  };
+}
+
+function primaryMetadata(source: PrimarySource, label: SelectorLabel): KubernetesObject['metadata'] {
+  const { canary, release, settingsKey } = source;
+  const { metadata } = release.target;
+  return {
+    name: primaryName(canary),
+    namespace: metadata.namespace ?? canary.metadata.namespace ?? 'default',
+    labels: {
+      ...copiedByPrefix(metadata.labels, source.includeLabelPrefixes),
+      ...ownLabels(canary),
+      [label.key]: label.primary,
+    },
+    annotations: {
+      ...copied(metadata.annotations),
+      ...keepAwayAnnotations,
+      ...releaseAnnotations(release),
+      [settingsAnnotation]: settingsKey,
+    },
+    ownerReferences: [ownerReference(canary)],
+  };
+}
+
+/** A selector cannot be changed; writing over a primary with another one would fail after the config copies were written. */
+function refuseOtherSelector(live: KubernetesObject | undefined, label: SelectorLabel): void {
+  if (!live) return;
+  const selector = (live.spec as { selector?: { matchLabels?: Record<string, string> } }).selector
+    ?.matchLabels;
+  if (Object.keys(selector ?? {}).length === 1 && selector?.[label.key] === label.primary) return;
+  throw new RefusedError({
+    reason: 'NameTaken',
+    object: describe(live),
+    field: 'spec.selector.matchLabels',
+    message: `must be exactly ${label.key}: ${label.primary}; Kubernetes does not let a selector change, so rename or delete this ${live.kind}`,
+  });
+}
