@@ -83,10 +83,18 @@ export function parseHttpUrl(url: string | URL): URL {
   return parsed;
 }
 
+/** Reads the address of a proxy, which may hold credentials. Throws HttpError InvalidUrl. */
+function parseProxyUrl(url: string): URL {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return parsed;
+  throw new HttpError('InvalidUrl', parsed?.host ?? '', 'the address of the proxy must be http(s)://host:port');
+}
+
 async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
   const url = parseHttpUrl(request.url);
   const method = request.method ?? 'GET';
-  const dispatcher = parts.dispatchers.forUrl(url, method, request.tls ?? {});
+  const proxy = request.proxy === undefined ? undefined : parseProxyUrl(request.proxy);
+  const dispatcher = parts.dispatchers.forUrl(url, method, request.tls ?? {}, proxy);
   const limits = { ...DEFAULT_LIMITS, ...parts.options.limits, ...request.limits };
   const deadline = startDeadline({ method, host: url.host }, limits, request.signal);
   const exchange: Exchange = { url, method, limits, deadline };

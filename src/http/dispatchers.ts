@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Agent, type Dispatcher } from 'undici';
+import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import {
   type AddressPolicy,
   guardedLookup,
@@ -17,10 +17,10 @@ export interface HttpTls {
   readonly insecureSkipVerify?: boolean;
 }
 
-/** Connection pools, one per trust setting and guard; at most 64, the oldest is closed first. */
+/** Connection pools, one per trust setting, proxy and guard; at most 64, the oldest is closed first. */
 export interface Dispatchers {
-  /** The pool for this URL. Throws HttpError Refused when the policy forbids the host. */
-  forUrl(url: URL, method: string, tls: HttpTls): Dispatcher;
+  /** The pool for this URL. Throws HttpError Refused when the policy forbids the host, or that of the proxy. */
+  forUrl(url: URL, method: string, tls: HttpTls, proxy?: URL): Dispatcher;
   close(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export function createDispatchers(
   connectTimeoutMs: number,
   resolver?: Resolver,
 ): Dispatchers {
-  const pools = new Map<string, Agent>();
+  const pools = new Map<string, Agent | ProxyAgent>();
 
   function open(tls: HttpTls, guarded: boolean): Agent {
     return new Agent({
@@ -48,13 +48,36 @@ export function createDispatchers(
     });
   }
 
+  /** Names are resolved by the proxy then, so the address rules hold for the proxy's own address and for literal ones. */
+  function openThrough(proxy: URL, url: URL, tls: HttpTls, guarded: boolean): ProxyAgent {
+    return new ProxyAgent({
+      uri: proxy.href,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      proxyTunnel: false,
+      // Both are options of the sockets; the types know only those of TLS.
+      proxyTls: { timeout: connectTimeoutMs, ...(guarded ? { lookup: guardedLookup(policy, resolver) } : {}) },
+      requestTls: {
+        servername: url.hostname,
+        rejectUnauthorized: !tls.insecureSkipVerify,
+        ...(tls.ca ? { ca: tls.ca } : {}),
+      },
+    });
+  }
+
+  function refuse(url: URL, method: string): void {
+    const problem = hostProblem(url, policy);
+    if (problem) throw new HttpError('Refused', url.host, `${method} ${refusal(url.host, problem)}`);
+  }
+
   return {
-    forUrl(url, method, tls) {
-      const problem = hostProblem(url, policy);
-      if (problem) throw new HttpError('Refused', url.host, `${method} ${refusal(url.host, problem)}`);
-      const guarded = !isAllowed(url, policy);
-      const key = poolKey(tls, guarded);
-      const pool = pools.get(key) ?? open(tls, guarded);
+    forUrl(url, method, tls, proxy) {
+      refuse(url, method);
+      if (proxy) refuse(proxy, method);
+      const guarded = !isAllowed(proxy ?? url, policy);
+      const through = proxy ? ` ${proxy.href} ${url.hostname}` : '';
+      const key = `${poolKey(tls, guarded)}${through}`;
+      const pool = pools.get(key) ?? (proxy ? openThrough(proxy, url, tls, guarded) : open(tls, guarded));
       pools.delete(key);
       pools.set(key, pool);
       dropOldest(pools);
@@ -73,7 +96,7 @@ function poolKey(tls: HttpTls, guarded: boolean): string {
   return `${ca} ${Boolean(tls.insecureSkipVerify)} ${guarded}`;
 }
 
-function dropOldest(pools: Map<string, Agent>): void {
+function dropOldest(pools: Map<string, Agent | ProxyAgent>): void {
   const oldest = pools.keys().next().value;
   if (pools.size <= MAX_POOLS || oldest === undefined) return;
   const pool = pools.get(oldest);

@@ -25,6 +25,8 @@ export interface HttpRequest {
   readonly body?: string | Uint8Array;
   readonly auth?: HttpAuth;
   readonly tls?: HttpTls;
+  /** HTTP proxy to go through, with user info if it wants some. Default none; no environment variable is read. */
+  readonly proxy?: string;
   readonly signal?: AbortSignal;
   readonly limits?: Partial<HttpLimits>;
   /** `error` (default): a 3xx answer throws Redirected. `return`: the caller looks at it; it is never followed here. */
