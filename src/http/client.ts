@@ -87,7 +87,11 @@ export function parseHttpUrl(url: string | URL): URL {
 function parseProxyUrl(url: string): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return parsed;
-  throw new HttpError('InvalidUrl', parsed?.host ?? '', 'the address of the proxy must be http(s)://host:port');
+  throw new HttpError(
+    'InvalidUrl',
+    parsed?.host ?? '',
+    'the address of the proxy must be http(s)://host:port',
+  );
 }
 
 async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {

@@ -56,7 +56,10 @@ export function createDispatchers(
       bodyTimeout: 0,
       proxyTunnel: false,
       // Both are options of the sockets; the types know only those of TLS.
-      proxyTls: { timeout: connectTimeoutMs, ...(guarded ? { lookup: guardedLookup(policy, resolver) } : {}) },
+      proxyTls: {
+        timeout: connectTimeoutMs,
+        ...(guarded ? { lookup: guardedLookup(policy, resolver) } : {}),
+      },
       requestTls: {
         servername: url.hostname,
         rejectUnauthorized: !tls.insecureSkipVerify,
