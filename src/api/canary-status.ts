@@ -1,6 +1,7 @@
 /** Canary status: Flagger's fields with their meaning, and what Holdfast adds (design section 2.3). */
 import { z } from 'zod';
 import { conditionsSchema } from './conditions.ts';
+import { incidentSchema } from './incident.ts';
 import { text, timestamp } from './schema.ts';
 
 /** Flagger's closed set of phases; the empty one is a Canary nobody has looked at yet. */
@@ -170,6 +171,11 @@ export const canaryStatusSchema = z.object({
     .describe('What comes next by itself.')
     .optional(),
   message: text(160).describe('What is going on, why, and what you can do.').optional(),
+  incidents: z
+    .array(incidentSchema)
+    .max(5)
+    .describe('What people were told last, newest first, and whether the alerts were sent.')
+    .optional(),
   run: canaryRunSchema.describe('Bookkeeping of the release under way.').optional(),
 });
 

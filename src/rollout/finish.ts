@@ -1,7 +1,10 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
-import type { Decision } from './action.ts';
+import type { Incident } from '../api/incident.ts';
+import { eventTextOf, lineOf } from '../api/incident-text.ts';
+import type { Decision, RolloutEvent } from './action.ts';
 import { mergeConditions, promotedCondition } from './conditions.ts';
 import type { Draft } from './draft.ts';
+import { newIncident, remembered } from './incident.ts';
 import { findingsOf, servingOf } from './report.ts';
 import { lastKnownGood } from './run.ts';
 import { shorten, stamp } from './units.ts';
@@ -13,6 +16,10 @@ const MAX_REJECTED = 100;
 export function finish(draft: Draft): Decision {
   const { world } = draft;
   const status = derive(draft);
+  const incident = newIncident(draft, status);
+  if (incident) status.incidents = remembered(status.incidents, incident);
+  status.message = messageOf(draft, status);
+  if (status.message === undefined) delete status.message;
   const findings = [promotedCondition(status.phase), ...findingsOf(draft)].filter(
     (entry) => entry !== undefined,
   );
@@ -24,7 +31,7 @@ export function finish(draft: Draft): Decision {
     actions: draft.actions,
     intentFirst: draft.intentFirst,
     check: draft.check,
-    events: draft.events,
+    events: incident ? told(draft.events, incident) : draft.events,
     wakeAfterMs: draft.wakeAfterMs,
   };
 }
@@ -40,7 +47,6 @@ function derive(draft: Draft): CanaryStatus {
   nameTheGood(draft, status);
   status.rejected = world.rejected.slice(-MAX_REJECTED).map((entry) => ({ ...entry }));
   status.serving = servingOf(draft);
-  if (draft.note) status.message = shorten(draft.note.message, MAX_LINE_CHARACTERS);
   if (draft.next) {
     const action = shorten(draft.next.action, MAX_LINE_CHARACTERS);
     status.next = draft.next.timeMs === undefined ? { action } : { action, time: stamp(draft.next.timeMs) };
@@ -50,6 +56,21 @@ function derive(draft: Draft): CanaryStatus {
   if (draft.run) status.run = { ...draft.run };
   else delete status.run;
   return status;
+}
+
+/** The status line; where it says what people were told last, it says what they can do, too. */
+function messageOf({ note }: Draft, { message, incidents }: CanaryStatus): string | undefined {
+  const [last] = incidents ?? [];
+  if (!note) return message;
+  const isBadNews = last?.severity !== 'info' && last?.message === note.message;
+  return isBadNews && last ? lineOf(last) : shorten(note.message, MAX_LINE_CHARACTERS);
+}
+
+/** Bad news is one event with everything in it, in place of the short one. */
+function told(events: readonly RolloutEvent[], incident: Incident): RolloutEvent[] {
+  const isIt = ({ type, reason }: RolloutEvent) =>
+    type === 'Warning' && (reason === incident.reason || reason === incident.outcome);
+  return events.map((event) => (isIt(event) ? { ...event, message: eventTextOf(incident) } : event));
 }
 
 /** lastKnownGood and lastPromoted* follow the record that was read back, never an intention. */

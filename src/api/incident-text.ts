@@ -1,0 +1,107 @@
+import type { Incident } from './incident.ts';
+import { nothing } from './reason-row.ts';
+import { rolloutReasons } from './reasons.ts';
+
+/** Limits in characters of the renderings. */
+export const LINE_CHARACTERS = 160;
+export const EVENT_CHARACTERS = 1000;
+
+/** One fact under its title, for receivers that show a table. */
+export interface Fact {
+  readonly title: string;
+  readonly value: string;
+}
+
+/** Path of a reason's page below the root of the project. */
+export function runbookOf(reason: string): string {
+  return `docs/runbooks/${reason}.md`;
+}
+
+/** What happened and what a person can do, for the status message: at most 160 characters. */
+export function lineOf(incident: Incident): string {
+  const act = actOf(incident.reason);
+  const whole = act ? `${incident.message}; ${act}` : incident.message;
+  return cut(whole.length <= LINE_CHARACTERS ? whole : incident.message, LINE_CHARACTERS);
+}
+
+/** Everything in one paragraph, for a Kubernetes Event and the log: at most 1,000 characters. */
+export function eventTextOf(incident: Incident): string {
+  const rest = factsOf(incident).map(({ title, value }) => `${title}: ${value}`);
+  return cut([incident.message, ...rest].join('. '), EVENT_CHARACTERS);
+}
+
+/** Everything as plain text, one fact a line. */
+export function plainTextOf(incident: Incident): string {
+  const facts = factsOf(incident).map(({ title, value }) => `${title}: ${value}`);
+  return [incident.message, '', ...facts].join('\n');
+}
+
+/** Everything as Markdown; text that came from a commit or a provider cannot form markup. */
+export function markdownOf(incident: Incident): string {
+  const facts = factsOf(incident).map(
+    ({ title, value }) => `- **${title}:** ${valueInMarkdown(title, value)}`,
+  );
+  return [escaped(incident.message), '', ...facts].join('\n');
+}
+
+/** The facts in the order in which a person asks for them; absent ones are left out. */
+export function factsOf(incident: Incident): Fact[] {
+  const { commit, author, subject, finding, onCanary, stays, command, severity } = incident;
+  const facts: Array<[title: string, value: string | undefined]> = [
+    ['Serving', servingText(incident)],
+    ['Commit', commitText(commit, subject, author)],
+    ['Finding', finding],
+    ['Canary', onCanary],
+    ['Stays applied', stays],
+    ['Next', nextText(incident)],
+    ['You can run', command],
+    ['Runbook', severity === 'info' ? undefined : runbookOf(incident.reason)],
+  ];
+  return facts.flatMap(([title, value]) => (value ? [{ title, value }] : []));
+}
+
+function servingText({ serving }: Incident): string {
+  if (serving.length === 0) return 'nothing is known of the traffic';
+  return serving
+    .map(({ workload, weight, ready, commit, subject }) => {
+      const release = commitText(commit, subject, undefined) ?? 'a release from no Source';
+      return `${workload} with ${release}, ${weight} %, ${ready} ${ready === 1 ? 'pod' : 'pods'} ready`;
+    })
+    .join('; ');
+}
+
+function commitText(
+  commit: string,
+  subject: string | undefined,
+  author: string | undefined,
+): string | undefined {
+  if (!commit) return undefined;
+  const named = subject ? `${commit.slice(0, 7)} "${subject}"` : commit.slice(0, 7);
+  return author ? `${named} by ${author}` : named;
+}
+
+function nextText({ next, severity }: Incident): string | undefined {
+  if (!next) return severity === 'info' ? undefined : 'nothing automatic';
+  return next.time ? `${next.action} at ${next.time}` : next.action;
+}
+
+function actOf(reason: string): string | undefined {
+  if (!Object.hasOwn(rolloutReasons, reason)) return undefined;
+  const { act } = rolloutReasons[reason as keyof typeof rolloutReasons];
+  return act === nothing ? undefined : act;
+}
+
+function valueInMarkdown(title: string, value: string): string {
+  if (title === 'You can run') return `\`${value.replaceAll('`', '')}\``;
+  if (title === 'Runbook') return `[${value}](${value})`;
+  return escaped(value);
+}
+
+/** Backslashes before everything that Markdown or its HTML could take for markup; line breaks become spaces. */
+function escaped(text: string): string {
+  return text.replace(/\s*\n\s*/g, ' ').replace(/[\\`*_[\]<>|~#@]/g, (mark) => `\\${mark}`);
+}
+
+function cut(text: string, maxCharacters: number): string {
+  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1)}…`;
+}

@@ -1,0 +1,137 @@
+import type { CanaryStatus } from '../api/canary-status.ts';
+import type { Incident, IncidentOutcome, Severity } from '../api/incident.ts';
+import { knownReason, type RolloutReason } from '../api/reasons.ts';
+import { alertsFor } from './alerts.ts';
+import type { Draft } from './draft.ts';
+import { aboutOf, canaryComparison, commandFor, staysApplied } from './incident-facts.ts';
+import { nameOf } from './phases/admit.ts';
+import { headRelease, type Run, runOf } from './run.ts';
+import { shorten, stamp } from './units.ts';
+
+const MAX_KEPT = 5;
+const MAX_TEXT = 512;
+
+/** A moment people are told of, before its facts. */
+interface Moment {
+  readonly outcome: IncidentOutcome;
+  readonly reason: RolloutReason;
+  readonly message: string;
+  readonly finding?: string | undefined;
+  /** The release it is about; absent: head's. */
+  readonly run?: Run | undefined;
+}
+
+const SEVERITY: Readonly<Record<IncidentOutcome, Severity>> = {
+  Initialized: 'info',
+  Started: 'info',
+  Succeeded: 'info',
+  Waiting: 'warn',
+  Stopped: 'warn',
+  Held: 'error',
+  Failed: 'error',
+  Reverted: 'error',
+};
+
+/** A person did this, or was told before: no error of the release. */
+const WARNINGS: ReadonlySet<string> = new Set(['Rejected', 'Aborted', 'RolledBack']);
+
+/**
+ * What people are told because of this decision; undefined when it enters no state worth telling. Compared with the status that was read
+ * back, so that a crash before the write tells again and one after it does not; nothing is told twice under one key.
+ */
+export function newIncident(draft: Draft, status: CanaryStatus): Incident | undefined {
+  const moment = momentOf(draft, status);
+  if (!moment) return undefined;
+  const about = aboutOf(draft, moment.run);
+  const key = [about.digest, about.since, moment.outcome, moment.reason].filter(Boolean).join('/');
+  if (status.incidents?.some((known) => known.key === key)) return undefined;
+  const severity = WARNINGS.has(moment.reason) ? 'warn' : SEVERITY[moment.outcome];
+  const isBad = severity !== 'info';
+  const alerts = alertsFor(draft.world.canary, severity);
+  return withoutAbsent({
+    key,
+    time: stamp(draft.world.nowMs),
+    outcome: moment.outcome,
+    severity,
+    reason: moment.reason,
+    message: shorten(moment.message, MAX_TEXT),
+    commit: about.commit,
+    author: about.author && shorten(about.author, 160),
+    subject: about.subject && shorten(about.subject, 160),
+    finding: moment.finding && shorten(moment.finding, MAX_TEXT),
+    onCanary: isBad ? canaryComparison(draft, moment.reason, moment.run) : undefined,
+    stays: staysApplied(draft, moment.outcome, about.commit),
+    serving: (status.serving ?? []).slice(0, 4).map(({ digest: _, ...row }) => row),
+    next: isBad && status.next && status.next.action !== 'nothing automatic' ? status.next : undefined,
+    command: isBad ? commandFor(draft.world.canary, moment.outcome, about.commit) : undefined,
+    alerts: alerts.length > 0 ? alerts.map((name) => ({ name, state: 'waiting' as const })) : undefined,
+  });
+}
+
+/** The newest first; the oldest go. */
+export function remembered(before: readonly Incident[] | undefined, incident: Incident): Incident[] {
+  return [incident, ...(before ?? [])].slice(0, MAX_KEPT);
+}
+
+/** The state that this decision enters, if people are told of it. */
+function momentOf(draft: Draft, status: CanaryStatus): Moment | undefined {
+  const before = draft.world.status;
+  const runBefore = runOf(before);
+  const { run } = draft;
+  if (run?.ending && !runBefore?.ending) return endingMoment(run);
+  const ended = run ?? (runBefore?.ending ? undefined : runBefore);
+  if (status.postPromotion?.state === 'Held' && run) return heldMoment(before, status, run);
+  if (status.phase === 'Initialized' && before.phase !== 'Initialized')
+    return plain(draft, 'Initialized', 'Initialized', ended);
+  if (run && run.digest !== runBefore?.digest && status.phase !== 'Initializing')
+    return plain(draft, 'Started', 'NewRevision', run);
+  if (run || runBefore) return undefined;
+  return settledMoment(draft, status) ?? stoppedMoment(draft);
+}
+
+function endingMoment(run: Run): Moment | undefined {
+  const { ending, revert } = run;
+  if (!ending) return undefined;
+  const { phase, reason, message } = ending;
+  if (phase === 'Succeeded') return { outcome: 'Succeeded', reason, message, run };
+  const outcome = revert ? 'Reverted' : 'Failed';
+  return { outcome, reason, message, finding: revert?.finding ?? message, run };
+}
+
+function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Moment | undefined {
+  const post = status.postPromotion;
+  const was = before.postPromotion;
+  if (was?.state === 'Held' && was.reason === post?.reason) return undefined;
+  const finding = post?.cause ?? 'no cause is known';
+  const message = status.phase === 'Failed' ? finding : `${nameOf(run)} is held: ${finding}`;
+  return { outcome: 'Held', reason: knownReason(post?.reason, 'Held'), message, finding, run };
+}
+
+/** No release ran and none runs: head was found to be good already, or rejected before. */
+function settledMoment(draft: Draft, { phase, lastAppliedSpec }: CanaryStatus): Moment | undefined {
+  const before = draft.world.status;
+  if (before.phase === undefined || before.phase === '') return undefined;
+  if (phase === before.phase && lastAppliedSpec === before.lastAppliedSpec) return undefined;
+  if (phase === 'Succeeded') return plain(draft, 'Succeeded', 'Succeeded', undefined);
+  return phase === 'Failed' ? plain(draft, 'Failed', 'Rejected', undefined) : undefined;
+}
+
+/** Nothing goes on without a person. */
+function stoppedMoment(draft: Draft): Moment | undefined {
+  const { note, world } = draft;
+  if (!note?.stalled) return undefined;
+  const stalled = world.status.conditions?.find(({ type }) => type === 'Stalled');
+  if (stalled?.status === 'True' && stalled.reason === note.reason) return undefined;
+  return { outcome: 'Stopped', reason: note.reason, message: note.message };
+}
+
+/** As the event of this decision says it. */
+function plain(draft: Draft, outcome: IncidentOutcome, reason: RolloutReason, run: Run | undefined): Moment {
+  const said = draft.events.find((event) => event.reason === reason)?.message;
+  const message = said ?? draft.note?.message ?? headRelease(draft.world)?.commit.subject ?? outcome;
+  return { outcome, reason, message, run };
+}
+
+function withoutAbsent(incident: { [Key in keyof Incident]: Incident[Key] | undefined }): Incident {
+  return Object.fromEntries(Object.entries(incident).filter(([, value]) => value !== undefined)) as Incident;
+}
