@@ -1,19 +1,32 @@
-/** AlertProvider (flagger.app/v1beta1): a chat channel that gets alerts. */
+/** AlertProvider (flagger.app/v1beta1): where alerts are sent. */
 import { z } from 'zod';
 import type { KubernetesObject } from './kubernetes.ts';
 import { oneOf } from './schema.ts';
 
-export const alertProviderTypeSchema = z.enum(['slack', 'msteams', 'discord', 'rocket', 'gchat']);
+/** Flagger's five, and two more that only our CRD accepts. */
+export const alertProviderTypeSchema = z.enum([
+  'slack',
+  'msteams',
+  'discord',
+  'rocket',
+  'gchat',
+  'alertmanager',
+  'webhook',
+]);
 
 const fields = z.object({
-  type: alertProviderTypeSchema.describe('Kind of chat.').optional(),
+  type: alertProviderTypeSchema
+    .describe('Kind of receiver; alertmanager and webhook are unknown to Flagger.')
+    .optional(),
   channel: z.string().describe('Channel to write to. Default general.').optional(),
   username: z.string().describe('Name shown as the author. Default flagger.').optional(),
   address: z.string().describe('Address of the incoming webhook.').optional(),
   proxy: z.string().describe('HTTP proxy to go through.').optional(),
   secretRef: z
     .object({ name: z.string().describe('Name of the Secret.') })
-    .describe('Secret with address, and token for the Slack API.')
+    .describe(
+      'Secret with address, and optionally token: sent as Bearer token by slack, alertmanager and webhook.',
+    )
     .optional(),
 });
 

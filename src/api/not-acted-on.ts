@@ -57,7 +57,6 @@ const canaryRows: readonly Row[] = [
   { path: 'spec.revertOnDeletion' },
   { path: 'spec.analysis.webhooks.*', when: isGate, stops: true },
   { path: 'spec.analysis.webhooks.*', when: isNoGate },
-  { path: 'spec.analysis.alerts' },
   { path: 'spec.analysis.mirror', only: cannotMirror },
   { path: 'spec.analysis.mirrorWeight' },
   { path: 'spec.analysis.sessionAffinity' },

@@ -92,7 +92,6 @@ describe('a Canary that the schema lets in', () => {
       { metrics: [{ name: 'x', templateRef: { name: 't' } }] },
       'is missing: this check fails for any value above 0',
     ],
-    [{ alerts: [{ name: 'a', providerRef: { name: 'b' } }] }, 'spec.analysis.alerts[0].severity is missing'],
   ])('is warned about for analysis %j', (fields, expected) => {
     const found = lines(checkCanary(canary({ analysis: { ...base, ...fields } })));
     expect(found.problems).toEqual([]);

@@ -155,7 +155,7 @@ function checkStepWeights(weights: readonly number[], found: Findings): void {
 }
 
 function checkHooks({ spec }: Canary, found: Findings): void {
-  const { webhooks, alerts, sessionAffinity } = spec.analysis;
+  const { webhooks, sessionAffinity } = spec.analysis;
   const lists = {
     'spec.analysis.webhooks': webhooks ?? [],
     'spec.postPromotion.webhooks': spec.postPromotion?.webhooks ?? [],
@@ -166,13 +166,6 @@ function checkHooks({ spec }: Canary, found: Findings): void {
         found.problems.push({ path: `${list}[${index}].url`, message: 'is no http:// or https:// address' });
     });
   }
-  alerts?.forEach((alert, index) => {
-    if (!alert.severity)
-      found.warnings.push({
-        path: `spec.analysis.alerts[${index}].severity`,
-        message: 'is missing; such an alert is never sent',
-      });
-  });
   if (sessionAffinity && sessionAffinity.cookieName === sessionAffinity.primaryCookieName)
     found.problems.push({
       path: 'spec.analysis.sessionAffinity.primaryCookieName',

@@ -11,6 +11,7 @@ import type { HttpClient } from '../http/types.ts';
 import { step } from '../rollout/step.ts';
 import { routerFor } from '../routing/table.ts';
 import type { MetricsSink } from '../web/prometheus.ts';
+import { createAlertsPort } from './alerts-port.ts';
 import { createOpenPoller, createOpenRepository } from './git-port.ts';
 import { createMetricsPort } from './metrics-port.ts';
 import type { AppOptions } from './options.ts';
@@ -48,6 +49,7 @@ export function createEngine(wiring: EngineWiring): Engine {
   const canarySet = openKind(wiring, 'Canary');
   const sourceSet = openKind(wiring, 'Source');
   const templates = openKind(wiring, 'MetricTemplate');
+  const alertProviders = openKind(wiring, 'AlertProvider');
   const heads = createHeads();
   const events = createEventSink({ cluster, clock, log, instance: wiring.instance });
   const isOurs = () => true;
@@ -61,6 +63,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     step,
     canaries: canarySet,
     metrics: createMetricsPort({ http, clock, metricsServer: options.metricsServer, templates, cluster }),
+    alerts: createAlertsPort({ http, providers: alertProviders, cluster, documentation: options.runbookUrl }),
     options: {
       minIntervalMs: options.minAnalysisIntervalMs,
       defaultProvider: options.meshProvider,
@@ -99,7 +102,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     async stop() {
       await sources.stop();
       await canaries.stop();
-      for (const set of [canarySet, sourceSet, templates]) set.close();
+      for (const set of [canarySet, sourceSet, templates, alertProviders]) set.close();
     },
   };
 }

@@ -2,7 +2,7 @@ import { type Clock, sleep } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds.ts';
 import type { Cluster, Log } from '../engine/ports.ts';
 
-const needed: readonly KindName[] = ['Source', 'Canary', 'MetricTemplate'];
+const needed: readonly KindName[] = ['Source', 'Canary', 'MetricTemplate', 'AlertProvider'];
 const retryMs = 5_000;
 
 /** Waits until the cluster serves our kinds, saying what to do meanwhile. Ends early when the signal aborts. */

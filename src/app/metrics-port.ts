@@ -4,6 +4,7 @@ import { parseMetricTemplate } from '../api/parse.ts';
 import type { Cluster, Metrics, WatchedSet } from '../engine/ports.ts';
 import type { HttpClient } from '../http/types.ts';
 import { readMetric, templateOf } from '../metrics/read-metric.ts';
+import { secretValues } from './secret-values.ts';
 
 /** What asking metrics needs. */
 export interface MetricsPortOptions {
@@ -54,21 +55,12 @@ function findTemplate(
   return `MetricTemplate ${namespace}/${name}: ${problem?.path ?? ''} ${problem?.message ?? ''}`;
 }
 
-async function secretOf(
+function secretOf(
   cluster: Pick<Cluster, 'get'>,
   { metadata, spec }: MetricTemplate,
 ): Promise<Record<string, string> | undefined> {
   const { secretRef } = spec.provider;
-  if (!secretRef) return undefined;
-  const namespace = metadata.namespace ?? '';
-  const secret = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace, name: secretRef.name });
-  if (!secret) return undefined;
-  const data = (secret.data ?? {}) as Record<string, string>;
-  const decoded = Object.entries(data).map(([key, value]) => [
-    key,
-    Buffer.from(value, 'base64').toString('utf8'),
-  ]);
-  return Object.fromEntries(decoded);
+  return secretValues(cluster, metadata.namespace, secretRef?.name);
 }
 
 function joined(own: AbortSignal | undefined, other: AbortSignal): AbortSignal {

@@ -20,6 +20,8 @@ export interface AppOptions {
   readonly metricsServer: string;
   readonly selectorLabels: readonly string[];
   readonly includeLabelPrefixes: readonly string[];
+  /** Root of the pages that alerts link runbooks to, with a slash at the end; without it the path alone is shown. */
+  readonly runbookUrl?: string | undefined;
 }
 
 /** Bad input from the command line: the program ends with code 2. */

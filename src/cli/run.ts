@@ -24,6 +24,7 @@ interface RunFlags {
   readonly metricsServer: string;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
+  readonly runbookUrl: string | undefined;
 }
 
 /** `holdfast run`: the controller. */
@@ -75,7 +76,8 @@ function withFlags(command: Command): Command {
       'label prefixes that copies take over (comma list, * for all)',
       commaList,
       [],
-    );
+    )
+    .option('--runbook-url <url>', 'root of the documentation that alerts link runbooks to', folderUrl);
 }
 
 /** Runs until a signal, or until another copy took over. The result is the exit code. */
@@ -124,6 +126,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     metricsServer: flags.metricsServer,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
+    runbookUrl: flags.runbookUrl,
   };
 }
 
@@ -161,6 +164,11 @@ function duration(text: string): number {
 function provider(text: string): string {
   if (supportedProviders().includes(text)) return text;
   throw new InvalidArgumentError(`must be one of ${supportedProviders().join(', ')}.`);
+}
+
+/** With a slash at the end, so that a path can follow. */
+function folderUrl(text: string): string {
+  return httpUrl(text).replace(/\/?$/, '/');
 }
 
 function httpUrl(text: string): string {

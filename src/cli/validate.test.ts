@@ -157,13 +157,10 @@ describe('validate', () => {
   });
 
   it('notes valid fields that have no effect, without failing', async () => {
-    const withAlerts = canary.replace(
-      '    metrics:',
-      '    alerts: [{name: a, severity: info, providerRef: {name: p}}]\n    metrics:',
-    );
-    const { exitCode, lines, summary } = await report({ 'a.yaml': withAlerts, 'd.yaml': deployment });
+    const withMesh = canary.replace('service: {port: 80}', 'service: {port: 80, meshName: global}');
+    const { exitCode, lines, summary } = await report({ 'a.yaml': withMesh, 'd.yaml': deployment });
     expect(lines).toEqual([
-      'a.yaml:12: note: spec.analysis.alerts: is valid, but has no effect in this version',
+      'a.yaml:7: note: spec.service.meshName: is valid, but has no effect in this version',
     ]);
     expect(summary).toBe('no problems, 1 note in 2 objects of 2 files');
     expect(exitCode).toBe(0);

@@ -2,19 +2,21 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import { watchedKinds } from '../workload/kinds.ts';
 import { affects } from './affected.ts';
 import { createAfterRevert, type Reproduced } from './after-revert.ts';
+import { createAlertOutbox } from './alert-outbox.ts';
 import type { CanaryParts } from './canary-parts.ts';
 import { createCanaryPass } from './canary-pass.ts';
 import { createChecks, keyOf } from './checks.ts';
 import { failureOf } from './failure.ts';
 import { type NamespaceWatch, watchNamespace } from './namespace-view.ts';
-import type { Metrics, OpenWatch, WatchedSet } from './ports.ts';
+import type { Alerts, Metrics, OpenWatch, WatchedSet } from './ports.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 /** What the controller of all Canaries is made of. */
 export interface CanaryControllerOptions
-  extends Omit<CanaryParts, 'canaries' | 'namespace' | 'checks' | 'afterRevert' | 'drift'> {
+  extends Omit<CanaryParts, 'canaries' | 'namespace' | 'checks' | 'afterRevert' | 'outbox' | 'drift'> {
   readonly openWatch: OpenWatch;
   readonly metrics: Metrics;
+  readonly alerts: Alerts;
   /** Renders a Canary's release at an older commit again. */
   readonly reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>;
   /** The set of all Canaries. */
@@ -46,9 +48,11 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
   const namespaces = new Map<string, NamespaceWatch>();
   const ours = () => canaries.list().filter(options.isOurs);
   const checks = createChecks({ metrics: options.metrics, clock, onDone: (key) => queue.add(key) });
+  const outbox = createAlertOutbox({ ...options, onAnswer: (key) => queue.add(key) });
   const parts: CanaryParts = {
     ...options,
     checks,
+    outbox,
     drift: new Map(),
     afterRevert: createAfterRevert(options.reproduce, (key) => queue.add(key)),
     canaries: {
@@ -100,7 +104,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     },
     wake: (key) => queue.addAfter(key, gatherMs),
     async stop() {
-      await queue.stop();
+      await Promise.all([queue.stop(), outbox.stop()]);
       for (const view of namespaces.values()) view.close();
       namespaces.clear();
     },

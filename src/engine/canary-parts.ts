@@ -6,6 +6,7 @@ import type { ServicePort } from '../release/release.ts';
 import type { Decision } from '../rollout/action.ts';
 import type { World } from '../rollout/world.ts';
 import type { AfterRevert } from './after-revert.ts';
+import type { AlertOutbox } from './alert-outbox.ts';
 import type { Applied } from './applied.ts';
 import type { Checks } from './checks.ts';
 import type { DriftMemory } from './drift-memory.ts';
@@ -36,6 +37,7 @@ export interface CanaryParts {
   readonly checks: Checks;
   readonly records: Records;
   readonly afterRevert: AfterRevert;
+  readonly outbox: AlertOutbox;
   readonly applied: Applied;
   readonly drift: DriftMemory;
   /** Ports by digest, so that a steady Canary reads no record. */

@@ -69,25 +69,23 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     const observed = await observe(parts, canary);
     if (observed.kind === 'waiting') return { again: false, afterMs: watchWaitMs };
     const { observation } = observed;
+    parts.outbox.send(canary);
     const decision = parts.step(observation.world);
     const { nowMs } = observation.world;
-    const reproduced = parts.afterRevert.conditionOf(keyOf(canary), decision.status);
+    const status = parts.outbox.answered(canary, decision.status);
+    const reproduced = parts.afterRevert.conditionOf(keyOf(canary), status);
     const intended = decision.intentFirst
       ? await save(
           observation,
-          withEngineConditions(canary, decision.status, { failure, nowMs, reproduced }),
+          withEngineConditions(canary, status, { failure, nowMs, reproduced }),
           decision,
         )
       : undefined;
     const acted = await performAll({ parts, observation }, decision.actions);
     failures.delete(keyOf(canary));
     const current = intended ? { ...observation, canary: intended } : observation;
-    const saved = await save(
-      current,
-      withEngineConditions(canary, decision.status, { nowMs, reproduced }),
-      decision,
-    );
-    parts.afterRevert.look(canary, decision.status);
+    const saved = await save(current, withEngineConditions(canary, status, { nowMs, reproduced }), decision);
+    parts.afterRevert.look(canary, status);
     if (decision.check) parts.checks.request(canary, decision.check, observation.provider);
     if (acted || intended || saved) return { again: true };
     return { again: false, afterMs: decision.wakeAfterMs };
@@ -126,6 +124,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
 function forget(parts: CanaryParts, key: string): void {
   parts.checks.forget(key);
+  parts.outbox.forget(key);
   parts.drift.delete(key);
 }
 

@@ -1,0 +1,25 @@
+import { type Fact, factsOf } from '../api/incident-text.ts';
+import type { Notice } from './provider.ts';
+
+/** `name.namespace`, as Flagger signs its alerts. */
+export function authorOf({ name, namespace }: Notice): string {
+  return `${name}.${namespace}`;
+}
+
+/** The facts of the news; the runbook as an address where the pages are known. */
+export function noticeFacts({ incident, documentation }: Notice): Fact[] {
+  return factsOf(incident).map(({ title, value }) => ({
+    title,
+    value: title === 'Runbook' && documentation ? `${documentation}${value}` : value,
+  }));
+}
+
+/** Error and warn are shown in the receiver's colour of alarm. */
+export function isAlarm({ incident }: Notice): boolean {
+  return incident.severity !== 'info';
+}
+
+/** Text in which `@all` or `<!channel>` from a commit message calls nobody: a joiner of no width follows each @. */
+export function withoutMentions(text: string): string {
+  return text.replaceAll('@', '@\u2060');
+}

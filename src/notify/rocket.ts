@@ -1,0 +1,12 @@
+import { attachmentMessage } from './attachment.ts';
+import { withoutMentions } from './notice.ts';
+import type { AlertReceiver } from './provider.ts';
+
+/** Rocket.Chat: an incoming webhook integration. */
+export const rocket: AlertReceiver = {
+  type: 'rocket',
+  build: (notice, receiver) => ({
+    url: receiver.address,
+    json: attachmentMessage(notice, receiver, { good: '#0076D7', alarm: '#FF0000' }, withoutMentions),
+  }),
+};

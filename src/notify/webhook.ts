@@ -1,0 +1,22 @@
+import { lineOf, plainTextOf, runbookOf } from '../api/incident-text.ts';
+import type { AlertReceiver } from './provider.ts';
+
+/** Any receiver of JSON: the whole news as one object with a version of its format. */
+export const webhook: AlertReceiver = {
+  type: 'webhook',
+  build(notice, { address, token }) {
+    const { incident, name, namespace, documentation } = notice;
+    const { alerts: _, reason, ...rest } = incident;
+    const page = runbookOf(reason);
+    const json = {
+      version: '1',
+      canary: { namespace, name },
+      line: lineOf(incident),
+      text: plainTextOf(incident),
+      reason,
+      ...rest,
+      ...(incident.severity === 'info' ? {} : { runbook: documentation ? `${documentation}${page}` : page }),
+    };
+    return { url: address, json, bearer: token };
+  },
+};

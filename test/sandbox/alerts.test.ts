@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import { startTestServer, type TestServer } from '../../src/http/testing/test-server.ts';
+import {
+  type Bed,
+  canary,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+/** What one receiver was told, in order. */
+interface Told {
+  readonly to: string;
+  readonly outcome: string;
+  readonly reason: string;
+  readonly text: string;
+}
+
+let bed: Bed;
+let server: TestServer;
+let told: Told[];
+let isUp: boolean;
+
+beforeEach(async () => {
+  bed = await startBed();
+  told = [];
+  isUp = true;
+  server = await startTestServer(async (request, response) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of request) chunks.push(chunk as Uint8Array);
+    if (!isUp) return void response.writeHead(503).end();
+    const { outcome, reason, text } = JSON.parse(Buffer.concat(chunks).toString()) as Told;
+    told.push({ to: (request.url ?? '').slice(1), outcome, reason, text });
+    response.end('{}');
+  });
+});
+
+afterEach(async () => {
+  await bed.close();
+  await server.close();
+});
+
+const severities = { everything: '', infos: 'info', warnings: 'warn', errors: 'error' };
+
+/** One AlertProvider per severity; the last one has its address in a Secret. */
+async function createReceivers(): Promise<void> {
+  const path = '/apis/flagger.app/v1beta1/namespaces/shop/alertproviders';
+  for (const name of Object.keys(severities)) {
+    const spec =
+      name === 'errors'
+        ? { type: 'webhook', secretRef: { name: 'pager' } }
+        : { type: 'webhook', address: `${server.url}/${name}` };
+    const object = { apiVersion: 'flagger.app/v1beta1', kind: 'AlertProvider', metadata: { name }, spec };
+    expect((await bed.send('POST', path, object)).status).toBe(201);
+  }
+  await bed.send('POST', '/api/v1/namespaces/shop/secrets', {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'pager' },
+    data: { address: Buffer.from(`${server.url}/errors`).toString('base64') },
+  });
+}
+
+async function startFirstRelease() {
+  await createReceivers();
+  const alerts = Object.entries(severities).map(([name, severity]) => ({
+    name,
+    severity,
+    providerRef: { name },
+  }));
+  const postPromotion = { interval: '300ms', successThreshold: 1, onFailure: 'revert' };
+  await bed.commit('first', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary({ analysis: { alerts }, spec: { postPromotion } }),
+  });
+  await createSource(bed);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  return app;
+}
+
+/** The primary never gets a pod of this image. */
+function breakPrimary(image: string): void {
+  bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith('web-primary-') &&
+    imageOf({ spec: { template: { spec: pod.spec } } }) === image
+      ? { failure: 'ImagePullBackOff' }
+      : undefined,
+  );
+}
+
+async function allAnswered(): Promise<boolean> {
+  const { incidents = [] } = statusOf(await bed.canary()) as CanaryStatus;
+  const states = incidents.flatMap(({ alerts = [] }) => alerts.map(({ state }) => state));
+  return states.length > 0 && states.every((state) => state === 'sent');
+}
+
+function of(outcome: string): string[] {
+  return told
+    .filter((one) => one.outcome === outcome)
+    .map(({ to }) => to)
+    .sort();
+}
+
+test('a revert tells every alert of its severity once, and a restart tells nobody again', async () => {
+  const app = await startFirstRelease();
+  breakPrimary('shop/web:2');
+  const bad = await bed.commit('bad one', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Failed', 40_000);
+  await eventually('every alert is answered', allAnswered);
+  expect(of('Reverted')).toEqual(['errors', 'everything', 'infos', 'warnings']);
+  expect(of('Initialized')).toEqual(['everything', 'infos']);
+  expect(of('Started')).toEqual(['everything', 'infos']);
+  const text = told.find(({ outcome }) => outcome === 'Reverted')?.text ?? '';
+  expect(text).toContain(`Commit: ${bad.slice(0, 7)} "bad one" by `);
+  expect(text).toMatch(/Serving: web-primary with [0-9a-f]{7} "first", 100 %, 2 pods ready/);
+  expect(text).toContain('ImagePullBackOff');
+  expect(text).toContain(`You can run: git revert --no-edit ${bad.slice(0, 12)} && git push`);
+
+  const before = told.length;
+  await app.drain();
+  await bed.start();
+  await bed.commit('unrelated', { 'notes.txt': 'x' });
+  await eventually('the new process has read Git', async () => {
+    const { head } = statusOf(await bed.source()) as { head?: { subject?: string } };
+    return head?.subject === 'unrelated';
+  });
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  expect(told).toHaveLength(before);
+});
+
+test('a receiver that is down when the program ends gets the alert from the next process', async () => {
+  const app = await startFirstRelease();
+  await eventually('the first alerts are answered', allAnswered);
+  isUp = false;
+  breakPrimary('shop/web:2');
+  await bed.commit('bad one', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Failed', 40_000);
+  await app.drain();
+  expect(of('Reverted')).toEqual([]);
+  isUp = true;
+  await bed.start();
+  await eventually('the alerts are answered', allAnswered);
+  expect(of('Reverted')).toEqual(['errors', 'everything', 'infos', 'warnings']);
+});
