@@ -72,7 +72,7 @@ async function send(
 
 /** Compares with the golden file beside; UPDATE_GOLDEN=1 writes it. */
 function expectGolden(name: string, value: unknown): void {
-  const path = resolve(import.meta.dirname, 'testdata', `${name}.json`);
+  const path = resolve(import.meta.dirname, 'testdata', `${name}.golden`);
   const text = `${JSON.stringify(value, undefined, 2)}\n`;
   if (process.env.UPDATE_GOLDEN) writeFileSync(path, text);
   expect(text).toBe(readFileSync(path, 'utf8'));
