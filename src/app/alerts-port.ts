@@ -1,5 +1,6 @@
 import { parseAlertProvider } from '../api/parse.ts';
-import type { AlertAnswer, Alerts, Cluster, WatchedSet } from '../engine/ports.ts';
+import type { AlertAnswer, Alerts } from '../engine/alert-port.ts';
+import type { Cluster, WatchedSet } from '../engine/ports.ts';
 import type { HttpClient } from '../http/types.ts';
 import { sendAlert } from '../notify/send-alert.ts';
 import { secretValues } from './secret-values.ts';

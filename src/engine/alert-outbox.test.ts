@@ -3,7 +3,7 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { AlertState, Incident } from '../api/incident.ts';
 import { type AlertOutbox, createAlertOutbox } from './alert-outbox.ts';
-import type { AlertAnswer, AlertNews } from './ports.ts';
+import type { AlertAnswer, AlertNews } from './alert-port.ts';
 import { createVirtualClock, settle } from './virtual-clock.test-support.ts';
 
 const sent: AlertAnswer = { kind: 'sent' };

@@ -3,8 +3,9 @@ import type { CanaryStatus } from '../api/canary-status.ts';
 import { type Clock, sleep } from '../api/clock.ts';
 import type { AlertState, Incident } from '../api/incident.ts';
 import { alertsById } from '../rollout/alerts.ts';
+import type { AlertAnswer, Alerts } from './alert-port.ts';
 import { keyOf } from './checks.ts';
-import type { AlertAnswer, Alerts, EventSink, Log } from './ports.ts';
+import type { EventSink, Log } from './ports.ts';
 
 /**
  * Sends the alerts that a status names as waiting. The status is the queue: an alert is written there together with the state it tells of

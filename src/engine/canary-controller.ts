@@ -3,12 +3,13 @@ import { watchedKinds } from '../workload/kinds.ts';
 import { affects } from './affected.ts';
 import { createAfterRevert, type Reproduced } from './after-revert.ts';
 import { createAlertOutbox } from './alert-outbox.ts';
+import type { Alerts } from './alert-port.ts';
 import type { CanaryParts } from './canary-parts.ts';
 import { createCanaryPass } from './canary-pass.ts';
 import { createChecks, keyOf } from './checks.ts';
 import { failureOf } from './failure.ts';
 import { type NamespaceWatch, watchNamespace } from './namespace-view.ts';
-import type { Alerts, Metrics, OpenWatch, WatchedSet } from './ports.ts';
+import type { Metrics, OpenWatch, WatchedSet } from './ports.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 /** What the controller of all Canaries is made of. */

@@ -1,8 +1,6 @@
 /** What the engine needs from the outside. Adapters satisfy these by shape; only app.ts knows both sides. */
 import type { Canary } from '../api/canary.ts';
-import type { CanaryAlert } from '../api/canary-hooks.ts';
 import type { CanaryMetric } from '../api/canary-metric.ts';
-import type { Incident } from '../api/incident.ts';
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
 import type { CommitInfo, MetricReading, RouteTarget, RouteView } from '../api/observed.ts';
 import type { Source } from '../api/source.ts';
@@ -92,23 +90,6 @@ export interface MetricQuestion {
 /** Asks metric providers. Never rejects: not knowing is an answer (S29). */
 export interface Metrics {
   read(question: MetricQuestion, signal: AbortSignal): Promise<MetricReading>;
-}
-
-/** One piece of news for one alert of a Canary. */
-export interface AlertNews {
-  readonly canary: Canary;
-  readonly alert: CanaryAlert;
-  readonly incident: Incident;
-}
-
-/** What came of one sending. `final`: trying the same again cannot help. The detail holds no secret. */
-export type AlertAnswer =
-  | { readonly kind: 'sent' }
-  | { readonly kind: 'failed'; readonly detail: string; readonly final: boolean };
-
-/** Sends alerts; one call is one attempt. */
-export interface Alerts {
-  send(news: AlertNews, signal: AbortSignal): Promise<AlertAnswer>;
 }
 
 /** A kind that a provider's routing objects have. */
