@@ -3,6 +3,14 @@ import { checkCommand } from './check-command.ts';
 import type { CliCommand } from './command.ts';
 import { demoCommand } from './demo.ts';
 import { installCommand } from './install-command.ts';
+import { abortCommand } from './requests/abort.ts';
+import { historyCommand } from './requests/history.ts';
+import { pauseCommand, resumeCommand } from './requests/pause.ts';
+import { promoteCommand } from './requests/promote.ts';
+import { retryCommand } from './requests/retry.ts';
+import { rollbackCommand } from './requests/rollback.ts';
+import { syncCommand } from './requests/sync.ts';
+import { waitCommand } from './requests/wait.ts';
 import { runCommand } from './run.ts';
 import { statusCommand } from './status-command.ts';
 import { validateCommand } from './validate-command.ts';
@@ -12,6 +20,15 @@ export const commands: readonly CliCommand[] = [
   runCommand,
   demoCommand,
   statusCommand,
+  historyCommand,
+  waitCommand,
+  syncCommand,
+  promoteCommand,
+  pauseCommand,
+  resumeCommand,
+  abortCommand,
+  retryCommand,
+  rollbackCommand,
   checkCommand,
   validateCommand,
   installCommand,

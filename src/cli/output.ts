@@ -4,8 +4,8 @@ import { stringify } from 'yaml';
 export interface CommandResult {
   readonly stdout: string;
   readonly stderr: string;
-  /** 0: well; 1: something does not work; 2: the input is wrong. */
-  readonly exitCode: 0 | 1 | 2;
+  /** 0: well; 1: something does not work; 2: the input is wrong; where a release is waited for, 3: it is held; 4: the time was up. */
+  readonly exitCode: 0 | 1 | 2 | 3 | 4;
 }
 
 /** Formats for programs. */

@@ -22,7 +22,7 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
 
 function resume(canary: KubernetesObject): Advice[] {
   if (canary.metadata.annotations?.['holdfast.dev/pause'] !== 'true') return [];
-  return [{ text: 'it is paused; to go on', command: `${annotate(canary)} holdfast.dev/pause-` }];
+  return [{ text: 'it is paused; to go on', command: holdfast('resume', canary) }];
 }
 
 /** While a bad release is held or rejected at head, a revert in Git ends it everywhere. */
@@ -39,12 +39,11 @@ function retry(canary: KubernetesObject): Advice[] {
   const { lastAppliedCommit: head } = status;
   const rejected = status.rejected?.some(({ commit }) => commit === head);
   if (!rejected || !head || !isCommit(head)) return [];
-  const value = `${shortCommit(head)}@$(date +%s)`;
-  return [{ text: 'to try it once more', command: `${annotate(canary)} holdfast.dev/retry=${value}` }];
+  return [{ text: 'to try it once more', command: holdfast('retry', canary) }];
 }
 
-function annotate({ metadata }: KubernetesObject): string {
-  return `kubectl -n ${metadata.namespace ?? 'default'} annotate --overwrite canary/${metadata.name}`;
+function holdfast(command: string, { metadata }: KubernetesObject): string {
+  return `holdfast ${command} -n ${metadata.namespace ?? 'default'} canary/${metadata.name}`;
 }
 
 /** Nothing else from a status may stand in a command that somebody pastes into a shell. */

@@ -157,10 +157,8 @@ describe('status', () => {
     expect(text).toMatch(/fail +latency +612 \(max 500\)/);
     expect(text).toMatch(/aaaaaaa Add the search box {2}1d4h ago/);
     expect(text).toContain('git revert bbbbbbb && git push');
-    expect(text).toContain(
-      'kubectl -n shop annotate --overwrite canary/held holdfast.dev/retry=bbbbbbb@$(date +%s)',
-    );
-    const wide = text.split('\n').filter((line) => line.length > 80 && !line.includes('kubectl'));
+    expect(text).toContain('holdfast retry -n shop canary/held');
+    const wide = text.split('\n').filter((line) => line.length > 80);
     expect(wide).toEqual([]);
   });
 
@@ -179,7 +177,7 @@ describe('status', () => {
   it('says how to go on after a pause', async () => {
     const paused = canary('web', calm.status as CanaryStatus, { 'holdfast.dev/pause': 'true' });
     const text = (await lines({ name: 'web' }, [paused])).join('\n');
-    expect(text).toContain('annotate --overwrite canary/web holdfast.dev/pause-');
+    expect(text).toContain('holdfast resume -n shop canary/web');
   });
 
   it('puts nothing from a status into a command but a commit id', async () => {

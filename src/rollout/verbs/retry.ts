@@ -1,7 +1,8 @@
-import { act, note } from '../draft.ts';
+import { act, type Draft, note } from '../draft.ts';
 import { admit, describe } from '../phases/admit.ts';
 import { headRelease, isRejected } from '../run.ts';
-import { names } from '../verbs.ts';
+import { names, type Request } from '../verbs.ts';
+import type { ReleaseView } from '../world.ts';
 import { done, notApplicable, stale, type Verb } from './answer.ts';
 import { stageOf } from './stage.ts';
 
@@ -12,8 +13,7 @@ import { stageOf } from './stage.ts';
 export const retry: Verb = (draft, request) => {
   const head = headRelease(draft.world);
   if (!head) return notApplicable('Git has not been read, so nothing is at head');
-  const named = { digest: head.digest, commit: head.commit.commit };
-  if (!names(request, named)) return stale(request, `${describe(head)} is at head`);
+  if (!isMeant(draft, request, head)) return stale(request, `${describe(head)} is at head`);
   const rejected = isRejected(draft.world, head.digest);
   const stage = stageOf(draft);
   const fell = stage.kind === 'fallen' && stage.run.digest === head.digest;
@@ -25,3 +25,12 @@ export const retry: Verb = (draft, request) => {
   note(draft, 'Retry', message);
   return done(message);
 };
+
+/** Head itself, or the commit that was rejected: a later commit that changes nothing of the release is the same release (S14). */
+function isMeant({ world }: Draft, request: Request, { digest, commit }: ReleaseView): boolean {
+  const rejection = world.rejected.find((entry) => entry.digest === digest);
+  return (
+    names(request, { digest, commit: commit.commit }) ||
+    (rejection !== undefined && names(request, { digest, commit: rejection.commit }))
+  );
+}

@@ -1,0 +1,59 @@
+import { describe } from '../../api/kubernetes.ts';
+import type { CliCommand } from '../command.ts';
+import { connected } from '../connected.ts';
+import { emit } from '../emit.ts';
+import { type CommandResult, formatData } from '../output.ts';
+import { aboutOne, nameIn, type ObjectFlags } from './options.ts';
+import { annotate, type RequestClient, readOne } from './request.ts';
+
+/** What pausing needs. */
+export interface PauseOptions {
+  readonly namespace: string;
+  readonly name: string;
+  readonly paused: boolean;
+  readonly format: ObjectFlags['output'];
+}
+
+/** `holdfast pause`: no step and no promotion from here on; a revert under way finishes. */
+export const pauseCommand = command('pause', 'keep steps and promotion back until resume', true);
+
+/** `holdfast resume`: the rollout goes on. */
+export const resumeCommand = command('resume', 'let a paused rollout go on', false);
+
+function command(name: string, description: string, paused: boolean): CliCommand {
+  return {
+    register(program, context) {
+      aboutOne(program.command(name).description(description), 'Canary').action(
+        async (subject: string, flags: ObjectFlags) => {
+          const { kubeconfig } = flags;
+          const { version } = context;
+          const result = await connected({ kubeconfig, version }, ({ access, client }) =>
+            setPause(client, {
+              namespace: flags.namespace ?? access.namespace,
+              name: nameIn(subject, 'Canary'),
+              paused,
+              format: flags.output,
+            }),
+          );
+          emit(result, context);
+        },
+      );
+    },
+  };
+}
+
+/** Sets or takes away the annotation, which is a state. Throws ApiError and InputError. */
+export async function setPause(client: RequestClient, options: PauseOptions): Promise<CommandResult> {
+  const canary = await readOne(client, 'Canary', options);
+  await annotate(client, canary, 'pause', options.paused ? 'true' : null);
+  const { paused, format } = options;
+  const { namespace, name } = canary.metadata;
+  if (format !== 'text')
+    return {
+      stdout: formatData({ canary: `${namespace}/${name}`, paused }, format),
+      stderr: '',
+      exitCode: 0,
+    };
+  const text = paused ? 'paused: no step and no promotion until holdfast resume' : 'not paused any more';
+  return { stdout: `${describe(canary)}: ${text}\n`, stderr: '', exitCode: 0 };
+}

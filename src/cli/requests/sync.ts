@@ -1,0 +1,64 @@
+import { type Clock, systemClock } from '../../api/clock.ts';
+import { describe } from '../../api/kubernetes.ts';
+import type { SourceStatus } from '../../api/source-status.ts';
+import type { CliCommand } from '../command.ts';
+import { connected } from '../connected.ts';
+import { emit } from '../emit.ts';
+import { type CommandResult, formatData } from '../output.ts';
+import { commitLine, conditionOf } from '../status-rows.ts';
+import { aboutOne, nameIn, type WaitFlags, withTimeout } from './options.ts';
+import { annotate, lookUntil, type RequestClient, readOne, tokenFor } from './request.ts';
+
+/** What a sync needs. */
+export interface SyncOptions {
+  readonly namespace: string;
+  readonly name: string;
+  readonly timeoutMs: number;
+  readonly format: WaitFlags['output'];
+}
+
+/** `holdfast sync`: a Source looks at Git now. */
+export const syncCommand: CliCommand = {
+  register(program, context) {
+    const command = aboutOne(program.command('sync').description('let a Source look at Git now'), 'Source');
+    withTimeout(command, 60).action(async (subject: string, flags: WaitFlags) => {
+      const { kubeconfig } = flags;
+      const { version } = context;
+      const result = await connected({ kubeconfig, version }, ({ access, client }) =>
+        sync(client, systemClock, {
+          namespace: flags.namespace ?? access.namespace,
+          name: nameIn(subject, 'Source'),
+          timeoutMs: flags.timeout * 1000,
+          format: flags.output,
+        }),
+      );
+      emit(result, context);
+    });
+  },
+};
+
+/** Asks for a look and waits until it was taken; exit code 1 when the Source is not ready after it. Throws ApiError and InputError. */
+export async function sync(
+  client: RequestClient,
+  clock: Clock,
+  options: SyncOptions,
+): Promise<CommandResult> {
+  const source = await readOne(client, 'Source', options);
+  const value = tokenFor('now', clock.nowMs());
+  await annotate(client, source, 'sync', value);
+  const status = await lookUntil(clock, options.timeoutMs, async () => {
+    const now = ((await readOne(client, 'Source', options)).status ?? {}) as SourceStatus;
+    return now.handled?.sync === value ? now : undefined;
+  });
+  if (!status) {
+    const stderr = `${describe(source)}: nobody has looked at Git yet; does Holdfast run?\n`;
+    return { stdout: '', stderr, exitCode: 4 };
+  }
+  const ready = conditionOf(status, 'Ready');
+  const exitCode = ready?.status === 'True' ? 0 : 1;
+  const { head, appliedCommit } = status;
+  if (options.format !== 'text')
+    return { stdout: formatData({ head, appliedCommit, ready }, options.format), stderr: '', exitCode };
+  const text = `${describe(source)}: at ${commitLine(head?.commit, head?.subject) || 'no commit'}; ${ready?.message ?? ''}\n`;
+  return { stdout: text, stderr: '', exitCode };
+}

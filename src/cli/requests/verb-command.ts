@@ -1,0 +1,137 @@
+import type { CanaryStatus, RequestAnswer } from '../../api/canary-status.ts';
+import { type Clock, systemClock } from '../../api/clock.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { CanaryVerb } from '../../api/verbs.ts';
+import type { CliCommand } from '../command.ts';
+import { connected } from '../connected.ts';
+import { emit } from '../emit.ts';
+import { type CommandResult, formatData } from '../output.ts';
+import { canaryStatus } from '../status-rows.ts';
+import { aboutOne, nameIn, type WaitFlags, withTimeout } from './options.ts';
+import { exitCodes, type Outcome, outcomeOf } from './outcome.ts';
+import { annotate, lookUntil, type RequestClient, readOne, tokenFor } from './request.ts';
+
+/** One command that makes a request of a verb. */
+export interface VerbCommand {
+  /** Name on the command line. */
+  readonly name: string;
+  readonly verb: CanaryVerb;
+  readonly description: string;
+  /** The flag that names the revision, and what stands without it. */
+  readonly flag: string;
+  readonly flagMeaning: string;
+  /** Commit or digest to ask for. Throws InputError when there is none. */
+  readonly revision: (client: RequestClient, canary: KubernetesObject) => Promise<string> | string;
+  /** Which outcome is what was asked for, with `--wait`. */
+  readonly isWanted: (outcome: Outcome) => boolean;
+}
+
+/** What a request needs besides the cluster. */
+export interface VerbOptions {
+  readonly namespace: string;
+  readonly name: string;
+  readonly revision: string | undefined;
+  readonly wait: boolean;
+  readonly timeoutMs: number;
+  readonly format: 'text' | 'json' | 'yaml';
+}
+
+interface Flags extends WaitFlags {
+  readonly revision?: string;
+  readonly to?: string;
+}
+
+/** `holdfast promote canary/web` and its like: sets the annotation, then says what was made of it. */
+export function verbCommand(spec: VerbCommand): CliCommand {
+  return {
+    register(program, context) {
+      const command = aboutOne(program.command(spec.name).description(spec.description), 'Canary')
+        .option(spec.flag, spec.flagMeaning)
+        .option('--wait', 'go on until the release is good, failed or held');
+      withTimeout(command, 600).action(async (subject: string, flags: Flags) => {
+        const { kubeconfig } = flags;
+        const { version } = context;
+        const result = await connected({ kubeconfig, version }, ({ access, client }) =>
+          request(client, systemClock, spec, {
+            namespace: flags.namespace ?? access.namespace,
+            name: nameIn(subject, 'Canary'),
+            revision: flags.revision ?? flags.to,
+            wait: flags.wait === true,
+            timeoutMs: flags.timeout * 1000,
+            format: flags.output,
+          }),
+        );
+        emit(result, context);
+      });
+    },
+  };
+}
+
+/** Makes the request and reports the answer; with `wait` also where the release came to rest. Throws ApiError and InputError. */
+export async function request(
+  client: RequestClient,
+  clock: Clock,
+  spec: VerbCommand,
+  options: VerbOptions,
+): Promise<CommandResult> {
+  const canary = await readOne(client, 'Canary', options);
+  const revision = options.revision ?? (await spec.revision(client, canary));
+  const value = tokenFor(revision, clock.nowMs());
+  await annotate(client, canary, spec.verb, value);
+  const look = async () => canaryStatus(await readOne(client, 'Canary', options));
+  const answered = await lookUntil(clock, Math.min(answerMs, options.timeoutMs), async () => {
+    const status = await look();
+    return status.handled?.[spec.verb] === value ? status : undefined;
+  });
+  const answer = answered?.answers?.[spec.verb];
+  if (!answered || !answer || answer.result === 'Refused' || !options.wait)
+    return report(canary, spec, options, { value, answer });
+  const outcome = await lookUntil(clock, options.timeoutMs, async () => {
+    const status = await look();
+    return hasMoved(answered, status) ? outcomeOf(status) : undefined;
+  });
+  return report(canary, spec, options, { value, answer, outcome: outcome ?? 'TimedOut' });
+}
+
+/** Holdfast answers within a look; longer means that it does not run. */
+const answerMs = 30_000;
+
+/** The answer itself says nothing of what follows from it: that comes with a later write. */
+function hasMoved(answered: CanaryStatus, now: CanaryStatus): boolean {
+  return answered.lastTransitionTime !== now.lastTransitionTime;
+}
+
+interface Report {
+  readonly value: string;
+  readonly answer: RequestAnswer | undefined;
+  readonly outcome?: Outcome | 'TimedOut';
+}
+
+function report(
+  canary: KubernetesObject,
+  spec: VerbCommand,
+  { format }: VerbOptions,
+  { value, answer, outcome }: Report,
+): CommandResult {
+  const { namespace, name } = canary.metadata;
+  const exitCode = codeOf(spec, answer, outcome);
+  if (format !== 'text') {
+    const data = { canary: `${namespace}/${name}`, verb: spec.verb, value, ...answer, outcome };
+    return { stdout: formatData(data, format), stderr: '', exitCode };
+  }
+  const subject = `${describe(canary)}: `;
+  if (!answer) {
+    const stderr = `${subject}nobody has handled ${spec.verb} yet; does Holdfast run? It is done when it does\n`;
+    return { stdout: '', stderr, exitCode };
+  }
+  const line = `${subject}${answer.result === 'Refused' ? `refused (${answer.reason}): ` : ''}${answer.message}\n`;
+  const ended = outcome === undefined ? '' : `${subject}${outcome}\n`;
+  const stdout = answer.result === 'Refused' ? '' : line + ended;
+  return { stdout, stderr: answer.result === 'Refused' ? line : '', exitCode };
+}
+
+function codeOf(spec: VerbCommand, answer: Report['answer'], outcome: Report['outcome']): 0 | 1 | 3 | 4 {
+  if (!answer || answer.result === 'Refused') return 1;
+  if (outcome === undefined) return 0;
+  return outcome !== 'TimedOut' && spec.isWanted(outcome) ? 0 : exitCodes[outcome] || 1;
+}

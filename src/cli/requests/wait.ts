@@ -1,0 +1,75 @@
+import { type Clock, systemClock } from '../../api/clock.ts';
+import { describe } from '../../api/kubernetes.ts';
+import type { CliCommand } from '../command.ts';
+import { connected } from '../connected.ts';
+import { emit } from '../emit.ts';
+import { type CommandResult, formatData } from '../output.ts';
+import { canaryStatus } from '../status-rows.ts';
+import { aboutOne, nameIn, type WaitFlags, withTimeout } from './options.ts';
+import { exitCodes, outcomeOf } from './outcome.ts';
+import { lookUntil, type RequestClient, readOne } from './request.ts';
+
+/** What is waited for. */
+export interface WaitOptions {
+  readonly namespace: string;
+  readonly name: string;
+  /** The release of this commit; undefined: whatever is under way. */
+  readonly commit: string | undefined;
+  readonly timeoutMs: number;
+  readonly format: WaitFlags['output'];
+}
+
+/** `holdfast wait`: for scripts that go on only when the release is good. */
+export const waitCommand: CliCommand = {
+  register(program, context) {
+    const command = aboutOne(
+      program
+        .command('wait')
+        .description(
+          'wait until a Canary has come to rest: exit code 0 good, 1 failed, 3 held, 4 time is up',
+        ),
+      'Canary',
+    ).option('--commit <commit>', 'the release of this commit, which has to change the release');
+    withTimeout(command, 600).action(async (subject: string, flags: WaitFlags & { commit?: string }) => {
+      const { kubeconfig } = flags;
+      const { version } = context;
+      const result = await connected({ kubeconfig, version }, ({ access, client }) =>
+        waitFor(client, systemClock, {
+          namespace: flags.namespace ?? access.namespace,
+          name: nameIn(subject, 'Canary'),
+          commit: flags.commit,
+          timeoutMs: flags.timeout * 1000,
+          format: flags.output,
+        }),
+      );
+      emit(result, context);
+    });
+  },
+};
+
+/** Waits until nothing is under way any more, or the release is held. Throws ApiError and InputError. */
+export async function waitFor(
+  client: RequestClient,
+  clock: Clock,
+  options: WaitOptions,
+): Promise<CommandResult> {
+  const rest = await lookUntil(clock, options.timeoutMs, async () => {
+    const canary = await readOne(client, 'Canary', options);
+    const status = canaryStatus(canary);
+    const isMeant = options.commit === undefined || status.lastAppliedCommit?.startsWith(options.commit);
+    const outcome = isMeant ? outcomeOf(status) : undefined;
+    return outcome && { canary, status, outcome };
+  });
+  if (!rest) {
+    const stderr = `${options.namespace}/${options.name}: still under way after ${options.timeoutMs / 1000} s\n`;
+    return { stdout: '', stderr, exitCode: exitCodes.TimedOut };
+  }
+  const { canary, status, outcome } = rest;
+  const { message, lastAppliedCommit, lastPromotedCommit } = status;
+  const exitCode = exitCodes[outcome];
+  if (options.format !== 'text') {
+    const data = { outcome, phase: status.phase, lastAppliedCommit, lastPromotedCommit, message };
+    return { stdout: formatData(data, options.format), stderr: '', exitCode };
+  }
+  return { stdout: `${describe(canary)}: ${outcome}: ${message ?? ''}\n`, stderr: '', exitCode };
+}

@@ -1,0 +1,148 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/api/clock.ts';
+import { type Connection, connect } from '../../src/app/connection.ts';
+import { abort } from '../../src/cli/requests/abort.ts';
+import { history, type PastRelease } from '../../src/cli/requests/history.ts';
+import { setPause } from '../../src/cli/requests/pause.ts';
+import { promote } from '../../src/cli/requests/promote.ts';
+import { retry } from '../../src/cli/requests/retry.ts';
+import { rollback } from '../../src/cli/requests/rollback.ts';
+import { sync } from '../../src/cli/requests/sync.ts';
+import { request, type VerbCommand, type VerbOptions } from '../../src/cli/requests/verb-command.ts';
+import { waitFor } from '../../src/cli/requests/wait.ts';
+import { silentLogger } from '../../src/cluster/log.ts';
+import {
+  type Bed,
+  canary,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+const one = { namespace: 'shop', name: 'web' };
+let bed: Bed;
+let folder: string;
+let connection: Connection;
+
+beforeEach(async () => {
+  bed = await startBed();
+  folder = mkdtempSync(join(tmpdir(), 'holdfast-requests-'));
+  const kubeconfig = join(folder, 'kubeconfig');
+  writeFileSync(kubeconfig, bed.sandbox.kubeconfig);
+  connection = await connect({ kubeconfig, version: 'test' }, systemClock, silentLogger);
+});
+afterEach(async () => {
+  await connection.close();
+  await bed.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function ask(spec: VerbCommand, more: Partial<VerbOptions> = {}) {
+  const options = { ...one, revision: undefined, wait: true, timeoutMs: 30_000, format: 'text' as const };
+  return request(connection.client, systemClock, spec, { ...options, ...more });
+}
+
+function settled(commit?: string) {
+  return waitFor(connection.client, systemClock, { ...one, commit, timeoutMs: 30_000, format: 'text' });
+}
+
+async function primaryImage(): Promise<string | undefined> {
+  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+}
+
+async function past(): Promise<PastRelease[]> {
+  const screen = { columns: 120, colour: false };
+  const { stdout } = await history(connection.client, { ...one, format: 'json', screen, nowMs: Date.now() });
+  return JSON.parse(stdout) as PastRelease[];
+}
+
+/** v1 and v2 proved themselves; v3 is at head with an analysis that takes minutes. */
+async function untilAnalysis(): Promise<{ v1: string; v2: string; v3: string }> {
+  const v1 = await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  expect((await settled(v2)).exitCode).toBe(0);
+  const v3 = await bed.commit('v3', {
+    'web.json': deployment('shop/web:3'),
+    'canary.json': canary({ analysis: { interval: '2s', iterations: 500 } }),
+  });
+  await waitForPhase(bed, 'Progressing');
+  return { v1, v2, v3 };
+}
+
+test('promote leaves the rest of the analysis out; a revision that is not under way is refused', async () => {
+  const { v2 } = await untilAnalysis();
+  const refused = await ask(promote, { revision: v2 });
+  expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('refused (Stale)') });
+
+  expect(await ask(promote)).toMatchObject({ exitCode: 0 });
+  expect(await primaryImage()).toBe('shop/web:3');
+});
+
+test('abort rejects, retry tries again, rollback goes back and history tells it all', async () => {
+  const { v1, v2, v3 } = await untilAnalysis();
+  expect(await ask(abort)).toMatchObject({ exitCode: 0 });
+  expect(await primaryImage()).toBe('shop/web:2');
+  expect(statusOf(await bed.canary()).rejected).toMatchObject([{ commit: v3, reason: 'Aborted' }]);
+
+  expect(await ask(retry, { wait: false })).toMatchObject({ exitCode: 0 });
+  await waitForPhase(bed, 'Progressing');
+  expect(await ask(promote)).toMatchObject({ exitCode: 0 });
+
+  expect(await ask(rollback, { revision: v1.slice(0, 7) })).toMatchObject({ exitCode: 0 });
+  await eventually('v1 serves', async () => (await primaryImage()) === 'shop/web:1');
+  await eventually('what was at head is rejected', async () => {
+    return (await past()).find(({ commit }) => commit === v3)?.rejected === 'RolledBack';
+  });
+  const releases = await past();
+  expect(releases.map(({ commit, state }) => [commit, state])).toEqual(
+    expect.arrayContaining([
+      [v1, 'LastKnownGood'],
+      [v2, 'Kept'],
+    ]),
+  );
+  expect(releases.find(({ commit }) => commit === v2)).toMatchObject({ subject: 'v2' });
+});
+
+test('pause and resume are a state; sync looks at Git at once; wait tells apart how it ended', async () => {
+  const { v3 } = await untilAnalysis();
+  expect(await setPause(connection.client, { ...one, paused: true, format: 'text' })).toMatchObject({
+    exitCode: 0,
+  });
+  await eventually('it says so', async () =>
+    String(statusOf(await bed.canary()).message).startsWith('paused'),
+  );
+  expect(await setPause(connection.client, { ...one, paused: false, format: 'json' })).toMatchObject({
+    exitCode: 0,
+  });
+  await eventually(
+    'it goes on',
+    async () => !String(statusOf(await bed.canary()).message).startsWith('paused'),
+  );
+
+  const answer = await sync(connection.client, systemClock, {
+    namespace: 'shop',
+    name: 'shop',
+    timeoutMs: 10_000,
+    format: 'text',
+  });
+  expect(answer).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(v3.slice(0, 7)) });
+  const late = await waitFor(connection.client, systemClock, {
+    ...one,
+    commit: undefined,
+    timeoutMs: 200,
+    format: 'text',
+  });
+  expect(late.exitCode).toBe(4);
+  await bed.commit('v2 again', { 'web.json': deployment('shop/web:2') });
+  expect((await settled()).exitCode).toBe(0);
+});
