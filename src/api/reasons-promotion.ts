@@ -83,6 +83,18 @@ export const promotionReasons = {
     'nothing',
     'restore the Secret, or roll out a new commit',
   ),
+  RecordDamaged: row(
+    'the record of the last-known-good is gone, was altered, or is of another release',
+    'as read back',
+    'written anew if Git holds the same digest; else nothing is written',
+    'restore the Secret from a backup, or put the release that the message names to head',
+  ),
+  RecordTooLarge: row(
+    'the release at head is too large to be kept, so it is not started',
+    'primary with the last-known-good',
+    'continues when Git holds a smaller one',
+    'take large ConfigMaps or Secrets out of the pod template',
+  ),
   PrimaryMissing: row(
     'the primary was deleted',
     'nobody, or the canary',
@@ -96,6 +108,13 @@ export const promotionReasons = {
   ),
   Succeeded: row('the release is promoted and verified', 'primary', 'the next commit is rolled out'),
   RecordKept: row('the last-known-good was read back', 'primary', nothing),
+  DrillPassed: row('the last-known-good would be accepted by the cluster as it is today', 'primary', nothing),
+  DrillFailed: row(
+    'the cluster would not take the last-known-good as it is',
+    'primary',
+    'a revert would meet the same refusal',
+    'mend what the message names, then holdfast drill',
+  ),
   NoRecord: row('no release has proven itself yet', 'what served before', 'the first good one is kept'),
   InSync: row('the primary is as it was written', 'primary', nothing),
   ForeignChange: row(

@@ -1,5 +1,6 @@
 import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
+import type { Release } from '../release/release.ts';
 import { keyOf } from './checks.ts';
 import { type ConditionNews, findCondition } from './conditions.ts';
 
@@ -8,8 +9,8 @@ export const reproducedCondition = 'RecordReproduced';
 
 /** What rendering an older commit again gave. */
 export type Reproduced =
-  | { readonly digest: string; readonly problem?: never }
-  | { readonly digest?: never; readonly problem: string };
+  | { readonly digest: string; readonly release: Release; readonly problem?: never }
+  | { readonly digest?: never; readonly release?: never; readonly problem: string };
 
 /** Renders the last-known-good's commit again beside a revert and remembers how it compares with the record. */
 export interface AfterRevert {

@@ -8,13 +8,17 @@ import type { CanaryParts } from './canary-parts.ts';
 import { createCanaryPass } from './canary-pass.ts';
 import { createChecks, keyOf } from './checks.ts';
 import { failureOf } from './failure.ts';
+import { createLostRecords } from './lost-records.ts';
 import { type NamespaceWatch, watchNamespace } from './namespace-view.ts';
 import type { Metrics, OpenWatch, WatchedSet } from './ports.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 /** What the controller of all Canaries is made of. */
 export interface CanaryControllerOptions
-  extends Omit<CanaryParts, 'canaries' | 'namespace' | 'checks' | 'afterRevert' | 'outbox' | 'drift'> {
+  extends Omit<
+    CanaryParts,
+    'canaries' | 'namespace' | 'checks' | 'afterRevert' | 'lostRecords' | 'outbox' | 'drift'
+  > {
   readonly openWatch: OpenWatch;
   readonly metrics: Metrics;
   readonly alerts: Alerts;
@@ -56,6 +60,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     outbox,
     drift: new Map(),
     afterRevert: createAfterRevert(options.reproduce, (key) => queue.add(key)),
+    lostRecords: createLostRecords(options.heads, options.reproduce, clock, (key) => queue.add(key)),
     canaries: {
       get: (key) => ours().find((canary) => keyOf(canary) === key),
       list: ours,

@@ -11,6 +11,7 @@ import type { Applied } from './applied.ts';
 import type { Checks } from './checks.ts';
 import type { DriftMemory } from './drift-memory.ts';
 import type { Heads } from './heads.ts';
+import type { LostRecords } from './lost-records.ts';
 import type { NamespaceView } from './namespace-view.ts';
 import type { Cluster, EventSink, Log, Routing } from './ports.ts';
 import type { Records } from './records.ts';
@@ -38,6 +39,7 @@ export interface CanaryParts {
   readonly records: Records;
   readonly afterRevert: AfterRevert;
   readonly outbox: AlertOutbox;
+  readonly lostRecords: LostRecords;
   readonly applied: Applied;
   readonly drift: DriftMemory;
   /** Ports by digest, so that a steady Canary reads no record. */

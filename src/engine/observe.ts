@@ -2,7 +2,7 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { RouteView } from '../api/observed.ts';
-import type { RecordView, WorkloadView } from '../rollout/world.ts';
+import type { WorkloadView } from '../rollout/world.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { primaryName, serviceNames } from '../workload/names.ts';
 import { type SelectorLabel, selectorLabel } from '../workload/selector.ts';
@@ -11,8 +11,9 @@ import { keyOf } from './checks.ts';
 import { driftManager } from './drift.ts';
 import { EngineError } from './failure.ts';
 import { controllerRevisionKind, type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
+import { observeRecords } from './observe-records.ts';
 import type { RouteContext, Router } from './ports.ts';
-import { recordViews, rejectionsOf } from './records.ts';
+import { rejectionsOf } from './records.ts';
 
 /** What a look at a Canary gave: its world, or that the watches are still being started. */
 export type Observed =
@@ -41,7 +42,7 @@ export async function observe(parts: CanaryParts, canary: Canary): Promise<Obser
     canary,
     status: (canary.status ?? {}) as CanaryStatus,
     head: parts.heads.of(key).view,
-    records: await soundRecords(parts, canary, view),
+    records: await observeRecords(parts, canary, view),
     rejected: rejected(canary, view),
     primary: workloadView(canary, view, primary, names.primary),
     target: workloadView(canary, view, target, names.canary),
@@ -120,18 +121,6 @@ function workloadView(
     service: view.get(serviceKind, serviceName),
   });
   return { ...seen, drift: undefined };
-}
-
-/** A record that does not fit its digest is no record: nothing may be reverted to it. */
-async function soundRecords(parts: CanaryParts, canary: Canary, view: NamespaceView): Promise<RecordView[]> {
-  const name = { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
-  const records = recordViews(view.records(), name);
-  const sound = await Promise.all(records.map((record) => parts.records.isSound(name, record)));
-  return records.filter((_, index) => sound[index]).sort(newestFirst);
-}
-
-function newestFirst(left: RecordView, right: RecordView): number {
-  return Date.parse(right.promotedTime ?? '9999-12-31') - Date.parse(left.promotedTime ?? '9999-12-31');
 }
 
 function rejected(canary: Canary, view: NamespaceView) {

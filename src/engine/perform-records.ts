@@ -4,9 +4,9 @@ import type { ActionContext, Performer } from './action-context.ts';
 import { bytesOf, nameOf } from './releases.ts';
 
 /** Keeps the bytes of a release in the cluster and reads them back (S10); records that nobody can need any more go. */
-export const saveRecord: Performer<'SaveRecord'> = async (context, { digest }) => {
+export const saveRecord: Performer<'SaveRecord'> = async (context, { digest, promotedTime }) => {
   const { release } = await bytesOf(context, digest);
-  const wrote = await context.parts.records.save(release);
+  const wrote = await context.parts.records.save(release, { promotedTime });
   if (wrote) await removeSurplus(context, digest);
   return wrote;
 };

@@ -1,5 +1,6 @@
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { ServicePort } from '../release/release.ts';
+import { isLostDigest } from '../rollout/kept.ts';
 import { serviceNames } from '../workload/names.ts';
 import { services } from '../workload/services.ts';
 import type { ActionContext, Performer } from './action-context.ts';
@@ -84,9 +85,22 @@ async function portsOf(context: ActionContext, digest: string): Promise<readonly
   const { ports } = context.parts;
   const known = ports.get(digest);
   if (known) return known;
+  if (isLostDigest(context.observation.world, digest)) {
+    const live = livePorts(context, digest);
+    if (live) return live;
+  }
   const { release } = await bytesOf(context, digest);
   ports.set(digest, release.ports);
   return release.ports;
+}
+
+/** Ports of a workload whose release is lost, as its generated Service carries them: what is there stays as it is. */
+function livePorts(context: ActionContext, digest: string): readonly ServicePort[] | undefined {
+  const { world } = context.observation;
+  const { primary, canary } = liveServices(context);
+  const service = world.primary?.digest === digest ? primary : canary;
+  const ports = (service?.spec as { ports?: Array<ServicePort & { nodePort?: number }> } | undefined)?.ports;
+  return ports?.map(({ nodePort: _, ...port }) => port);
 }
 
 function liveOf(live: readonly KubernetesObject[], wanted: KubernetesObject): KubernetesObject | undefined {

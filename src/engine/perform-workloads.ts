@@ -1,6 +1,7 @@
 import { describe, type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import { stampAnnotations } from '../release/record.ts';
 import type { Release } from '../release/release.ts';
+import { soundRecord } from '../rollout/kept.ts';
 import { configKey } from '../workload/configs.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { digestAnnotation } from '../workload/names.ts';
@@ -55,7 +56,7 @@ export const applySettings: Performer<'ApplySettings'> = async (context, { diges
   const patch = workloadKind(canary).settingsPatch({ settings, settingsKey, replicas });
   await parts.cluster.patch(referenceOf(primary), withVersion(patch, primary));
   const running = primary.metadata.annotations?.[digestAnnotation];
-  if (running && observation.world.records.some((record) => record.digest === running)) {
+  if (running && soundRecord(observation.world, running)) {
     const { release, commit, promotedTime } = await parts.records.load(nameOf(observation), running);
     await parts.records.stamp(
       nameOf(observation),

@@ -1,19 +1,14 @@
 /** Holdfast's memory in the cluster: release records and rejections (design section 5, "Where the LKG lives"). */
-import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { labelCanary, labelValue } from '../release/names.ts';
-import {
-  type DecodedRecord,
-  decodeRecord,
-  encodeRecord,
-  recordAnnotations,
-  recordName,
-} from '../release/record.ts';
+import { type DecodedRecord, decodeRecord, recordAnnotations, recordName } from '../release/record.ts';
 import { decodeRejections, encodeRejections, type Rejection, rejectionsName } from '../release/rejections.ts';
 import type { Release } from '../release/release.ts';
 import type { RecordView } from '../rollout/world.ts';
 import { EngineError, StaleView } from './failure.ts';
 import type { Cluster } from './ports.ts';
+import { readParts, recordReference, removeParts, writeParts } from './record-store.ts';
 
 /** Which Canary, for names of Secrets. */
 export interface CanaryName {
@@ -23,18 +18,33 @@ export interface CanaryName {
 
 /** Reads and writes of records and rejections. */
 export interface Records {
-  /** Writes the record unless it exists, reads it back and checks it (S10). True when something was written. */
-  save(release: Release): Promise<boolean>;
+  /**
+   * Writes the record unless it exists whole, reads it back and checks it (S10); a damaged one is replaced, since the digest of `release`
+   * proves its bytes. True when something was written. Throws EngineError RecordTooLarge or RecordNameTaken.
+   */
+  save(release: Release, stamp?: { promotedTime?: string | undefined }): Promise<boolean>;
   /** The bytes of a record, checked. Throws EngineError RecordDamaged or RecordMissing. */
   load(canary: CanaryName, digest: string): Promise<DecodedRecord>;
-  /** True once the record was read and fits its digest; asked once per record. */
-  isSound(canary: CanaryName, record: RecordView): Promise<boolean>;
+  /**
+   * What is wrong with a record, for people; undefined when its bytes fit its digest. Read once per version; `version` names what is
+   * there (see `recordVersion`).
+   */
+  problemOf(canary: CanaryName, digest: string, version: string): Promise<string | undefined>;
   /** Stamps annotations on a record, for instance when it proved itself. */
   stamp(canary: CanaryName, digest: string, annotations: Record<string, string>): Promise<boolean>;
   /** Deletes a record whole. */
   remove(canary: CanaryName, name: string): Promise<void>;
   /** Adds (or takes away, by undefined) the rejection of a digest. */
   reject(canary: CanaryName, digest: string, rejection: Rejection | undefined): Promise<boolean>;
+}
+
+/** Names the versions of a record's Secrets as watched: another one is read again. Empty when there is none. */
+export function recordVersion(secrets: readonly KubernetesObject[], name: string): string {
+  return secrets
+    .filter(({ metadata }) => metadata.name === name || metadata.name.startsWith(`${name}.part-`))
+    .map(({ metadata }) => `${metadata.name} ${metadata.uid ?? ''} ${metadata.resourceVersion ?? ''}`)
+    .sort()
+    .join(',');
 }
 
 /** Reads the records of one Canary from the watched metadata, newest first. */
@@ -72,27 +82,13 @@ export function createRecords(
   cluster: Pick<Cluster, 'get' | 'create' | 'patch' | 'apply' | 'delete'>,
   secretKey: Uint8Array,
 ): Records {
-  const sound = new Map<string, boolean>();
-
-  async function read(canary: CanaryName, name: string): Promise<KubernetesObject[]> {
-    const first = await cluster.get(secret(canary, name));
-    if (!first) return [];
-    const count = Number(first.metadata.annotations?.[recordAnnotations.parts] ?? 1);
-    const others = Array.from({ length: Math.min(16, count) - 1 }, (_, index) =>
-      cluster.get(secret(canary, `${name}.part-${index + 1}`)),
-    );
-    return [first, ...(await Promise.all(others)).filter((part) => part !== undefined)];
-  }
+  const judged = new Map<string, { readonly version: string; readonly problem: string | undefined }>();
 
   async function load(canary: CanaryName, digest: string): Promise<DecodedRecord> {
-    const name = recordName(canary, digest);
-    const parts = await read(canary, name);
+    const { namespace, name } = recordReference(canary, digest);
+    const parts = await readParts(cluster, canary.namespace, name);
     if (parts.length === 0)
-      throw new EngineError(
-        'RecordMissing',
-        `Secret ${canary.namespace}/${name} with the release is gone`,
-        true,
-      );
+      throw new EngineError('RecordMissing', `Secret ${namespace}/${name} with the release is gone`, true);
     const decoded = decodeRecord(parts, secretKey);
     if (decoded.problem !== undefined) throw new EngineError('RecordDamaged', decoded.problem);
     return decoded.ok;
@@ -100,29 +96,23 @@ export function createRecords(
 
   return {
     load,
-    save: (release) =>
-      saveRecord(
-        cluster,
-        release,
-        async () => (await read(release.canary, nameOf(release))).length > 0,
-        load,
-      ),
-    async isSound(canary, record) {
-      const key = `${canary.namespace}/${record.name} ${record.digest}`;
-      const known = sound.get(key);
-      if (known !== undefined) return known;
-      try {
-        await load(canary, record.digest);
-        sound.set(key, true);
-        return true;
-      } catch (error) {
-        if (!(error instanceof EngineError)) throw error;
-        if (!error.transient) sound.set(key, false);
-        return false;
-      }
+    async save(release, stamp = {}) {
+      if ((await problemOf(() => load(release.canary, release.digest))) === undefined) return false;
+      await writeParts(cluster, release, stamp);
+      await load(release.canary, release.digest);
+      return true;
+    },
+    async problemOf(canary, digest, version) {
+      const key = `${canary.namespace}/${recordName(canary, digest)}`;
+      const known = judged.get(key);
+      if (known?.version === version) return known.problem;
+      const problem = await problemOf(() => load(canary, digest));
+      // What no watch shows may change unseen.
+      if (version !== '') judged.set(key, { version, problem });
+      return problem;
     },
     async stamp(canary, digest, annotations) {
-      const reference = secret(canary, recordName(canary, digest));
+      const reference = recordReference(canary, digest);
       const live = await cluster.get(reference);
       if (!live)
         throw new EngineError('RecordMissing', `Secret ${canary.namespace}/${reference.name} is gone`, true);
@@ -132,44 +122,19 @@ export function createRecords(
       await cluster.patch(reference, { metadata: { annotations, resourceVersion } });
       return true;
     },
-    async remove(canary, name) {
-      for (const part of (await read(canary, name)).reverse()) {
-        const { uid } = part.metadata;
-        await cluster.delete(secret(canary, part.metadata.name), uid ? { uid } : {});
-      }
-    },
+    remove: (canary, name) => removeParts(cluster, canary.namespace, name),
     reject: (canary, digest, rejection) => changeRejections(cluster, canary, digest, rejection),
   };
 }
 
-function nameOf(release: Release): string {
-  return recordName(release.canary, release.digest);
-}
-
-async function saveRecord(
-  cluster: Pick<Cluster, 'create' | 'get'>,
-  release: Release,
-  exists: () => Promise<boolean>,
-  load: Records['load'],
-): Promise<boolean> {
-  if (await exists()) {
-    await load(release.canary, release.digest);
-    return false;
-  }
-  const encoded = encodeRecord(release);
-  if (encoded.problem !== undefined) throw new EngineError('RecordTooLarge', encoded.problem);
-  const [first, ...rest] = encoded.ok;
-  // The first part last: a record without it does not exist, so a crash in between leaves nothing half.
-  for (const part of [...rest, ...(first ? [first] : [])]) await createUnlessThere(cluster, part);
-  await load(release.canary, release.digest);
-  return true;
-}
-
-async function createUnlessThere(cluster: Pick<Cluster, 'create'>, object: KubernetesObject): Promise<void> {
+/** What loading complains about; other errors, as of a server that does not answer, are thrown. */
+async function problemOf(load: () => Promise<unknown>): Promise<string | undefined> {
   try {
-    await cluster.create(object);
+    await load();
+    return undefined;
   } catch (error) {
-    if ((error as { kind?: unknown }).kind !== 'alreadyExists') throw error;
+    if (error instanceof EngineError) return error.message;
+    throw error;
   }
 }
 
@@ -179,7 +144,8 @@ async function changeRejections(
   digest: string,
   rejection: Rejection | undefined,
 ): Promise<boolean> {
-  const reference = secret(canary, rejectionsName(canary));
+  const { namespace } = canary;
+  const reference = { apiVersion: 'v1', kind: 'Secret', namespace, name: rejectionsName(canary) };
   const live = await cluster.get(reference);
   const before = live ? decodeRejections(live) : [];
   if (before === undefined)
@@ -199,8 +165,4 @@ async function changeRejections(
   if (!resourceVersion) throw new StaleView(`Secret ${canary.namespace}/${reference.name}`);
   await cluster.patch(reference, { data: object.data, metadata: { resourceVersion } });
   return true;
-}
-
-function secret(canary: CanaryName, name: string): ObjectReference {
-  return { apiVersion: 'v1', kind: 'Secret', namespace: canary.namespace, name };
 }

@@ -27,15 +27,16 @@ export async function bytesOf({ parts, observation }: ActionContext, digest: str
   const key = keyOf(observation.canary);
   const head = parts.heads.of(key).release;
   if (head?.digest === digest) return withSettings(head, settingsOf(head.target));
-  if (observation.world.records.some((record) => record.digest === digest)) {
+  const kept = observation.world.records.find((record) => record.digest === digest);
+  if (kept && kept.damaged === undefined) {
     const { release, settings, commit } = await parts.records.load(nameOf(observation), digest);
     return withSettings({ ...release, commit }, settings);
   }
-  const earlier = parts.heads.earlier(key, digest);
+  const earlier = parts.lostRecords.of(key, digest);
   if (earlier) return withSettings(earlier, settingsOf(earlier.target));
   throw new EngineError(
     'ReleaseUnknown',
-    `${describe(observation.canary)}: the manifests of release ${digest.slice(0, 15)} are neither at head nor in a record`,
+    `${describe(observation.canary)}: the manifests of release ${digest.slice(0, 15)} are neither at head nor in a record${kept?.damaged ? ` (${kept.damaged})` : ''}`,
     true,
   );
 }

@@ -26,7 +26,7 @@ export async function reproduce(
     const plan = snapshot.plans.find(({ canary }) => keyOfPlan(canary) === canaryKey);
     if (plan?.state !== 'release') return { problem: plan?.message ?? 'it does not hold the Canary' };
     const built = releaseAt(parts, plan, snapshot);
-    if (built?.ok) return { digest: built.ok.digest };
+    if (built?.ok) return { digest: built.ok.digest, release: built.ok };
     return { problem: built ? formatProblem(built.problem) : 'the Canary is in neither Git nor the cluster' };
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) };

@@ -2,6 +2,7 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import { type ReleaseCanary, viewOf } from '../release/build.ts';
 import { canaryKey } from '../release/candidates.ts';
 import { releaseOfPlan } from '../release/from-plan.ts';
+import { tooLarge } from '../release/record-size.ts';
 import type { CanaryPlan } from '../release/select.ts';
 import { type FileProblem, formatProblem } from '../render/types.ts';
 import type { Head } from './heads.ts';
@@ -42,7 +43,11 @@ function headOf(parts: SourceParts, plan: CanaryPlan, snapshot: Snapshot, proble
   if (plan.state === 'missing') return { view: { kind: 'missing', message: plan.message } };
   if (plan.state === 'frozen') return waiting('InvalidManifests', plan.message);
   const built = releaseAt(parts, plan, snapshot);
-  if (built?.ok) return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok };
+  if (built?.ok) {
+    const problem = tooLarge(built.ok);
+    if (problem) return waiting('RecordTooLarge', problem);
+    return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok };
+  }
   if (!built) return waiting('CanaryUnknown', 'the Canary is in neither Git nor the cluster');
   problems.push(built.problem);
   return waiting('InvalidManifests', formatProblem(built.problem));

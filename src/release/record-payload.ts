@@ -16,6 +16,11 @@ export function packRelease(release: Release): Buffer | undefined {
   return packed;
 }
 
+/** Bytes of a release as a record would hold it, before compression. */
+export function releaseBytes(release: Release): number {
+  return Buffer.byteLength(canonicalJson({ layout, release }));
+}
+
 /** The release in a record's bytes, or why they hold none. The reason never quotes the content (S31). */
 export function unpackRelease(
   packed: Uint8Array,

@@ -122,7 +122,9 @@ test('a missing part is named', () => {
 
 test('a release above 8 MiB is refused with what to do', () => {
   const result = encodeRecord(large(12_000_000));
-  expect(result.problem).toMatch(/Canary shop\/pay is larger than the 8 MiB .* take large ConfigMaps/);
+  expect(result.problem).toMatch(
+    /Canary shop\/pay has 11.4 MiB, 11.4 MiB of it ConfigMap shop\/big; no more than 8.0 MiB .* take large ConfigMaps/,
+  );
 });
 
 test('altered, damaged and foreign records are refused', () => {

@@ -5,6 +5,7 @@ import { digestOf } from './digest.ts';
 import { isRecord, recordOf, textOf } from './json.ts';
 import { labelCanary, labelRecord, labelValue, shortHash, shortName } from './names.ts';
 import { packRelease, unpackRelease } from './record-payload.ts';
+import { tooLarge } from './record-size.ts';
 import { type Release, templateOf, type WorkloadSettings } from './release.ts';
 import { settingsOf } from './settings.ts';
 
@@ -66,13 +67,7 @@ export function recordLabels(canaryName: string): Record<string, string> {
  */
 export function encodeRecord(release: Release, stamp: RecordStamp = {}): EncodeResult {
   const packed = packRelease(release);
-  if (!packed) {
-    const { namespace, name } = release.canary;
-    const most = limits.recordBytes / 1024 / 1024;
-    return {
-      problem: `the release of Canary ${namespace}/${name} is larger than the ${most} MiB that can be kept to return to: take large ConfigMaps or Secrets out of its pod template`,
-    };
-  }
+  if (!packed) return { problem: tooLarge(release) ?? 'the release cannot be kept' };
   const count = Math.max(1, Math.ceil(packed.length / limits.recordPartBytes));
   const parts = Array.from({ length: count }, (_, index) => {
     return partOf(
@@ -117,12 +112,14 @@ export function groupRecords(secrets: readonly KubernetesObject[]): Map<string, 
 
 /** Reads a record back and checks it: the digest is computed again from the bytes (S10). `secrets`: its parts in any order. */
 export function decodeRecord(secrets: readonly KubernetesObject[], secretKey: Uint8Array): DecodeResult {
-  const first = secrets.find((secret) => recordOf(secret.metadata.annotations)[recordAnnotations.parts]);
+  const first = secrets.find((secret) => !secret.metadata.name.includes('.part-'));
   if (!first) return { problem: 'the release record has no first Secret' };
   const { name, namespace } = first.metadata;
   const refused = (problem: string) => ({
     problem: `Secret ${namespace ?? ''}/${name} is no release record to return to: ${problem}`,
   });
+  if (first.type !== recordType)
+    return refused(`it is of type ${first.type ?? 'Opaque'}, so somebody else made it`);
   const joined = joinParts(first, secrets);
   if (typeof joined === 'string') return refused(joined);
   const unpacked = unpackRelease(joined);
@@ -133,6 +130,12 @@ export function decodeRecord(secrets: readonly KubernetesObject[], secretKey: Ui
       'its bytes do not match its digest (it was altered, or the key of this cluster was replaced)',
     );
   }
+  if (recordOf(first.metadata.annotations)[recordAnnotations.digest] !== release.digest)
+    return refused(`its annotation ${recordAnnotations.digest} names another release than its bytes`);
+  if (!hasLabels(first, recordLabels(release.canary.name)))
+    return refused(
+      `its labels are not ${labelCanary}=${release.canary.name} and ${labelRecord}=release any more`,
+    );
   if (recordName(release.canary, release.digest) !== name || release.canary.namespace !== (namespace ?? '')) {
     return refused('its bytes are those of another canary or release');
   }
@@ -178,6 +181,10 @@ function joinParts(first: KubernetesObject, secrets: readonly KubernetesObject[]
     chunks.push(Buffer.from(text, 'base64'));
   }
   return Buffer.concat(chunks);
+}
+
+function hasLabels(secret: KubernetesObject, wanted: Record<string, string>): boolean {
+  return Object.entries(wanted).every(([key, value]) => secret.metadata.labels?.[key] === value);
 }
 
 function recomputed(release: Release, secretKey: Uint8Array): string | undefined {

@@ -8,8 +8,11 @@ import type { RolloutReason } from '../api/reasons.ts';
  * engine observes and steps again (S33); when none did, it waits for a watch event or `wakeAfterMs`.
  */
 export type Action =
-  /** Keep bytes of a release as a record Secret and read it back (S10). `digest` is head's, the one under test, or the primary's. */
-  | { type: 'SaveRecord'; digest: string }
+  /**
+   * Keep bytes of a release as a record Secret and read it back (S10). `digest` is head's, the one under test, or the primary's; with
+   * `promotedTime` it is a proven one whose record was damaged and is written anew.
+   */
+  | { type: 'SaveRecord'; digest: string; promotedTime?: string }
   /** Stamp the record as proven; older ones beyond the limit are deleted. */
   | { type: 'MarkProven'; digest: string }
   /** Write tracked config under its own names, the target with this release's template and replicas, and the canary Service. */

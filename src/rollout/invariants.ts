@@ -1,8 +1,9 @@
 import type { Action } from './action.ts';
 import { canaryPods, carriedBy, podsFor } from './capacity.ts';
+import { isLostDigest, soundRecord } from './kept.ts';
 import { planOf } from './plan.ts';
 import { hasConverged, servingPods } from './readiness.ts';
-import { isRejected, lastKnownGood } from './run.ts';
+import { headRelease, isRejected, lastKnownGood } from './run.ts';
 import type { World } from './world.ts';
 
 /** Which rule of reliability.md an action would break in this world, and how. */
@@ -26,6 +27,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   S7: drainedBeforeScaledDown,
   S9: provenOnlyUnderFullTraffic,
   S10: recordBeforeOverwrite,
+  S12: onlyKeptBytes,
   S14: rejectedStaysOut,
 };
 
@@ -122,8 +124,15 @@ function recordBeforeOverwrite(world: World, action: Action): string | undefined
   const good = lastKnownGood(world);
   const current = world.primary?.digest;
   if (!good || current === undefined || current === action.digest) return undefined;
-  const kept = world.records.some((record) => record.digest === current);
+  const givenUp = world.status.run?.fastLane === true && isLostDigest(world, current);
+  const kept = soundRecord(world, current) !== undefined || givenUp;
   return kept || action.digest === good.digest ? undefined : `what the primary runs (${current}) is not kept`;
+}
+
+/** What is written is what was kept, or what Git still says with the same digest. */
+function onlyKeptBytes(world: World, action: Action): string | undefined {
+  if (action.type !== 'ApplyPrimary' || headRelease(world)?.digest === action.digest) return undefined;
+  return isLostDigest(world, action.digest) ? `the record of ${action.digest} is damaged` : undefined;
 }
 
 function rejectedStaysOut(world: World, action: Action): string | undefined {

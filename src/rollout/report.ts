@@ -1,9 +1,10 @@
 import type { Serving } from '../api/canary-status.ts';
 import type { Finding } from './conditions.ts';
 import type { Draft } from './draft.ts';
+import { damageOf } from './kept.ts';
 import { hasConverged } from './readiness.ts';
 import { headRelease, lastKnownGood, runOf } from './run.ts';
-import type { WorkloadView } from './world.ts';
+import type { RecordView, WorkloadView, World } from './world.ts';
 
 /** Who answers requests, read back: workload, release, share and ready pods; largest share first. */
 export function servingOf(draft: Draft): Serving[] {
@@ -81,20 +82,25 @@ function isReady(draft: Draft): boolean {
 }
 
 function rollbackReady(draft: Draft): Finding {
-  const good = lastKnownGood(draft.world);
-  if (good)
-    return {
-      type: 'RollbackReady',
-      status: 'True',
-      reason: 'RecordKept',
-      message: `record ${good.name} was read back`,
-    };
-  return {
-    type: 'RollbackReady',
-    status: 'False',
-    reason: 'NoRecord',
-    message: 'no release has proven itself yet',
-  };
+  const type = 'RollbackReady';
+  const { world } = draft;
+  const good = lastKnownGood(world);
+  if (!good)
+    return { type, status: 'False', reason: 'NoRecord', message: 'no release has proven itself yet' };
+  if (good.damaged !== undefined)
+    return { type, status: 'False', reason: 'RecordDamaged', message: damageOf(world, good) };
+  const drilled = drillOf(world, good);
+  if (drilled) return { type, ...drilled };
+  return { type, status: 'True', reason: 'RecordKept', message: `record ${good.name} was read back` };
+}
+
+/** What the last drill of this very release found stands in the condition; a newer release needs a new drill. */
+function drillOf(world: World, good: RecordView): Omit<Finding, 'type'> | undefined {
+  if (world.status.lastKnownGood?.digest !== good.digest) return undefined;
+  const before = world.status.conditions?.find((condition) => condition.type === 'RollbackReady');
+  if (before?.reason !== 'DrillPassed' && before?.reason !== 'DrillFailed') return undefined;
+  const { status, reason, message } = before;
+  return { status, reason, message: message ?? '' };
 }
 
 function drifted(draft: Draft): Finding {

@@ -70,12 +70,20 @@ export function runOf(status: CanaryStatus): Run | undefined {
   return run?.digest === undefined ? undefined : (structuredClone(run) as Run);
 }
 
-/** The last-known-good: the newest proven record that is not rejected (rejected beats proven). */
+/**
+ * The last-known-good: the newest proven record that is not rejected (rejected beats proven). Its bytes may be lost (see kept.ts): it is
+ * still what the primary should run, and no other release takes its place by itself.
+ */
 export function lastKnownGood(world: World): RecordView | undefined {
+  return provenReleases(world)[0];
+}
+
+/** Proven releases that are not rejected, newest first. */
+export function provenReleases(world: World): RecordView[] {
   const rejected = new Set(world.rejected.map((rejection) => rejection.digest));
   return world.records
     .filter((record) => record.promotedTime !== undefined && !rejected.has(record.digest))
-    .sort((a, b) => Date.parse(b.promotedTime ?? '') - Date.parse(a.promotedTime ?? ''))[0];
+    .sort((a, b) => Date.parse(b.promotedTime ?? '') - Date.parse(a.promotedTime ?? ''));
 }
 
 /** Head's release, when Git was read and holds one. */

@@ -1,6 +1,7 @@
 import type { Decision } from './action.ts';
 import { type Draft, newDraft, note } from './draft.ts';
 import { finish } from './finish.ts';
+import { restoreRecord, tellDamage } from './kept.ts';
 import { bootstrap, initialized } from './phases/bootstrap.ts';
 import { windDown } from './phases/ending.ts';
 import { fallen } from './phases/fallen.ts';
@@ -35,6 +36,8 @@ function decide(draft: Draft): void {
   if (handleVerbs(draft)) return;
   const good = lastKnownGood(world);
   if (!good) return bootstrap(draft);
+  tellDamage(draft, good);
+  restoreRecord(draft, good);
   if (draft.status.phase === 'Initializing' && run) return initialized(draft, run);
   if (!run) return idle(draft, good);
   if (run.ending) return windDown(draft, run, run.ending);

@@ -11,7 +11,7 @@ export interface World {
   status: CanaryStatus;
   /** What Git says now. */
   head: HeadView;
-  /** Release records read back from the cluster, newest first. */
+  /** Release records read back from the cluster, newest first; damaged ones are among them and say so. */
   records: readonly RecordView[];
   /** Digests that failed and must not be tried again (S14), read back from their Secret. */
   rejected: readonly RejectionView[];
@@ -54,6 +54,10 @@ export interface RecordView {
   name: string;
   /** RFC 3339; undefined while the release has not proven itself. */
   promotedTime: string | undefined;
+  /** Why its bytes cannot be used (gone, altered, of another release); undefined when they were read back sound. */
+  damaged?: string | undefined;
+  /** Of a damaged one: Git gives a release with this very digest, so that the record can be written anew. */
+  inGit?: boolean | undefined;
 }
 
 /** A digest that is not rolled out again until a retry or a new digest (S14). */

@@ -60,6 +60,9 @@ export class Model {
   recreate = false;
   /** The workloads are DaemonSets: their pods follow nodes, whatever number is asked for. */
   followsNodes = false;
+  /** Digests whose record was damaged, and those of them that Git gives although head is another one. */
+  damaged = new Set<string>();
+  inGit = new Set<string>();
   providerDown = false;
   readonly canary: Canary;
 
@@ -106,7 +109,7 @@ export class Model {
       canary: this.canary,
       status: this.status,
       head: this.head,
-      records: this.records,
+      records: this.records.map((record) => this.recordAsRead(record)),
       rejected: this.rejected,
       primary: this.view('podinfo-primary', this.primary, 'primary'),
       target: this.view('podinfo', this.target, 'canary'),
@@ -114,6 +117,16 @@ export class Model {
       checks: this.answer,
       options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' },
     });
+  }
+
+  private recordAsRead(record: RecordView): RecordView {
+    if (!this.damaged.has(record.digest)) return record;
+    const atHead = this.head.kind === 'release' && this.head.release.digest === record.digest;
+    return {
+      ...record,
+      damaged: `Secret ${record.name} is gone`,
+      inGit: atHead || this.inGit.has(record.digest),
+    };
   }
 
   /** One reconcile: decide, then act; `crashAfter` stops after that many writes (intent and status count). */
@@ -224,10 +237,10 @@ export class Model {
   }
 
   private perform(action: Action): boolean {
-    const before = JSON.stringify([this.primary, this.target, this.route, this.records, this.rejected]);
+    const all = () => [this.primary, this.target, this.route, this.records, this.rejected, [...this.damaged]];
+    const before = JSON.stringify(all());
     this.change(action);
-    const changed =
-      before !== JSON.stringify([this.primary, this.target, this.route, this.records, this.rejected]);
+    const changed = before !== JSON.stringify(all());
     if (changed) this.writes += 1;
     return changed;
   }
@@ -235,6 +248,7 @@ export class Model {
   private change(action: Action): void {
     switch (action.type) {
       case 'SaveRecord':
+        this.damaged.delete(action.digest);
         if (!this.records.some((record) => record.digest === action.digest)) {
           this.records.unshift({
             digest: action.digest,

@@ -12,6 +12,8 @@ type Event =
   | { kind: 'unknown' }
   | { kind: 'verb'; verb: string; digest: string; token: number }
   | { kind: 'pause'; value: string }
+  | { kind: 'damage'; digest: string; inGit: boolean }
+  | { kind: 'restore' }
   | { kind: 'tick'; ms: number }
   | { kind: 'crash'; after: number };
 
@@ -57,6 +59,11 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('pause' as const), value: fc.constantFrom('true', '') }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('damage' as const), digest, inGit: fc.boolean() }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('restore' as const) }) },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -107,6 +114,13 @@ function apply(model: Model, entry: Event): void {
       return model.ask(entry.verb, `${entry.digest}@${entry.token}`);
     case 'pause':
       return model.ask('pause', entry.value);
+    case 'damage':
+      model.damaged.add(entry.digest);
+      if (entry.inGit) model.inGit.add(entry.digest);
+      else model.inGit.delete(entry.digest);
+      return;
+    case 'restore':
+      return model.damaged.clear();
     case 'tick':
       return model.tick(entry.ms);
     case 'crash':
@@ -212,6 +226,7 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
         play(model, events);
         model.providerDown = false;
         model.canary.metadata.annotations = {};
+        model.damaged.clear();
         for (const name of ['a', 'b', 'c', 'd']) model.behaviours.set(name, GOOD);
         if (fixed) model.commit('d');
         for (let count = 0; count < 300; count += 1) model.tick(5000);

@@ -1,4 +1,5 @@
 import { type Draft, now, say } from '../draft.ts';
+import { soundRecord } from '../kept.ts';
 import { lastKnownGood, type Run } from '../run.ts';
 import type { ReleaseView } from '../world.ts';
 
@@ -23,9 +24,7 @@ export function begin(draft: Draft, release: ReleaseView): Run {
  * a person left by asking for this older release.
  */
 export function admit(draft: Draft, release: ReleaseView, rollback?: Run['rollback']): Run {
-  const proven = draft.world.records.some(
-    (record) => record.digest === release.digest && record.promotedTime !== undefined,
-  );
+  const proven = soundRecord(draft.world, release.digest)?.promotedTime !== undefined;
   const run = begin(draft, release);
   run.fastLane = proven && lastKnownGood(draft.world)?.digest !== release.digest;
   if (rollback) run.rollback = rollback;

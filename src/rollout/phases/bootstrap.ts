@@ -1,5 +1,6 @@
 import { knownReason } from '../../api/reasons.ts';
 import { act, type Draft, note, now, say, stall, trackProgress, wakeIn } from '../draft.ts';
+import { soundRecord } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, whyNotReady } from '../readiness.ts';
 import { headRelease, lastKnownGood, type Run } from '../run.ts';
@@ -18,14 +19,11 @@ export function bootstrap(draft: Draft): void {
   if (!head) {
     const message = world.head.kind === 'release' ? '' : world.head.message;
     if (world.head.kind === 'missing') return stall(draft, 'TargetMissing', message);
-    return note(
-      draft,
-      knownReason(world.head.kind === 'unknown' ? world.head.reason : undefined, 'Unknown'),
-      message,
-    );
+    const reason = knownReason(world.head.kind === 'unknown' ? world.head.reason : undefined, 'Unknown');
+    return reason === 'RecordTooLarge' ? stall(draft, reason, message) : note(draft, reason, message);
   }
   const run = runFor(draft, head);
-  if (!world.records.some((record) => record.digest === head.digest)) {
+  if (!soundRecord(world, head.digest)) {
     act(draft, { type: 'SaveRecord', digest: head.digest });
   }
   if (world.primary?.digest !== head.digest) return firstWrite(draft, head);

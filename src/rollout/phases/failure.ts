@@ -2,6 +2,7 @@ import type { RolloutReason } from '../../api/reasons.ts';
 import { canaryState, decidePromotion, decideVerification } from '../diagnosis/decision.ts';
 import { diagnose, sentence } from '../diagnosis/diagnose.ts';
 import { type Draft, enter, note, restartProgress, say } from '../draft.ts';
+import { isLost } from '../kept.ts';
 import { lastKnownGood, type Run } from '../run.ts';
 import { moveToCanary } from '../traffic.ts';
 import { nameOf } from './admit.ts';
@@ -52,6 +53,6 @@ export function hold(draft: Draft, run: Run, failure: Failure): void {
 
 function revert(draft: Draft, run: Run, failure: Failure): void {
   const good = lastKnownGood(draft.world);
-  if (!good || good.digest === run.digest) return hold(draft, run, failure);
+  if (!good || isLost(good) || good.digest === run.digest) return hold(draft, run, failure);
   startRevert(draft, run, good, { ...failure, reject: true });
 }

@@ -4,11 +4,14 @@ import { check, later } from '../checks.ts';
 import { isBeyondHope } from '../diagnosis/decision.ts';
 import { diagnose, sentence } from '../diagnosis/diagnose.ts';
 import { type Draft, enter, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
+import { isLost } from '../kept.ts';
 import { hasConverged, servingPods } from '../readiness.ts';
-import { headRelease, lastKnownGood, type Run } from '../run.ts';
+import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnCanary, moveToCanary, rescueTraffic } from '../traffic.ts';
 import { verdictOf } from '../verdict.ts';
+import type { ReleaseView } from '../world.ts';
 import { describe, nameOf } from './admit.ts';
+import { throughThePrimary } from './fallen.ts';
 import { converging, revertInGit } from './promoting.ts';
 import { startRevert } from './reverting.ts';
 
@@ -20,6 +23,7 @@ export function held(draft: Draft, run: Run): void {
   const head = atHead?.digest === run.rollback?.digest ? undefined : atHead;
   if (good && head && head.digest !== run.digest) {
     if (head.digest === good.digest) return revertInGit(draft, run);
+    if (isLost(good)) return withoutGood(draft, run, head);
     return startRevert(draft, run, good, {
       reason: 'Superseded',
       finding: `a newer revision waits: ${describe(head)}`,
@@ -34,6 +38,12 @@ export function held(draft: Draft, run: Run): void {
   serveFromCanary(draft, run);
   if (draft.plan.postPromotion.onFailure === 'auto' && !checksFailed && !run.keepWaiting)
     deadline(draft, run, reason);
+}
+
+/** The primary cannot be brought back first: the newer revision goes to it at once, unless it is barred. */
+function withoutGood(draft: Draft, run: Run, head: ReleaseView): void {
+  if (isRejected(draft.world, head.digest)) return serveFromCanary(draft, run);
+  throughThePrimary(draft, head);
 }
 
 function serveFromCanary(draft: Draft, run: Run): void {
@@ -55,7 +65,7 @@ function serveFromCanary(draft: Draft, run: Run): void {
 function deadline(draft: Draft, run: Run, reason: RolloutReason): void {
   const { world, plan } = draft;
   const good = lastKnownGood(world);
-  if (!good || good.digest === run.digest) return;
+  if (!good || isLost(good) || good.digest === run.digest) return;
   const { progressDeadlineMs } = plan.postPromotion;
   const standingMs = trackProgress(draft, run, world.primary);
   const diagnosis = diagnose(world.primary, world.target);

@@ -1,5 +1,6 @@
 import { knownReason } from '../../api/reasons.ts';
 import { act, type Draft, note, restartProgress, say, stall } from '../draft.ts';
+import { isLost, soundRecord, standStill } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import { headRelease, isRejected } from '../run.ts';
@@ -13,14 +14,15 @@ import { startRevert } from './reverting.ts';
 export function idle(draft: Draft, good: RecordView): void {
   const { primary, target, head: wanted } = draft.world;
   if (!primary && !target && wanted.kind === 'missing') return stall(draft, 'TargetMissing', wanted.message);
-  if (!primary) return recreatePrimary(draft, good);
+  if (!primary) return isLost(good) ? standStill(draft, good) : recreatePrimary(draft, good);
   keepSteady(draft);
   if (draft.actions.some((action) => action.type === 'ScaleCanary')) return;
   const head = headRelease(draft.world);
   if (head && primary.settingsKey !== head.settingsKey) {
     act(draft, { type: 'ApplySettings', digest: head.digest, settingsKey: head.settingsKey });
   }
-  if (primary.digest !== good.digest && head?.digest !== primary.digest) return repairPrimary(draft, good);
+  if (primary.digest !== good.digest && head?.digest !== primary.digest)
+    return isLost(good) ? standStill(draft, good) : repairPrimary(draft, good);
   decide(draft, good, head);
 }
 
@@ -32,6 +34,9 @@ function decide(draft: Draft, good: RecordView, head: ReleaseView | undefined): 
   }
   if (head.digest === good.digest) return settle(draft, head);
   if (isRejected(world, head.digest)) return stayAway(draft, good, head);
+  // What could not be returned to is not given up for something new; a proven release is the way out.
+  if (isLost(good) && soundRecord(world, head.digest)?.promotedTime === undefined)
+    return standStill(draft, good);
   const run = admit(draft, head);
   progressing(draft, run);
 }
@@ -149,5 +154,8 @@ function withoutHead(draft: Draft): void {
       draft.status.next && { action: draft.status.next.action },
     );
   }
-  note(draft, knownReason(head.reason, 'Unknown'), head.message);
+  const reason = knownReason(head.reason, 'Unknown');
+  // Refused before anything was started: only another commit helps.
+  if (reason === 'RecordTooLarge') return stall(draft, reason, head.message);
+  note(draft, reason, head.message);
 }

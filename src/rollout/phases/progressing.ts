@@ -12,6 +12,7 @@ import {
   trackProgress,
   wakeIn,
 } from '../draft.ts';
+import { soundRecord } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { isReady, whyNotReady } from '../readiness.ts';
 import { headFor, headRelease, type Run } from '../run.ts';
@@ -90,7 +91,7 @@ function bringUp(draft: Draft, run: Run): void {
   note(draft, 'NewRevision', `starting the canary with ${nameOf(run)}`, {
     action: 'analysis once the canary is ready',
   });
-  if (!world.records.some((record) => record.digest === run.digest)) {
+  if (!soundRecord(world, run.digest)) {
     act(draft, { type: 'SaveRecord', digest: run.digest });
   }
   if (world.route && !returnToPrimary(draft)) return;

@@ -14,6 +14,7 @@ import {
   trackProgress,
   wakeIn,
 } from '../draft.ts';
+import { isLostDigest, soundRecord, standStill } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import { headFor, headRelease, lastKnownGood, type Run } from '../run.ts';
@@ -93,9 +94,15 @@ function write(draft: Draft, run: Run): void {
 /** The bytes of this release and of what the primary runs are kept, and were read back. */
 function keepRecords(draft: Draft, run: Run): boolean {
   const { world } = draft;
-  const kept = new Set(world.records.map((record) => record.digest));
   const needed = [run.digest, world.primary?.digest].filter((digest) => digest !== undefined);
-  const missing = needed.filter((digest) => !kept.has(digest));
+  const missing = needed.filter((digest) => !soundRecord(world, digest));
+  const good = lastKnownGood(world);
+  if (good && missing.some((digest) => isLostDigest(world, digest))) {
+    // A proven release is a person's way out: with it, what the primary runs is given up (design section 5).
+    if (run.fastLane && !missing.includes(run.digest)) return true;
+    standStill(draft, good);
+    return false;
+  }
   for (const digest of missing) act(draft, { type: 'SaveRecord', digest });
   if (missing.length > 0)
     note(draft, 'SavingRecord', 'the release records are written before the primary is');

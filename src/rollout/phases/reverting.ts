@@ -14,6 +14,7 @@ import {
   trackProgress,
   wakeIn,
 } from '../draft.ts';
+import { isLost, standStill } from '../kept.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import { headRelease, lastKnownGood, type RevertCause, type Run } from '../run.ts';
 import { isAllOnCanary, isAllOnPrimary, moveToCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
@@ -49,7 +50,11 @@ export function reverting(draft: Draft, run: Run): void {
     action: 'traffic to the primary once it is ready',
   });
   if (cause.reject) ensureRejected(draft, run, cause.reason);
-  if (world.primary?.digest !== good.digest) return applyGood(draft, run, good);
+  if (world.primary?.digest !== good.digest) {
+    if (!isLost(good)) return applyGood(draft, run, good);
+    if (!rescueTraffic(draft)) standStill(draft, good);
+    return;
+  }
   const standingMs = trackProgress(draft, run, world.primary);
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
     return waitForGood(draft, run, good, standingMs);

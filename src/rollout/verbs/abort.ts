@@ -1,9 +1,10 @@
+import { isLost } from '../kept.ts';
 import { nameOf } from '../phases/admit.ts';
 import { end } from '../phases/ending.ts';
 import { startRevert } from '../phases/reverting.ts';
 import { lastKnownGood, type Run } from '../run.ts';
 import { names } from '../verbs.ts';
-import { done, notApplicable, stale, type Verb } from './answer.ts';
+import { done, notApplicable, notKept, stale, type Verb } from './answer.ts';
 import { stageOf } from './stage.ts';
 
 /** Ends the release under way and rejects it: before the first write to the primary it fails, after it the primary goes back. */
@@ -17,6 +18,7 @@ export const abort: Verb = (draft, request) => {
   if (stage.kind === 'leaving') return notApplicable(`${nameOf(run)} is on its way out already`);
   if (stage.kind === 'fallen') return notApplicable(`${nameOf(run)} was taken back already`);
   const message = `${nameOf(run)} was aborted on request`;
+  if (stage.kind === 'written' && isLost(good)) return notKept(good);
   if (stage.kind === 'written') {
     const cause = { reason: 'Aborted' as const, finding: 'aborted on request', reject: true, control: false };
     startRevert(draft, run, good, cause);

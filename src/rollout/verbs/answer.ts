@@ -1,6 +1,7 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import type { Draft } from '../draft.ts';
 import type { Request } from '../verbs.ts';
+import type { RecordView } from '../world.ts';
 
 /** What becomes of a request. */
 export type Answer =
@@ -28,4 +29,10 @@ export function stale(request: Request, what: string): Answer {
 /** There is nothing this verb could do now. */
 export function notApplicable(why: string): Answer {
   return { result: 'Refused', reason: 'NotApplicable', message: why };
+}
+
+/** The release that it would lead to cannot be had: its record is damaged (S12). */
+export function notKept(record: RecordView): Answer {
+  const message = `the record of release ${record.commit.commit.slice(0, 7)} is damaged: ${record.damaged ?? ''}`;
+  return { result: 'Refused', reason: 'RecordDamaged', message };
 }

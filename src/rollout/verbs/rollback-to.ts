@@ -1,4 +1,5 @@
 import { act, type Draft } from '../draft.ts';
+import { isLost } from '../kept.ts';
 import { admit, describe, nameOf } from '../phases/admit.ts';
 import { end } from '../phases/ending.ts';
 import { throughThePrimary } from '../phases/fallen.ts';
@@ -6,7 +7,7 @@ import { startRevert } from '../phases/reverting.ts';
 import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { names, type Request } from '../verbs.ts';
 import type { RecordView } from '../world.ts';
-import { type Answer, done, notApplicable, type Verb } from './answer.ts';
+import { type Answer, done, notApplicable, notKept, type Verb } from './answer.ts';
 import { type Stage, stageOf } from './stage.ts';
 
 /**
@@ -33,6 +34,7 @@ function keptRelease(draft: Draft, request: Request): RecordView | Answer {
     const message = `${request.revision.slice(0, 16) || 'nothing'} is none of the kept releases: see holdfast history`;
     return { result: 'Refused', reason: 'NotKept', message };
   }
+  if (isLost(record)) return notKept(record);
   if (!isRejected(world, record.digest)) return record;
   return {
     result: 'Refused',
@@ -70,6 +72,7 @@ function backFurther(
   if (stage.kind === 'trying' || stage.kind === 'written') {
     if (stage.run.digest === wanted.digest)
       return notApplicable(`${describe(wanted)} is being rolled out already`);
+    if (stage.kind === 'written' && isLost(good)) return notKept(good);
     leave(draft, stage, good, `${nameOf(stage.run)} gives way: ${why}`);
     return { result: 'Later', acted: true };
   }

@@ -1,0 +1,62 @@
+/** What is kept of releases, and what can still be done when the record of the last-known-good is damaged (S10-S12). */
+import { act, type Draft, say, stall, wakeIn } from './draft.ts';
+import { provenReleases } from './run.ts';
+import type { RecordView, World } from './world.ts';
+
+/** Git is asked again for a lost release after this time. */
+const ASK_AGAIN_MS = 300_000;
+
+/** The record of a digest whose bytes were read back sound. */
+export function soundRecord(world: World, digest: string | undefined): RecordView | undefined {
+  return world.records.find((record) => record.digest === digest && record.damaged === undefined);
+}
+
+/** Its bytes are nowhere: the record is damaged and Git does not give them either. Nothing may be written from it. */
+export function isLost(record: RecordView): boolean {
+  return record.damaged !== undefined && record.inGit !== true;
+}
+
+/** The record of this digest is known, and its bytes are nowhere. */
+export function isLostDigest(world: World, digest: string): boolean {
+  return world.records.some((record) => record.digest === digest && isLost(record));
+}
+
+/** A damaged record of the last-known-good is written anew from Git: the digest proves that these are its bytes. */
+export function restoreRecord(draft: Draft, good: RecordView): void {
+  if (good.damaged === undefined || good.promotedTime === undefined) return;
+  if (isLost(good)) return wakeIn(draft, ASK_AGAIN_MS);
+  act(draft, { type: 'SaveRecord', digest: good.digest, promotedTime: good.promotedTime });
+}
+
+/** Says that nothing is written since the last-known-good cannot be had; a person must act. */
+export function standStill(draft: Draft, good: RecordView): void {
+  stall(
+    draft,
+    'RecordDamaged',
+    `the last-known-good cannot be had, so nothing is written: ${damageOf(draft.world, good)}`,
+  );
+}
+
+/** Tells people once that the record of the last-known-good is damaged. */
+export function tellDamage(draft: Draft, good: RecordView): void {
+  const before = draft.world.status.conditions?.find((condition) => condition.type === 'RollbackReady');
+  if (good.damaged === undefined || before?.reason === 'RecordDamaged') return;
+  say(draft, 'Warning', 'RecordDamaged', damageOf(draft.world, good));
+}
+
+/** Which Secret, what is wrong with it, what to do, and which proven release is next. */
+export function damageOf(world: World, good: RecordView): string {
+  const problem = good.damaged ?? '';
+  if (!isLost(good)) return `${problem}; Git holds the same release, the record is written anew`;
+  const next = provenReleases(world).find((record) => record.damaged === undefined);
+  const way = `restore the Secret from a backup, or put ${nameOf(good)} back to Git's head`;
+  const other = next
+    ? `; the next proven release is ${nameOf(next)}: put it to Git's head, or annotate the Canary with holdfast.dev/rollback-to: "${next.commit.commit.slice(0, 7)}"`
+    : '; no other proven release is kept';
+  return `${problem}; ${way}${other}`;
+}
+
+function nameOf({ commit, digest }: RecordView): string {
+  const id = commit.commit ? commit.commit.slice(0, 7) : digest.slice(0, 10);
+  return commit.subject ? `${id} "${commit.subject}"` : id;
+}

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { type Behaviour, GOOD, Model } from './model.ts';
+
+/** Releases `a` and `b` have proven themselves; `b` is the last-known-good. */
+function twoReleases(): Model {
+  const model = new Model();
+  model.commit('a');
+  model.until('Initialized');
+  model.commit('b');
+  model.until('Succeeded');
+  model.tick();
+  return model;
+}
+
+function rollbackReady(model: Model) {
+  return model.status.conditions?.find((condition) => condition.type === 'RollbackReady');
+}
+
+function play(model: Model, ticks: number): void {
+  for (let count = 0; count < ticks; count += 1) model.tick();
+}
+
+/** The bytes of `b` are nowhere: its record is damaged, and Git moved on to `c`. */
+function lost(how: Behaviour = GOOD): Model {
+  const model = twoReleases();
+  model.damaged.add('b');
+  model.commit('c', how);
+  return model;
+}
+
+describe('a damaged record of the last-known-good', () => {
+  it('is written anew while Git says the same release, with the time at which it proved itself', () => {
+    const model = twoReleases();
+    const before = structuredClone(model.records);
+    model.damaged.add('b');
+    play(model, 2);
+    expect(model.damaged.size).toBe(0);
+    expect(model.records).toEqual(before);
+    expect(rollbackReady(model)?.status).toBe('True');
+    expect(model.events.filter(({ reason }) => reason === 'RecordDamaged')).toHaveLength(1);
+  });
+
+  it('stops everything but what is: no older release takes its place, nothing new begins, nothing is written', () => {
+    const model = lost();
+    play(model, 3);
+    const { writes } = model;
+    for (let poll = 0; poll < 100; poll += 1) model.tick(30_000);
+    expect(model.writes).toBe(writes);
+    expect([model.primary?.digest, model.target?.desired, model.route?.canaryWeight]).toEqual(['b', 0, 0]);
+    expect(model.status.lastKnownGood?.digest).toBe('b');
+    const condition = rollbackReady(model);
+    expect([condition?.status, condition?.reason]).toEqual(['False', 'RecordDamaged']);
+    expect(condition?.message).toContain('record-b is gone');
+    expect(condition?.message).toContain('the next proven release is sha-a "a"');
+    expect(model.events.filter(({ reason }) => reason === 'RecordDamaged')).toHaveLength(1);
+  });
+
+  it('goes on by itself once the Secret is restored', () => {
+    const model = lost();
+    play(model, 3);
+    model.damaged.clear();
+    model.tick();
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('c');
+    expect(model.broken).toEqual([]);
+  });
+
+  it('is left behind by putting the next proven release to head', () => {
+    const model = lost();
+    play(model, 3);
+    model.commit('a', GOOD, 's1', 'sha-a2');
+    model.tick();
+    model.until('Succeeded');
+    expect([model.primary?.digest, model.status.lastKnownGood?.digest]).toEqual(['a', 'a']);
+    expect(rollbackReady(model)?.reason).toBe('RecordKept');
+    expect(model.broken).toEqual([]);
+    expect(model.outages).toEqual([]);
+  });
+
+  it('is not reverted to: a release that fails after promotion is held instead', () => {
+    const model = twoReleases();
+    model.commit('c', { ...GOOD, primaryMetric: 50 });
+    for (let count = 0; count < 200 && model.primary?.digest !== 'c'; count += 1) model.tick();
+    model.damaged.add('b');
+    for (let count = 0; count < 200 && model.status.postPromotion?.state !== 'Held'; count += 1) model.tick();
+    play(model, 50);
+    expect(model.primary?.digest).toBe('c');
+    expect(model.status.postPromotion?.state).toBe('Held');
+    expect(model.outages).toEqual([]);
+    model.commit('d');
+    model.tick();
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('d');
+    expect(model.broken).toEqual([]);
+  });
+
+  it('lets a primary that was deleted wait, since only a person can say what it should run', () => {
+    const model = lost();
+    model.primary = undefined;
+    play(model, 20);
+    expect(model.primary).toBeUndefined();
+    expect(model.status.message).toContain('the last-known-good cannot be had');
+    model.damaged.clear();
+    model.tick();
+    const { primary } = model.world();
+    expect(primary?.digest).toBe('b');
+  });
+});
+
+describe('a drill of the last-known-good', () => {
+  it('stands in the condition until another release takes its place', () => {
+    const model = twoReleases();
+    const condition = rollbackReady(model);
+    Object.assign(condition ?? {}, {
+      status: 'False',
+      reason: 'DrillFailed',
+      message: 'Deployment: refused',
+    });
+    play(model, 5);
+    expect(rollbackReady(model)).toMatchObject({ status: 'False', reason: 'DrillFailed' });
+    model.commit('c');
+    model.tick();
+    model.until('Succeeded');
+    play(model, 2);
+    expect(rollbackReady(model)).toMatchObject({ status: 'True', reason: 'RecordKept' });
+  });
+});

@@ -1,0 +1,223 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { git } from '../../src/sandbox/git-repository.ts';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  isNotIdle,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+const secrets = '/api/v1/namespaces/shop/secrets';
+
+async function primaryImage(): Promise<string | undefined> {
+  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+}
+
+async function goodRecord(): Promise<NonNullable<CanaryStatus['lastKnownGood']>> {
+  const { lastKnownGood } = statusOf(await bed.canary()) as CanaryStatus;
+  if (!lastKnownGood) throw new Error('there is no last-known-good');
+  return lastKnownGood;
+}
+
+async function secretNamed(name: string): Promise<KubernetesObject> {
+  const found = await bed.get('v1', 'Secret', name);
+  if (!found) throw new Error(`there is no Secret ${name}`);
+  return found;
+}
+
+/** Puts another object in the place of a Secret, as a person with kubectl would: immutable ones cannot be edited. */
+async function replaceSecret(old: string, wanted: KubernetesObject | undefined): Promise<void> {
+  await bed.send('DELETE', `${secrets}/${old}`);
+  if (!wanted) return;
+  const { name, namespace, labels, annotations } = wanted.metadata;
+  const { status, body } = await bed.send('POST', secrets, {
+    ...wanted,
+    metadata: { name, namespace, labels, annotations },
+  });
+  if (status !== 201) throw new Error(JSON.stringify(body));
+}
+
+function untilReason(reason: string): Promise<true> {
+  return eventually(
+    `RollbackReady ${reason}`,
+    async () => condition(await bed.canary(), 'RollbackReady')?.reason === reason || undefined,
+    { seen: async () => statusOf(await bed.canary()) },
+  );
+}
+
+/** 700 KiB that gzip cannot shrink, so that two of them need several parts. */
+function noise(seed: number): string {
+  let state = seed;
+  const bytes = new Uint8Array(512 * 1024).map(() => {
+    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+    return state >>> 16;
+  });
+  return Buffer.from(bytes).toString('base64');
+}
+
+function bigConfig(name: string, seed: number): string {
+  const metadata = { name, namespace: 'shop' };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { noise: noise(seed) } });
+}
+
+function withConfigs(image: string, names: readonly string[]): string {
+  const object = JSON.parse(deployment(image)) as { spec: { template: { spec: Record<string, unknown> } } };
+  object.spec.template.spec.volumes = names.map((name) => ({ name, configMap: { name } }));
+  return JSON.stringify(object);
+}
+
+async function twoReleases(spec: Record<string, unknown> = {}): Promise<void> {
+  const big = { 'one.json': bigConfig('one', 1), 'two.json': bigConfig('two', 2) };
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary(), ...big });
+  await createSource(bed, spec);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await bed.commit('v2', { 'web.json': withConfigs('shop/web:2', ['one', 'two']) });
+  await waitForPhase(bed, 'Succeeded', 30_000);
+  await app.drain();
+}
+
+test('a damaged record is written anew from Git, at head or at its own commit, since the digest proves it', async () => {
+  await twoReleases();
+  const { record, promotedTime } = await goodRecord();
+  const before = await secretNamed(record);
+  await bed.start();
+  await replaceSecret(record, { ...before, data: { release: 'dHJ1bmNhdGVk' } });
+  await untilReason('RecordKept');
+  const data = (object: KubernetesObject) => object.data;
+  await eventually('the bytes are back', async () => {
+    return JSON.stringify(data(await secretNamed(record))) === JSON.stringify(data(before));
+  });
+  expect((await goodRecord()).promotedTime).toBe(promotedTime);
+
+  bed.sandbox.behaviour.rule((pod) =>
+    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:3'
+      ? { failure: 'ImagePullBackOff' }
+      : undefined,
+  );
+  await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
+  await waitForPhase(bed, 'Failed', 30_000);
+  await replaceSecret(record, undefined);
+  await eventually('the record is back while head is another release', async () => {
+    return (await bed.get('v1', 'Secret', record)) !== undefined;
+  });
+  await untilReason('RecordKept');
+  expect(await primaryImage()).toBe('shop/web:2');
+});
+
+test('a damaged record that Git cannot give back is reported, not used, and nothing is written', async () => {
+  await twoReleases({ ref: { branch: 'main', rewrite: 'allow' } });
+  await bed.rewrite('v3', {
+    'web.json': deployment('shop/web:3'),
+    'canary.json': canary(),
+    'one.json': bigConfig('one', 1),
+  });
+  await git(bed.repository, ['reflog', 'expire', '--expire=now', '--all']);
+  await git(bed.repository, ['gc', '--quiet', '--prune=now']);
+  const { record } = await goodRecord();
+  const first = await secretNamed(record);
+  const part = await secretNamed(`${record}.part-1`);
+  const labels = { ...first.metadata.labels };
+  const marked = (metadata: Partial<KubernetesObject['metadata']>): KubernetesObject => ({
+    ...first,
+    metadata: { ...first.metadata, ...metadata },
+  });
+  const damages: ReadonlyArray<readonly [string, KubernetesObject | undefined, RegExp]> = [
+    ['gone', undefined, /is gone/],
+    [
+      'truncated',
+      {
+        ...marked({ annotations: { ...first.metadata.annotations, 'holdfast.dev/parts': '1' } }),
+        data: { release: 'H4sIAAAA' },
+      },
+      /its bytes are damaged/,
+    ],
+    [
+      'the labels of another Canary',
+      marked({ labels: { ...labels, 'holdfast.dev/canary': 'api' } }),
+      /its labels are not/,
+    ],
+    [
+      'the digest of another release',
+      marked({
+        annotations: { ...first.metadata.annotations, 'holdfast.dev/digest': `v1:${'0'.repeat(64)}` },
+      }),
+      /holdfast.dev\/digest/,
+    ],
+    ['a Secret of somebody else', { ...first, type: 'Opaque' }, /type Opaque/],
+    ['a part missing', first, /part 2 of \d is missing/],
+  ];
+  await replaceSecret(record, undefined);
+  await bed.start();
+  await untilReason('RecordDamaged');
+  for (const [what, wanted, message] of damages) {
+    await replaceSecret(record, undefined);
+    if (what === 'a part missing') await replaceSecret(part.metadata.name, undefined);
+    await replaceSecret(record, wanted);
+    const found = await eventually(
+      `${what} is reported`,
+      async () => {
+        const ready = condition(await bed.canary(), 'RollbackReady');
+        return ready?.status === 'False' && message.test(ready.message) ? ready : undefined;
+      },
+      { seen: async () => condition(await bed.canary(), 'RollbackReady') },
+    );
+    expect(found.reason).toBe('RecordDamaged');
+    expect(found.message).toContain('the next proven release is');
+    expect(found.message).toContain('"v1"');
+    expect(await primaryImage()).toBe('shop/web:2');
+  }
+  await replaceSecret(part.metadata.name, part);
+  await untilReason('RecordKept');
+  await waitForPhase(bed, 'Succeeded', 30_000);
+  expect(await primaryImage()).toBe('shop/web:3');
+});
+
+test('a lost last-known-good costs nothing while nobody acts', async () => {
+  await twoReleases({ ref: { branch: 'main', rewrite: 'allow' } });
+  await bed.rewrite('v3', { 'web.json': deployment('shop/web:3'), 'canary.json': canary() });
+  await git(bed.repository, ['reflog', 'expire', '--expire=now', '--all']);
+  await git(bed.repository, ['gc', '--quiet', '--prune=now']);
+  await replaceSecret((await goodRecord()).record, undefined);
+  await bed.start();
+  await untilReason('RecordDamaged');
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  bed.sandbox.requests.clear();
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+});
+
+test('a release that is too large to be kept is refused before anything of it is written', async () => {
+  await twoReleases();
+  await bed.start();
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm'];
+  const files = Object.fromEntries(names.map((name, index) => [`${name}.json`, bigConfig(name, index + 3)]));
+  await bed.commit('v3', { 'web.json': withConfigs('shop/web:3', names), ...files });
+  const ready = await eventually(
+    'the release is refused',
+    async () => {
+      const found = condition(await bed.canary(), 'Stalled');
+      return found?.reason === 'RecordTooLarge' ? found : undefined;
+    },
+    { seen: async () => statusOf(await bed.canary()) },
+  );
+  expect(ready.message).toMatch(/has 8\.\d MiB, 0\.7 MiB of it ConfigMap shop\/./);
+  expect(ready.status).toBe('True');
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web'))).toBe('shop/web:2');
+  expect(await bed.get('v1', 'ConfigMap', 'a')).toBeUndefined();
+});
