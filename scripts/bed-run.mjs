@@ -4,8 +4,10 @@
 // Where the machine cannot do that it says why; with CI=true that is a failure, otherwise the exit code is 0.
 // Everything the command started ends with it: it runs in a process namespace of its own too.
 import { spawn, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
-import { BedUnavailable, buildBed } from './bed-build.mjs';
+import { fileURLToPath } from 'node:url';
+import { BedUnavailable, buildBed, giteaTarget } from './bed-build.mjs';
 
 const NAMESPACES = ['--net', '--pid', '--fork', '--kill-child', '--mount-proc'];
 // The watcher ends everything when this script is gone, however it went: its end of file descriptor 3 then closes.
@@ -58,6 +60,23 @@ function runInside(flags, command, tools) {
   });
 }
 
+/**
+ * Builds the forge beside everything else, where the network is, when cluster suites run: all of them, or those with `gitea` in their
+ * name. They wait for its folder.
+ */
+function buildForgeBeside(command) {
+  const named = command.filter((word) => word.includes('test/'));
+  const isWanted =
+    named.length === 0 ? command.includes('cluster') : named.some((word) => word.includes('gitea'));
+  if (!isWanted || existsSync(giteaTarget())) return;
+  const script = fileURLToPath(new URL('bed-build.mjs', import.meta.url));
+  const child = spawn('nice', ['-n', '15', process.execPath, script, 'gitea'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  child.on('error', () => undefined);
+  process.on('exit', () => child.kill());
+}
+
 async function main(command) {
   if (command.length === 0) {
     process.stderr.write('usage: node scripts/bed-run.mjs COMMAND [ARGUMENT...]\n');
@@ -66,6 +85,7 @@ async function main(command) {
   try {
     const flags = unshareFlags();
     requireIp();
+    buildForgeBeside(command);
     return await runInside(flags, command, await buildBed());
   } catch (error) {
     if (!(error instanceof BedUnavailable)) throw error;

@@ -21,6 +21,8 @@ export interface BedAddresses {
   readonly adminToken: string;
   readonly kubectlPath: string;
   readonly envoyUrl: string;
+  /** Folder of the forge's program; see gitea.ts. */
+  readonly giteaFolder: string;
   readonly prometheusUrl: string;
   readonly gitBaseUrl: string;
   /** Folder of the Git server's bare repositories. */
@@ -91,6 +93,7 @@ export async function startBed(tools: Tools): Promise<Bed> {
         adminToken: tokens.admin,
         kubectlPath: tools.kubectl,
         envoyUrl: addresses.envoy,
+        giteaFolder: tools.gitea,
         prometheusUrl: addresses.prometheus,
         gitBaseUrl: addresses.git,
         gitRoot,

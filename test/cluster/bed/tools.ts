@@ -5,6 +5,8 @@ export interface Tools {
   readonly crds: string;
   readonly envoy: string;
   readonly etcd: string;
+  /** Folder of the forge; it may still be under construction. */
+  readonly gitea: string;
   readonly 'kube-apiserver': string;
   readonly 'kube-controller-manager': string;
   readonly 'kube-scheduler': string;

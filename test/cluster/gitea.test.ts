@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/api/clock.ts';
+import type { Source } from '../../src/api/source.ts';
+import { createOpenForge } from '../../src/forge/open.ts';
+import { describeForge, type ForgeFixture } from '../../src/forge/testing/contract.ts';
+import type { Forge } from '../../src/forge/types.ts';
+import { createHttpClient } from '../../src/http/client.ts';
+import { useBed } from './bed/client.ts';
+import { type Gitea, startGitea } from './bed/gitea.ts';
+
+/** The contract of src/forge/forge.test.ts once more, on a real Gitea. */
+
+const http = createHttpClient({ allowLoopback: true });
+const openForge = createOpenForge({ http, clock: systemClock });
+const REPOSITORY = '/repos/acme/shop';
+
+let gitea: Gitea;
+let bot: { readonly name: string; readonly token: string };
+let fixture: ForgeFixture;
+
+beforeAll(async () => {
+  const bed = useBed();
+  gitea = await startGitea(bed.giteaFolder, bed.logsDir);
+  bot = await gitea.createUser('bot');
+  await gitea.createRepository('acme', 'shop', [bot.name]);
+  fixture = await fixtureOf();
+}, 1_300_000);
+
+afterAll(async () => {
+  await gitea?.stop();
+  await http.close();
+});
+
+describeForge('a real Gitea', () => fixture);
+
+describe('a real Gitea', () => {
+  it('is recognised by its version page', async () => {
+    expect((await open('acme/shop', { bearerToken: bot.token })).kind).toBe('gitea');
+  });
+
+  it('takes a token as bearer, too', async () => {
+    const forge = await open('acme/shop', { bearerToken: bot.token });
+    expect(await forge.mayWrite()).toBe(true);
+  });
+
+  it('tells that a token may only read, and refuses its writes', async () => {
+    const reader = await gitea.createUser('reader');
+    const forge = await open('acme/shop', { username: reader.name, password: reader.token });
+    expect(await forge.mayWrite()).toBe(false);
+    const status = { state: 'success', context: 'x', description: 'x' } as const;
+    const { commit } = await mainBranch();
+    await expect(forge.setCommitStatus(commit, status)).rejects.toMatchObject({ code: 'Forbidden' });
+    await expect(forge.setCommitStatus(commit, status)).rejects.toThrow(/docs\/guides\/forges\.md/);
+  });
+});
+
+async function open(repository: string, values: Readonly<Record<string, string>>): Promise<Forge> {
+  const source: Source = {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { name: 'shop', namespace: 'delivery' },
+    spec: { url: `${gitea.url}/${repository}.git`, ref: { branch: 'main' } },
+  };
+  const bytes = Object.entries(values).map(([key, value]) => [key, Buffer.from(value)] as const);
+  const forge = await openForge(source, async () => Object.fromEntries(bytes));
+  if (!forge) throw new Error('Gitea was not recognised');
+  return forge;
+}
+
+async function mainBranch(): Promise<{ readonly commit: string }> {
+  const branch = await gitea.api<{ commit: { id: string } }>('GET', `${REPOSITORY}/branches/main`);
+  return { commit: branch.commit.id };
+}
+
+/** A new file on a new branch; each test has its own. */
+async function pushBranch(repository: string, branch: string, token = gitea.adminToken): Promise<string> {
+  const content = { content: Buffer.from(branch).toString('base64'), message: `Add ${branch}` };
+  const place = `/repos/${repository}/contents/${encodeURIComponent(branch)}.txt`;
+  const answer = await gitea.api<{ commit: { sha: string } }>(
+    'POST',
+    place,
+    { ...content, branch: 'main', new_branch: branch },
+    token,
+  );
+  return answer.commit.sha;
+}
+
+async function fixtureOf(): Promise<ForgeFixture> {
+  const sign = { username: bot.name, password: bot.token };
+  const mallory = await gitea.createUser('mallory');
+  return {
+    forge: await open('acme/shop', sign),
+    stranger: await open('acme/shop', { ...sign, password: 'wr0ng-token' }),
+    missing: await open('acme/nothing', sign),
+    failedState: 'failure',
+    pushBranch: (name) => pushBranch('acme/shop', name),
+    deleteBranch: async (name) => {
+      await gitea.api('DELETE', `${REPOSITORY}/branches/${encodeURIComponent(name)}`);
+    },
+    async merge(number) {
+      await gitea.api('POST', `${REPOSITORY}/pulls/${number}/merge`, { Do: 'merge' });
+    },
+    async openFromFork(branch) {
+      await gitea.api('POST', `${REPOSITORY}/forks`, {}, mallory.token);
+      await pushBranch('mallory/shop', branch, mallory.token);
+      const request = { head: `mallory:${branch}`, base: 'main', title: 'Trust me' };
+      await gitea.api('POST', `${REPOSITORY}/pulls`, request, mallory.token);
+    },
+    async isDraft(number) {
+      return (await gitea.api<{ draft: boolean }>('GET', `${REPOSITORY}/pulls/${number}`)).draft;
+    },
+    async comments(number) {
+      const all = await gitea.api<Array<{ body: string }>>('GET', `${REPOSITORY}/issues/${number}/comments`);
+      return all.map(({ body }) => body);
+    },
+    async status(commit, context) {
+      const { statuses } = await gitea.api<{
+        statuses: Array<{ context: string; status: string; description: string; target_url: string }>;
+      }>('GET', `${REPOSITORY}/commits/${commit}/status`);
+      const found = statuses.find((one) => one.context === context);
+      return found && { state: found.status, description: found.description, targetUrl: found.target_url };
+    },
+  };
+}
