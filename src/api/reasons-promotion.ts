@@ -36,6 +36,12 @@ export const promotionReasons = {
   ),
   PrimaryUnhealthy: row('the serving primary lost readiness', 'whoever is ready', 'by onFailure'),
   ChecksFailed: row('checks after promotion failed', 'by onFailure', 'by onFailure'),
+  SharedCause: row(
+    'the checks of several Canaries fail together',
+    'primary',
+    'asked again; verified on, or reverted once the others are well',
+    'look at what they depend on; abort goes back at once',
+  ),
   Held: row(
     'the healthy canary serves, the primary keeps trying',
     'canary',

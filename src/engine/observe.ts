@@ -12,6 +12,7 @@ import { driftManager } from './drift.ts';
 import { EngineError } from './failure.ts';
 import { controllerRevisionKind, type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
 import { observeRecords } from './observe-records.ts';
+import { peersOf } from './peers.ts';
 import type { RouteContext, Router } from './ports.ts';
 import { rejectionsOf } from './records.ts';
 
@@ -48,6 +49,7 @@ export async function observe(parts: CanaryParts, canary: Canary): Promise<Obser
     target: workloadView(canary, view, target, names.canary),
     route: routeView(parts, canary, { router, view, target }),
     checks: parts.checks.outcomeOf(key),
+    peers: peersOf(parts.canaries.list(), canary),
     options: { minIntervalMs: parts.options.minIntervalMs, defaultProvider: parts.options.defaultProvider },
   };
   const observation = { canary, world, view, target, primary, provider };

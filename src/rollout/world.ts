@@ -22,8 +22,20 @@ export interface World {
   route: RouteView | undefined;
   /** Result of the check that was asked for last; used once, by its key. */
   checks: CheckOutcome | undefined;
+  /** The other Canaries, for causes that no release has (design section 5, auto). */
+  peers: PeersView;
   /** Limits set by flags. */
   options: { minIntervalMs: number; defaultProvider: string };
+}
+
+/** What is known of the other Canaries after promotion, from their statuses alone, so that a restart changes nothing. */
+export interface PeersView {
+  /** How many are verifying, those included that failed and have not ended. */
+  verifying: number;
+  /** How many are held since their checks fail together with others. */
+  failingNow: number;
+  /** When others were decided to go back for what checks said; RFC 3339. */
+  failedTimes: readonly string[];
 }
 
 /** What Git says about this Canary's workload. */

@@ -7,6 +7,7 @@ import { step } from '../../src/rollout/step.ts';
 import type {
   CheckOutcome,
   HeadView,
+  PeersView,
   RecordView,
   RejectionView,
   ReleaseView,
@@ -64,6 +65,7 @@ export class Model {
   damaged = new Set<string>();
   inGit = new Set<string>();
   providerDown = false;
+  peers: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
   readonly canary: Canary;
 
   constructor(spec: Partial<Canary['spec']> = {}) {
@@ -115,6 +117,7 @@ export class Model {
       target: this.view('podinfo', this.target, 'canary'),
       route: this.route,
       checks: this.answer,
+      peers: this.peers,
       options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' },
     });
   }

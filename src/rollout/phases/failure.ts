@@ -4,6 +4,7 @@ import { diagnose, sentence } from '../diagnosis/diagnose.ts';
 import { type Draft, enter, note, restartProgress, say } from '../draft.ts';
 import { isLost } from '../kept.ts';
 import { lastKnownGood, type Run } from '../run.ts';
+import { sharedCause } from '../shared-cause.ts';
 import { moveToCanary } from '../traffic.ts';
 import { nameOf } from './admit.ts';
 import { startRevert } from './reverting.ts';
@@ -15,6 +16,8 @@ export interface Failure {
   finding: string;
   /** A check said so: it is asked again of the last-known-good after a revert. */
   control: boolean;
+  /** Only metrics or webhooks say so, which other Canaries may share the cause of. */
+  shareable?: boolean;
 }
 
 /**
@@ -33,9 +36,12 @@ export function failPromotion(draft: Draft, run: Run, failure: Omit<Failure, 'fi
 
 /** Checks failed with all traffic on the primary: auto reverts at once (design section 5). */
 export function failVerification(draft: Draft, run: Run, failure: Failure): void {
-  const { action } = decideVerification(draft.plan.postPromotion.onFailure);
+  const { onFailure } = draft.plan.postPromotion;
+  const { action } = decideVerification(onFailure);
   if (action === 'hold') return hold(draft, run, failure);
-  revert(draft, run, failure);
+  const shared = failure.shareable && onFailure === 'auto' ? sharedCause(draft.world) : undefined;
+  if (!shared) return revert(draft, run, failure);
+  hold(draft, run, { ...failure, reason: 'SharedCause', finding: `${shared}; ${failure.finding}` });
 }
 
 /** State Held: the healthy canary serves, the primary keeps trying, people are told (option A of the founding issue). */
@@ -48,11 +54,18 @@ export function hold(draft: Draft, run: Run, failure: Failure): void {
   const message = `${nameOf(run)} is held: ${failure.finding}`;
   say(draft, 'Warning', 'Held', message);
   note(draft, failure.reason, message);
-  if (failure.reason !== 'ChecksUnavailable') moveToCanary(draft);
+  if (!staysOnPrimary(failure.reason)) moveToCanary(draft);
 }
 
-function revert(draft: Draft, run: Run, failure: Failure): void {
+/** Held for what does not speak for the canary, which runs the same release: traffic stays where it is (ADR 5 and 14). */
+export function staysOnPrimary(reason: RolloutReason): boolean {
+  return reason === 'ChecksUnavailable' || reason === 'SharedCause';
+}
+
+/** Goes back to the last-known-good, or holds where there is none to go back to. */
+export function revert(draft: Draft, run: Run, failure: Failure): void {
   const good = lastKnownGood(draft.world);
   if (!good || isLost(good) || good.digest === run.digest) return hold(draft, run, failure);
-  startRevert(draft, run, good, { ...failure, reject: true });
+  const { reason, finding, control } = failure;
+  startRevert(draft, run, good, { reason, finding, control, reject: true });
 }

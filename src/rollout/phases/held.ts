@@ -12,6 +12,7 @@ import { verdictOf } from '../verdict.ts';
 import type { ReleaseView } from '../world.ts';
 import { describe, nameOf } from './admit.ts';
 import { throughThePrimary } from './fallen.ts';
+import { heldTogether } from './held-together.ts';
 import { converging, revertInGit } from './promoting.ts';
 import { startRevert } from './reverting.ts';
 
@@ -33,6 +34,7 @@ export function held(draft: Draft, run: Run): void {
   }
   const reason = knownReason(draft.status.postPromotion?.reason, 'PrimaryNotReady');
   if (reason === 'ChecksUnavailable') return askAgain(draft, run);
+  if (reason === 'SharedCause') return heldTogether(draft, run);
   const checksFailed = reason === 'ChecksFailed';
   if (!checksFailed && hasConverged(world.primary, draft.plan.primaryReadyPercent)) return resume(draft, run);
   serveFromCanary(draft, run);

@@ -49,9 +49,10 @@ function verify(draft: Draft, run: Run): void {
       : postPromotion.intervalMs,
   });
   if (!results) return;
-  const all = [...expectations(draft, run), ...results];
+  const state = expectations(draft, run);
+  const all = [...state, ...results];
   status.checks = all;
-  conclude(draft, run, all);
+  conclude(draft, run, all, verdictOf(state) !== 'fail');
 }
 
 /** Expected against actual state of the primary, as check results (document 001). */
@@ -64,7 +65,8 @@ function expectations({ world, plan }: Draft, run: Run): CheckResult[] {
   return checkResults(compare(world.primary, expected), stamp(world.nowMs));
 }
 
-function conclude(draft: Draft, run: Run, results: CheckResult[]): void {
+/** `shareable`: the state of the primary is as expected, so that a failure is one of metrics or webhooks. */
+function conclude(draft: Draft, run: Run, results: CheckResult[], shareable: boolean): void {
   const { plan, status } = draft;
   const post = status.postPromotion ?? enter(draft, 'Verifying', 'Verifying');
   const verdict = verdictOf(results);
@@ -91,7 +93,12 @@ function conclude(draft: Draft, run: Run, results: CheckResult[]): void {
     `failed check ${post.failedChecks} of ${threshold} after promotion: ${findings}`,
   );
   if (post.failedChecks >= threshold) {
-    return failVerification(draft, run, { reason: 'ChecksFailed', finding: findings, control: true });
+    return failVerification(draft, run, {
+      reason: 'ChecksFailed',
+      finding: findings,
+      control: true,
+      shareable,
+    });
   }
   note(
     draft,
