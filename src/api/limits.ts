@@ -66,6 +66,10 @@ export const limits = {
   httpResponseBytes: 1024 * 1024,
   /** Milliseconds one outbound request may take in all (reliability 7). */
   httpTotalMs: 10_000,
+  /** Milliseconds one attempt of a webhook may take; a hook may run tests. */
+  hookTimeoutMs: 60 * 60 * 1000,
+  /** Further attempts of one webhook. */
+  hookRetries: 20,
   /** Milliseconds to connect. */
   httpConnectMs: 5_000,
   /** Bytes of one request to our own HTTP server; forges send up to this. */
