@@ -1,6 +1,6 @@
 /** Webhooks and alerts of an analysis. */
 import { z } from 'zod';
-import { flaggerDuration, stringMap } from './schema.ts';
+import { duration, flaggerDuration, stringMap } from './schema.ts';
 
 /** When Flagger's webhooks run; the empty string means rollout. */
 export const webhookTypeSchema = z.enum([
@@ -28,6 +28,11 @@ const webhookFields = {
 export const canaryWebhookSchema = z.object({
   ...webhookFields,
   type: webhookTypeSchema.describe('When the webhook runs. Default rollout: at every check.').optional(),
+  deadline: duration()
+    .describe(
+      'Gates only: closed for longer than this, the release fails. Default: a gate waits without end.',
+    )
+    .optional(),
 });
 
 /** A webhook of postPromotion: asked at every check after promotion. */

@@ -76,6 +76,10 @@ export const releaseHistorySchema = z.object({
   reason: text(64).describe('Why, as in the table of reasons.').optional(),
   startTime: timestamp().describe('When it began.').optional(),
   endTime: timestamp().describe('When it ended.'),
+  postRollout: z
+    .enum(['Pending', 'Passed', 'Failed'])
+    .describe('Whether webhooks of type post-rollout were told, and what they said.')
+    .optional(),
 });
 
 export const servingSchema = z.object({

@@ -30,14 +30,6 @@ function oneOfValues(...values: string[]): (value: unknown) => boolean {
   return (value) => values.includes(String(value));
 }
 
-function isGate(value: unknown): boolean {
-  return String((value as { type?: unknown })?.type ?? '').startsWith('confirm-');
-}
-
-function isNoGate(value: unknown): boolean {
-  return !isGate(value);
-}
-
 function isContour({ provider }: Readonly<Record<string, unknown>>): boolean {
   return provider === 'contour';
 }
@@ -55,13 +47,10 @@ const canaryRows: readonly Row[] = [
   { path: 'spec.routeRef' },
   { path: 'spec.ingressRef' },
   { path: 'spec.revertOnDeletion' },
-  { path: 'spec.analysis.webhooks.*', when: isGate, stops: true },
-  { path: 'spec.analysis.webhooks.*', when: isNoGate },
   { path: 'spec.analysis.mirror', only: cannotMirror },
   { path: 'spec.analysis.mirrorWeight' },
   { path: 'spec.analysis.sessionAffinity' },
   { path: 'spec.analysis.match.*.sourceLabels' },
-  { path: 'spec.postPromotion.webhooks' },
   { path: 'spec.service.gateways' },
   { path: 'spec.service.trafficPolicy' },
   { path: 'spec.service.meshName' },

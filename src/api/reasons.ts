@@ -1,10 +1,11 @@
 import { analysisReasons } from './reasons-analysis.ts';
+import { hookReasons } from './reasons-hooks.ts';
 import { promotionReasons } from './reasons-promotion.ts';
 
 /**
  * Every reason the rollout gives (design section 2.3). docs/reasons.md is made from it; the core cannot use a word that is not here.
  */
-export const rolloutReasons = { ...analysisReasons, ...promotionReasons };
+export const rolloutReasons = { ...analysisReasons, ...hookReasons, ...promotionReasons };
 
 /** A word of the closed table. */
 export type RolloutReason = keyof typeof rolloutReasons;

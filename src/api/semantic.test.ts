@@ -49,10 +49,6 @@ describe('a Canary that the schema lets in', () => {
       { sessionAffinity: { cookieName: 'a', primaryCookieName: 'a' } },
       'spec.analysis.sessionAffinity.primaryCookieName must differ',
     ],
-    [
-      { webhooks: [{ name: 'gate', type: 'confirm-promotion', url: 'http://gate.test/' }] },
-      'spec.analysis.webhooks[0] is valid, but this version cannot act on it yet',
-    ],
   ])('is stopped for analysis %j', (fields, expected) => {
     const found = checkCanary(canary({ analysis: { ...base, ...fields } }));
     expect(lines(found).problems).toEqual([expect.stringContaining(expected)]);
@@ -141,12 +137,11 @@ describe('fields not acted on', () => {
   test('are named with their place in the object', () => {
     const object = canary({
       autoscalerRef: { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', name: 'shop' },
-      analysis: { ...base, mirror: true, webhooks: [{ name: 'load', url: 'http://load.test/' }] },
+      analysis: { ...base, mirror: true },
       service: { port: 80, trafficPolicy: { tls: { mode: 'SIMPLE' } } },
     });
     expect(fieldsNotActedOn(object)).toEqual([
       'spec.autoscalerRef',
-      'spec.analysis.webhooks[0]',
       'spec.analysis.mirror',
       'spec.service.trafficPolicy',
     ]);

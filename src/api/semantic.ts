@@ -4,6 +4,7 @@ import { parseDurationMs } from './duration.ts';
 import { limits } from './limits.ts';
 import { findNotActedOn } from './not-acted-on.ts';
 import type { Problem } from './problems.ts';
+import { checkWebhooks } from './semantic-hooks.ts';
 import { checkMetrics } from './semantic-metric.ts';
 
 /** What a check found. */
@@ -29,7 +30,8 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   checkProviderNeeds(canary, provider, found);
   checkInterval(canary, options.intervalFloorMs ?? limits.minAnalysisIntervalMs, found);
   checkSteps(canary, found);
-  checkHooks(canary, found);
+  checkWebhooks(canary, found);
+  checkAffinity(canary, found);
   checkMetrics(canary.spec.analysis.metrics, 'spec.analysis.metrics', found);
   checkMetrics(canary.spec.postPromotion?.metrics, 'spec.postPromotion.metrics', found);
   return found;
@@ -58,9 +60,6 @@ function checkWholeNumbers({ spec }: Canary, found: Findings): void {
   };
   analysis.stepWeights?.forEach((weight, index) => {
     values[`spec.analysis.stepWeights[${index}]`] = weight;
-  });
-  analysis.webhooks?.forEach((webhook, index) => {
-    values[`spec.analysis.webhooks[${index}].retries`] = webhook.retries;
   });
   for (const [path, value] of Object.entries(values)) {
     if (value !== undefined && !Number.isInteger(value))
@@ -154,25 +153,11 @@ function checkStepWeights(weights: readonly number[], found: Findings): void {
   });
 }
 
-function checkHooks({ spec }: Canary, found: Findings): void {
-  const { webhooks, sessionAffinity } = spec.analysis;
-  const lists = {
-    'spec.analysis.webhooks': webhooks ?? [],
-    'spec.postPromotion.webhooks': spec.postPromotion?.webhooks ?? [],
-  };
-  for (const [list, hooks] of Object.entries(lists)) {
-    hooks.forEach((webhook, index) => {
-      if (!isHttpUrl(webhook.url))
-        found.problems.push({ path: `${list}[${index}].url`, message: 'is no http:// or https:// address' });
-    });
-  }
+function checkAffinity({ spec }: Canary, found: Findings): void {
+  const { sessionAffinity } = spec.analysis;
   if (sessionAffinity && sessionAffinity.cookieName === sessionAffinity.primaryCookieName)
     found.problems.push({
       path: 'spec.analysis.sessionAffinity.primaryCookieName',
       message: 'must differ from cookieName',
     });
-}
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }

@@ -7,6 +7,7 @@ import { createHeads } from '../engine/heads.ts';
 import type { Cluster, Log, OpenWatch, WatchedSet } from '../engine/ports.ts';
 import { createRecords } from '../engine/records.ts';
 import { createSourceController, type SourceController } from '../engine/source-controller.ts';
+import { createHooks } from '../hooks/call.ts';
 import type { HttpClient } from '../http/types.ts';
 import { step } from '../rollout/step.ts';
 import { routerFor } from '../routing/table.ts';
@@ -62,6 +63,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     routing: routerFor,
     step,
     canaries: canarySet,
+    hooks: createHooks({ http, clock }),
     metrics: createMetricsPort({ http, clock, metricsServer: options.metricsServer, templates, cluster }),
     alerts: createAlertsPort({ http, providers: alertProviders, cluster, documentation: options.runbookUrl }),
     options: {

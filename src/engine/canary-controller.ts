@@ -7,7 +7,9 @@ import type { Alerts } from './alert-port.ts';
 import type { CanaryParts } from './canary-parts.ts';
 import { createCanaryPass } from './canary-pass.ts';
 import { createChecks, keyOf } from './checks.ts';
+import { createEventHooks } from './event-hooks.ts';
 import { failureOf } from './failure.ts';
+import type { Hooks } from './hooks-port.ts';
 import { createLostRecords } from './lost-records.ts';
 import { type NamespaceWatch, watchNamespace } from './namespace-view.ts';
 import type { Metrics, OpenWatch, WatchedSet } from './ports.ts';
@@ -17,11 +19,12 @@ import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 export interface CanaryControllerOptions
   extends Omit<
     CanaryParts,
-    'canaries' | 'namespace' | 'checks' | 'afterRevert' | 'lostRecords' | 'outbox' | 'drift'
+    'canaries' | 'namespace' | 'checks' | 'afterRevert' | 'lostRecords' | 'outbox' | 'eventHooks' | 'drift'
   > {
   readonly openWatch: OpenWatch;
   readonly metrics: Metrics;
   readonly alerts: Alerts;
+  readonly hooks: Hooks;
   /** Renders a Canary's release at an older commit again. */
   readonly reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>;
   /** The set of all Canaries. */
@@ -49,14 +52,16 @@ const gatherMs = 20;
 
 /** A controller that stands still until `start`. */
 export function createCanaryController(options: CanaryControllerOptions): CanaryController {
-  const { canaries, clock } = options;
+  const { canaries, clock, hooks, metrics } = options;
   const namespaces = new Map<string, NamespaceWatch>();
   const ours = () => canaries.list().filter(options.isOurs);
-  const checks = createChecks({ metrics: options.metrics, clock, onDone: (key) => queue.add(key) });
+  const checks = createChecks({ metrics, hooks, clock, onDone: (key) => queue.add(key) });
+  const eventHooks = createEventHooks(options);
   const outbox = createAlertOutbox({ ...options, onAnswer: (key) => queue.add(key) });
   const parts: CanaryParts = {
     ...options,
     checks,
+    eventHooks,
     outbox,
     drift: new Map(),
     afterRevert: createAfterRevert(options.reproduce, (key) => queue.add(key)),
@@ -111,6 +116,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     wake: (key) => queue.addAfter(key, gatherMs),
     async stop() {
       await Promise.all([queue.stop(), outbox.stop()]);
+      eventHooks.stop();
       for (const view of namespaces.values()) view.close();
       namespaces.clear();
     },

@@ -10,6 +10,7 @@ import type { AlertOutbox } from './alert-outbox.ts';
 import type { Applied } from './applied.ts';
 import type { Checks } from './checks.ts';
 import type { DriftMemory } from './drift-memory.ts';
+import type { EventHooks } from './event-hooks.ts';
 import type { Heads } from './heads.ts';
 import type { LostRecords } from './lost-records.ts';
 import type { NamespaceView } from './namespace-view.ts';
@@ -34,6 +35,7 @@ export interface CanaryParts {
   readonly cluster: Cluster;
   readonly routing: Routing;
   readonly events: EventSink;
+  readonly eventHooks: EventHooks;
   readonly heads: Heads;
   readonly checks: Checks;
   readonly records: Records;

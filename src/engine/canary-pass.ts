@@ -4,7 +4,7 @@ import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import type { Decision } from '../rollout/action.ts';
 import { readCanary } from './canary-check.ts';
 import type { CanaryParts, Observation } from './canary-parts.ts';
-import { newsOf, withEngineConditions, writeStatus } from './canary-status.ts';
+import { type News, newsOf, withEngineConditions, writeStatus } from './canary-status.ts';
 import { keyOf } from './checks.ts';
 import { type Failure, failureOf, isStale } from './failure.ts';
 import { observe } from './observe.ts';
@@ -98,7 +98,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     { events }: Decision,
   ): Promise<Canary | undefined> {
     const written = await writeStatus(parts, canary, status);
-    if (written) for (const event of newsOf(canary.status, status, events)) parts.events.emit(canary, event);
+    if (written) tell(parts, { canary, status }, newsOf(canary.status, status, events));
     return written;
   }
 
@@ -120,6 +120,17 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   return pass;
+}
+
+function tell(
+  { events, eventHooks }: CanaryParts,
+  { canary, status }: { canary: Canary; status: CanaryStatus },
+  news: readonly News[],
+): void {
+  for (const event of news) {
+    events.emit(canary, event);
+    eventHooks.emit(canary, status, event);
+  }
 }
 
 function forget(parts: CanaryParts, key: string): void {

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Canary } from '../api/canary.ts';
+import type { HookAnswer } from '../api/hooks.ts';
 import type { MetricReading } from '../api/observed.ts';
 import type { CheckRequest } from '../rollout/action.ts';
 import { createChecks } from './checks.ts';
+import type { HookCall } from './hooks-port.ts';
 import { createVirtualClock, settle } from './virtual-clock.test-support.ts';
 
 const canary = {
@@ -12,7 +14,14 @@ const canary = {
   spec: { analysis: { metrics: [{ name: 'errors' }] }, postPromotion: { metrics: [{ name: 'latency' }] } },
 } as unknown as Canary;
 
-const analysis: CheckRequest = { key: 'k1', role: 'canary', purpose: 'analysis', metrics: ['errors'] };
+const analysis: CheckRequest = {
+  key: 'k1',
+  role: 'canary',
+  purpose: 'analysis',
+  metrics: ['errors'],
+  hooks: [],
+  facts: { phase: 'Progressing', digest: 'd', commit: 'c', canaryWeight: 10 },
+};
 
 function bed(read: () => Promise<MetricReading>) {
   const clock = createVirtualClock();
@@ -24,7 +33,8 @@ function bed(read: () => Promise<MetricReading>) {
       return read();
     },
   };
-  const checks = createChecks({ clock, metrics, onDone: (key) => done.push(key) });
+  const hooks = { call: async () => expect.fail('no webhook is declared') };
+  const checks = createChecks({ clock, metrics, hooks, onDone: (key) => done.push(key) });
   return { clock, done, checks, asked: () => asked };
 }
 
@@ -68,6 +78,62 @@ test('a newer check gives the older one up', async () => {
   await settle();
   expect(done).toEqual([]);
   expect(checks.outcomeOf('shop/web')).toBeUndefined();
+});
+
+test('keeps the older answers until the newer ones are there', async () => {
+  const answers: Array<(reading: MetricReading) => void> = [];
+  const { checks } = bed(() => new Promise((resolve) => void answers.push(resolve)));
+  checks.request(canary, analysis, 'kubernetes');
+  answers[0]?.({ kind: 'value', value: 1 });
+  await settle();
+  checks.request(canary, { ...analysis, key: 'k2' }, 'kubernetes');
+  expect(checks.outcomeOf('shop/web')?.key).toBe('k1');
+  answers[1]?.({ kind: 'value', value: 2 });
+  await settle();
+  expect(checks.outcomeOf('shop/web')?.key).toBe('k2');
+});
+
+test('webhooks of one type are asked in order up to the first no, and never reject', async () => {
+  const asked: string[] = [];
+  const hooks = {
+    async call({ webhook, type }: HookCall): Promise<HookAnswer> {
+      asked.push(webhook.name);
+      if (webhook.name === 'broken') throw new Error('broken');
+      const verdict = webhook.url.includes('no') ? 'refused' : 'approved';
+      return { name: webhook.name, type, verdict, detail: '' };
+    },
+  };
+  const hook = (name: string, type: string, url = 'http://yes/') => ({ name, type, url });
+  const webhooks = [
+    hook('first', 'rollout'),
+    hook('second', 'rollout', 'http://no/'),
+    hook('third', 'rollout'),
+    hook('broken', 'pre-rollout'),
+    hook('stay', 'rollback', 'http://no/'),
+    hook('back', 'rollback'),
+    hook('unasked', 'rollback'),
+  ];
+  const checks = createChecks({
+    clock: createVirtualClock(),
+    metrics: { read: async () => ({ kind: 'value', value: 1 }) },
+    hooks,
+    onDone: () => undefined,
+  });
+  const withHooks = { ...canary, spec: { analysis: { webhooks } } } as unknown as Canary;
+  checks.request(
+    withHooks,
+    { ...analysis, metrics: [], hooks: ['rollout', 'pre-rollout', 'rollback'] },
+    'kubernetes',
+  );
+  await settle();
+  expect(checks.outcomeOf('shop/web')?.hooks.map(({ name, verdict }) => `${name} ${verdict}`)).toEqual([
+    'first approved',
+    'second refused',
+    'broken unreachable',
+    'stay refused',
+    'back approved',
+  ]);
+  expect(asked).not.toContain('third');
 });
 
 test('a metric that the Canary does not define is an error', async () => {

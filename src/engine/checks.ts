@@ -4,13 +4,15 @@ import { type Clock, sleep } from '../api/clock.ts';
 import type { MetricReading } from '../api/observed.ts';
 import type { CheckRequest } from '../rollout/action.ts';
 import type { CheckOutcome } from '../rollout/world.ts';
+import { askHooks } from './hook-calls.ts';
+import type { Hooks } from './hooks-port.ts';
 import type { Metrics } from './ports.ts';
 
-/** Asks metrics beside the loop, so that a slow provider delays no other Canary (L8). Answers live in memory only. */
+/** Asks metrics and webhooks beside the loop, so that a slow one delays no other Canary (L8). Answers live in memory only. */
 export interface Checks {
   /** Starts the check unless the same key was started already; an older one of the same Canary is given up. */
   request(canary: Canary, request: CheckRequest, provider: string): void;
-  /** The answers to the check asked for last, once they are all there. */
+  /** The answers that came last; those of a check under way replace them once they are all there. */
   outcomeOf(canaryKey: string): CheckOutcome | undefined;
   forget(canaryKey: string): void;
 }
@@ -18,21 +20,23 @@ export interface Checks {
 /** What the checks need. `onDone` is called when all answers of a check are there. */
 export interface CheckOptions {
   readonly metrics: Metrics;
+  readonly hooks: Hooks;
   readonly clock: Clock;
   readonly onDone: (canaryKey: string) => void;
 }
 
-/** Longest time for all answers of one check; what is missing then counts as not known. */
+/** Longest time for the metrics of one check; what is missing then counts as not known. Webhooks have timeouts of their own. */
 const checkDeadlineMs = 30_000;
 
 interface Entry {
   readonly key: string;
   readonly abort: AbortController;
+  /** Of this check or, until it is answered, of the one before. */
   outcome: CheckOutcome | undefined;
 }
 
 /** No check under way. */
-export function createChecks({ metrics, clock, onDone }: CheckOptions): Checks {
+export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): Checks {
   const entries = new Map<string, Entry>();
 
   async function ask(
@@ -58,11 +62,16 @@ export function createChecks({ metrics, clock, onDone }: CheckOptions): Checks {
       const before = entries.get(canaryKey);
       if (before?.key === request.key) return;
       before?.abort.abort();
-      const entry: Entry = { key: request.key, abort: new AbortController(), outcome: undefined };
+      const entry: Entry = { key: request.key, abort: new AbortController(), outcome: before?.outcome };
       entries.set(canaryKey, entry);
-      void ask(canary, request, provider, entry.abort.signal).then((readings) => {
-        entry.outcome = { key: request.key, atMs: clock.nowMs(), readings };
-        if (!entry.abort.signal.aborted) onDone(canaryKey);
+      const { signal } = entry.abort;
+      void Promise.all([
+        ask(canary, request, provider, signal),
+        askHooks(hooks, { canary, request }, signal),
+      ]).then(([readings, answers]) => {
+        if (signal.aborted) return;
+        entry.outcome = { key: request.key, atMs: clock.nowMs(), readings, hooks: answers };
+        onDone(canaryKey);
       });
     },
     outcomeOf: (canaryKey) => entries.get(canaryKey)?.outcome,

@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
+import type { HookFacts, HookType } from '../api/hooks.ts';
 import type { RouteTarget } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 
@@ -34,7 +35,7 @@ export type Action =
   | { type: 'Reject'; digest: string; commit: string; reason: RolloutReason }
   | { type: 'Unreject'; digest: string };
 
-/** One metric to ask. `role` says whose pods and Service the query is about. */
+/** Metrics and webhooks to ask, side by side. `role` says whose pods and Service the queries are about. */
 export interface CheckRequest {
   /** Same key = same check: the engine runs it once and hands the outcome to the next step. */
   key: string;
@@ -42,6 +43,10 @@ export interface CheckRequest {
   purpose: 'analysis' | 'postPromotion' | 'control';
   /** Names of metrics in analysis.metrics or postPromotion.metrics. */
   metrics: readonly string[];
+  /** Types of webhooks: all of a type, in the order of the spec, up to the first that does not approve. */
+  hooks: readonly HookType[];
+  /** What the webhooks are told. */
+  facts: HookFacts;
 }
 
 /** Something people should hear about; becomes a Kubernetes Event and a log line. */

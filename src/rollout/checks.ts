@@ -1,7 +1,9 @@
 import type { CanaryMetric } from '../api/canary-metric.ts';
 import type { CheckResult } from '../api/canary-status.ts';
+import type { HookType } from '../api/hooks.ts';
 import type { CheckRequest } from './action.ts';
 import { type Draft, remainingMs } from './draft.ts';
+import { hasHooks, judgeHooks, keyPrefix, request } from './hooks.ts';
 import type { Run } from './run.ts';
 import { stamp } from './units.ts';
 import { judge } from './verdict.ts';
@@ -11,6 +13,10 @@ export interface CheckPlan {
   role: CheckRequest['role'];
   purpose: CheckRequest['purpose'];
   metrics: readonly CanaryMetric[];
+  /** The webhooks that are part of this check. */
+  hooks: HookType;
+  /** The release webhooks are asked about, where it is not the one under way. */
+  about?: { digest: string; commit: string };
   /** Not before this much time has passed since this stamp. */
   since: string | undefined;
   afterMs: number;
@@ -18,25 +24,25 @@ export interface CheckPlan {
 
 /**
  * One check: asked when it is due, answered in a later step, used once. Returns its results when they are there; until then the draft
- * holds the request or the wake-up. A check without metrics answers itself.
+ * holds the request or the wake-up. A check without metrics and webhooks answers itself.
  */
 export function check(draft: Draft, run: Run, plan: CheckPlan): CheckResult[] | undefined {
-  const key = `${run.digest}/${run.startTime}/${plan.purpose}/${run.checkNumber}`;
+  const key = `${keyPrefix(run)}/${plan.purpose}/${run.checkNumber}`;
   const answered = draft.world.checks?.key === key ? draft.world.checks : undefined;
   if (!answered && remainingMs(draft, plan.since, plan.afterMs) > 0) return undefined;
-  if (!answered && plan.metrics.length > 0) {
-    draft.check = {
-      key,
-      role: plan.role,
-      purpose: plan.purpose,
-      metrics: plan.metrics.map((metric) => metric.name),
-    };
+  const hooks = hasHooks(draft, plan.hooks) ? [plan.hooks] : [];
+  if (!answered && plan.metrics.length + hooks.length > 0) {
+    const metrics = plan.metrics.map((metric) => metric.name);
+    request(draft, plan.about ?? run, { key, role: plan.role, purpose: plan.purpose, metrics, hooks });
     return undefined;
   }
-  const outcome = answered ?? { key, atMs: draft.world.nowMs, readings: [] };
+  const outcome = answered ?? { key, atMs: draft.world.nowMs, readings: [], hooks: [] };
   run.checkNumber += 1;
   run.lastCheckTime = stamp(outcome.atMs);
-  const results = judge(plan.metrics, outcome, plan.purpose === 'analysis' ? 'analysis' : 'postPromotion');
+  const results = [
+    ...judgeHooks(draft, outcome, plan.hooks, plan.purpose),
+    ...judge(plan.metrics, outcome, plan.purpose === 'analysis' ? 'analysis' : 'postPromotion'),
+  ];
   draft.status.checks = results;
   return results;
 }

@@ -3,6 +3,7 @@ import type { Incident, IncidentOutcome, Severity } from '../api/incident.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { alertsFor } from './alerts.ts';
 import type { Draft } from './draft.ts';
+import { gateReason } from './gates.ts';
 import { aboutOf, canaryComparison, commandFor, staysApplied } from './incident-facts.ts';
 import { nameOf } from './phases/admit.ts';
 import { headRelease, type Run, runOf } from './run.ts';
@@ -83,6 +84,8 @@ function momentOf(draft: Draft, status: CanaryStatus): Moment | undefined {
   if (status.postPromotion?.state === 'Held' && run) return heldMoment(before, status, run);
   if (status.phase === 'Initialized' && before.phase !== 'Initialized')
     return plain(draft, 'Initialized', 'Initialized', ended);
+  const closed = run && gateMoment(draft, run, runBefore);
+  if (closed) return closed;
   if (run && run.digest !== runBefore?.digest && status.phase !== 'Initializing')
     return plain(draft, 'Started', 'NewRevision', run);
   if (run || runBefore) return undefined;
@@ -105,6 +108,14 @@ function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Momen
   const finding = post?.cause ?? 'no cause is known';
   const message = status.phase === 'Failed' ? finding : `${nameOf(run)} is held: ${finding}`;
   return { outcome: 'Held', reason: knownReason(post?.reason, 'Held'), message, finding, run };
+}
+
+/** A gate that is closed is told once, unless its webhooks want no alert (muteAlert). */
+function gateMoment(draft: Draft, run: Run, runBefore: Run | undefined): Moment | undefined {
+  const { closedGate } = run;
+  if (!closedGate || closedGate.muted) return undefined;
+  const isKnown = runBefore?.startTime === run.startTime && runBefore.closedGate?.type === closedGate.type;
+  return isKnown ? undefined : plain(draft, 'Waiting', gateReason(closedGate.type), run);
 }
 
 /** No release ran and none runs: head was found to be good already, or rejected before. */

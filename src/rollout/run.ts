@@ -1,4 +1,5 @@
 import type { CanaryPhase, CanaryStatus } from '../api/canary-status.ts';
+import type { HookType } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import type { RecordView, ReleaseView, World } from './world.ts';
 
@@ -25,6 +26,16 @@ export interface Run {
   lastProgressTime?: string;
   /** Since when checks cannot be had (design section 2.3). */
   unknownSince?: string;
+  /** Webhooks of type confirm-rollout must approve before anything of this release is written. */
+  awaitsConfirmation?: boolean;
+  /** Once confirmed it goes straight to the primary, whose last-known-good does not come up (design section 5). */
+  throughPrimary?: boolean;
+  /** When the webhooks of type pre-rollout approved; they are asked once per release. */
+  preRolloutTime?: string;
+  /** The check before the next move passed; the gates before that move are being asked. */
+  asksGates?: boolean;
+  /** The gate that keeps this release where it is. */
+  closedGate?: ClosedGate;
   /** Why this release is going back, once that is decided. */
   revert?: RevertCause;
   /** Since when the canary was seen without traffic on the way out. */
@@ -43,6 +54,17 @@ export interface Run {
   skipStepAt?: string;
   /** It goes back to an older release on request: what head was then, rejected once that has taken its place. */
   rollback?: { digest: string; commit: string };
+}
+
+/** A gate that did not open. */
+export interface ClosedGate {
+  type: Extract<HookType, 'confirm-rollout' | 'confirm-traffic-increase' | 'confirm-promotion'>;
+  /** Since when: its deadline counts from here. */
+  since: string;
+  /** What it said when it was found closed. */
+  why: string;
+  /** Every webhook that refused wants no alert (muteAlert). */
+  muted: boolean;
 }
 
 /** Why the primary goes back to the last-known-good. */

@@ -10,6 +10,7 @@ import { idle } from './phases/idle.ts';
 import { progressing } from './phases/progressing.ts';
 import { converging } from './phases/promoting.ts';
 import { reverting } from './phases/reverting.ts';
+import { askRollback, rolledBack } from './phases/rollback-hook.ts';
 import { verifying } from './phases/verifying.ts';
 import { planOf } from './plan.ts';
 import { lastKnownGood, type Run } from './run.ts';
@@ -41,7 +42,9 @@ function decide(draft: Draft): void {
   if (draft.status.phase === 'Initializing' && run) return initialized(draft, run);
   if (!run) return idle(draft, good);
   if (run.ending) return windDown(draft, run, run.ending);
+  if (rolledBack(draft, run)) return;
   inState(draft, run);
+  askRollback(draft);
 }
 
 /** The one switch on where a release stands. */

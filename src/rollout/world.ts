@@ -1,5 +1,6 @@
 import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
+import type { HookAnswer } from '../api/hooks.ts';
 import type { CommitInfo, MetricReading, RouteView } from '../api/observed.ts';
 
 /** Everything `step` looks at: one Canary, at one moment, as read back. Built by the engine, never by the core. */
@@ -20,7 +21,7 @@ export interface World {
   target: WorkloadView | undefined;
   /** Undefined when the routing objects do not exist yet. */
   route: RouteView | undefined;
-  /** Result of the check that was asked for last; used once, by its key. */
+  /** The answers that came last, by the key of their request; they stay until newer ones are there. */
   checks: CheckOutcome | undefined;
   /** The other Canaries, for causes that no release has (design section 5, auto). */
   peers: PeersView;
@@ -148,4 +149,6 @@ export interface CheckOutcome {
   key: string;
   atMs: number;
   readings: ReadonlyArray<{ name: string; reading: MetricReading }>;
+  /** Webhooks of the types asked for; those behind one that did not approve were not asked. */
+  hooks: readonly HookAnswer[];
 }

@@ -1,8 +1,10 @@
 import type { Canary } from '../../src/api/canary.ts';
 import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import { type HookAnswer, type HookType, hooksOf } from '../../src/api/hooks.ts';
 import type { RouteView } from '../../src/api/observed.ts';
 import type { Action, CheckRequest, RolloutEvent } from '../../src/rollout/action.ts';
 import { type Violation, violations } from '../../src/rollout/invariants.ts';
+import { lastKnownGood } from '../../src/rollout/run.ts';
 import { step } from '../../src/rollout/step.ts';
 import type {
   CheckOutcome,
@@ -66,6 +68,11 @@ export class Model {
   inGit = new Set<string>();
   providerDown = false;
   peers: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
+  /** What webhooks say, by type; those not named approve, and rollback refuses. `hang`: no answer comes while it is so. */
+  hooks: Partial<Record<HookType, HookAnswer['verdict'] | 'hang'>> = {};
+  /** Times the webhooks of a type were asked, and digests they approved. */
+  hookCalls = new Map<HookType, number>();
+  gatesPassed = new Set<string>();
   readonly canary: Canary;
 
   constructor(spec: Partial<Canary['spec']> = {}) {
@@ -144,7 +151,7 @@ export class Model {
     for (const action of decision.actions) {
       if (budget-- <= 0) return true;
       const world = { ...this.world(), status: decision.status };
-      this.broken.push(...violations(world, action));
+      this.broken.push(...violations(world, action), ...this.behindGates(action));
       acted = this.perform(action) || acted;
       this.look();
     }
@@ -153,8 +160,10 @@ export class Model {
     this.status = structuredClone(decision.status);
     this.events.push(...decision.events);
     this.asked = decision.check;
-    if (this.asked) this.answer = this.answerTo(this.asked);
-    return acted || changed || decision.check !== undefined;
+    if (!this.asked) return acted || changed;
+    const hangs = this.asked.hooks.some((type) => this.hooks[type] === 'hang');
+    if (!hangs) this.answer = this.answerTo(this.asked);
+    return acted || changed || !hangs;
   }
 
   /** Lets time pass: pods of the current templates become ready (or not), then the loop settles. */
@@ -174,6 +183,11 @@ export class Model {
       this.tick();
     }
     throw new Error(`not ${phase} but ${this.status.phase}: ${this.status.message}`);
+  }
+
+  /** A newer revision went straight to the primary, since the last-known-good did not come up. */
+  private get wasThroughPrimary(): boolean {
+    return this.events.some(({ reason }) => reason === 'ThroughThePrimary');
   }
 
   private roll(pods: Pods | undefined, role: 'primaryReady' | 'canaryReady'): void {
@@ -226,7 +240,45 @@ export class Model {
       if (value === undefined) return { name, reading: { kind: 'noData' as const, detail: 'no values' } };
       return { name, reading: { kind: 'value' as const, value } };
     });
-    return { key: request.key, atMs: this.nowMs, readings };
+    const hooks = request.hooks.flatMap((type) => this.answersOf(type, request.facts.digest));
+    return { key: request.key, atMs: this.nowMs, readings, hooks };
+  }
+
+  private answersOf(type: HookType, digest: string): HookAnswer[] {
+    this.hookCalls.set(type, (this.hookCalls.get(type) ?? 0) + 1);
+    const verdict = this.hooks[type] ?? (type === 'rollback' ? 'refused' : 'approved');
+    if (verdict === 'hang') return [];
+    if (verdict === 'approved') this.gatesPassed.add(`${type} ${digest}`);
+    const status = verdict === 'approved' ? 200 : 403;
+    return hooksOf(this.canary, type).map(({ name }) => ({
+      name,
+      type,
+      verdict,
+      detail: `answered ${status}`,
+    }));
+  }
+
+  /** S29: nothing of a release is written before its gates approved, whatever a crash left behind. */
+  private behindGates(action: Action): Violation[] {
+    const { spec } = this.canary;
+    const good = lastKnownGood(this.world())?.digest;
+    if (action.type !== 'ApplyPrimary' && action.type !== 'ApplyCanary') return [];
+    if (action.digest === good || good === undefined || (action.type === 'ApplyCanary' && !action.replicas))
+      return [];
+    const analysed = spec.skipAnalysis !== true && this.status.run?.fastLane !== true;
+    const approved = (this.status.run as { approved?: string[] } | undefined)?.approved ?? [];
+    const gates: HookType[] = approved.includes('Waiting') ? [] : ['confirm-rollout'];
+    if (
+      action.type === 'ApplyPrimary' &&
+      analysed &&
+      !approved.includes('WaitingPromotion') &&
+      !this.wasThroughPrimary
+    )
+      gates.push('confirm-promotion');
+    return gates
+      .filter((type) => hooksOf(this.canary, type).length > 0)
+      .filter((type) => !this.gatesPassed.has(`${type} ${action.digest}`))
+      .map((type) => ({ rule: 'S29', detail: `${action.type} ${action.digest} before ${type} approved` }));
   }
 
   /** Requests fail where traffic meets a copy without ready pods. */

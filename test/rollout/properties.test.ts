@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { HookAnswer, HookType } from '../../src/api/hooks.ts';
 import { canaryVerbs } from '../../src/api/verbs.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
 
@@ -9,6 +10,7 @@ type Event =
   | { kind: 'heal'; digest: string }
   | { kind: 'break'; digest: string; behaviour: Behaviour }
   | { kind: 'provider'; down: boolean }
+  | { kind: 'hook'; type: HookType; answer: HookAnswer['verdict'] | 'hang' }
   | { kind: 'unknown' }
   | { kind: 'verb'; verb: string; digest: string; token: number }
   | { kind: 'pause'; value: string }
@@ -24,6 +26,19 @@ const behaviour: fc.Arbitrary<Behaviour> = fc.record({
   primaryMetric: fc.constantFrom(100, 50, undefined),
 });
 const digest = fc.constantFrom('a', 'b', 'c');
+const hookTypes: readonly HookType[] = [
+  'confirm-rollout',
+  'pre-rollout',
+  'rollout',
+  'confirm-traffic-increase',
+  'confirm-promotion',
+  'post-rollout',
+  'rollback',
+  'post-promotion',
+];
+const webhooks = hookTypes
+  .filter((type) => type !== 'post-promotion')
+  .map((type) => ({ name: type, type, url: 'http://hooks.test/' }));
 
 const event: fc.Arbitrary<Event> = fc.oneof(
   {
@@ -45,6 +60,19 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('provider' as const), down: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('hook' as const),
+      type: fc.constantFrom<HookType>(...hookTypes),
+      answer: fc.constantFrom(
+        'approved' as const,
+        'refused' as const,
+        'unreachable' as const,
+        'hang' as const,
+      ),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('unknown' as const) }) },
   {
     weight: 3,
@@ -76,6 +104,15 @@ const event: fc.Arbitrary<Event> = fc.oneof(
 
 const specs = [
   {},
+  {
+    analysis: { interval: '10s', threshold: 2, stepWeight: 50, maxWeight: 50, webhooks },
+    postPromotion: { webhooks: [{ name: 'smoke', url: 'http://hooks.test/' }] },
+  },
+  {
+    analysis: { interval: '10s', threshold: 1, iterations: 1, webhooks },
+    postPromotion: { onFailure: 'hold' },
+  },
+  { skipAnalysis: true, analysis: { interval: '10s', threshold: 1, stepWeight: 50, webhooks } },
   { analysis: { interval: '10s', threshold: 1, stepWeights: [5, 30, 60] } },
   { analysis: { interval: '10s', threshold: 1, iterations: 2 } },
   { analysis: { interval: '10s', threshold: 1, iterations: 2, match: [{ headers: { x: { exact: 'y' } } }] } },
@@ -106,6 +143,9 @@ function apply(model: Model, entry: Event): void {
       return;
     case 'provider':
       model.providerDown = entry.down;
+      return;
+    case 'hook':
+      model.hooks[entry.type] = entry.answer;
       return;
     case 'unknown':
       model.head = { kind: 'unknown', reason: 'RenderFailed', message: 'apps/x.yaml:3 is broken' };
@@ -227,6 +267,7 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
         model.providerDown = false;
         model.canary.metadata.annotations = {};
         model.damaged.clear();
+        model.hooks = {};
         for (const name of ['a', 'b', 'c', 'd']) model.behaviours.set(name, GOOD);
         if (fixed) model.commit('d');
         for (let count = 0; count < 300; count += 1) model.tick(5000);

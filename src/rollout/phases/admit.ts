@@ -1,4 +1,5 @@
 import { type Draft, now, say } from '../draft.ts';
+import { hasHooks } from '../hooks.ts';
 import { soundRecord } from '../kept.ts';
 import { lastKnownGood, type Run } from '../run.ts';
 import type { ReleaseView } from '../world.ts';
@@ -21,16 +22,18 @@ export function begin(draft: Draft, release: ReleaseView): Run {
 
 /**
  * Starts the rollout of a release: bookkeeping only, the first write comes with the next phase (design section 4, admit). `rollback`: what
- * a person left by asking for this older release.
+ * a person left by asking for this older release. With gates of type confirm-rollout the phase stays what it was until they have answered,
+ * as in Flagger; what a person asked for passes them.
  */
 export function admit(draft: Draft, release: ReleaseView, rollback?: Run['rollback']): Run {
   const proven = soundRecord(draft.world, release.digest)?.promotedTime !== undefined;
   const run = begin(draft, release);
   run.fastLane = proven && lastKnownGood(draft.world)?.digest !== release.digest;
   if (rollback) run.rollback = rollback;
+  else if (hasHooks(draft, 'confirm-rollout')) run.awaitsConfirmation = true;
   draft.status = {
     ...draft.status,
-    phase: 'Progressing',
+    ...(run.awaitsConfirmation ? {} : { phase: 'Progressing' as const }),
     lastAppliedSpec: release.digest,
     lastAppliedCommit: release.commit.commit,
     failedChecks: 0,
@@ -39,7 +42,8 @@ export function admit(draft: Draft, release: ReleaseView, rollback?: Run['rollba
   };
   delete draft.status.postPromotion;
   const how = run.fastLane ? 'a proven release, analysis is left out' : 'starting its rollout';
-  say(draft, 'Normal', 'NewRevision', `New revision ${describe(release)}: ${how}`);
+  const first = run.awaitsConfirmation ? ', once confirm-rollout is open' : '';
+  say(draft, 'Normal', 'NewRevision', `New revision ${describe(release)}: ${how}${first}`);
   return run;
 }
 

@@ -1,6 +1,7 @@
 import { canaryPods } from '../capacity.ts';
 import { check, later } from '../checks.ts';
 import { act, type Draft, note, now, positionOf, say, stall, wakeIn } from '../draft.ts';
+import { isOpenedByHand, noteClosed } from '../gates.ts';
 import { trafficAt } from '../plan.ts';
 import { isReady, servingPods, whyNotReady } from '../readiness.ts';
 import type { Run } from '../run.ts';
@@ -9,7 +10,8 @@ import { isPaused } from '../verbs.ts';
 import { finding, verdictOf } from '../verdict.ts';
 import { type Move, nextMove } from '../weights.ts';
 import { nameOf } from './admit.ts';
-import { end } from './ending.ts';
+import { gatesOpen, preRollout } from './before-move.ts';
+import { countFailure } from './failed-check.ts';
 import { promote } from './promoting.ts';
 
 /** One step of the analysis: room for the next share, then the check at this one, then the move (design section 4, analyse). */
@@ -28,9 +30,10 @@ export function advance(draft: Draft, run: Run): void {
     return note(draft, 'Paused', `paused at ${at.canaryWeight} % by holdfast.dev/pause; remove it to go on`);
   if (!roomFor(draft, move)) return;
   const untouched = at.canaryWeight === 0 && at.iterations === 0 && run.checkNumber === 0;
-  if (!untouched && run.skipStepAt !== positionOf(draft) && !passes(draft, run)) return;
+  const isChecked = run.asksGates === true || isOpenedByHand(draft, run);
+  if (!isChecked && !(untouched ? preRollout(draft, run) : skips(draft, run) || passes(draft, run))) return;
   delete run.skipStepAt;
-  make(draft, run, move);
+  if (gatesOpen(draft, run, move)) make(draft, run, move);
 }
 
 /** Nothing rises before its pods are there, and never while the primary could not take the traffic back. */
@@ -60,6 +63,11 @@ function shareOfIteration(draft: Draft, move: Move): number {
   return draft.plan.strategy.kind === 'ab' ? Math.min(1, move.canaryWeight) : move.canaryWeight;
 }
 
+/** A person left the check at this step out. */
+function skips(draft: Draft, run: Run): boolean {
+  return run.skipStepAt === positionOf(draft);
+}
+
 /** The check at this step; false while there is no answer, or when it was not a pass. */
 function passes(draft: Draft, run: Run): boolean {
   const { plan, status, world } = draft;
@@ -68,10 +76,12 @@ function passes(draft: Draft, run: Run): boolean {
   const where =
     draft.plan.strategy.kind === 'canary' ? `at ${weight} %` : `iteration ${status.iterations ?? 0}`;
   note(draft, 'Progressing', `${nameOf(run)} ${where}, analysis every ${plan.intervalMs / 1000} s`);
+  if (run.closedGate) noteClosed(draft, run.closedGate, `${nameOf(run)} ${where}`);
   const results = check(draft, run, {
     role: 'canary',
     purpose: 'analysis',
     metrics: plan.metrics,
+    hooks: 'rollout',
     since,
     afterMs: plan.intervalMs,
   });
@@ -89,18 +99,6 @@ function passes(draft: Draft, run: Run): boolean {
   }
   countFailure(draft, run, `${where}: ${findings}`);
   return false;
-}
-
-/** Failed checks add up over the run; the one that reaches the threshold fails the release. */
-function countFailure(draft: Draft, run: Run, findings: string): void {
-  const { plan, status } = draft;
-  const failed = (status.failedChecks ?? 0) + 1;
-  status.failedChecks = failed;
-  say(draft, 'Warning', 'CheckFailed', `failed check ${failed} of ${plan.threshold} ${findings}`);
-  if (failed < plan.threshold)
-    return note(draft, 'CheckFailed', `failed check ${failed} of ${plan.threshold} ${findings}`);
-  const message = `${nameOf(run)} failed its analysis ${findings}`;
-  end(draft, run, { phase: 'Failed', reason: 'AnalysisFailed', message }, 'AnalysisFailed');
 }
 
 function make(draft: Draft, run: Run, move: Move): void {

@@ -3,6 +3,7 @@ import { act, type Draft, note, now, remainingMs, SETTLE_MS, say } from '../draf
 import { whyNotReady } from '../readiness.ts';
 import { type Ending, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { returnToPrimary } from '../traffic.ts';
+import { owedPostRollout } from './post-rollout.ts';
 
 /** Decides how a release ends; intent is written before the traffic moves. A rejection is written first of all (S14). */
 export function end(draft: Draft, run: Run, how: Ending, reject?: RolloutReason): void {
@@ -11,6 +12,12 @@ export function end(draft: Draft, run: Run, how: Ending, reject?: RolloutReason)
   draft.intentFirst = true;
   say(draft, ending.phase === 'Failed' ? 'Warning' : 'Normal', ending.reason, ending.message);
   windDown(draft, run, ending);
+}
+
+/** A gate stayed closed beyond its deadline: the release ends, before anything of it was written to the primary. */
+export function failAtGate(draft: Draft, run: Run, { type, why }: { type: string; why: string }): void {
+  const message = `${type} did not open before its deadline: ${why}`;
+  end(draft, run, { phase: 'Failed', reason: 'GateDeadlineExceeded', message }, 'GateDeadlineExceeded');
 }
 
 /**
@@ -56,6 +63,7 @@ function finishRun(draft: Draft, run: Run, ending: Ending): void {
     reason: ending.reason,
     startTime: run.startTime,
     endTime: now(draft),
+    ...owedPostRollout(draft),
   };
   const failed = ending.phase === 'Failed';
   draft.status = {

@@ -49,6 +49,11 @@ export function throughThePrimary(
     return undefined;
   }
   const run = admit(draft, release, rollback);
+  if (run.awaitsConfirmation) {
+    run.throughPrimary = true;
+    wakeIn(draft, 1);
+    return run;
+  }
   say(
     draft,
     'Warning',

@@ -24,6 +24,7 @@ export function heldTogether(draft: Draft, run: Run): void {
     role: 'primary',
     purpose: 'postPromotion',
     metrics: postPromotion.metrics,
+    hooks: 'post-promotion',
     since: later(run.stepTime, run.lastCheckTime),
     afterMs: postPromotion.intervalMs,
   });

@@ -106,6 +106,7 @@ function askAgain(draft: Draft, run: Run): void {
     role: 'primary',
     purpose: 'postPromotion',
     metrics: postPromotion.metrics,
+    hooks: 'post-promotion',
     since: later(run.stepTime, run.lastCheckTime),
     afterMs: postPromotion.intervalMs,
   });

@@ -7,8 +7,11 @@ import { headRelease, isRejected } from '../run.ts';
 import { isAllOnPrimary, rescueTraffic } from '../traffic.ts';
 import type { RecordView, ReleaseView } from '../world.ts';
 import { admit, begin, describe, nameOf } from './admit.ts';
+import { isPostRolloutDone } from './post-rollout.ts';
 import { progressing } from './progressing.ts';
+import { recreatePrimary } from './recreate.ts';
 import { startRevert } from './reverting.ts';
+import { askRollback } from './rollback-hook.ts';
 
 /** No release is under way: keep what is good as it is, and look whether Git wants something new. */
 export function idle(draft: Draft, good: RecordView): void {
@@ -28,6 +31,7 @@ export function idle(draft: Draft, good: RecordView): void {
 
 function decide(draft: Draft, good: RecordView, head: ReleaseView | undefined): void {
   const { world } = draft;
+  const mayStart = isPostRolloutDone(draft);
   if (!head) {
     if (world.head.kind === 'missing') return stall(draft, 'TargetMissing', world.head.message);
     return withoutHead(draft);
@@ -37,8 +41,11 @@ function decide(draft: Draft, good: RecordView, head: ReleaseView | undefined): 
   // What could not be returned to is not given up for something new; a proven release is the way out.
   if (isLost(good) && soundRecord(world, head.digest)?.promotedTime === undefined)
     return standStill(draft, good);
+  if (!mayStart)
+    return note(draft, 'NewRevision', `${describe(head)} starts once the webhooks heard of the last release`);
   const run = admit(draft, head);
   progressing(draft, run);
+  askRollback(draft);
 }
 
 /** Git says what the last-known-good is: nothing is written, only named (design section 2.3). */
@@ -104,18 +111,6 @@ function keepSteady(draft: Draft): void {
   if (isAllOnPrimary(draft) && target.desiredReplicas > 0 && servingPods(primary) > 0) {
     act(draft, { type: 'ScaleCanary', replicas: 0 });
   }
-}
-
-/** The primary is gone: the last-known-good comes back from its record, whatever head says (design section 4, bootstrap). */
-function recreatePrimary(draft: Draft, good: RecordView): void {
-  say(
-    draft,
-    'Warning',
-    'PrimaryMissing',
-    `the primary is gone; it is created again from ${good.commit.commit.slice(0, 7)}`,
-  );
-  note(draft, 'PrimaryMissing', 'the primary is gone; it is created again from the last-known-good');
-  act(draft, { type: 'ApplyPrimary', digest: good.digest, precondition: undefined });
 }
 
 /** The primary runs something that never proved itself and that Git does not want: back to the last-known-good, safely. */

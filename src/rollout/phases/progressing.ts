@@ -24,12 +24,15 @@ import { advance } from './advance.ts';
 import { end } from './ending.ts';
 import { endedByGit } from './git-moved-on.ts';
 import { promote } from './promoting.ts';
+import { isConfirmed } from './waiting.ts';
 
 /** A release is on the canary and is being tried (design section 4, admit and analyse). */
 export function progressing(draft: Draft, run: Run): void {
   const current = followHead(draft, run);
   if (!current) return;
   const { world, plan } = draft;
+  if (!isConfirmed(draft, current)) return;
+  if (goesThroughPrimary(draft, current)) return promote(draft, current);
   observeWeight(draft, current);
   if (world.target?.digest !== current.digest) return bringUp(draft, current);
   const canaryDigest = current.digest;
@@ -50,11 +53,21 @@ export function progressing(draft: Draft, run: Run): void {
   advance(draft, current);
 }
 
+/** A release that waited for its gate while the last-known-good did not come up; if that is ready now, it is tried like any other. */
+function goesThroughPrimary({ world, plan }: Draft, run: Run): boolean {
+  const wanted = run.throughPrimary === true;
+  delete run.throughPrimary;
+  return wanted && !isReady(world.primary, plan.primaryReadyPercent);
+}
+
 /** What Git says meanwhile: the last-known-good aborts, another release restarts, a rejected one aborts. */
 function followHead(draft: Draft, run: Run): Run | undefined {
   const head = headFor(draft.world, run);
   if (head && head.digest !== run.digest) {
-    return endedByGit(draft, run, head) ? undefined : admit(draft, head);
+    if (endedByGit(draft, run, head)) return undefined;
+    const next = admit(draft, head);
+    if (run.throughPrimary) next.throughPrimary = true;
+    return next;
   }
   if (run.restartKey === draft.plan.restartKey) return run;
   say(
@@ -73,6 +86,9 @@ function restart(draft: Draft, run: Run): Run | undefined {
   run.checkNumber = 0;
   draft.status.iterations = 0;
   draft.status.failedChecks = 0;
+  delete run.asksGates;
+  delete run.closedGate;
+  if (draft.status.phase === 'WaitingPromotion') draft.status.phase = 'Progressing';
   return run;
 }
 

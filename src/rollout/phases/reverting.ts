@@ -107,6 +107,8 @@ function controlled(draft: Draft, run: Run, good: RecordView): boolean {
     role: 'primary',
     purpose: 'control',
     metrics: postPromotion.metrics,
+    hooks: 'post-promotion',
+    about: { digest: good.digest, commit: good.commit.commit },
     since: later(run.stepTime, run.lastCheckTime),
     afterMs: Math.max(postPromotion.intervalMs, postPromotion.settleMs),
   });

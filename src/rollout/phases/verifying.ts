@@ -43,6 +43,7 @@ function verify(draft: Draft, run: Run): void {
     role: 'primary',
     purpose: 'postPromotion',
     metrics: postPromotion.metrics,
+    hooks: 'post-promotion',
     since: later(run.stepTime, run.lastCheckTime),
     afterMs: firstCheck
       ? Math.max(postPromotion.intervalMs, postPromotion.settleMs)

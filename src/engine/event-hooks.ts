@@ -1,0 +1,84 @@
+import type { Canary } from '../api/canary.ts';
+import type { CanaryStatus } from '../api/canary-status.ts';
+import type { Clock } from '../api/clock.ts';
+import { hooksOf } from '../api/hooks.ts';
+import { keyOf } from './checks.ts';
+import type { HookNews, Hooks } from './hooks-port.ts';
+import type { Log } from './ports.ts';
+
+/** What telling webhooks needs. */
+export interface EventHookOptions {
+  readonly hooks: Hooks;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Tells webhooks of type event what was written as a Kubernetes Event. What they answer has no effect. */
+export interface EventHooks {
+  emit(canary: Canary, status: CanaryStatus, news: HookNews): void;
+  /** Gives up what is not sent yet. */
+  stop(): void;
+}
+
+/** News of one Canary that wait; more are dropped with a log line, since a slow receiver must not grow memory without bound. */
+const maximumPending = 50;
+
+/** News of one Canary go out one after another; a slow receiver delays only its own Canary's, and no rollout. */
+export function createEventHooks({ hooks, clock, log }: EventHookOptions): EventHooks {
+  const queues = new Map<string, { last: Promise<unknown>; pending: number }>();
+  const stopping = new AbortController();
+
+  async function send(
+    canary: Canary,
+    status: CanaryStatus,
+    event: HookNews & { timeMs: number },
+  ): Promise<void> {
+    for (const webhook of hooksOf(canary, 'event')) {
+      if (stopping.signal.aborted) return;
+      const facts = factsOf(status);
+      const call = { canary, webhook, type: 'event' as const, facts, event };
+      const answer = await hooks.call(call, stopping.signal).catch((error: unknown) => ({
+        verdict: 'unreachable',
+        detail: error instanceof Error ? error.message : 'it could not be called',
+      }));
+      if (answer.verdict === 'approved') continue;
+      log.warn(
+        { canary: keyOf(canary), webhook: webhook.name, detail: answer.detail },
+        'an event webhook did not take an event',
+      );
+    }
+  }
+
+  return {
+    emit(canary, status, news) {
+      if (hooksOf(canary, 'event').length === 0) return;
+      const key = keyOf(canary);
+      const queue = queues.get(key) ?? { last: Promise.resolve(), pending: 0 };
+      if (queue.pending >= maximumPending) {
+        log.warn({ canary: key, reason: news.reason }, 'an event was not sent: its webhooks are too slow');
+        return;
+      }
+      const event = { ...news, timeMs: clock.nowMs() };
+      queue.pending += 1;
+      queues.set(key, queue);
+      queue.last = queue.last
+        .then(() => send(canary, status, event))
+        .then(() => {
+          queue.pending -= 1;
+          if (queue.pending === 0) queues.delete(key);
+        });
+    },
+    stop() {
+      stopping.abort();
+    },
+  };
+}
+
+function factsOf({ phase, run, lastAppliedSpec, lastAppliedCommit, canaryWeight }: CanaryStatus) {
+  return {
+    phase: phase ?? '',
+    digest: run?.digest ?? lastAppliedSpec ?? '',
+    commit: run?.commit ?? lastAppliedCommit ?? '',
+    canaryWeight: canaryWeight ?? 0,
+  } as const;
+}
