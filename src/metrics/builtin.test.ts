@@ -19,6 +19,21 @@ function query(name: 'request-success-rate' | 'request-duration', provider: stri
 }
 
 describe('the built-in success rate', () => {
+  it('finds the pods of a DaemonSet, and neither copy counts those of the other', () => {
+    const daemon = {
+      ...canary,
+      spec: { ...canary.spec, targetRef: { ...canary.spec.targetRef, kind: 'DaemonSet' as const } },
+    };
+    const pattern = (role: MetricRole) => {
+      const subject = metricSubject(daemon, role);
+      const found = builtInQuery('request-success-rate', 'kubernetes', { subject, role, interval: '1m' });
+      return new RegExp(`^(${/pod_name=~"([^"]+)"/.exec(found?.promql ?? '')?.[1]})$`);
+    };
+    expect(pattern('canary').test('podinfo-x7k2p')).toBe(true);
+    expect(pattern('canary').test('podinfo-primary-x7k2p')).toBe(false);
+    expect(pattern('primary').test('podinfo-primary-x7k2p')).toBe(true);
+  });
+
   it.each<[string, MetricRole, string, string, string]>([
     [
       'kubernetes',

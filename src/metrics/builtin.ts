@@ -1,6 +1,6 @@
 /**
- * Built-in metrics by routing provider (flagger-behaviour.md 2.5, 3). The queries are Flagger's with one difference: when every request
- * fails there is no series of good ones, which reads as 0 % here and as "no values" there.
+ * Built-in metrics by routing provider (flagger-behaviour.md 2.5, 3). The queries are Flagger's with two differences: when every request
+ * fails there is no series of good ones, which reads as 0 % here and as "no values" there; and pods of DaemonSets are found (3.13).
  */
 import type { MetricRole, MetricSubject } from './subject.ts';
 
@@ -31,6 +31,8 @@ interface Observer {
   selector(subject: MetricSubject, role: MetricRole): string;
 }
 
+const podSuffix = '[0-9a-zA-Z]+';
+
 const observers: readonly Observer[] = [
   {
     serves: (provider) => provider === 'kubernetes' || provider.startsWith('gatewayapi:'),
@@ -38,8 +40,8 @@ const observers: readonly Observer[] = [
     good: 'status!~"5.*"',
     histogram: 'http_request_duration_seconds_bucket',
     factor: 1_000,
-    selector: ({ namespace, target }) =>
-      `kubernetes_namespace="${namespace}",kubernetes_pod_name=~"${literal(target)}-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)"`,
+    selector: ({ namespace, target, kind }) =>
+      `kubernetes_namespace="${namespace}",kubernetes_pod_name=~"${literal(target)}-${kind === 'daemonset' ? podSuffix : `${podSuffix}(-${podSuffix})`}"`,
   },
   {
     serves: (provider) => provider === 'contour',

@@ -12,6 +12,8 @@ export interface MetricSubject {
   namespace: string;
   /** Workload of the role. */
   target: string;
+  /** Kind of that workload in small letters: pods of a DaemonSet have one suffix, those of a Deployment two. */
+  kind: string;
   /** `{{ service }}`: the apex during analysis, as in Flagger; the primary Service after promotion. */
   service: string;
   /** The Service that selects the role's pods only. */
@@ -30,6 +32,7 @@ export function metricSubject(canary: Canary, role: MetricRole): MetricSubject {
     name: canary.metadata.name,
     namespace: canary.metadata.namespace ?? 'default',
     target: role === 'primary' ? `${targetRef.name}-primary` : targetRef.name,
+    kind: targetRef.kind.toLowerCase(),
     service: role === 'primary' ? `${apex}-primary` : apex,
     ownService: `${apex}-${role}`,
     ingress: ingressRef?.name ?? targetRef.name,

@@ -39,6 +39,8 @@ export interface ShopOptions {
   readonly progressDeadlineSeconds?: number;
   /** Default gatewayapi:v1. */
   readonly provider?: Canary['spec']['provider'];
+  /** Default Deployment. */
+  readonly targetKind?: 'Deployment' | 'DaemonSet';
   /** More objects in the repository. */
   readonly files?: Readonly<Record<string, unknown>>;
   /** More fields of the Canary's spec. */
@@ -89,7 +91,8 @@ export async function openShop(bed: BedClient, namespace: string, options: ShopO
         strategy: options.strategy,
         ...more,
       });
-      const objects = { ...options.files, canary: canaryOf(host, options), deployment: workload };
+      const target = options.targetKind === 'DaemonSet' ? asDaemonSet(workload) : workload;
+      const objects = { ...options.files, canary: canaryOf(host, options), deployment: target };
       const files = Object.entries(objects).map(([name, object]) => [`${name}.yaml`, json(object)]);
       return repo.commit(Object.fromEntries(files), `Release ${version}`);
     },
@@ -101,7 +104,7 @@ export async function openShop(bed: BedClient, namespace: string, options: ShopO
         program.start();
       }
     },
-    workload: (name) => bed.readObject('Deployment', namespace, name),
+    workload: (name) => bed.readObject(options.targetKind ?? 'Deployment', namespace, name),
     close: async () => {
       await program.stop();
       repo.remove();
@@ -133,6 +136,12 @@ export async function untilAnswered(what: string, start: () => Load): Promise<vo
   await waitFor(look, { timeoutMs: 60_000, what: `${what} answers through Envoy` });
 }
 
+/** The same pods, one on each node. */
+function asDaemonSet(workload: KubernetesObject): KubernetesObject {
+  const { replicas: _, strategy: __, ...spec } = workload.spec as Record<string, unknown>;
+  return { ...workload, kind: 'DaemonSet', spec };
+}
+
 /** The image that a workload's template names. */
 export function imageOf(workload: KubernetesObject | undefined): string | undefined {
   const spec = workload?.spec as { template: { spec: { containers: Array<{ image: string }> } } } | undefined;
@@ -156,7 +165,7 @@ function canaryOf(host: string, options: ShopOptions) {
     metadata: { name: 'podinfo' },
     spec: {
       provider: options.provider ?? 'gatewayapi:v1',
-      targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'podinfo' },
+      targetRef: { apiVersion: 'apps/v1', kind: options.targetKind ?? 'Deployment', name: 'podinfo' },
       progressDeadlineSeconds: options.progressDeadlineSeconds ?? 60,
       service: { port: 80, targetPort: 'http', hosts: [host], gatewayRefs: [{ ...gateway }] },
       analysis: options.analysis ?? {

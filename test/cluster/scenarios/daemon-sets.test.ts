@@ -1,0 +1,72 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { allCrds } from '../../../src/api/crd.ts';
+import { type BedClient, useBed } from '../bed/client.ts';
+import { waitForAnswers } from './answers.ts';
+import { condition, imageOf, openShop, type Shop, type ShopOptions } from './shop.ts';
+
+const bed: BedClient = useBed();
+
+beforeAll(async () => {
+  await bed.apply(allCrds());
+  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+});
+
+async function running(namespace: string, options: ShopOptions = {}): Promise<Shop> {
+  const shop = await openShop(bed, namespace, { ...options, targetKind: 'DaemonSet' });
+  await shop.release('v1');
+  await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+  await waitForAnswers(shop);
+  return shop;
+}
+
+async function countsOf(shop: Shop, name: 'podinfo' | 'podinfo-primary') {
+  return (await shop.workload(name))?.status as Record<string, number>;
+}
+
+describe.concurrent('a DaemonSet under 50 requests a second', () => {
+  test('a good release goes through the canary on every node and is promoted with no failed request', async () => {
+    const shop = await running('daemon-good');
+    const load = shop.startLoad();
+    const commit = await shop.release('v2');
+    const weights = new Set<number>();
+    await shop.until('v2 succeeded', (status) => {
+      weights.add(status.canaryWeight ?? 0);
+      return status.phase === 'Succeeded' && status.lastPromotedCommit === commit;
+    });
+    const seen = await load.stop();
+    expect(seen.failures).toEqual([]);
+    // All traffic leaves the primary before its template is written.
+    expect([...weights]).toEqual(expect.arrayContaining([10, 40, 70, 100]));
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+    expect(await countsOf(shop, 'podinfo-primary')).toMatchObject({
+      updatedNumberScheduled: 2,
+      numberAvailable: 2,
+    });
+    expect(await countsOf(shop, 'podinfo')).toMatchObject({ desiredNumberScheduled: 0, numberReady: 0 });
+    expect(condition(await shop.status(), 'Ready')).toBe('True');
+    await shop.close();
+  });
+
+  test('a release whose primary never becomes ready is held by the canary, then reverted, and no request fails', async () => {
+    const shop = await running('daemon-unready', { progressDeadlineSeconds: 10 });
+    const before = await shop.status();
+    const load = shop.startLoad();
+    await shop.release('v2', { PRIMARY_READY: 'false' });
+    await shop.until(
+      'v2 held',
+      (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,
+    );
+    const ended = await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
+    const seen = await load.stop();
+    expect(seen.failures).toEqual([]);
+    expect(condition(ended, 'Reverted')).toBe('True');
+    expect(ended.lastPromotedCommit).toBe(before.lastPromotedCommit);
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+    expect(await countsOf(shop, 'podinfo-primary')).toMatchObject({
+      updatedNumberScheduled: 2,
+      numberAvailable: 2,
+    });
+    expect(await countsOf(shop, 'podinfo')).toMatchObject({ desiredNumberScheduled: 0 });
+    await shop.close();
+  });
+});
