@@ -40,6 +40,7 @@ export function createSourceController(options: SourceControllerOptions): Source
   const following = new Map<string, Following>();
   const ending = new Set<Promise<void>>();
   const seenCanaries = new Map<string, string>();
+  let stopped = false;
   const refresh = createAppointments(options.clock, (key) => void following.get(key)?.runner.refreshStatus());
   const parts: SourceRunnerParts = {
     ...options,
@@ -48,6 +49,8 @@ export function createSourceController(options: SourceControllerOptions): Source
   };
 
   function sourceChanged(source: KubernetesObject): void {
+    // The watches outlive the controller for a moment; what they still bring must not start anything anew.
+    if (stopped) return;
     const key = keyOf(source);
     const live = sources.get(source.metadata.namespace, source.metadata.name);
     const known = following.get(key);
@@ -115,6 +118,7 @@ export function createSourceController(options: SourceControllerOptions): Source
         : { problem: 'no Source holds it any more' };
     },
     async stop() {
+      stopped = true;
       refresh.cancelAll();
       for (const [key, known] of [...following]) void end(key, known);
       await Promise.all(ending);
