@@ -30,6 +30,8 @@ export default defineConfig({
           name: 'cluster',
           include: ['test/cluster/**/*.test.ts'],
           globalSetup: ['test/cluster/bed/global-setup.ts'],
+          // They wait more than they compute; each test has namespaces and a repository of its own.
+          maxWorkers: 2,
           testTimeout: 900_000,
           hookTimeout: 300_000,
           maxConcurrency: 8,

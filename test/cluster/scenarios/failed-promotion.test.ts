@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 describe.concurrent('around a failed promotion', () => {
-  test('1: a primary that comes up after the deadline is promoted, not left behind as Failed', async () => {
+  test('1: [hold-heals] a primary that comes up after the deadline is promoted, not left behind as Failed', async () => {
     const shop = await openRunningShop(bed, 'heals-late', {
       progressDeadlineSeconds: 6,
       postPromotion: { onFailure: 'hold' },
@@ -36,7 +36,7 @@ describe.concurrent('around a failed promotion', () => {
   });
 
   test.each(['RollingUpdate', 'Recreate'])(
-    '2: a fix pushed while the primary is past its deadline gets through, and nobody sees an error (%s)',
+    '2: [hold-fix] a fix pushed while the primary is past its deadline gets through, and nobody sees an error (%s)',
     async (type) => {
       const shop = await openRunningShop(bed, `fix-while-held-${type.toLowerCase()}`, {
         strategy: { type },
@@ -61,7 +61,7 @@ describe.concurrent('around a failed promotion', () => {
     },
   );
 
-  test('3: a revision pushed while the primary is not ready yet is not swallowed', async () => {
+  test('3: [pushed-early] a revision pushed while the primary is not ready yet is not swallowed', async () => {
     const shop = await openRunningShop(bed, 'pushed-early');
     const load = shop.startLoad();
     await shop.release('v2', healsLate);
@@ -91,7 +91,7 @@ describe.concurrent('around a failed promotion', () => {
     await shop.close();
   });
 
-  test('4: after a failed promotion the next revision is tried by steps from nothing', async () => {
+  test('4: [revert-steps-again] after a failed promotion the next revision is tried by steps from nothing', async () => {
     const shop = await openRunningShop(bed, 'steps-again', {
       progressDeadlineSeconds: 6,
       postPromotion: { onFailure: 'revert' },
@@ -147,7 +147,7 @@ describe.concurrent('around a failed promotion', () => {
     await shop.close();
   });
 
-  test('12: skipAnalysis does not excuse a primary that is dead: it is never Succeeded', async () => {
+  test('12: [skip-analysis] skipAnalysis does not excuse a primary that is dead: it is never Succeeded', async () => {
     const shop = await openRunningShop(bed, 'skipped', {
       progressDeadlineSeconds: 6,
       spec: { skipAnalysis: true },

@@ -49,7 +49,7 @@ describe.concurrent('the main job under 50 requests a second', () => {
     ['RollingUpdate', { type: 'RollingUpdate' }],
     ['Recreate', { type: 'Recreate' }],
   ])(
-    '(c) a release whose primary never becomes ready goes back, and no request fails (%s)',
+    '(c) [auto-reverts] a release whose primary never becomes ready goes back, and no request fails (%s)',
     async (name, strategy) => {
       const shop = await running(`unready-${name.toLowerCase()}`, { strategy, progressDeadlineSeconds: 10 });
       const before = await shop.status();
@@ -69,7 +69,7 @@ describe.concurrent('the main job under 50 requests a second', () => {
     },
   );
 
-  test('(d) a release whose errors come only after promotion is reverted within two checks', async () => {
+  test('(d) [checks-fail] a release whose errors come only after promotion is reverted within two checks', async () => {
     const shop = await running('late');
     const load = shop.startLoad();
     await shop.release('v2', { PRIMARY_ERROR_PERCENT: '50' });
@@ -92,7 +92,7 @@ describe.concurrent('the main job under 50 requests a second', () => {
     await shop.close();
   });
 
-  test('(e, f) a bad head causes no write; replicas alone are applied; git revert needs no analysis', async () => {
+  test('(e,f) [bad-head] a bad head causes no write; replicas alone are applied; git revert needs no analysis', async () => {
     const shop = await running('bad-head');
     const bad = await shop.release('v2', { ERROR_PERCENT: '100' });
     const load = shop.startLoad();
