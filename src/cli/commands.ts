@@ -2,6 +2,7 @@
 import { checkCommand } from './check-command.ts';
 import type { CliCommand } from './command.ts';
 import { demoCommand } from './demo.ts';
+import { explainCommand } from './explain-command.ts';
 import { installCommand } from './install-command.ts';
 import { abortCommand } from './requests/abort.ts';
 import { historyCommand } from './requests/history.ts';
@@ -20,6 +21,7 @@ export const commands: readonly CliCommand[] = [
   runCommand,
   demoCommand,
   statusCommand,
+  explainCommand,
   historyCommand,
   waitCommand,
   syncCommand,

@@ -155,13 +155,15 @@ function logLevel(text: string): string {
   throw new InvalidArgumentError('must be trace, debug, info, warn, error, fatal or silent.');
 }
 
-function duration(text: string): number {
+/** A duration of the command line in milliseconds. Throws InvalidArgumentError. */
+export function duration(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined && ms >= 1) return ms;
   throw new InvalidArgumentError('must be a duration such as 10s or 500ms.');
 }
 
-function provider(text: string): string {
+/** A routing provider that this version knows. Throws InvalidArgumentError. */
+export function provider(text: string): string {
   if (supportedProviders().includes(text)) return text;
   throw new InvalidArgumentError(`must be one of ${supportedProviders().join(', ')}.`);
 }

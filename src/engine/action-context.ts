@@ -1,9 +1,15 @@
 import type { Action } from '../rollout/action.ts';
-import type { CanaryParts, Observation } from './canary-parts.ts';
+import type { CanaryParts, Observation, ReadParts } from './canary-parts.ts';
 
 /** What an action is done with: the parts, and the observation it was decided on. */
 export interface ActionContext {
   readonly parts: CanaryParts;
+  readonly observation: Observation;
+}
+
+/** What a further look is made with. */
+export interface ReadContext {
+  readonly parts: ReadParts;
   readonly observation: Observation;
 }
 

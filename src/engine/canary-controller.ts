@@ -152,7 +152,8 @@ function newQueue(
   });
 }
 
-function kindsByNamespace(
+/** The kinds to watch beside the base ones, by namespace: those of targets and routes. */
+export function kindsByNamespace(
   canaries: readonly KubernetesObject[],
   { routing, options }: Pick<CanaryControllerOptions, 'routing' | 'options'>,
 ) {

@@ -59,6 +59,23 @@ export interface CanaryParts {
   readonly namespace: (namespace: string) => NamespaceView;
 }
 
+/** The parts that looking at a Canary takes; nothing of it writes. */
+export type ReadParts = Pick<
+  CanaryParts,
+  | 'canaries'
+  | 'checks'
+  | 'clock'
+  | 'cluster'
+  | 'drift'
+  | 'heads'
+  | 'log'
+  | 'lostRecords'
+  | 'namespace'
+  | 'options'
+  | 'records'
+  | 'routing'
+>;
+
 /** One Canary and what belongs to it, at one moment. */
 export interface Observation {
   readonly canary: Canary;

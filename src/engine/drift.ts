@@ -2,7 +2,7 @@ import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import { driftOf, saysAll } from '../workload/drift.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { digestAnnotation, settingsAnnotation } from '../workload/names.ts';
-import type { ActionContext } from './action-context.ts';
+import type { ReadContext } from './action-context.ts';
 import { keyOf } from './checks.ts';
 import type { KnownPrimary } from './drift-memory.ts';
 import { bytesOf } from './releases.ts';
@@ -12,7 +12,7 @@ import { bytesOf } from './releases.ts';
  * told. Never throws: it is reported, and no reason to wait. Costs a request only when the primary differs, once per generation: the
  * caches keep no managers.
  */
-export async function driftManager(context: ActionContext): Promise<string | undefined> {
+export async function driftManager(context: ReadContext): Promise<string | undefined> {
   const { canary, primary } = context.observation;
   if (!primary?.metadata.annotations?.[digestAnnotation]) return undefined;
   try {
@@ -23,7 +23,7 @@ export async function driftManager(context: ActionContext): Promise<string | und
   }
 }
 
-async function look(context: ActionContext, primary: KubernetesObject): Promise<string | undefined> {
+async function look(context: ReadContext, primary: KubernetesObject): Promise<string | undefined> {
   const known = await appliedTo(context, primary);
   if (!known) return undefined;
   if (saysAll(primary, known.applied)) {
@@ -39,10 +39,7 @@ async function look(context: ActionContext, primary: KubernetesObject): Promise<
   return manager;
 }
 
-async function appliedTo(
-  context: ActionContext,
-  primary: KubernetesObject,
-): Promise<KnownPrimary | undefined> {
+async function appliedTo(context: ReadContext, primary: KubernetesObject): Promise<KnownPrimary | undefined> {
   const { drift } = context.parts;
   const key = keyOf(context.observation.canary);
   const { uid, annotations } = primary.metadata;
@@ -67,10 +64,7 @@ function foreignManager(
 }
 
 /** The primary as its release and settings would be written; undefined while newer settings are on their way. */
-async function build(
-  context: ActionContext,
-  primary: KubernetesObject,
-): Promise<KubernetesObject | undefined> {
+async function build(context: ReadContext, primary: KubernetesObject): Promise<KubernetesObject | undefined> {
   const { parts, observation } = context;
   const { canary } = observation;
   const annotations = primary.metadata.annotations ?? {};

@@ -6,7 +6,7 @@ import type { WorkloadView } from '../rollout/world.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { primaryName, serviceNames } from '../workload/names.ts';
 import { type SelectorLabel, selectorLabel } from '../workload/selector.ts';
-import { type CanaryParts, type Observation, providerOf } from './canary-parts.ts';
+import { type CanaryParts, type Observation, providerOf, type ReadParts } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import { driftManager } from './drift.ts';
 import { EngineError } from './failure.ts';
@@ -26,7 +26,7 @@ export type Observed =
  * when somebody changed it.
  * Throws EngineError when something needed cannot be watched or read, RefusedError for a target that cannot be handled.
  */
-export async function observe(parts: CanaryParts, canary: Canary): Promise<Observed> {
+export async function observe(parts: ReadParts, canary: Canary): Promise<Observed> {
   const provider = providerOf(canary, parts.options);
   const router = routerOf(parts, provider);
   const view = parts.namespace(canary.metadata.namespace ?? '');
@@ -56,7 +56,7 @@ export async function observe(parts: CanaryParts, canary: Canary): Promise<Obser
   return { kind: 'observed', observation: await withDrift(parts, observation) };
 }
 
-async function withDrift(parts: CanaryParts, observation: Observation): Promise<Observation> {
+async function withDrift(parts: ReadParts, observation: Observation): Promise<Observation> {
   const { primary } = observation.world;
   if (!primary) return observation;
   const drift = await driftManager({ parts, observation });
@@ -100,7 +100,7 @@ export function liveRoutes(router: Router, view: NamespaceView, canary: Canary):
 }
 
 function routeView(
-  parts: CanaryParts,
+  parts: ReadParts,
   canary: Canary,
   { router, view, target }: { router: Router; view: NamespaceView; target: KubernetesObject | undefined },
 ): RouteView | undefined {

@@ -1,7 +1,7 @@
 import { describe } from '../api/kubernetes.ts';
 import type { Release, WorkloadSettings } from '../release/release.ts';
 import { settingsKey, settingsOf } from '../release/settings.ts';
-import type { ActionContext } from './action-context.ts';
+import type { ReadContext } from './action-context.ts';
 import type { Observation } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import { EngineError } from './failure.ts';
@@ -23,7 +23,7 @@ export function nameOf({ canary }: Observation): CanaryName {
  * The bytes of a digest: from Git while head is that release, else from what Git said earlier, else from the record, checked (S6, S12).
  * Settings are head's when head is that release, else those the record carries. Throws EngineError ReleaseUnknown.
  */
-export async function bytesOf({ parts, observation }: ActionContext, digest: string): Promise<ReleaseBytes> {
+export async function bytesOf({ parts, observation }: ReadContext, digest: string): Promise<ReleaseBytes> {
   const key = keyOf(observation.canary);
   const head = parts.heads.of(key).release;
   if (head?.digest === digest) return withSettings(head, settingsOf(head.target));

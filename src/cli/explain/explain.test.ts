@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import type { Canary } from '../../api/canary.ts';
+import { causeOf } from '../../rollout/diagnosis/cause-of.ts';
+import { type Cause, causes } from '../../rollout/diagnosis/causes.ts';
+import { sampleFaults } from '../../rollout/diagnosis/samples.ts';
+import { aWorkload } from '../../rollout/fixtures.test-support.ts';
+import type { World } from '../../rollout/world.ts';
+import { explainWorld } from './explain.ts';
+import { explain } from './explanation.ts';
+import { parseHypothesis, suppose } from './hypothesis.ts';
+
+const commit = { commit: 'a'.repeat(40), subject: 'Good', author: 'dev', time: '2026-01-01T00:00:00Z' };
+const nowMs = Date.parse('2026-01-01T01:00:00Z');
+const screen = { columns: 100, colour: false };
+
+/** A Canary at rest: release `a` is the last-known-good and serves. */
+function atRest(): World {
+  const promotedTime = '2026-01-01T00:00:00.000Z';
+  return {
+    nowMs,
+    canary: {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'Canary',
+      metadata: { name: 'web', namespace: 'shop' },
+      spec: {
+        provider: 'gatewayapi:v1',
+        targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+        service: { port: 80 },
+        progressDeadlineSeconds: 60,
+        analysis: { interval: '10s', threshold: 1, stepWeight: 50, maxWeight: 50 },
+      },
+    } as Canary,
+    status: {
+      phase: 'Succeeded',
+      lastKnownGood: { commit: commit.commit, digest: 'v1:a', promotedTime, record: 'r' },
+    },
+    head: { kind: 'unknown', reason: 'Unknown', message: 'not asked' },
+    records: [{ digest: 'v1:a', commit, name: 'r', promotedTime }],
+    rejected: [],
+    primary: aWorkload(),
+    target: aWorkload({ name: 'web', desiredReplicas: 0, podContainers: [] }),
+    route: { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false, accepted: true },
+    checks: undefined,
+    peers: { verifying: 0, failingNow: 0, failedTimes: [] },
+    options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' },
+  };
+}
+
+function explained(...whatIf: string[]) {
+  return explain(suppose(atRest(), parseHypothesis(whatIf)), whatIf);
+}
+
+function statesOf({ forecast }: ReturnType<typeof explain>): Array<readonly [number, string | undefined]> {
+  const seen = forecast.moments.map(({ timeMs, state }) => [(timeMs - nowMs) / 1000, state] as const);
+  return seen.filter(([, state], index) => state !== seen[index - 1]?.[1]);
+}
+
+describe('an explanation', () => {
+  it('of a Canary at rest finds no difference and judges nothing', () => {
+    const found = explained();
+    expect(found.primary.every(({ met }) => met)).toBe(true);
+    expect(found.judgement).toBeUndefined();
+  });
+
+  it('of a fault only the primary has: held at the deadline, reverted after another one', () => {
+    const found = explained('cause=PullFails');
+    expect(found.judgement).toMatchObject({ cause: 'PullFails', action: 'hold', onCanaryToo: false });
+    expect(statesOf(found)).toEqual([
+      [0, 'Converging'],
+      [60, 'Held'],
+      [120, 'Reverting'],
+    ]);
+    expect(found.forecast.moments.at(-1)?.actions).toContain('the primary is written from release v1:a');
+  });
+
+  it('of a fault both copies show: reverted at once', () => {
+    const found = explained('cause=CrashLoop', 'canary=sameFault');
+    expect(found.judgement).toMatchObject({ cause: 'CrashLoop', action: 'revert', onCanaryToo: true });
+    expect(statesOf(found)).toEqual([[0, 'Reverting']]);
+  });
+
+  it('with onFailure hold: held without end', () => {
+    const found = explained('cause=CrashLoop', 'onFailure=hold');
+    expect(found.judgement).toMatchObject({ action: 'hold', why: 'onFailure is hold' });
+    expect(statesOf(found).at(-1)?.[1]).toBe('Held');
+    expect(found.forecast.end).toBe('then nothing by itself, until the cluster or Git changes');
+  });
+
+  it('is text for people, and data for programs', () => {
+    const options = { assumed: ['cause=PullFails'], screen };
+    const world = atRest();
+    const hypothesis = parseHypothesis(options.assumed);
+    const { stdout } = explainWorld(world, hypothesis, { ...options, format: 'text' });
+    expect(stdout).toContain('PullFails: its image cannot be pulled; the canary does not show it');
+    expect(stdout).toContain('hold (auto: the canary runs the same release and is healthy)');
+    const data = explainWorld(world, hypothesis, { ...options, format: 'json' }).stdout;
+    expect(JSON.parse(data)).toMatchObject({ canary: 'shop/web', judgement: { cause: 'PullFails' } });
+  });
+});
+
+describe('a hypothesis', () => {
+  it.each(Object.keys(causes) as Cause[])('of %s is recognised as that cause', (cause) => {
+    const [fault] = sampleFaults(cause, 'web-primary-1', 'app');
+    expect(fault ? causeOf(fault, ['app']) : 'ProgressStopped').toBe(cause);
+    expect(explained(`cause=${cause}`).judgement).toMatchObject({ cause, action: 'hold' });
+  });
+
+  it.each(['cause=Nonsense', 'onFailure=never', 'canary=perhaps', 'colour=red', 'cause'])(
+    'that cannot be read is refused: %s',
+    (text) => {
+      expect(() => parseHypothesis([text])).toThrow(/--what-if/);
+    },
+  );
+});

@@ -1,0 +1,124 @@
+import type { Action, Decision } from '../../rollout/action.ts';
+import { step } from '../../rollout/step.ts';
+import type { World } from '../../rollout/world.ts';
+
+/** A moment at which something would be decided, if the cluster stays as it is. */
+export interface Moment {
+  readonly timeMs: number;
+  readonly phase: string;
+  readonly state: string | undefined;
+  /** The line of the status then. */
+  readonly message: string;
+  /** What would be written. */
+  readonly actions: readonly string[];
+}
+
+/** How the forecast ends. */
+export interface Forecast {
+  readonly moments: readonly Moment[];
+  /** Why nothing is said about the time after the last moment. */
+  readonly end: string;
+}
+
+const mostSteps = 40;
+const mostMoments = 8;
+
+/**
+ * Plays the real decisions forward on a world that does not change but for our own traffic, records and rejections: what pods do after a
+ * write, and what metrics say, nobody can foretell. Pure.
+ */
+export function forecast(world: World): Forecast {
+  const moments: Moment[] = [];
+  let now = world;
+  for (let count = 0; count < mostSteps && moments.length < mostMoments; count += 1) {
+    const decision = step(now);
+    const moment = momentOf(decision, now.nowMs);
+    if (isNews(moments.at(-1), moment)) moments.push(moment);
+    const end = endOf(decision, now);
+    if (end !== undefined) return { moments, end };
+    now = after(decision, now);
+  }
+  return { moments, end: 'and so on' };
+}
+
+function momentOf({ status, actions }: Decision, timeMs: number): Moment {
+  return {
+    timeMs,
+    phase: status.phase ?? '',
+    state: status.postPromotion?.state,
+    message: status.message ?? '',
+    actions: actions.map(describeAction),
+  };
+}
+
+/** Why nothing can be said about the time after this decision; undefined when something can. */
+function endOf({ status, actions, check, wakeAfterMs }: Decision, now: World): string | undefined {
+  if (check) return `then metrics are asked: ${check.metrics.join(', ')}`;
+  if (actions.some(({ type }) => !isForeseeable(type)))
+    return 'what follows depends on how the pods take this';
+  if (hasChanged(status, now) || actions.length > 0 || wakeAfterMs !== undefined) return undefined;
+  return 'then nothing by itself, until the cluster or Git changes';
+}
+
+/** A change is looked at again at once, as the controller does; else time passes. */
+function after({ status, actions, wakeAfterMs }: Decision, now: World): World {
+  const atOnce = actions.length > 0 || hasChanged(status, now);
+  const nowMs = now.nowMs + (atOnce ? 0 : (wakeAfterMs ?? 0));
+  return actions.reduce(assume, { ...now, status, nowMs });
+}
+
+function hasChanged(status: Decision['status'], now: World): boolean {
+  return JSON.stringify(status) !== JSON.stringify(now.status);
+}
+
+function isNews(before: Moment | undefined, { phase, state, actions }: Moment): boolean {
+  if (!before || actions.length > 0) return true;
+  return before.phase !== phase || before.state !== state;
+}
+
+/** Writes whose effect on the world is known beforehand. */
+function isForeseeable(type: Action['type']): boolean {
+  return type === 'SetTraffic' || type === 'Reject' || type === 'Unreject' || type === 'SaveRecord';
+}
+
+function assume(world: World, action: Action): World {
+  if (action.type === 'SetTraffic') return { ...world, route: { ...action.route, accepted: true } };
+  if (action.type === 'Unreject')
+    return { ...world, rejected: world.rejected.filter(({ digest }) => digest !== action.digest) };
+  if (action.type === 'Reject') {
+    const { digest, commit, reason } = action;
+    const time = new Date(world.nowMs).toISOString();
+    return { ...world, rejected: [...world.rejected, { digest, commit, reason, time }] };
+  }
+  if (action.type !== 'SaveRecord') return world;
+  const commit = { commit: '', subject: '', author: '', time: '' };
+  const record = { digest: action.digest, commit, name: 'assumed', promotedTime: undefined };
+  return { ...world, records: [record, ...world.records] };
+}
+
+function describeAction(action: Action): string {
+  switch (action.type) {
+    case 'SetTraffic':
+      return `traffic: ${action.route.primaryWeight} % primary, ${action.route.canaryWeight} % canary`;
+    case 'ApplyPrimary':
+      return `the primary is written from release ${action.digest.slice(0, 15)}`;
+    case 'ApplyCanary':
+      return `the canary is written from release ${action.digest.slice(0, 15)}`;
+    case 'ScaleCanary':
+      return `the canary gets ${action.replicas} pods`;
+    case 'ScalePrimary':
+      return `the primary gets ${action.replicas} pods`;
+    case 'Reject':
+      return `release ${action.digest.slice(0, 15)} is rejected: ${action.reason}`;
+    case 'Unreject':
+      return `the rejection of release ${action.digest.slice(0, 15)} is lifted`;
+    case 'SaveRecord':
+      return `a record of release ${action.digest.slice(0, 15)} is kept`;
+    case 'MarkProven':
+      return `release ${action.digest.slice(0, 15)} becomes the last-known-good`;
+    case 'ApplySettings':
+      return 'replicas, strategy and deadlines are applied to the primary';
+    case 'EnsureServices':
+      return 'the Services are written';
+  }
+}

@@ -1,0 +1,133 @@
+import type { Canary } from '../../api/canary.ts';
+import type { CanaryStatus } from '../../api/canary-status.ts';
+import { sleep, systemClock } from '../../api/clock.ts';
+import { apiVersionOf } from '../../api/kinds.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { createClusterPort } from '../../app/cluster-port.ts';
+import type { Connection } from '../../app/connection.ts';
+import { InputError } from '../../app/options.ts';
+import { createOpenWatch } from '../../app/watch-port.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import { readCanary } from '../../engine/canary-check.ts';
+import { kindsByNamespace } from '../../engine/canary-controller.ts';
+import type { EngineOptions, ReadParts } from '../../engine/canary-parts.ts';
+import { createHeads } from '../../engine/heads.ts';
+import { type NamespaceWatch, watchNamespace } from '../../engine/namespace-view.ts';
+import { observe } from '../../engine/observe.ts';
+import { createRecords } from '../../engine/records.ts';
+import type { HeadView, World } from '../../rollout/world.ts';
+import { routerFor } from '../../routing/table.ts';
+
+/** Which Canary, and with which flags the controller that looks after it runs. */
+export interface WorldQuery {
+  readonly namespace: string;
+  readonly name: string;
+  readonly options: EngineOptions;
+}
+
+const listDeadlineMs = 15_000;
+
+/**
+ * The world of a Canary as the controller would see it, read by its own code and without a way to write. Git is not asked: head is what
+ * Holdfast last saw there. Records are taken as they are, since checking them takes the cluster's key. Throws ApiError, InputError.
+ */
+export async function readWorld(connection: Connection, query: WorldQuery): Promise<World> {
+  const { namespace, name, options } = query;
+  const kind = { apiVersion: apiVersionOf('Canary'), kind: 'Canary' };
+  const object = await connection.client.get({ ...kind, namespace, name });
+  if (!object)
+    throw new InputError(
+      `${describe({ ...kind, namespace, name })} does not exist; -n NAMESPACE looks elsewhere`,
+    );
+  const canaries = await allCanaries(connection, object);
+  const canary = typed(object, canaries, options);
+  const view = watchNamespace(namespace, createOpenWatch(connection.caches), () => undefined);
+  try {
+    view.setKinds(kindsByNamespace([object], { routing: routerFor, options }).get(namespace) ?? []);
+    await listed(view);
+    const observed = await observe({ ...readParts(connection, view, options), canaries }, canary);
+    if (observed.kind === 'waiting') throw new Error(observed.message);
+    const { world } = observed.observation;
+    return { ...world, head: assumedHead(world) };
+  } finally {
+    view.close();
+    await connection.caches.stop();
+  }
+}
+
+function typed(object: KubernetesObject, canaries: ReadParts['canaries'], options: EngineOptions): Canary {
+  const read = readCanary({ canaries, options, routing: routerFor }, object);
+  if ('failure' in read) throw new InputError(`${describe(object)}: ${read.failure.message}`);
+  return read.canary;
+}
+
+/** The other Canaries tell of causes that they share; who may read only one namespace is told without them. */
+async function allCanaries({ client }: Connection, object: KubernetesObject): Promise<ReadParts['canaries']> {
+  const items = await client.list(apiVersionOf('Canary'), 'Canary', {}).then(
+    (list) => list.items,
+    (error: unknown) => {
+      if (isApiError(error, 'forbidden')) return [object];
+      throw error;
+    },
+  );
+  const isThis = ({ metadata }: KubernetesObject, key: string) =>
+    `${metadata.namespace}/${metadata.name}` === key;
+  return {
+    get: (key) => items.find((item) => isThis(item, key)),
+    list: () => items,
+    remember: () => undefined,
+  };
+}
+
+async function listed(view: NamespaceWatch): Promise<void> {
+  const endMs = Date.now() + listDeadlineMs;
+  for (let problem = view.problem(); problem; problem = view.problem()) {
+    if (!problem.waiting || Date.now() > endMs) throw new Error(problem.message);
+    await sleep(systemClock, 25);
+  }
+}
+
+function readParts(
+  { client }: Connection,
+  view: NamespaceWatch,
+  options: EngineOptions,
+): Omit<ReadParts, 'canaries'> {
+  const nothing = () => undefined;
+  const cluster = createClusterPort(client, () => false);
+  return {
+    clock: systemClock,
+    log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    cluster,
+    routing: routerFor,
+    heads: createHeads(),
+    checks: { request: nothing, outcomeOf: nothing, forget: nothing },
+    records: {
+      ...createRecords(cluster, new Uint8Array(32)),
+      problemOf: async (_canary, _digest, version) => (version === '' ? 'its Secret is missing' : undefined),
+    },
+    lostRecords: { of: nothing, find: nothing },
+    drift: new Map(),
+    options,
+    namespace: () => view,
+  };
+}
+
+/** Head as the status tells it; settings count as applied. */
+function assumedHead({ status, primary }: World): HeadView {
+  const { lastAppliedSpec: digest, lastAppliedCommit: commit = '' } = status;
+  if (!digest) return { kind: 'unknown', reason: 'Unknown', message: 'Git is not asked by this command' };
+  return {
+    kind: 'release',
+    release: {
+      digest,
+      commit: { commit, subject: subjectOf(status, digest), author: '', time: '' },
+      settingsKey: primary?.settingsKey ?? '',
+      replicas: primary?.desiredReplicas,
+      mountsConfig: status.run?.mountsConfig === true,
+    },
+  };
+}
+
+function subjectOf({ serving = [], history = [] }: CanaryStatus, digest: string): string {
+  return [...serving, ...history].find((entry) => entry.digest === digest)?.subject ?? '';
+}

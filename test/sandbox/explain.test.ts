@@ -1,0 +1,101 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { runProgram } from '../../src/cli/program.ts';
+import {
+  type Bed,
+  canary,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+let folder: string;
+beforeEach(async () => {
+  bed = await startBed();
+  folder = await mkdtemp(join(tmpdir(), 'holdfast-explain-'));
+  await writeFile(join(folder, 'kubeconfig'), bed.sandbox.kubeconfig);
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await bed.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Runs `holdfast explain canary/web` against the sandbox; the exit code and what it printed. */
+async function explain(...more: string[]): Promise<{ code: number; text: string }> {
+  const written: string[] = [];
+  const keep = (chunk: unknown) => {
+    written.push(String(chunk));
+    return true;
+  };
+  const streams = [process.stdout, process.stderr].map((stream) =>
+    vi.spyOn(stream, 'write').mockImplementation(keep),
+  );
+  const place = [
+    '--kubeconfig',
+    join(folder, 'kubeconfig'),
+    '-n',
+    'shop',
+    '--min-analysis-interval',
+    '100ms',
+  ];
+  const code = await runProgram(['explain', 'canary/web', ...place, ...more], '0.0.0');
+  for (const stream of streams) stream.mockRestore();
+  return { code, text: written.join('') };
+}
+
+test('explain tells what is expected, the cause and the decision, plays hypotheses, and writes nothing', async () => {
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary({ spec: { progressDeadlineSeconds: 30 } }),
+  });
+  await createSource(bed);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+
+  const atRest = JSON.parse((await explain('-o', 'json')).text);
+  expect(atRest.primary.filter(({ met }: { met: boolean }) => !met)).toEqual([]);
+  expect(atRest).not.toHaveProperty('judgement');
+
+  const assumed = JSON.parse(
+    (await explain('-o', 'json', '--what-if', 'cause=Unschedulable', 'onFailure=revert')).text,
+  );
+  expect(assumed.judgement).toMatchObject({ cause: 'Unschedulable', action: 'revert' });
+  expect(assumed.forecast.moments.at(-1)).toMatchObject({ state: 'Reverting' });
+
+  bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith('web-primary-') &&
+    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
+      ? { failure: 'CrashLoopBackOff' }
+      : undefined,
+  );
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually('the primary crashes', async () => {
+    const { postPromotion } = statusOf(await bed.canary()) as { postPromotion?: { state: string } };
+    return postPromotion?.state === 'Converging' && (await explain()).text.includes('CrashLoop:');
+  });
+  await app.drain();
+  bed.sandbox.requests.clear();
+
+  const { code, text } = await explain();
+
+  expect(code).toBe(0);
+  expect(text).toContain('CrashLoop: a container ends again and again; the canary does not show it');
+  expect(text).toContain('hold (auto: the canary runs the same release and is healthy)');
+  expect(bed.sandbox.requests.all().filter(({ method }) => method !== 'GET')).toEqual([]);
+});
+
+test('explain says what is wrong with what it was asked', async () => {
+  expect(await explain('--what-if', 'cause=Nonsense')).toMatchObject({
+    code: 2,
+    text: expect.stringContaining('must be one of Paused'),
+  });
+  expect(await explain()).toMatchObject({ code: 2, text: expect.stringContaining('does not exist') });
+});
