@@ -1,11 +1,12 @@
 import { analysisReasons } from './reasons-analysis.ts';
+import { gitReasons } from './reasons-git.ts';
 import { hookReasons } from './reasons-hooks.ts';
 import { promotionReasons } from './reasons-promotion.ts';
 
 /**
  * Every reason the rollout gives (design section 2.3). docs/reasons.md is made from it; the core cannot use a word that is not here.
  */
-export const rolloutReasons = { ...analysisReasons, ...hookReasons, ...promotionReasons };
+export const rolloutReasons = { ...analysisReasons, ...hookReasons, ...promotionReasons, ...gitReasons };
 
 /** A word of the closed table. */
 export type RolloutReason = keyof typeof rolloutReasons;

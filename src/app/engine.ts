@@ -3,10 +3,12 @@ import { apiVersionOf, type KindName } from '../api/kinds.ts';
 import { createApplied } from '../engine/applied.ts';
 import { type CanaryController, createCanaryController } from '../engine/canary-controller.ts';
 import { createEventSink } from '../engine/event-sink.ts';
+import { createGitWriter, type GitWriter } from '../engine/git-writer.ts';
 import { createHeads } from '../engine/heads.ts';
 import type { Cluster, Log, OpenWatch, WatchedSet } from '../engine/ports.ts';
 import { createRecords } from '../engine/records.ts';
 import { createSourceController, type SourceController } from '../engine/source-controller.ts';
+import { createOpenForge } from '../forge/open.ts';
 import { createHooks } from '../hooks/call.ts';
 import type { HttpClient } from '../http/types.ts';
 import { step } from '../rollout/step.ts';
@@ -73,12 +75,14 @@ export function createEngine(wiring: EngineWiring): Engine {
       includeLabelPrefixes: options.includeLabelPrefixes,
     },
     reproduce: (canaryKey, commit) => sources.reproduce(canaryKey, commit),
+    writtenToGit: (canaryKey) => writer.conditionOf(canaryKey),
     onPass: wiring.sink.pass,
   });
   const sources: SourceController = createSourceController({
     ...shared,
     applied: createApplied(),
     secretKey,
+    clusterName: options.clusterName,
     sources: sourceSet,
     canarySet,
     isFollowed: (source) => options.sourceFiles.length === 0 || fileSources.has(source),
@@ -86,11 +90,23 @@ export function createEngine(wiring: EngineWiring): Engine {
     openRepository: createOpenRepository({
       client: http,
       dataDir: options.dataDirectory,
+      identity: options.gitIdentity,
       env: process.env,
       fileSources,
     }),
     openPoller: createOpenPoller(clock, Math.random),
-    onSync: wiring.sink.sync,
+    openForge: createOpenForge({ http, clock }),
+    onSync(key, succeeded) {
+      wiring.sink.sync(key, succeeded);
+      writer.sourceRead(key);
+    },
+  });
+  const writer: GitWriter = createGitWriter({
+    ...shared,
+    clusterName: options.clusterName,
+    canaries: canarySet,
+    gitOf: sources.gitOf,
+    wakeCanary: canaries.wake,
   });
   countPhases(canarySet, wiring.sink);
   return {
@@ -100,9 +116,11 @@ export function createEngine(wiring: EngineWiring): Engine {
     start() {
       sources.start();
       canaries.start();
+      writer.start();
     },
     async stop() {
       await sources.stop();
+      await writer.stop();
       await canaries.stop();
       for (const set of [canarySet, sourceSet, templates, alertProviders]) set.close();
     },

@@ -27,6 +27,7 @@ function opener(given: readonly Source[]) {
   return createOpenRepository({
     client: fixture.client,
     dataDir: fixture.dataDir,
+    identity: { name: 'Holdfast', email: 'holdfast@example.com' },
     env: { HOLDFAST_GIT_TOKEN: 'from-the-environment' },
     fileSources: rememberFileSources(given),
   });

@@ -6,6 +6,7 @@ import { credentialsFromEnvironment, credentialsFromSecret } from '../git/creden
 import { createGitSource } from '../git/git-source.ts';
 import { type PollSchedule, scheduleProblem } from '../git/schedule.ts';
 import { createSourcePoller } from '../git/source-poller.ts';
+import { sshSigner } from '../git/ssh-signature.ts';
 import type { GitReference } from '../git/types.ts';
 import type { HttpClient } from '../http/types.ts';
 import type { FileSources } from './source-files.ts';
@@ -14,6 +15,8 @@ import type { FileSources } from './source-files.ts';
 export interface RepositorySettings {
   readonly client: HttpClient;
   readonly dataDir: string;
+  /** Author and committer of what Holdfast commits. */
+  readonly identity: { readonly name: string; readonly email: string };
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The Sources of our own command line. */
   readonly fileSources: FileSources;
@@ -27,6 +30,7 @@ export function createOpenRepository({
   client,
   dataDir,
   env,
+  identity,
   fileSources,
 }: RepositorySettings): OpenRepository {
   return (source, secret) => {
@@ -37,6 +41,11 @@ export function createOpenRepository({
       reference: referenceOf(source),
       dataDir,
       client,
+      identity,
+      async signer() {
+        const key = (await secret())?.signingKey;
+        return key && sshSigner(new TextDecoder().decode(key));
+      },
       async credentials() {
         const values = await secret();
         if (values)

@@ -11,6 +11,10 @@ export interface AppOptions {
   /** Watch only these namespaces; empty: all. */
   readonly watchNamespaces: readonly string[];
   readonly dataDirectory: string;
+  /** Name of this cluster in refs, branches and commit statuses; a DNS label. */
+  readonly clusterName: string;
+  /** Author and committer of what Holdfast commits. */
+  readonly gitIdentity: { readonly name: string; readonly email: string };
   readonly listen: ListenAddress;
   readonly logLevel: string;
   readonly minAnalysisIntervalMs: number;

@@ -6,6 +6,7 @@ import { limits } from '../api/limits.ts';
 import { createLog, isLogLevel } from '../app/log.ts';
 import { type AppOptions, InputError } from '../app/options.ts';
 import { startApp } from '../app.ts';
+import { DEFAULT_IDENTITY } from '../git/git-source.ts';
 import { supportedProviders } from '../routing/table.ts';
 import type { ListenAddress } from '../web/http-server.ts';
 import { defaultSelectorLabels } from '../workload/selector.ts';
@@ -17,6 +18,9 @@ interface RunFlags {
   readonly namespace?: string;
   readonly watchNamespaces: string[];
   readonly dataDir: string;
+  readonly clusterName: string;
+  readonly gitAuthorName: string;
+  readonly gitAuthorEmail: string;
   readonly listen: ListenAddress;
   readonly logLevel: string;
   readonly minAnalysisInterval: number;
@@ -52,6 +56,14 @@ function withFlags(command: Command): Command {
     .option('--namespace <name>', 'watch only this namespace, and keep the Lease in it')
     .option('--watch-namespaces <names>', 'watch only these namespaces (comma list)', commaList, [])
     .option('--data-dir <folder>', 'where Git repositories are kept', defaultDataDirectory())
+    .option(
+      '--cluster-name <name>',
+      'name of this cluster in refs, branches and commit statuses that are written to Git',
+      clusterName,
+      'default',
+    )
+    .option('--git-author-name <name>', 'author of commits that are written to Git', DEFAULT_IDENTITY.name)
+    .option('--git-author-email <address>', 'address of that author', DEFAULT_IDENTITY.email)
     .option('--listen <host:port>', 'address of /healthz, /readyz, /metrics and /hooks', listenAddress, {
       host: '127.0.0.1',
       port: 8080,
@@ -119,6 +131,8 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     namespace: flags.namespace,
     watchNamespaces: flags.watchNamespaces,
     dataDirectory: path.resolve(flags.dataDir),
+    clusterName: flags.clusterName,
+    gitIdentity: { name: flags.gitAuthorName, email: flags.gitAuthorEmail },
     listen: flags.listen,
     logLevel: flags.logLevel,
     minAnalysisIntervalMs: flags.minAnalysisInterval,
@@ -140,6 +154,11 @@ function commaList(text: string): string[] {
     .split(',')
     .map((part) => part.trim())
     .filter(Boolean);
+}
+
+function clusterName(text: string): string {
+  if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text;
+  throw new InvalidArgumentError('must be lower-case letters, digits and dashes, at most 63.');
 }
 
 function listenAddress(text: string): ListenAddress {

@@ -9,6 +9,7 @@ import type { AfterRevert } from './after-revert.ts';
 import type { AlertOutbox } from './alert-outbox.ts';
 import type { Applied } from './applied.ts';
 import type { Checks } from './checks.ts';
+import type { ConditionNews } from './conditions.ts';
 import type { DriftMemory } from './drift-memory.ts';
 import type { EventHooks } from './event-hooks.ts';
 import type { Heads } from './heads.ts';
@@ -42,6 +43,8 @@ export interface CanaryParts {
   readonly afterRevert: AfterRevert;
   readonly outbox: AlertOutbox;
   readonly lostRecords: LostRecords;
+  /** What of a Canary is in Git, for its condition; undefined: not looked at yet. */
+  readonly writtenToGit: (canaryKey: string) => ConditionNews | 'absent' | undefined;
   readonly applied: Applied;
   readonly drift: DriftMemory;
   /** Ports by digest, so that a steady Canary reads no record. */

@@ -73,18 +73,14 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     const decision = parts.step(observation.world);
     const { nowMs } = observation.world;
     const status = parts.outbox.answered(canary, decision.status);
-    const reproduced = parts.afterRevert.conditionOf(keyOf(canary), status);
+    const findings = findingsOf(parts, canary, status, nowMs);
     const intended = decision.intentFirst
-      ? await save(
-          observation,
-          withEngineConditions(canary, status, { failure, nowMs, reproduced }),
-          decision,
-        )
+      ? await save(observation, withEngineConditions(canary, status, { ...findings, failure }), decision)
       : undefined;
     const acted = await performAll({ parts, observation }, decision.actions);
     failures.delete(keyOf(canary));
     const current = intended ? { ...observation, canary: intended } : observation;
-    const saved = await save(current, withEngineConditions(canary, status, { nowMs, reproduced }), decision);
+    const saved = await save(current, withEngineConditions(canary, status, findings), decision);
     parts.afterRevert.look(canary, status);
     if (decision.check) parts.checks.request(canary, decision.check, observation.provider);
     if (acted || intended || saved) return { again: true };
@@ -131,6 +127,13 @@ function tell(
     events.emit(canary, event);
     eventHooks.emit(canary, status, event);
   }
+}
+
+/** What others found out about a Canary beside its rollout. */
+function findingsOf(parts: CanaryParts, canary: Canary, status: CanaryStatus, nowMs: number): EngineFindings {
+  const key = keyOf(canary);
+  const reproduced = parts.afterRevert.conditionOf(key, status);
+  return { reproduced, written: parts.writtenToGit(key), nowMs };
 }
 
 function forget(parts: CanaryParts, key: string): void {

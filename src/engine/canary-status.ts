@@ -6,6 +6,7 @@ import { isReverted, reproducedCondition } from './after-revert.ts';
 import type { CanaryParts } from './canary-parts.ts';
 import { type ConditionNews, findCondition, withCondition, withoutCondition } from './conditions.ts';
 import { EngineError, type Failure } from './failure.ts';
+import { writtenCondition } from './git-writer-memory.ts';
 import { mergePatchOf } from './merge-patch.ts';
 
 const notActedOn = 'FieldsNotActedOn';
@@ -46,6 +47,8 @@ export interface EngineFindings {
   readonly failure?: Failure | undefined;
   /** How Git compares with the record after a revert. */
   readonly reproduced?: ConditionNews | undefined;
+  /** What of it is in Git. */
+  readonly written?: ConditionNews | 'absent' | undefined;
   readonly nowMs: number;
 }
 
@@ -53,7 +56,7 @@ export interface EngineFindings {
 export function withEngineConditions(
   canary: Canary,
   status: CanaryStatus,
-  { failure, reproduced, nowMs }: EngineFindings,
+  { failure, reproduced, written, nowMs }: EngineFindings,
 ): CanaryStatus {
   let conditions: Condition[] = status.conditions ?? [];
   const fields = fieldsNotActedOn(canary);
@@ -70,8 +73,14 @@ export function withEngineConditions(
   if (reproduced) conditions = withCondition(conditions, { ...reproduced, ...at }, nowMs);
   else if (!isReverted(status) && findCondition(conditions, reproducedCondition))
     conditions = withoutCondition(conditions, reproducedCondition);
+  if (written === 'absent') conditions = withoutIfThere(conditions, writtenCondition);
+  else if (written) conditions = withCondition(conditions, { ...written, ...at }, nowMs);
   if (failure) conditions = withFailure(conditions, failure, at, nowMs);
   return conditions === status.conditions || conditions.length === 0 ? status : { ...status, conditions };
+}
+
+function withoutIfThere(conditions: Condition[], type: string): Condition[] {
+  return findCondition(conditions, type) ? withoutCondition(conditions, type) : conditions;
 }
 
 function withFailure(

@@ -6,6 +6,8 @@ export interface Head {
   readonly view: HeadView;
   /** Bytes of the release; present when `view.kind` is `release`. */
   readonly release?: Release;
+  /** Bytes of `view.ledger`. */
+  readonly ledger?: Release;
 }
 
 /** What Git says about every Canary. Filled by the Source loops, read by the Canary loop. Lost on restart on purpose: Git says it again. */
@@ -72,6 +74,7 @@ export function createHeads(): Heads {
       const keys = new Set([...(before?.keys() ?? []), ...heads.keys()]);
       const changed = [...keys].filter((key) => firstRead || differs(before?.get(key), heads.get(key)));
       for (const [key, head] of before ?? []) remember(key, head.release);
+      for (const [key, head] of heads) remember(key, head.ledger);
       bySource.set(sourceKey, heads);
       return changed;
     },

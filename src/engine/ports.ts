@@ -4,6 +4,7 @@ import type { CanaryMetric } from '../api/canary-metric.ts';
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
 import type { CommitInfo, MetricReading, RouteTarget, RouteView } from '../api/observed.ts';
 import type { Source } from '../api/source.ts';
+import type { RepositoryWriting } from './git-write-port.ts';
 
 /** The part of a logger that the engine uses; pino fits. Fields come first. */
 export interface Log {
@@ -154,7 +155,7 @@ export interface CommitFiles {
 }
 
 /** The Git repository of one Source. Methods throw errors with a `code` that says what is wrong. */
-export interface Repository {
+export interface Repository extends RepositoryWriting {
   /** `previous`: the commit that was applied last; the answer says whether head descends from it. */
   poll(signal: AbortSignal, previous?: string): Promise<PollResult>;
   /** Equal ids mean equal content, so that rendering can be skipped. */

@@ -1,10 +1,12 @@
 import { sourceTimeoutMs } from '../api/effective.ts';
+import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source.ts';
 import { canaryKey as keyOfPlan } from '../release/candidates.ts';
+import type { Release } from '../release/release.ts';
 import { formatProblem } from '../render/types.ts';
 import type { Reproduced } from './after-revert.ts';
 import { releaseAt } from './source-heads.ts';
-import type { SourceParts, SourceState } from './source-parts.ts';
+import type { Snapshot, SourceParts, SourceState } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
 
 /** Reads and renders a Canary's release at an older commit, as if it were head. Touches neither the cluster nor the plan. */
@@ -15,20 +17,40 @@ export async function reproduce(
   { canaryKey, commit }: { canaryKey: string; commit: string },
 ): Promise<Reproduced> {
   const signal = AbortSignal.timeout(sourceTimeoutMs(source));
-  const info = { commit, subject: '', author: '', time: '' };
   try {
-    const snapshot = await readSnapshot(
-      parts,
-      source,
-      { ...state, previous: new Map() },
-      { commit: info, signal },
-    );
-    const plan = snapshot.plans.find(({ canary }) => keyOfPlan(canary) === canaryKey);
-    if (plan?.state !== 'release') return { problem: plan?.message ?? 'it does not hold the Canary' };
-    const built = releaseAt(parts, plan, snapshot);
-    if (built?.ok) return { digest: built.ok.digest, release: built.ok };
-    return { problem: built ? formatProblem(built.problem) : 'the Canary is in neither Git nor the cluster' };
+    const built = await releaseAtCommit(parts, source, state, { canaryKey, commit: infoOf(commit), signal });
+    return built.ok ? { digest: built.ok.digest, release: built.ok } : built;
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** A release, or why the commit holds none. */
+export type BuiltRelease =
+  | { readonly ok: Release; readonly problem?: never }
+  | { readonly ok?: never; readonly problem: string };
+
+/** A Canary's release at any commit. Throws Git's errors. */
+export async function releaseAtCommit(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { canaryKey, commit, signal }: { canaryKey: string; commit: CommitInfo; signal: AbortSignal },
+): Promise<BuiltRelease> {
+  const snapshot = await readSnapshot(parts, source, { ...state, previous: new Map() }, { commit, signal });
+  return releaseIn(parts, snapshot, canaryKey);
+}
+
+/** A Canary's release in a snapshot. */
+export function releaseIn(parts: SourceParts, snapshot: Snapshot, canaryKey: string): BuiltRelease {
+  const plan = snapshot.plans.find(({ canary }) => keyOfPlan(canary) === canaryKey);
+  if (plan?.state !== 'release') return { problem: plan?.message ?? 'it does not hold the Canary' };
+  const built = releaseAt(parts, plan, snapshot);
+  if (built?.ok) return { ok: built.ok };
+  return { problem: built ? formatProblem(built.problem) : 'the Canary is in neither Git nor the cluster' };
+}
+
+/** A commit of which only the id matters. */
+export function infoOf(commit: string): CommitInfo {
+  return { commit, subject: '', author: '', time: '' };
 }

@@ -3,6 +3,7 @@ import type { Reproduced } from './after-revert.ts';
 import { createAppointments } from './appointments.ts';
 import { keyOf } from './checks.ts';
 import type { WatchedSet } from './ports.ts';
+import type { SourceGit } from './source-git.ts';
 import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
 
 /** What the controller of all Sources is made of. */
@@ -19,6 +20,8 @@ export interface SourceController {
   start(): void;
   /** Polls a Source soon; false when it is not followed. */
   wake(key: string): boolean;
+  /** The writing half of the Source that speaks for a Canary. */
+  gitOf(canaryKey: string): SourceGit | undefined;
   /** What a Canary's release is at an older commit. */
   reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
   stop(): Promise<void>;
@@ -110,6 +113,9 @@ export function createSourceController(options: SourceControllerOptions): Source
       const known = following.get(key);
       known?.runner.wake();
       return known !== undefined;
+    },
+    gitOf(canaryKey) {
+      return [...following.values()].find(({ runner }) => runner.speaksFor(canaryKey))?.runner.git();
     },
     async reproduce(canaryKey, commit) {
       const speaker = [...following.values()].find(({ runner }) => runner.speaksFor(canaryKey));

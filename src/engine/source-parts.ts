@@ -10,6 +10,7 @@ import type { RenderResult } from '../render/render.ts';
 import type { FileProblem, RenderedObject } from '../render/types.ts';
 import type { Applied } from './applied.ts';
 import type { Heads } from './heads.ts';
+import type { LedgerState } from './ledger.ts';
 import type { Cluster, EventSink, Log, OpenWatch, Repository } from './ports.ts';
 
 /** Everything one sync uses. */
@@ -21,6 +22,8 @@ export interface SourceParts {
   readonly events: EventSink;
   readonly heads: Heads;
   readonly applied: Applied;
+  /** Name of this cluster in refs, branches and commit statuses. */
+  readonly clusterName: string;
   /** HMAC key of the cluster, for digests of Secrets. */
   readonly secretKey: Uint8Array;
   /** Canaries in the cluster that are ours, as watched. */
@@ -81,6 +84,8 @@ export interface SourceState {
   syncRequest?: string;
   /** Whether a rewritten history leads only to what is proven; for the applied commit and head. */
   rewritten?: { readonly pair: string; readonly isProven: boolean };
+  /** What the ledger said when it was read last. */
+  ledger?: LedgerState;
   problem?: SyncProblem | undefined;
   /** Releases of the last good plan, by Canary key. */
   readonly previous: Map<string, Release>;

@@ -6,8 +6,9 @@ import { createRenderCache } from '../render/cache.ts';
 import type { Reproduced } from './after-revert.ts';
 import { applySetId, inApplySet } from './apply-set.ts';
 import { EngineError } from './failure.ts';
-import type { OpenPoller, OpenRepository, Poller, Repository } from './ports.ts';
+import type { OpenForge, OpenPoller, OpenRepository, Poller, Repository } from './ports.ts';
 import { reproduce } from './reproduce.ts';
+import { createSourceGit, type SourceGit } from './source-git.ts';
 import type { SourceParts, SourceState, SyncProblem } from './source-parts.ts';
 import { writeSourceStatus } from './source-status.ts';
 import { syncSource } from './source-sync.ts';
@@ -16,6 +17,7 @@ import { createSourceWatch, type SourceWatch } from './source-watch.ts';
 /** What runners are made with. */
 export interface SourceRunnerParts extends SourceParts {
   readonly openRepository: OpenRepository;
+  readonly openForge: OpenForge;
   readonly openPoller: OpenPoller;
   /** The Source as the cluster has it now. */
   readonly source: (key: string) => KubernetesObject | undefined;
@@ -33,6 +35,8 @@ export interface SourceRunner {
   refreshStatus(): Promise<void>;
   /** What a Canary's release is at an older commit; changes nothing. */
   reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
+  /** Its writing half; undefined while it cannot be followed. */
+  git(): SourceGit | undefined;
   /** Keys of the Canaries it speaks for. */
   speaksFor(canaryKey: string): boolean;
   stop(): Promise<void>;
@@ -117,6 +121,12 @@ export function startSourceRunner(
       if (!source) return { problem: 'its Source is gone' };
       return reproduce(parts, source, state, { canaryKey, commit });
     },
+    git() {
+      const source = current();
+      if (!source || !poller) return undefined;
+      const forge = () => parts.openForge(source, () => secretOf(parts, source));
+      return createSourceGit(parts, source, state, { forge, wake: () => poller?.wake() });
+    },
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
     async stop() {
       stopped = true;
@@ -188,6 +198,11 @@ const noRepository: Repository = {
   treeOidAt: refuse,
   readFiles: refuse,
   keep: () => undefined,
+  listRefs: refuse,
+  moveRef: refuse,
+  commitFiles: refuse,
+  readPaths: refuse,
+  changesOf: refuse,
 };
 
 async function refuse(): Promise<never> {

@@ -4,6 +4,7 @@ import type { Source } from '../api/source.ts';
 import { syncAnnotation } from '../api/verbs.ts';
 import { commitsInUse } from './commits-in-use.ts';
 import { failureOf } from './failure.ts';
+import { readLedger, withLedger } from './ledger.ts';
 import { approveAnnotation, needsApproval } from './rewritten.ts';
 import { applySnapshot } from './source-apply.ts';
 import { headsOf } from './source-heads.ts';
@@ -53,7 +54,10 @@ async function update(
   const commit = await commitToApply(parts, source, state, context.signal);
   const readUnder = `${source.metadata.generation ?? 0}`;
   const hasNews = !commit.isKnown || state.readUnder !== readUnder;
-  if (hasNews) await read(parts, source, state, { commit: commit.info, signal: context.signal });
+  if (hasNews) {
+    await readLedger(parts, source, state, context.signal);
+    await read(parts, source, state, { commit: commit.info, signal: context.signal });
+  }
   state.readUnder = readUnder;
   if (hasNews || state.dirty || hasFailures(state)) await apply(parts, source, state, context);
 }
@@ -124,7 +128,8 @@ async function apply(
   const known = new Set(snapshot.problems.map(({ message }) => message));
   const added = problems.filter(({ message }) => !known.has(message));
   state.snapshot = { ...snapshot, problems: [...snapshot.problems, ...added] };
-  for (const key of parts.heads.publish(state.key, heads)) parts.wakeCanary(key);
+  const published = await withLedger(parts, source, state, { heads, snapshot, signal });
+  for (const key of parts.heads.publish(state.key, published)) parts.wakeCanary(key);
 }
 
 async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | undefined> {

@@ -41,7 +41,14 @@ export interface PeersView {
 
 /** What Git says about this Canary's workload. */
 export type HeadView =
-  | { kind: 'release'; release: ReleaseView }
+  | {
+      kind: 'release';
+      release: ReleaseView;
+      /** What the ledger in Git says was promoted last, where it is something else: a cluster without a record starts from it. */
+      ledger?: ReleaseView;
+      /** Why the ledger's commit cannot be used. */
+      ledgerProblem?: string;
+    }
   /** No Source has been read yet, or the files that concern this Canary are broken: keep the plan (S24). */
   | { kind: 'unknown'; reason: string; message: string }
   /** The Source was read whole and holds no such workload. */

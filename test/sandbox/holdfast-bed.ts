@@ -98,6 +98,8 @@ export async function startBed(clock?: Clock): Promise<Bed> {
           namespace: undefined,
           watchNamespaces: [],
           dataDirectory: join(folder, `data-${copies}`),
+          clusterName: 'test',
+          gitIdentity: { name: 'Holdfast', email: 'holdfast@example.com' },
           listen: { host: '127.0.0.1', port: 0 },
           logLevel,
           minAnalysisIntervalMs: 100,

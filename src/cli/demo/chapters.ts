@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CanaryStatus } from '../../api/canary-status.ts';
 import { type App, startApp } from '../../app.ts';
+import { DEFAULT_IDENTITY } from '../../git/git-source.ts';
 import { sourceFile } from './manifests.ts';
 import type { Play } from './performance.ts';
 import { watchQuiet } from './quiet.ts';
@@ -62,6 +63,8 @@ async function startHoldfast({ setting, stage, gitUrl }: Play): Promise<App> {
       namespace: options.namespace,
       watchNamespaces: [],
       dataDirectory: join(folder, 'data'),
+      clusterName: 'demo',
+      gitIdentity: DEFAULT_IDENTITY,
       listen: { host: '127.0.0.1', port: 0 },
       logLevel: 'debug',
       minAnalysisIntervalMs: 1_000,

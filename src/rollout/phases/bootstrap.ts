@@ -5,7 +5,7 @@ import { trafficAt } from '../plan.ts';
 import { hasConverged, whyNotReady } from '../readiness.ts';
 import { headRelease, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnPrimary } from '../traffic.ts';
-import type { ReleaseView } from '../world.ts';
+import type { ReleaseView, World } from '../world.ts';
 import { describe } from './admit.ts';
 
 /**
@@ -14,7 +14,7 @@ import { describe } from './admit.ts';
  */
 export function bootstrap(draft: Draft): void {
   const { world } = draft;
-  const head = headRelease(world);
+  const head = firstRelease(world);
   draft.status.phase = 'Initializing';
   if (!head) {
     const message = world.head.kind === 'release' ? '' : world.head.message;
@@ -27,9 +27,22 @@ export function bootstrap(draft: Draft): void {
     act(draft, { type: 'SaveRecord', digest: head.digest });
   }
   if (world.primary?.digest !== head.digest) return firstWrite(draft, head);
+  const fallback = headRelease(world);
   const standingMs = trackProgress(draft, run, world.primary);
-  if (!hasConverged(world.primary, draft.plan.primaryReadyPercent)) return wait(draft, head, standingMs);
+  if (!hasConverged(world.primary, draft.plan.primaryReadyPercent))
+    return wait(draft, head, { standingMs, fallback });
   handOver(draft, head);
+}
+
+/**
+ * What a cluster without a proven release starts from: the ledger's commit, and head comes after it as a canary. A primary that runs
+ * something else began without the ledger, and goes on with head.
+ */
+function firstRelease(world: World): ReleaseView | undefined {
+  const head = headRelease(world);
+  const ledger = world.head.kind === 'release' ? world.head.ledger : undefined;
+  const running = world.primary?.digest;
+  return ledger && (running === undefined || running === ledger.digest) ? ledger : head;
 }
 
 function firstWrite(draft: Draft, head: ReleaseView): void {
@@ -42,13 +55,36 @@ function firstWrite(draft: Draft, head: ReleaseView): void {
   draft.status.lastAppliedSpec = head.digest;
   draft.status.lastAppliedCommit = head.commit.commit;
   note(draft, 'Initializing', `creating the primary from ${describe(head)}`);
+  tellOfLedger(draft, head);
 }
 
-function wait(draft: Draft, head: ReleaseView, standingMs: number): void {
+/** Which of two commits a new cluster starts from is said once, with the first write. */
+function tellOfLedger(draft: Draft, first: ReleaseView): void {
+  const { head } = draft.world;
+  if (head.kind !== 'release') return;
+  if (head.ledgerProblem !== undefined) {
+    const message = `the ledger in Git cannot be used (${head.ledgerProblem}); the primary starts from head, which has not proven itself`;
+    say(draft, 'Warning', 'LedgerUnavailable', message);
+  } else if (head.ledger?.digest === first.digest) {
+    const message = `the primary starts from the ledger's ${describe(first)}; head follows as a canary`;
+    say(draft, 'Normal', 'StartedFromLedger', message);
+  }
+}
+
+function wait(
+  draft: Draft,
+  head: ReleaseView,
+  { standingMs, fallback }: { standingMs: number; fallback: ReleaseView | undefined },
+): void {
   const { primary } = draft.world;
   const { progressDeadlineMs } = draft.plan.postPromotion;
   const message = `waiting for the primary to run ${describe(head)}: ${whyNotReady(primary)}`;
-  if (standingMs >= progressDeadlineMs) return stall(draft, 'PrimaryNotReady', message);
+  if (standingMs >= progressDeadlineMs) {
+    if (!fallback || fallback.digest === head.digest) return stall(draft, 'PrimaryNotReady', message);
+    const why = `the ledger's ${describe(head)} does not come up; the primary goes on with head`;
+    say(draft, 'Warning', 'LedgerUnavailable', why);
+    return firstWrite(draft, fallback);
+  }
   wakeIn(draft, progressDeadlineMs - standingMs);
   note(draft, 'Initializing', message);
 }

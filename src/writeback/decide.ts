@@ -1,0 +1,139 @@
+import type { CanaryStatus } from '../api/canary-status.ts';
+import type { SourceWrite } from '../api/source.ts';
+import { type CanaryInCluster, ledgerRef, revertBranch, statusContext } from './names.ts';
+import { openRequests, type Told, toldBump, toldStatus } from './told.ts';
+
+/** Everything that is known about one Canary when it is asked what should be in Git. */
+export interface Facts {
+  readonly where: CanaryInCluster;
+  readonly write: SourceWrite;
+  readonly status: CanaryStatus;
+  /** The release at head, if Git was read. */
+  readonly head: { readonly digest: string; readonly commit: string } | undefined;
+  /** Where the ledger's ref was seen last. */
+  readonly ledger: string | undefined;
+  /** What is in Git already, as the Canary's condition remembers it. */
+  readonly told: readonly Told[];
+}
+
+/** The state of a release as a forge shows it beside a commit. */
+export interface WantedStatus {
+  readonly commit: string;
+  readonly state: 'pending' | 'success' | 'failure' | 'error';
+  readonly context: string;
+  readonly description: string;
+}
+
+/** A release to be taken back in Git. */
+export interface WantedRevert {
+  readonly mode: 'commit' | 'pullRequest';
+  readonly branch: string;
+  readonly digest: string;
+  /** The rejected commit, and the one to go back to. */
+  readonly bad: string;
+  readonly good: string;
+  readonly goodDigest: string;
+  /** Why, as in the table of reasons, and in words. */
+  readonly reason: string;
+  readonly finding: string;
+}
+
+/** What is to be written for one Canary now; empty when Git has everything. */
+export interface WantedInGit {
+  readonly ledger?: { readonly ref: string; readonly before: string | undefined; readonly after: string };
+  readonly statuses: readonly WantedStatus[];
+  readonly revert?: WantedRevert;
+  /** A commit that brings a rejected release back, to be told on its pull request. */
+  readonly bump?: { readonly branch: string; readonly digest: string; readonly commit: string };
+  /** Pull requests whose release is at head no more: a person fixed it first. */
+  readonly outdated: ReadonlyArray<{ readonly branch: string; readonly digest: string }>;
+}
+
+/** Longest description that every forge takes. */
+const MAX_DESCRIPTION = 140;
+
+/** What should be in Git for a Canary and is not there yet. Pure: the same facts give the same answer, after a restart too. */
+export function wantedInGit(facts: Facts): WantedInGit {
+  const ledger = wantedLedger(facts);
+  const revert = wantedRevert(facts);
+  const bump = wantedBump(facts);
+  return {
+    ...(ledger ? { ledger } : {}),
+    ...(revert ? { revert } : {}),
+    ...(bump ? { bump } : {}),
+    statuses: wantedStatuses(facts),
+    outdated: outdated(facts),
+  };
+}
+
+/** The ledger moves with what has proven itself, and never back to nothing. */
+function wantedLedger({ where, write, status, ledger }: Facts): WantedInGit['ledger'] {
+  const after = status.lastPromotedCommit;
+  if (!write.ledger || !isCommit(after) || after === ledger) return undefined;
+  return { ref: ledgerRef(where), before: ledger, after };
+}
+
+function wantedStatuses({ where, write, status, told }: Facts): WantedStatus[] {
+  const commit = status.lastAppliedCommit;
+  const state = stateOf(status);
+  if (!write.status || !isCommit(commit) || !state) return [];
+  const context = statusContext(where);
+  const description = (status.message || state).slice(0, MAX_DESCRIPTION);
+  const current = { commit, state, context, description };
+  const left = told.flatMap((entry) =>
+    entry.kind === 'status' && entry.state === 'pending' && entry.commit !== commit ? [entry.commit] : [],
+  );
+  const superseded = left.map((old): WantedStatus => {
+    const words = `superseded by ${commit.slice(0, 7)}`;
+    return { commit: old, state: 'error', context, description: words };
+  });
+  const isTold = told.some((entry) => entry.text === toldStatus(state, commit).text);
+  return isTold ? superseded : [...superseded, current];
+}
+
+function stateOf({ phase }: CanaryStatus): WantedStatus['state'] | undefined {
+  if (!phase || phase === 'Terminating' || phase === 'Terminated') return undefined;
+  if (phase === 'Succeeded' || phase === 'Initialized') return 'success';
+  return phase === 'Failed' ? 'failure' : 'pending';
+}
+
+/** A revert is written for what was reverted in the cluster and still is at head, unless the last-known-good fails as well. */
+function wantedRevert({ where, write, status, head, told }: Facts): WantedRevert | undefined {
+  const mode = write.revert ?? 'none';
+  const rejection = status.rejected?.find(({ digest }) => digest === head?.digest);
+  const reverted = status.conditions?.find(({ type }) => type === 'Reverted');
+  const good = status.lastKnownGood;
+  if (mode === 'none' || !head || !rejection || rejection.suspect || status.phase !== 'Failed')
+    return undefined;
+  if (reverted?.status !== 'True' || status.lastAppliedSpec !== head.digest) return undefined;
+  if (!good || !isCommit(good.commit) || good.digest === head.digest) return undefined;
+  const branch = revertBranch(where, head.digest);
+  if (told.some((entry) => entry.kind === 'revert' && entry.branch === branch)) return undefined;
+  const { digest, reason } = rejection;
+  const bad = isCommit(rejection.commit) ? rejection.commit : head.commit;
+  const finding = reverted.message ?? '';
+  return { mode, branch, digest, bad, good: good.commit, goodDigest: good.digest, reason, finding };
+}
+
+/** Another commit with a rejected digest starts nothing; who opened it should learn why. */
+function wantedBump({ where, write, status, head, told }: Facts): WantedInGit['bump'] {
+  const commit = status.lastAppliedCommit;
+  const rejection = status.rejected?.find(({ digest }) => digest === head?.digest);
+  if (write.revert !== 'pullRequest' || !rejection || status.phase !== 'Failed' || !isCommit(commit))
+    return undefined;
+  if (commit === rejection.commit || status.lastAppliedSpec !== rejection.digest) return undefined;
+  if (told.some((entry) => entry.text === toldBump(commit).text)) return undefined;
+  return { branch: revertBranch(where, rejection.digest), digest: rejection.digest, commit };
+}
+
+function outdated({ where, head, told }: Facts): WantedInGit['outdated'] {
+  if (!head) return [];
+  const now = revertBranch(where, head.digest);
+  return openRequests(told)
+    .filter(({ branch }) => branch !== now)
+    .map(({ branch }) => ({ branch, digest: branch.slice(branch.lastIndexOf('-') + 1) }));
+}
+
+function isCommit(commit: string | undefined): commit is string {
+  return commit !== undefined && /^[0-9a-f]{40}$/.test(commit);
+}

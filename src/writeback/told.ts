@@ -1,0 +1,68 @@
+/**
+ * What is in Git already. It is kept as text in a condition of the Canary, for people to read and for the next process to read back: so
+ * nothing is written twice after a restart, and no request is needed to know it.
+ */
+export type Told = { readonly text: string } & (
+  | { readonly kind: 'ledger'; readonly commit: string }
+  | { readonly kind: 'status'; readonly state: string; readonly commit: string }
+  | { readonly kind: 'revert'; readonly branch: string; readonly outcome: string }
+  | { readonly kind: 'bump'; readonly commit: string }
+);
+
+const SEPARATOR = '; ';
+const COMMIT = '([0-9a-f]{40})';
+
+/** The ledger's ref points at this commit. */
+export function toldLedger(commit: string): Told {
+  return { kind: 'ledger', commit, text: `ledger at ${commit}` };
+}
+
+/** This commit status was set. */
+export function toldStatus(state: string, commit: string): Told {
+  return { kind: 'status', state, commit, text: `commit status ${state} on ${commit}` };
+}
+
+/** The revert of a branch is there: `open URL`, `merged URL`, `closed URL`, `commit SHA`, or `pushed`. */
+export function toldRevert(branch: string, outcome: string): Told {
+  return { kind: 'revert', branch, outcome, text: `revert ${branch} ${outcome}` };
+}
+
+/** People were told that this commit brings a rejected release. */
+export function toldBump(commit: string): Told {
+  return { kind: 'bump', commit, text: `rejected again in ${commit}` };
+}
+
+/** The message of the condition. */
+export function formatTold(told: readonly Told[]): string {
+  return told.map(({ text }) => text).join(SEPARATOR);
+}
+
+/** Reads the message back; what it does not know is left out. */
+export function parseTold(message: string): Told[] {
+  return message.split(SEPARATOR).flatMap((text): Told[] => {
+    const ledger = new RegExp(`^ledger at ${COMMIT}$`).exec(text);
+    if (ledger?.[1]) return [toldLedger(ledger[1])];
+    const status = new RegExp(`^commit status (\\w+) on ${COMMIT}$`).exec(text);
+    if (status?.[1] && status[2]) return [toldStatus(status[1], status[2])];
+    const revert = /^revert (\S+) (\S.*)$/.exec(text);
+    if (revert?.[1] && revert[2]) return [toldRevert(revert[1], revert[2])];
+    const bump = new RegExp(`^rejected again in ${COMMIT}$`).exec(text);
+    return bump?.[1] ? [toldBump(bump[1])] : [];
+  });
+}
+
+/** Replaces what is about the same thing, and adds the rest at the end. */
+export function withTold(before: readonly Told[], news: Told): Told[] {
+  const kept = before.filter((entry) => entry.kind !== news.kind || !sameThing(entry, news));
+  return [...kept, news];
+}
+
+/** A Canary has one ledger and one current commit status; reverts differ by branch. */
+function sameThing(left: Told, right: Told): boolean {
+  return left.kind !== 'revert' || (right.kind === 'revert' && left.branch === right.branch);
+}
+
+/** Reverts whose pull request was open when it was looked at last. */
+export function openRequests(told: readonly Told[]): Array<Extract<Told, { kind: 'revert' }>> {
+  return told.filter((entry) => entry.kind === 'revert').filter(({ outcome }) => outcome.startsWith('open '));
+}
