@@ -65,7 +65,7 @@ const fields = z.object({
     .describe('Time until a failed sync is tried again. Default: interval.')
     .optional(),
   secretRef: nameReference()
-    .describe('Secret with username and password, bearerToken, ca.crt, webhookSecret.')
+    .describe('Secret with username and password, bearerToken, ca.crt, webhookSecret, signingKey.')
     .optional(),
   verify: z
     .object({

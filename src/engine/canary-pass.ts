@@ -4,7 +4,13 @@ import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import type { Decision } from '../rollout/action.ts';
 import { readCanary } from './canary-check.ts';
 import type { CanaryParts, Observation } from './canary-parts.ts';
-import { type News, newsOf, withEngineConditions, writeStatus } from './canary-status.ts';
+import {
+  type EngineFindings,
+  type News,
+  newsOf,
+  withEngineConditions,
+  writeStatus,
+} from './canary-status.ts';
 import { keyOf } from './checks.ts';
 import { type Failure, failureOf, isStale } from './failure.ts';
 import { observe } from './observe.ts';

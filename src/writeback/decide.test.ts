@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import type { CanaryStatus } from '../api/canary-status.ts';
+import { type Facts, wantedInGit } from './decide.ts';
+import { formatTold, parseTold, toldBump, toldLedger, toldRevert, toldStatus, withTold } from './told.ts';
+
+const [v1, v2, v3] = ['1', '2', '3'].map((digit) => digit.repeat(40)) as [string, string, string];
+const good = `v1:${'a'.repeat(64)}`;
+const bad = `v1:${'b'.repeat(64)}`;
+const where = { cluster: 'prod', namespace: 'shop', canary: 'web' };
+const branch = `holdfast/prod/shop/web/revert-${'b'.repeat(12)}`;
+const time = '2026-11-21T12:00:00Z';
+
+/** v2 was reverted to v1 and is still at head. */
+const reverted: CanaryStatus = {
+  phase: 'Failed',
+  lastAppliedCommit: v2,
+  lastAppliedSpec: bad,
+  lastPromotedCommit: v1,
+  lastKnownGood: { commit: v1, digest: good, promotedTime: time, record: 'r' },
+  rejected: [{ digest: bad, commit: v2, reason: 'ChecksFailed', time }],
+  conditions: [
+    {
+      type: 'Reverted',
+      status: 'True',
+      reason: 'ChecksFailed',
+      message: 'too slow',
+      lastTransitionTime: time,
+    },
+  ],
+  message: 'reverted',
+};
+
+function wanted(facts: Partial<Facts>) {
+  const base = { where, status: reverted, head: { digest: bad, commit: v2 }, ledger: v1, told: [] };
+  return wantedInGit({ ...base, write: { ledger: true, revert: 'pullRequest', status: true }, ...facts });
+}
+
+describe('the ledger', () => {
+  it.each([
+    ['moves to what proved itself', { ledger: v3 }, { before: v3, after: v1 }],
+    ['is created', { ledger: undefined }, { before: undefined, after: v1 }],
+    ['stays where it is right', { ledger: v1 }, undefined],
+    ['is not written unless asked for', { ledger: v3, write: {} }, undefined],
+    ['never loses what another life of the cluster promoted', { ledger: v3, status: {} }, undefined],
+  ] as const)('%s', (_name, facts, expected) => {
+    const { ledger } = wanted(facts as Partial<Facts>);
+    expect(ledger).toEqual(expected && { ref: 'refs/holdfast/prod/shop/web/lkg', ...expected });
+  });
+});
+
+describe('a revert', () => {
+  it('is wanted while the reverted release is at head, with why', () => {
+    expect(wanted({}).revert).toEqual({
+      mode: 'pullRequest',
+      branch,
+      digest: bad,
+      bad: v2,
+      good: v1,
+      goodDigest: good,
+      reason: 'ChecksFailed',
+      finding: 'too slow',
+    });
+  });
+
+  it.each([
+    ['it is off', { write: { revert: 'none' } }],
+    ['a branch or pull request was made', { told: [toldRevert(branch, 'merged https://forge/1')] }],
+    ['head holds another release', { head: { digest: 'v1:c', commit: v3 } }],
+    ['Git was not read', { head: undefined }],
+    ['the revert is under way', { status: { ...reverted, phase: 'Promoting' } }],
+    ['nothing was reverted', { status: { ...reverted, conditions: [] } }],
+    [
+      'the last-known-good fails too',
+      { status: { ...reverted, rejected: [{ ...reverted.rejected?.[0], suspect: true }] } },
+    ],
+    [
+      'the last-known-good has no commit',
+      { status: { ...reverted, lastKnownGood: { ...reverted.lastKnownGood, commit: '' } } },
+    ],
+  ])('is not wanted when %s', (_name, facts) => {
+    expect(wanted(facts as Partial<Facts>).revert).toBeUndefined();
+  });
+});
+
+describe('a rejected release that comes back', () => {
+  const again = { ...reverted, lastAppliedCommit: v3 };
+
+  it('is told once', () => {
+    expect(wanted({ status: again }).bump).toEqual({ branch, digest: bad, commit: v3 });
+    expect(wanted({ status: again, told: [toldBump(v3)] }).bump).toBeUndefined();
+    expect(wanted({}).bump).toBeUndefined();
+  });
+});
+
+describe('a pull request', () => {
+  it('is outdated once head holds another release, while it was open', () => {
+    const told = [toldRevert(branch, 'open https://forge/1')];
+    expect(wanted({ told }).outdated).toEqual([]);
+    expect(wanted({ told, head: { digest: good, commit: v3 } }).outdated).toMatchObject([{ branch }]);
+    const closed = [toldRevert(branch, 'closed https://forge/1')];
+    expect(wanted({ told: closed, head: { digest: good, commit: v3 } }).outdated).toEqual([]);
+  });
+});
+
+describe('commit statuses', () => {
+  it.each([
+    ['Progressing', 'pending'],
+    ['Finalising', 'pending'],
+    ['Succeeded', 'success'],
+    ['Initialized', 'success'],
+    ['Failed', 'failure'],
+  ] as const)('phase %s is %s, set once', (phase, state) => {
+    const status = { ...reverted, phase };
+    const context = 'holdfast/prod/shop/web';
+    expect(wanted({ status }).statuses).toEqual([{ commit: v2, state, context, description: 'reverted' }]);
+    expect(wanted({ status, told: [toldStatus(state, v2)] }).statuses).toEqual([]);
+  });
+
+  it('do not leave a superseded commit pending', () => {
+    const told = [toldStatus('pending', v1)];
+    expect(wanted({ told }).statuses.map(({ commit, state }) => [commit, state])).toEqual([
+      [v1, 'error'],
+      [v2, 'failure'],
+    ]);
+  });
+});
+
+it('what was told is read back from the condition as it was written', () => {
+  const told = [
+    toldLedger(v1),
+    toldStatus('success', v2),
+    toldRevert(branch, 'open https://forge/1'),
+    toldBump(v3),
+  ];
+  expect(parseTold(formatTold(told))).toEqual(told);
+  expect(parseTold('whatever; else')).toEqual([]);
+  expect(withTold(told, toldStatus('failure', v3)).filter(({ kind }) => kind === 'status')).toHaveLength(1);
+});

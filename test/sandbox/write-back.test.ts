@@ -1,0 +1,159 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { git } from '../../src/sandbox/git-repository.ts';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+const ledger = 'refs/holdfast/test/shop/web/lkg';
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+function primaryFailsWith(image: string): void {
+  bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith('web-primary-') &&
+    imageOf({ spec: { template: { spec: pod.spec } } }) === image
+      ? { failure: 'ImagePullBackOff' }
+      : undefined,
+  );
+}
+
+async function refs(prefix: string): Promise<string[]> {
+  const listed = await git(bed.repository, ['for-each-ref', '--format=%(refname) %(objectname)', prefix]);
+  return listed === '' ? [] : listed.split('\n');
+}
+
+async function primaryPods(): Promise<string[]> {
+  const { body } = await bed.send('GET', '/api/v1/namespaces/shop/pods');
+  const { items } = body as { items: Array<{ metadata: { name: string; uid: string } }> };
+  const own = items.filter(({ metadata }) => metadata.name.startsWith('web-primary-'));
+  return own.map(({ metadata }) => metadata.uid).sort();
+}
+
+test('the ledger follows what proved itself, and a new cluster starts from it and canaries head', async () => {
+  const v1 = await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed, { write: { ledger: true } });
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await eventually('the ledger holds v1', async () => (await refs(ledger))[0] === `${ledger} ${v1}`);
+  const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded');
+  await eventually('the ledger holds v2', async () => (await refs(ledger))[0] === `${ledger} ${v2}`);
+  await git(bed.repository, ['update-ref', ledger, v1]);
+  const other = await startBed();
+  try {
+    const seen: string[] = [];
+    await other.send('POST', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources', {
+      apiVersion: 'holdfast.dev/v1alpha1',
+      kind: 'Source',
+      metadata: { name: 'shop', namespace: 'shop' },
+      spec: {
+        url: `${bed.git.url}/shop.git`,
+        ref: { branch: 'main' },
+        interval: '1s',
+        write: { ledger: true },
+      },
+    });
+    await other.start();
+    await eventually('the new cluster has both releases', async () => {
+      const image = imageOf(await other.get('apps/v1', 'Deployment', 'web-primary'));
+      if (image && seen.at(-1) !== image) seen.push(image);
+      return statusOf(await other.canary()).phase === 'Succeeded';
+    });
+    expect(seen).toEqual(['shop/web:1', 'shop/web:2']);
+    await eventually('the ledger moves on', async () => (await refs(ledger))[0] === `${ledger} ${v2}`);
+  } finally {
+    await other.close();
+  }
+});
+
+test('a bad commit is taken back in Git by one commit that keeps later work, and no pod restarts for it', async () => {
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary(),
+    'note.txt': 'a\n',
+  });
+  await createSource(bed, { write: { revert: 'commit', ledger: true } });
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  primaryFailsWith('shop/web:2');
+  const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'note.txt': 'b\n' });
+  await eventually('it was reverted', async () => statusOf(await bed.canary()).lastAppliedCommit === v2);
+  const later = await bed.commit('later', { 'other.txt': 'later\n' });
+  await eventually(
+    'a revert is at the head of main',
+    async () => (await git(bed.repository, ['log', '-1', '--format=%s', 'main'])).startsWith('Revert'),
+    { timeoutMs: 40_000, seen: async () => statusOf(await bed.canary()) },
+  );
+  const pods = await primaryPods();
+  await waitForPhase(bed, 'Succeeded');
+  await sleep(2_500);
+  expect(await git(bed.repository, ['rev-parse', 'main~1'])).toBe(later);
+  expect(await git(bed.repository, ['show', 'main:web.json'])).toBe(deployment('shop/web:1'));
+  expect(await git(bed.repository, ['show', 'main:note.txt'])).toBe('b');
+  expect(await git(bed.repository, ['log', '-1', '--format=%B', 'main'])).toContain('ImagePullBackOff');
+  expect(await primaryPods()).toEqual(pods);
+  expect(statusOf(await bed.canary()).phase).toBe('Succeeded');
+}, 60_000);
+
+test('a refused push changes nothing in the cluster, is tried three times, and is told', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed, { write: { revert: 'commit' } });
+  const hook = join(bed.repository, 'hooks', 'pre-receive');
+  const tries = join(bed.repository, 'tries');
+  await writeFile(hook, `#!/bin/sh\necho x >> ${tries}\necho "main is protected" >&2\nexit 1\n`);
+  await chmod(hook, 0o755);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  primaryFailsWith('shop/web:2');
+  const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually(
+    'the refusal is told',
+    async () => condition(await bed.canary(), 'WrittenToGit')?.reason === 'GitRefused',
+    { timeoutMs: 40_000, seen: async () => statusOf(await bed.canary()) },
+  );
+  await sleep(3_000);
+  const status = statusOf(await bed.canary());
+  expect(condition(await bed.canary(), 'WrittenToGit')?.message).toContain('main is protected');
+  expect(status.phase).toBe('Failed');
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+  expect(await git(bed.repository, ['rev-parse', 'main'])).toBe(v2);
+  expect((await import('node:fs')).readFileSync(tries, 'utf8').trim().split('\n')).toHaveLength(3);
+}, 60_000);
+
+test('without a forge the pull request is a branch, made once, also over a restart', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed, { write: { revert: 'pullRequest' } });
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  primaryFailsWith('shop/web:2');
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  const branches = 'refs/heads/holdfast/test/shop/web/';
+  const [made] = await eventually(
+    'the branch is there',
+    async () => {
+      const found = await refs(branches);
+      return found.length > 0 && found;
+    },
+    { timeoutMs: 40_000, seen: async () => statusOf(await bed.canary()) },
+  );
+  await app.drain();
+  await bed.start();
+  await sleep(4_000);
+  expect(await refs(branches)).toEqual([made]);
+  expect(condition(await bed.canary(), 'WrittenToGit')?.status).toBe('True');
+}, 60_000);
