@@ -7,11 +7,6 @@ import type { Head } from './heads.ts';
 import { infoOf, releaseAtCommit } from './reproduce.ts';
 import type { Snapshot, SourceParts, SourceState } from './source-parts.ts';
 
-/** The ledger refs of one cluster in one repository: commit by Canary key, as read at the last news from Git. */
-export interface LedgerState {
-  readonly commits: ReadonlyMap<string, string>;
-}
-
 /** Git said that this will not come back by itself; anything else may be better at the next poll. */
 const lastingCodes = new Set(['NotFound', 'RefNotFound', 'PathNotFound', 'TooLarge', 'Refused']);
 

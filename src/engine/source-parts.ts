@@ -10,7 +10,6 @@ import type { RenderResult } from '../render/render.ts';
 import type { FileProblem, RenderedObject } from '../render/types.ts';
 import type { Applied } from './applied.ts';
 import type { Heads } from './heads.ts';
-import type { LedgerState } from './ledger.ts';
 import type { Cluster, EventSink, Log, OpenWatch, Repository } from './ports.ts';
 
 /** Everything one sync uses. */
@@ -84,8 +83,8 @@ export interface SourceState {
   syncRequest?: string;
   /** Whether a rewritten history leads only to what is proven; for the applied commit and head. */
   rewritten?: { readonly pair: string; readonly isProven: boolean };
-  /** What the ledger said when it was read last. */
-  ledger?: LedgerState;
+  /** The ledger refs of this cluster when they were read last: commit by Canary key. */
+  ledger?: { readonly commits: ReadonlyMap<string, string> };
   problem?: SyncProblem | undefined;
   /** Releases of the last good plan, by Canary key. */
   readonly previous: Map<string, Release>;
