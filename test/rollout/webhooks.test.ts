@@ -363,6 +363,23 @@ describe('rollback', () => {
     expectSafe(model);
   });
 
+  it.each([0, 1, 2, 3])('approved in Waiting survives a crash after %i writes', (writes) => {
+    const model = withHooks(['confirm-rollout', 'rollback']);
+    model.hooks['confirm-rollout'] = 'refused';
+    untilPhase(model, 'Waiting');
+    model.hooks.rollback = 'approved';
+    model.nowMs += 11_000;
+    while (!model.answer?.hooks.some(({ verdict, type }) => type === 'rollback' && verdict === 'approved'))
+      model.reconcile();
+    model.reconcile(writes);
+    model.answer = undefined;
+    model.hooks = {};
+    ticks(model, 50);
+    expect(model.rejected.map(({ reason }) => reason)).toEqual(writes > 0 ? ['RolledBackByWebhook'] : []);
+    expect(model.status.phase).toBe(writes > 0 ? 'Failed' : 'Succeeded');
+    expectSafe(model);
+  });
+
   it.each([
     [
       'before the canary is ready',

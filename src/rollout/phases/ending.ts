@@ -44,6 +44,8 @@ export function windDown(draft: Draft, run: Run, ending: Ending): void {
     act(draft, { type: 'ScaleCanary', replicas: 0 });
     return;
   }
+  // The rejection is read back before the run that holds the reason for it is forgotten (S14).
+  if (ending.reject && !isRejected(draft.world, run.digest)) return;
   finishRun(draft, run, ending);
 }
 

@@ -1,0 +1,51 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What a path answers: a status, silence, or a closed door. */
+export type HookBehaviour = number | 'silent' | 'broken';
+
+/** A body that came. */
+export interface HookCallSeen {
+  readonly phase: string;
+  readonly type: string;
+  readonly digest: string;
+  readonly checksum: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** A receiver of webhooks on 127.0.0.1: each path is a webhook of its own and answers what the test says, 200 at first. */
+export interface HookServer {
+  url(path: string): string;
+  answer(path: string, behaviour: HookBehaviour): void;
+  seen(path: string): readonly HookCallSeen[];
+  close(): Promise<void>;
+}
+
+/** Starts it on a free port. */
+export async function startHookServer(): Promise<HookServer> {
+  const behaviours = new Map<string, HookBehaviour>();
+  const calls = new Map<string, HookCallSeen[]>();
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const path = (request.url ?? '/').slice(1);
+      calls.set(path, [...(calls.get(path) ?? []), JSON.parse(Buffer.concat(chunks).toString())]);
+      const behaviour = behaviours.get(path) ?? 200;
+      if (behaviour === 'silent') return;
+      if (behaviour === 'broken') return void request.socket.destroy();
+      response.writeHead(behaviour).end(behaviour < 300 ? 'yes' : 'not now');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: (path) => `http://127.0.0.1:${port}/${path}`,
+    answer: (path, behaviour) => void behaviours.set(path, behaviour),
+    seen: (path) => calls.get(path) ?? [],
+    close() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}

@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { App } from '../../src/app.ts';
+import { createVirtualClock, type VirtualClock } from '../../src/sandbox/virtual-clock.ts';
+import { type HookServer, startHookServer } from '../hook-server.ts';
+import {
+  type Bed,
+  canary,
+  createSource,
+  deployment,
+  imageOf,
+  isNotIdle,
+  startBed,
+  statusOf,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+let clock: VirtualClock;
+let hooks: HookServer;
+beforeEach(async () => {
+  clock = createVirtualClock();
+  bed = await startBed(clock);
+  hooks = await startHookServer();
+});
+afterEach(async () => {
+  await bed.close();
+  await hooks.close();
+});
+
+type Status = Record<string, unknown> & { postPromotion?: { state?: string; reason?: string } };
+
+/** Lets virtual time pass, with real time in between for requests to be answered, until the status is as wanted. */
+async function until(what: string, holds: (status: Status) => boolean): Promise<Status> {
+  for (let count = 0; count < 3000; count += 1) {
+    const status = statusOf(await bed.canary()) as Status;
+    if (holds(status)) return status;
+    clock.advance(200);
+    await sleep(4);
+  }
+  throw new Error(`${what}: not seen; there is ${JSON.stringify(statusOf(await bed.canary()))}`);
+}
+
+const ended = (phase: string) => (status: Status) => status.phase === phase && status.run === undefined;
+
+/** v1 is initialized under these webhooks, then v2 is committed. */
+async function release(
+  types: readonly string[],
+  { after = [], ...spec }: { after?: readonly string[] } & Record<string, unknown> = {},
+): Promise<App> {
+  const hook = (type: string) => ({ name: type, type, url: hooks.url(type), timeout: '1s' });
+  const postPromotion = { interval: '300ms', successThreshold: 1, webhooks: after.map(hook) };
+  const manifest = canary({ spec: { postPromotion, ...spec }, analysis: { webhooks: types.map(hook) } });
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': manifest });
+  await createSource(bed);
+  const app = await bed.start();
+  await until('v1 initialized', ended('Initialized'));
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  return app;
+}
+
+async function primaryImage(): Promise<string | undefined> {
+  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+}
+
+test('a release passes every type in order, and receivers see what Flagger would send', async () => {
+  const types = ['confirm-rollout', 'pre-rollout', 'rollout', 'confirm-promotion', 'post-rollout', 'event'];
+  await release(types, { after: ['post-promotion'] });
+  await until('v2 promoted', ended('Succeeded'));
+  await until('post-rollout told', (status) => JSON.stringify(status.history ?? []).includes('Passed'));
+  expect(hooks.seen('confirm-rollout')).toMatchObject([
+    { phase: 'Initialized', name: 'web', namespace: 'shop' },
+  ]);
+  expect(hooks.seen('pre-rollout')).toMatchObject([{ phase: 'Progressing', type: 'pre-rollout' }]);
+  expect(hooks.seen('rollout').length).toBeGreaterThanOrEqual(2);
+  expect(hooks.seen('confirm-promotion')).toMatchObject([{ phase: 'Progressing' }]);
+  expect(hooks.seen('post-promotion')).toMatchObject([{ phase: 'Finalising' }]);
+  expect(hooks.seen('post-rollout')).toMatchObject([{ phase: 'Succeeded' }]);
+  const told = hooks.seen('event').map(({ metadata }) => metadata?.eventReason);
+  expect(told).toEqual(expect.arrayContaining(['Initialized', 'NewRevision', 'Promoting', 'Succeeded']));
+  const sums = new Set(
+    [...hooks.seen('rollout'), ...hooks.seen('post-rollout')].map(({ checksum }) => checksum),
+  );
+  expect(sums.size).toBe(1);
+});
+
+test('a closed gate is asked at every interval and causes no request to the API server (S29)', async () => {
+  hooks.answer('confirm-rollout', 403);
+  await release(['confirm-rollout']);
+  await until('waiting', (status) => status.phase === 'Waiting');
+  await until('quiet', () => hooks.seen('confirm-rollout').length > 3);
+  bed.sandbox.requests.clear();
+  const before = hooks.seen('confirm-rollout').length;
+  await until('asked again', () => hooks.seen('confirm-rollout').length >= before + 30);
+  expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web'))).toBe('shop/web:1');
+  hooks.answer('confirm-rollout', 200);
+  await until('v2 promoted', ended('Succeeded'));
+  expect(await primaryImage()).toBe('shop/web:2');
+});
+
+test.each(['silent', 'broken', 302, 204] as const)(
+  'a gate that is %s keeps what serves',
+  async (behaviour) => {
+    hooks.answer('confirm-promotion', behaviour);
+    await release(['confirm-promotion']);
+    await until('waiting for promotion', (status) => status.phase === 'WaitingPromotion');
+    expect(await primaryImage()).toBe('shop/web:1');
+    hooks.answer('confirm-promotion', 200);
+    await until('v2 promoted', ended('Succeeded'));
+  },
+);
+
+test('an approval by annotation opens Waiting and WaitingPromotion, each by a request of its own', async () => {
+  hooks.answer('confirm-rollout', 403);
+  hooks.answer('confirm-promotion', 403);
+  await release(['confirm-rollout', 'confirm-promotion']);
+  const approve = async (token: string) => {
+    const { run } = statusOf(await bed.canary()) as { run: { digest: string } };
+    await bed.send(
+      'PATCH',
+      '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web',
+      { metadata: { annotations: { 'holdfast.dev/approve': `${run.digest}@${token}` } } },
+      'application/merge-patch+json',
+    );
+  };
+  await until('waiting', (status) => status.phase === 'Waiting');
+  await approve('1');
+  await until('waiting for promotion', (status) => status.phase === 'WaitingPromotion');
+  expect(await primaryImage()).toBe('shop/web:1');
+  await approve('2');
+  await until('v2 promoted', ended('Succeeded'));
+});
+
+test.each([
+  ['Waiting', 'confirm-rollout'],
+  ['WaitingPromotion', 'confirm-promotion'],
+])('a rollback webhook is heard in %s (2.19, 9)', async (phase, gate) => {
+  hooks.answer('rollback', 403);
+  hooks.answer(gate, 403);
+  await release([gate, 'rollback']);
+  await until(phase, (status) => status.phase === phase);
+  hooks.answer('rollback', 200);
+  const status = await until('v2 taken back', ended('Failed'));
+  expect(status.rejected).toMatchObject([{ reason: 'RolledBackByWebhook' }]);
+  expect(await primaryImage()).toBe('shop/web:1');
+});
+
+test('after promotion a webhook that is down holds, and its no reverts', async () => {
+  hooks.answer('post-promotion', 'broken');
+  await release([], { after: ['post-promotion'] });
+  const held = await until('held', (status) => status.postPromotion?.state === 'Held');
+  expect(held.postPromotion?.reason).toBe('ChecksUnavailable');
+  expect(await primaryImage()).toBe('shop/web:2');
+  hooks.answer('post-promotion', 500);
+  await until('reverting', (status) => status.postPromotion?.state === 'Reverting');
+  hooks.answer('post-promotion', 200);
+  const status = await until('v2 reverted', ended('Failed'));
+  expect(status.rejected).toMatchObject([{ reason: 'ChecksFailed' }]);
+  expect(await primaryImage()).toBe('shop/web:1');
+});
+
+test('a second copy that takes over repeats neither pre-rollout nor post-rollout', async () => {
+  hooks.answer('confirm-promotion', 403);
+  const first = await release(['pre-rollout', 'confirm-promotion', 'post-rollout']);
+  await until('waiting for promotion', (status) => status.phase === 'WaitingPromotion');
+  await first.drain();
+  const second = await bed.start();
+  hooks.answer('confirm-promotion', 200);
+  await until('v2 promoted', ended('Succeeded'));
+  await until('post-rollout told', (status) => JSON.stringify(status.history ?? []).includes('Passed'));
+  await second.drain();
+  await bed.start();
+  const before = clock.nowMs();
+  await until('some time passed', () => clock.nowMs() - before > 30_000);
+  expect(hooks.seen('pre-rollout')).toHaveLength(1);
+  expect(hooks.seen('post-rollout')).toHaveLength(1);
+});
