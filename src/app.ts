@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Clock } from './api/clock.ts';
 import type { Source } from './api/source.ts';
 import { loadClusterKey } from './app/cluster-key.ts';
-import { createClusterPort } from './app/cluster-port.ts';
+import { createClusterPort, createDryRun } from './app/cluster-port.ts';
 import { type Connection, connect } from './app/connection.ts';
 import { createEngine, type Engine } from './app/engine.ts';
 import { holderIdentity } from './app/holder-identity.ts';
@@ -87,6 +87,7 @@ export async function startApp(
       clock,
       log,
       cluster,
+      dryRun: createDryRun(connection.client),
       openWatch,
       http,
       secretKey,

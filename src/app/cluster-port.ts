@@ -1,9 +1,21 @@
 import type { ClusterClient } from '../cluster/client.ts';
 import { isApiError, localError } from '../cluster/errors.ts';
-import type { Cluster } from '../engine/ports.ts';
+import type { Cluster, DryRun } from '../engine/ports.ts';
 
 /** Field manager of writes that are not server-side apply of what Git says. */
 const manager = 'holdfast-rollout';
+
+/** Dry-runs as the rollout's own writes would be made. */
+export function createDryRun(client: Pick<ClusterClient, 'apply' | 'create'>): DryRun {
+  return {
+    async apply(object) {
+      await client.apply(object, { manager, force: true, dryRun: true });
+    },
+    async create(object) {
+      await client.create(object, { manager, dryRun: true });
+    },
+  };
+}
 
 /**
  * The engine's view of the API server. `mayWrite` is asked before every write: a process that lost the Lease must not act any more (S20),

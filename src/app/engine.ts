@@ -5,7 +5,7 @@ import { type CanaryController, createCanaryController } from '../engine/canary-
 import { createEventSink } from '../engine/event-sink.ts';
 import { createGitWriter, type GitWriter } from '../engine/git-writer.ts';
 import { createHeads } from '../engine/heads.ts';
-import type { Cluster, Log, OpenWatch, WatchedSet } from '../engine/ports.ts';
+import type { Cluster, DryRun, Log, OpenWatch, WatchedSet } from '../engine/ports.ts';
 import { createRecords } from '../engine/records.ts';
 import { createSourceController, type SourceController } from '../engine/source-controller.ts';
 import { createOpenForge } from '../forge/open.ts';
@@ -15,6 +15,7 @@ import { step } from '../rollout/step.ts';
 import { routerFor } from '../routing/table.ts';
 import type { MetricsSink } from '../web/prometheus.ts';
 import { createAlertsPort } from './alerts-port.ts';
+import { openDrillSchedule } from './drill-port.ts';
 import { createOpenPoller, createOpenRepository } from './git-port.ts';
 import { createMetricsPort } from './metrics-port.ts';
 import type { AppOptions } from './options.ts';
@@ -29,6 +30,7 @@ export interface EngineWiring {
   readonly clock: Clock;
   readonly log: Log;
   readonly cluster: Cluster;
+  readonly dryRun: DryRun;
   readonly openWatch: OpenWatch;
   readonly http: HttpClient;
   readonly secretKey: Uint8Array;
@@ -56,11 +58,12 @@ export function createEngine(wiring: EngineWiring): Engine {
   const heads = createHeads();
   const events = createEventSink({ cluster, clock, log, instance: wiring.instance });
   const isOurs = () => true;
+  const records = createRecords(cluster, secretKey);
   const shared = { clock, log, cluster, openWatch, events, heads, isOurs, random: Math.random };
   const canaries: CanaryController = createCanaryController({
     ...shared,
     applied: createApplied(),
-    records: createRecords(cluster, secretKey),
+    records,
     ports: new Map(),
     routing: routerFor,
     step,
@@ -108,6 +111,10 @@ export function createEngine(wiring: EngineWiring): Engine {
     gitOf: sources.gitOf,
     wakeCanary: canaries.wake,
   });
+  const drills = openDrillSchedule(options.drillSchedule, clock, {
+    ...{ cluster, log, events, options, records, dryRun: wiring.dryRun },
+    canaries: () => canarySet.list().filter(isOurs),
+  });
   countPhases(canarySet, wiring.sink);
   return {
     canaries,
@@ -117,8 +124,10 @@ export function createEngine(wiring: EngineWiring): Engine {
       sources.start();
       canaries.start();
       writer.start();
+      drills?.start();
     },
     async stop() {
+      await drills?.stop();
       await sources.stop();
       await writer.stop();
       await canaries.stop();

@@ -24,6 +24,8 @@ export interface AppOptions {
   readonly metricsServer: string;
   readonly selectorLabels: readonly string[];
   readonly includeLabelPrefixes: readonly string[];
+  /** Cron expression (UTC) by which every last-known-good is drilled; undefined: only on request. */
+  readonly drillSchedule?: string | undefined;
   /** Root of the pages that alerts link runbooks to, with a slash at the end; without it the path alone is shown. */
   readonly runbookUrl?: string | undefined;
 }

@@ -2,6 +2,7 @@
 import { checkCommand } from './check-command.ts';
 import type { CliCommand } from './command.ts';
 import { demoCommand } from './demo.ts';
+import { drillCommand } from './drill-command.ts';
 import { explainCommand } from './explain-command.ts';
 import { installCommand } from './install-command.ts';
 import { abortCommand } from './requests/abort.ts';
@@ -31,6 +32,7 @@ export const commands: readonly CliCommand[] = [
   abortCommand,
   retryCommand,
   rollbackCommand,
+  drillCommand,
   checkCommand,
   validateCommand,
   installCommand,

@@ -7,6 +7,7 @@ import { createLog, isLogLevel } from '../app/log.ts';
 import { type AppOptions, InputError } from '../app/options.ts';
 import { startApp } from '../app.ts';
 import { DEFAULT_IDENTITY } from '../git/git-source.ts';
+import { scheduleProblem } from '../git/schedule.ts';
 import { supportedProviders } from '../routing/table.ts';
 import type { ListenAddress } from '../web/http-server.ts';
 import { defaultSelectorLabels } from '../workload/selector.ts';
@@ -28,6 +29,7 @@ interface RunFlags {
   readonly metricsServer: string;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
+  readonly drillSchedule?: string;
   readonly runbookUrl: string | undefined;
 }
 
@@ -89,6 +91,11 @@ function withFlags(command: Command): Command {
       commaList,
       [],
     )
+    .option(
+      '--drill-schedule <cron>',
+      'when to try every last-known-good by dry-run (UTC); default: never by itself',
+      cron,
+    )
     .option('--runbook-url <url>', 'root of the documentation that alerts link runbooks to', folderUrl);
 }
 
@@ -140,6 +147,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     metricsServer: flags.metricsServer,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
+    drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
   };
 }
@@ -167,6 +175,12 @@ function listenAddress(text: string): ListenAddress {
   if (!found || port > 65_535)
     throw new InvalidArgumentError('must be HOST:PORT, as 127.0.0.1:8080 or [::1]:8080.');
   return { host: (found.host || '0.0.0.0').replace(/^\[|\]$/g, ''), port };
+}
+
+function cron(text: string): string {
+  const problem = scheduleProblem(text, undefined, Date.now());
+  if (problem === undefined) return text;
+  throw new InvalidArgumentError(problem);
 }
 
 function logLevel(text: string): string {

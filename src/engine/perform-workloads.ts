@@ -2,7 +2,6 @@ import { describe, type KubernetesObject, referenceOf } from '../api/kubernetes.
 import { stampAnnotations } from '../release/record.ts';
 import type { Release } from '../release/release.ts';
 import { soundRecord } from '../rollout/kept.ts';
-import { configKey } from '../workload/configs.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { digestAnnotation } from '../workload/names.ts';
 import { canaryObjects, primaryObjects, primaryReplicas } from '../workload/objects.ts';
@@ -10,6 +9,7 @@ import type { ActionContext, Performer } from './action-context.ts';
 import { versionOf } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import { EngineError, StaleView } from './failure.ts';
+import { configKeys, copiesOfOthers, readLiveConfigs } from './live-configs.ts';
 import { bytesOf, nameOf, type ReleaseBytes } from './releases.ts';
 import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
 
@@ -35,8 +35,8 @@ export const applyPrimary: Performer<'ApplyPrimary'> = async (context, { digest,
     ...sourceOf(context, bytes),
     replicas: primaryReplicas({ canary, settings }),
     live: primary,
-    liveConfigs: await readLiveConfigs(context, release),
-    sharedConfigs: sharedConfigs(context, release),
+    liveConfigs: await readLiveConfigs(context.parts.cluster, context.observation.view.namespace, release),
+    sharedConfigs: await sharedConfigs(context, release),
     includeLabelPrefixes: context.parts.options.includeLabelPrefixes,
   });
   if (objects.missing.length > 0 && !primary) throw missing(context, objects.missing);
@@ -99,33 +99,13 @@ function sourceOf({ parts, observation }: ActionContext, { release, settings, se
   return { canary: observation.canary, release, settings, settingsKey, selectorLabels };
 }
 
-/** Config that is not in Git, as it is in the cluster now: a revert keeps its newest data (design section 3). */
-async function readLiveConfigs(
-  { parts, observation }: ActionContext,
-  release: Release,
-): Promise<KubernetesObject[]> {
-  const { namespace } = observation.view;
-  const found = await Promise.all(
-    release.liveConfigs.map(({ kind, name }) =>
-      parts.cluster.get({ apiVersion: 'v1', kind, namespace, name }),
-    ),
-  );
-  return found.filter((object) => object !== undefined);
-}
-
 /** Configs that another Canary of the namespace tracks too: their copies carry the target's name (design section 5). */
-function sharedConfigs({ parts, observation }: ActionContext, release: Release): Set<string> {
-  const own = keyOf(observation.canary);
-  const others = [...parts.heads.releasesIn(observation.view.namespace)].filter(([key]) => key !== own);
+async function sharedConfigs({ parts, observation }: ActionContext, release: Release): Promise<Set<string>> {
+  const { canary, view } = observation;
+  const others = [...parts.heads.releasesIn(view.namespace)].filter(([key]) => key !== keyOf(canary));
   const elsewhere = new Set(others.flatMap(([, other]) => configKeys(other)));
-  return new Set(configKeys(release).filter((key) => elsewhere.has(key)));
-}
-
-function configKeys(release: Release): string[] {
-  return [
-    ...release.configs.map(({ kind, metadata }) => configKey(kind, metadata.name)),
-    ...release.liveConfigs.map(({ kind, name }) => configKey(kind, name)),
-  ];
+  const taken = await copiesOfOthers(parts.cluster, canary, release);
+  return new Set(configKeys(release).filter((key) => elsewhere.has(key) || taken.has(key)));
 }
 
 function missing(

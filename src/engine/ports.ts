@@ -50,6 +50,12 @@ export interface Cluster {
   kindOf(apiVersion: string, kind: string): Promise<{ readonly namespaced: boolean } | undefined>;
 }
 
+/** Asks the server whether it would take a write of the rollout's; nothing is stored. Throws as the write itself would. */
+export interface DryRun {
+  apply(object: KubernetesObject): Promise<void>;
+  create(object: KubernetesObject): Promise<void>;
+}
+
 /** One set of objects to watch. */
 export interface WatchQuery {
   readonly apiVersion: string;

@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/api/clock.ts';
+import { type Connection, connect } from '../../src/app/connection.ts';
+import { drillAll } from '../../src/cli/drill.ts';
+import { silentLogger } from '../../src/cluster/log.ts';
+import type { DrillReport } from '../../src/engine/drill.ts';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  startBed,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+let folder: string;
+let connection: Connection;
+
+beforeEach(async () => {
+  bed = await startBed();
+  folder = mkdtempSync(join(tmpdir(), 'holdfast-drill-'));
+  const kubeconfig = join(folder, 'kubeconfig');
+  writeFileSync(kubeconfig, bed.sandbox.kubeconfig);
+  connection = await connect({ kubeconfig, version: 'test' }, systemClock, silentLogger);
+});
+afterEach(async () => {
+  await connection.close();
+  await bed.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const secrets = '/api/v1/namespaces/shop/secrets';
+
+/** A workload that needs a key of a ConfigMap in Git and one of a Secret that a person made. */
+function needy(image: string): string {
+  const object = JSON.parse(deployment(image)) as {
+    spec: { template: { spec: { containers: Array<Record<string, unknown>> } } };
+  };
+  const [container] = object.spec.template.spec.containers;
+  if (container)
+    container.env = [
+      { name: 'FLAGS', valueFrom: { configMapKeyRef: { name: 'flags', key: 'list' } } },
+      { name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'token', key: 'value' } } },
+    ];
+  return JSON.stringify(object);
+}
+
+const flags = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'flags', namespace: 'shop' },
+  data: { list: 'a,b' },
+});
+
+async function initialized(more: Parameters<Bed['start']>[0] = {}): Promise<void> {
+  await bed.send('POST', secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'token', namespace: 'shop' },
+    data: { value: 'czNjcmV0' },
+  });
+  await bed.commit('v1', { 'web.json': needy('shop/web:1'), 'canary.json': canary(), 'flags.json': flags });
+  await createSource(bed);
+  await bed.start(more);
+  await waitForPhase(bed, 'Initialized');
+}
+
+async function drill(): Promise<{ report: DrillReport; exitCode: number }> {
+  const namespace = connection.access.namespace;
+  const { stdout, stderr, exitCode } = await drillAll(connection.client, {
+    name: 'web',
+    namespace: 'shop',
+    ownNamespace: namespace,
+    selectorLabels: ['app'],
+    includeLabelPrefixes: [],
+    format: 'json',
+    screen: { columns: 100, colour: false },
+    nowMs: Date.now(),
+  });
+  expect(stderr).toBe('');
+  const [report] = JSON.parse(stdout) as DrillReport[];
+  if (!report) throw new Error('no report');
+  return { report, exitCode };
+}
+
+function patch(path: string, body: unknown) {
+  return bed.send('PATCH', path, body, 'application/merge-patch+json');
+}
+
+test('a drill tries everything of the last-known-good and writes nothing but the condition', async () => {
+  await initialized();
+  bed.sandbox.requests.clear();
+  const { report, exitCode } = await drill();
+  expect(report).toMatchObject({ canary: 'shop/web', passed: true, findings: [], unseen: [] });
+  // Copies of the ConfigMap and the Secret, the primary, two Services and a pod.
+  expect(report.objects).toBe(6);
+  expect(exitCode).toBe(0);
+  const writes = bed.sandbox.requests
+    .writes()
+    .map(({ method, path }) => `${method} ${path.split('/').slice(-3).join('/')}`);
+  expect(writes.filter((write) => !/leases|events/.test(write))).toEqual(['PATCH canaries/web/status']);
+  const found = condition(await bed.canary(), 'RollbackReady');
+  expect(found).toMatchObject({ status: 'True', reason: 'DrillPassed' });
+  expect(found?.message).toContain('images were not pulled');
+});
+
+test('a key that is gone and a copy that cannot be written are found, and the condition heals with the next drill', async () => {
+  await initialized();
+  await patch('/api/v1/namespaces/shop/configmaps/flags-primary', {
+    data: { list: 'other' },
+    immutable: true,
+  });
+  await bed.send('DELETE', `${secrets}/token`);
+  await patch(`${secrets}/token-primary`, { data: { value: null } });
+  const { report, exitCode } = await drill();
+  expect(exitCode).toBe(1);
+  expect(report.findings.map(({ object, reason }) => [object, reason])).toEqual([
+    ['ConfigMap shop/flags-primary', 'Invalid'],
+    ['Deployment shop/web-primary', 'KeyMissing'],
+  ]);
+  expect(JSON.stringify(report)).not.toContain('czNjcmV0');
+  const found = condition(await bed.canary(), 'RollbackReady');
+  expect(found).toMatchObject({ status: 'False', reason: 'DrillFailed' });
+  expect(found?.message).toContain('key value of Secret token-primary');
+
+  await bed.send('DELETE', '/api/v1/namespaces/shop/configmaps/flags-primary');
+  await patch(`${secrets}/token-primary`, { data: { value: 'czNjcmV0' } });
+  expect((await drill()).report.passed).toBe(true);
+  expect(condition(await bed.canary(), 'RollbackReady')?.status).toBe('True');
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded', 30_000);
+  await eventually('a new release was not drilled yet', async () => {
+    return condition(await bed.canary(), 'RollbackReady')?.reason === 'RecordKept';
+  });
+});
+
+test('drills come by themselves at the times of the schedule', async () => {
+  await initialized({ drillSchedule: '* * * * * *' });
+  await eventually('the first one passed', async () => {
+    return condition(await bed.canary(), 'RollbackReady')?.reason === 'DrillPassed';
+  });
+  await bed.send('DELETE', `${secrets}/token`);
+  await bed.send('DELETE', `${secrets}/token-primary`);
+  await eventually('a later one failed', async () => {
+    return condition(await bed.canary(), 'RollbackReady')?.reason === 'DrillFailed';
+  });
+});
