@@ -2,6 +2,7 @@ import type { Clock } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds.ts';
 import { createApplied } from '../engine/applied.ts';
 import { type CanaryController, createCanaryController } from '../engine/canary-controller.ts';
+import type { EngineOptions } from '../engine/canary-parts.ts';
 import { createEventSink } from '../engine/event-sink.ts';
 import { createGitWriter, type GitWriter } from '../engine/git-writer.ts';
 import { createHeads } from '../engine/heads.ts';
@@ -71,12 +72,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     hooks: createHooks({ http, clock }),
     metrics: createMetricsPort({ http, clock, metricsServer: options.metricsServer, templates, cluster }),
     alerts: createAlertsPort({ http, providers: alertProviders, cluster, documentation: options.runbookUrl }),
-    options: {
-      minIntervalMs: options.minAnalysisIntervalMs,
-      defaultProvider: options.meshProvider,
-      selectorLabels: options.selectorLabels,
-      includeLabelPrefixes: options.includeLabelPrefixes,
-    },
+    options: limitsOf(options),
     reproduce: (canaryKey, commit) => sources.reproduce(canaryKey, commit),
     writtenToGit: (canaryKey) => writer.conditionOf(canaryKey),
     onPass: wiring.sink.pass,
@@ -133,6 +129,16 @@ export function createEngine(wiring: EngineWiring): Engine {
       await canaries.stop();
       for (const set of [canarySet, sourceSet, templates, alertProviders]) set.close();
     },
+  };
+}
+
+function limitsOf(options: AppOptions): EngineOptions {
+  const { minAnalysisIntervalMs, meshProvider, selectorLabels, includeLabelPrefixes } = options;
+  return {
+    minIntervalMs: minAnalysisIntervalMs,
+    defaultProvider: meshProvider,
+    selectorLabels,
+    includeLabelPrefixes,
   };
 }
 
