@@ -83,11 +83,12 @@ test('the bad commit staying at head causes no write, and a fix gets through', a
 
 test('git revert of a released commit takes the fast lane', async () => {
   await runTwoReleases();
-  const started = Date.now();
   await bed.commit('Revert "v2"', { 'web.json': deployment('shop/web:1') });
-  await eventually(
-    'v1 is live again',
-    async () => (await primaryImage()) === 'shop/web:1' && statusOf(await bed.canary()).phase === 'Succeeded',
-  );
-  expect(Date.now() - started).toBeLessThan(6_000);
+  const iterations = new Set<number>();
+  await eventually('v1 is live again', async () => {
+    const { phase, iterations: count = 0 } = statusOf(await bed.canary());
+    iterations.add(Number(count));
+    return (await primaryImage()) === 'shop/web:1' && phase === 'Succeeded';
+  });
+  expect([...iterations]).toEqual([0]);
 });
