@@ -46,7 +46,6 @@ const canaryRows: readonly Row[] = [
   { path: 'spec.upstreamRef' },
   { path: 'spec.routeRef' },
   { path: 'spec.ingressRef' },
-  { path: 'spec.revertOnDeletion' },
   { path: 'spec.analysis.mirror', only: cannotMirror },
   { path: 'spec.analysis.mirrorWeight' },
   { path: 'spec.analysis.sessionAffinity' },

@@ -113,6 +113,22 @@ export const promotionReasons = {
     'look at the pods of the primary',
   ),
   Succeeded: row('the release is promoted and verified', 'primary', 'the next commit is rolled out'),
+  Terminating: row(
+    'the Canary is being deleted, its target takes the traffic back',
+    'whoever is ready',
+    'the Canary goes once the target carries all traffic',
+  ),
+  HandedBack: row(
+    'the target carries all traffic',
+    'the target',
+    'the Canary goes; Services and routes stay',
+  ),
+  HandBackGivenUp: row(
+    'the target did not take the traffic back in time',
+    'whoever is ready',
+    'the Canary goes all the same',
+    'look at the pods of the target',
+  ),
   RecordKept: row('the last-known-good was read back', 'primary', nothing),
   DrillPassed: row('the last-known-good would be accepted by the cluster as it is today', 'primary', nothing),
   DrillFailed: row(

@@ -3,6 +3,7 @@ import type { CanaryStatus } from '../api/canary-status.ts';
 import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import type { Decision } from '../rollout/action.ts';
 import { readCanary } from './canary-check.ts';
+import { afterFailedDeletion } from './canary-deletion.ts';
 import type { CanaryParts, Observation } from './canary-parts.ts';
 import {
   type EngineFindings,
@@ -13,6 +14,7 @@ import {
 } from './canary-status.ts';
 import { keyOf } from './checks.ts';
 import { type Failure, failureOf, isStale } from './failure.ts';
+import { adjustFinalizer, waitsForUs } from './finalizer.ts';
 import { observe } from './observe.ts';
 import { performAll } from './perform.ts';
 import type { PassResult } from './work-queue.ts';
@@ -40,7 +42,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     let staleBefore = false;
     for (let round = 0; round < maximumRounds; round += 1) {
       const object = parts.canaries.get(key);
-      if (!object || object.metadata.deletionTimestamp) {
+      if (!object || (object.metadata.deletionTimestamp && !waitsForUs(object))) {
         failures.delete(key);
         forget(parts, key);
         return { againAfterMs: undefined };
@@ -57,24 +59,31 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   async function guarded(key: string, object: KubernetesObject): Promise<Round> {
     const read = readCanary(parts, object);
     if ('failure' in read) {
+      if (waitsForUs(object)) return retryDeletion(object, read.failure);
       await report(object as Canary, read.failure);
       return { again: false, afterMs: undefined };
     }
     try {
       return await oneRound(read.canary, failures.get(key));
     } catch (error) {
-      if (isStale(error)) return lookAnew(object);
+      if (isStale(error)) return lookAnew(parts, object);
       const failure = refusalOf(error) ?? failureOf(error);
+      if (waitsForUs(object)) return retryDeletion(object, failure);
       failures.set(key, failure);
       await report(read.canary, failure);
       throw error;
     }
   }
 
+  async function retryDeletion(object: KubernetesObject, failure: Failure): Promise<Round> {
+    return { again: false, afterMs: await afterFailedDeletion(parts, object, failure) };
+  }
+
   async function oneRound(canary: Canary, failure: Failure | undefined): Promise<Round> {
     const observed = await observe(parts, canary);
     if (observed.kind === 'waiting') return { again: false, afterMs: watchWaitMs };
     const { observation } = observed;
+    if (await adjustFinalizer(parts, canary)) return { again: true };
     parts.outbox.send(canary);
     const decision = parts.step(observation.world);
     const { nowMs } = observation.world;
@@ -85,6 +94,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       : undefined;
     const acted = await performAll({ parts, observation }, decision.actions);
     failures.delete(keyOf(canary));
+    if (decision.actions.some(({ type }) => type === 'RemoveFinalizer'))
+      return { again: false, afterMs: undefined };
     const current = intended ? { ...observation, canary: intended } : observation;
     const saved = await save(current, withEngineConditions(canary, status, findings), decision);
     parts.afterRevert.look(canary, status);
@@ -114,13 +125,6 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     parts.events.emit(canary, { type: 'Warning', reason: failure.reason, message: failure.message });
   }
 
-  /** The Canary itself may be what changed; the watches bring the rest. */
-  async function lookAnew(object: KubernetesObject): Promise<Round> {
-    const fresh = await parts.cluster.get(referenceOf(object));
-    if (fresh) parts.canaries.remember(fresh);
-    return { again: true, stale: true };
-  }
-
   return pass;
 }
 
@@ -140,6 +144,13 @@ function findingsOf(parts: CanaryParts, canary: Canary, status: CanaryStatus, no
   const key = keyOf(canary);
   const reproduced = parts.afterRevert.conditionOf(key, status);
   return { reproduced, written: parts.writtenToGit(key), nowMs };
+}
+
+/** The Canary itself may be what changed; the watches bring the rest. */
+async function lookAnew(parts: CanaryParts, object: KubernetesObject): Promise<Round> {
+  const fresh = await parts.cluster.get(referenceOf(object));
+  if (fresh) parts.canaries.remember(fresh);
+  return { again: true, stale: true };
 }
 
 function forget(parts: CanaryParts, key: string): void {

@@ -1,5 +1,6 @@
 import type { Action } from '../rollout/action.ts';
 import type { ActionContext, ActionType, Performer } from './action-context.ts';
+import { disown, removeFinalizer } from './finalizer.ts';
 import { markProven, reject, saveRecord, unreject } from './perform-records.ts';
 import { ensureServices, setTraffic } from './perform-traffic.ts';
 import { applyCanary, applyPrimary, applySettings, scaleCanary, scalePrimary } from './perform-workloads.ts';
@@ -16,6 +17,8 @@ const performers: { readonly [Type in ActionType]: Performer<Type> } = {
   SetTraffic: setTraffic,
   Reject: reject,
   Unreject: unreject,
+  Disown: disown,
+  RemoveFinalizer: removeFinalizer,
 };
 
 /** Does the actions in order and stops at the first failure; true when something was written (S33). */

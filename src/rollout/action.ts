@@ -33,7 +33,11 @@ export type Action =
   /** Routing objects exist and carry these weights. */
   | { type: 'SetTraffic'; route: RouteTarget }
   | { type: 'Reject'; digest: string; commit: string; reason: RolloutReason }
-  | { type: 'Unreject'; digest: string };
+  | { type: 'Unreject'; digest: string }
+  /** Services and routing objects stay when the Canary goes. */
+  | { type: 'Disown' }
+  /** The Canary, which is being deleted, may go. The last action of all: there is no status to write after it. */
+  | { type: 'RemoveFinalizer' };
 
 /** Metrics and webhooks to ask, side by side. `role` says whose pods and Service the queries are about. */
 export interface CheckRequest {

@@ -11,6 +11,7 @@ import { progressing } from './phases/progressing.ts';
 import { converging } from './phases/promoting.ts';
 import { reverting } from './phases/reverting.ts';
 import { askRollback, rolledBack } from './phases/rollback-hook.ts';
+import { terminating } from './phases/terminating.ts';
 import { verifying } from './phases/verifying.ts';
 import { planOf } from './plan.ts';
 import { lastKnownGood, type Run } from './run.ts';
@@ -24,6 +25,7 @@ import type { World } from './world.ts';
 export function step(world: World): Decision {
   const draft = newDraft(world, planOf(world.canary, world.options));
   if (world.canary.metadata.deletionTimestamp === undefined) decide(draft);
+  else terminating(draft);
   return finish(draft);
 }
 

@@ -67,6 +67,9 @@ export class Model {
   damaged = new Set<string>();
   inGit = new Set<string>();
   providerDown = false;
+  /** The Canary is deleted, and what it owned with it. */
+  gone = false;
+  disowned = false;
   peers: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
   /** What webhooks say, by type; those not named approve, and rollback refuses. `hang`: no answer comes while it is so. */
   hooks: Partial<Record<HookType, HookAnswer['verdict'] | 'hang'>> = {};
@@ -102,6 +105,27 @@ export class Model {
   commit(digest: string, behaviour: Behaviour = GOOD, settingsKey = 's1', sha = `sha-${digest}`): void {
     this.behaviours.set(digest, behaviour);
     this.head = { kind: 'release', release: releaseOf(digest, sha, settingsKey) };
+  }
+
+  /** Somebody deletes the Canary; with `revertOnDeletion` it waits for its finalizer. */
+  delete(): void {
+    this.canary.metadata.deletionTimestamp = new Date(this.nowMs).toISOString();
+    if (this.canary.spec.revertOnDeletion !== true) this.goWithOwner();
+  }
+
+  /** The garbage collector takes what the Canary owns: the primary, and routes that were not handed over. */
+  private goWithOwner(): void {
+    this.gone = true;
+    this.primary = undefined;
+    if (!this.disowned) this.route = undefined;
+  }
+
+  /** The Canary is created again, with an empty status; what nobody owned is still there. */
+  createAgain(): void {
+    delete this.canary.metadata.deletionTimestamp;
+    this.gone = false;
+    this.disowned = false;
+    this.status = {};
   }
 
   /** A person asks for something: `<commit or digest>[@anything]`. */
@@ -141,6 +165,7 @@ export class Model {
 
   /** One reconcile: decide, then act; `crashAfter` stops after that many writes (intent and status count). */
   reconcile(crashAfter = Number.POSITIVE_INFINITY): boolean {
+    if (this.gone) return false;
     const decision = step(this.world());
     let budget = crashAfter;
     const changed =
@@ -357,6 +382,12 @@ export class Model {
         return;
       case 'Unreject':
         this.rejected = this.rejected.filter((entry) => entry.digest !== action.digest);
+        return;
+      case 'Disown':
+        this.disowned = true;
+        return;
+      case 'RemoveFinalizer':
+        this.goWithOwner();
     }
   }
 

@@ -154,13 +154,13 @@ test('a provider that cannot be used is named on the Canary', async () => {
 test('fields that are not acted on are named without stopping the Canary', async () => {
   await bed.commit('v1', {
     'web.json': deployment('shop/web:1'),
-    'canary.json': canary({ spec: { revertOnDeletion: true } }),
+    'canary.json': canary({ spec: { upstreamRef: { apiVersion: 'v1', kind: 'Service', name: 'up' } } }),
   });
   await createSource(bed);
   await bed.start();
   await waitForPhase(bed, 'Initialized');
   const found = condition(await bed.canary(), 'FieldsNotActedOn');
-  expect(found).toMatchObject({ status: 'True', message: expect.stringContaining('spec.revertOnDeletion') });
+  expect(found).toMatchObject({ status: 'True', message: expect.stringContaining('spec.upstreamRef') });
 });
 
 test('history that was rewritten waits for an approval', async () => {

@@ -4,7 +4,7 @@ import { isLost, soundRecord, standStill } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import { headRelease, isRejected } from '../run.ts';
-import { isAllOnPrimary, rescueTraffic } from '../traffic.ts';
+import { isAllOnPrimary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import type { RecordView, ReleaseView } from '../world.ts';
 import { admit, begin, describe, nameOf } from './admit.ts';
 import { isPostRolloutDone } from './post-rollout.ts';
@@ -104,9 +104,8 @@ function keepSteady(draft: Draft): void {
   if (!primary?.digest) return;
   act(draft, { type: 'EnsureServices', primaryDigest: primary.digest, canaryDigest: target?.digest });
   if (rescueTraffic(draft)) return;
-  if (servingPods(primary) > 0 || servingPods(target) === 0) {
-    act(draft, { type: 'SetTraffic', route: trafficAt(plan, 0) });
-  }
+  if (isAllOnPrimary(draft)) act(draft, { type: 'SetTraffic', route: trafficAt(plan, 0) });
+  else returnToPrimary(draft);
   if (!target) return act(draft, { type: 'ApplyCanary', digest: primary.digest, replicas: 0 });
   if (isAllOnPrimary(draft) && target.desiredReplicas > 0 && servingPods(primary) > 0) {
     act(draft, { type: 'ScaleCanary', replicas: 0 });

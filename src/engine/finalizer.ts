@@ -1,0 +1,79 @@
+/** Flagger's finalizer: the Canary stays until its target has taken the traffic back (flagger-behaviour 2.12). */
+import type { Canary } from '../api/canary.ts';
+import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
+import { serviceNames } from '../workload/names.ts';
+import type { ActionContext, Performer } from './action-context.ts';
+import type { CanaryParts } from './canary-parts.ts';
+import { serviceKind } from './namespace-view.ts';
+import { liveRoutes, routerOf } from './observe.ts';
+
+/** The finalizer's name, Flagger's own: either program can finish what the other began. */
+export const finalizer = 'finalizer.flagger.app';
+
+/** It is being deleted, and waits for us. */
+export function waitsForUs({ metadata }: KubernetesObject): boolean {
+  return metadata.deletionTimestamp !== undefined && hasFinalizer(metadata);
+}
+
+/** Puts the finalizer on or takes it off as `spec.revertOnDeletion` says; true when something was written. */
+export async function adjustFinalizer(parts: CanaryParts, canary: Canary): Promise<boolean> {
+  const { metadata, spec } = canary;
+  if (metadata.deletionTimestamp !== undefined) return false;
+  const wanted = spec.revertOnDeletion === true;
+  if (wanted === hasFinalizer(metadata)) return false;
+  const others = (metadata.finalizers ?? []).filter((name) => name !== finalizer);
+  await writeFinalizers(parts, canary, wanted ? [...others, finalizer] : others);
+  return true;
+}
+
+/** Lets a deleted Canary go; what became of it is nobody's any more. */
+export async function dropFinalizer(parts: CanaryParts, canary: KubernetesObject): Promise<void> {
+  const others = (canary.metadata.finalizers ?? []).filter((name) => name !== finalizer);
+  await writeFinalizers(parts, canary, others);
+}
+
+/** Takes the finalizer off. The server then deletes the Canary, and what it owns. */
+export const removeFinalizer: Performer<'RemoveFinalizer'> = async ({ parts, observation }) => {
+  const { canary } = observation;
+  // The status was written since it was observed: only who it is must still be the same.
+  const live = await parts.cluster.get(referenceOf(canary));
+  if (live?.metadata.uid !== canary.metadata.uid || !live) return false;
+  await dropFinalizer(parts, live);
+  return true;
+};
+
+/** Services and routing objects stay when the Canary goes: requests still come that way. */
+export const disown: Performer<'Disown'> = async (context) => {
+  let wrote = false;
+  for (const object of servedBy(context)) {
+    const owners = object.metadata.ownerReferences ?? [];
+    const others = owners.filter(({ uid }) => uid !== context.observation.canary.metadata.uid);
+    if (others.length === owners.length) continue;
+    const { uid, resourceVersion } = object.metadata;
+    const metadata = { uid, resourceVersion, ownerReferences: others };
+    await context.parts.cluster.patch(referenceOf(object), { metadata });
+    wrote = true;
+  }
+  return wrote;
+};
+
+function servedBy({ parts, observation }: ActionContext): KubernetesObject[] {
+  const { canary, view, provider } = observation;
+  const names = serviceNames(canary);
+  const routes = liveRoutes(routerOf(parts, provider), view, canary);
+  const services = [names.primary, names.canary].map((name) => view.get(serviceKind, name));
+  return [...routes, ...services].filter((object) => object !== undefined);
+}
+
+async function writeFinalizers(
+  parts: Pick<CanaryParts, 'cluster'>,
+  canary: KubernetesObject,
+  finalizers: readonly string[],
+): Promise<void> {
+  const { uid, resourceVersion } = canary.metadata;
+  await parts.cluster.patch(referenceOf(canary), { metadata: { uid, resourceVersion, finalizers } });
+}
+
+function hasFinalizer({ finalizers }: { finalizers?: string[] | undefined }): boolean {
+  return finalizers?.includes(finalizer) === true;
+}

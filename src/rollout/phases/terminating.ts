@@ -1,0 +1,104 @@
+import { carriedBy } from '../capacity.ts';
+import { act, type Draft, note, remainingMs, SETTLE_MS, say, wakeIn } from '../draft.ts';
+import { isLost } from '../kept.ts';
+import { ALL_TO_CANARY } from '../plan.ts';
+import { isReady, servingPods, whyNotReady } from '../readiness.ts';
+import { lastKnownGood } from '../run.ts';
+import { isAllOnCanary, returnToPrimary } from '../traffic.ts';
+import { sinceMs } from '../units.ts';
+import type { RecordView } from '../world.ts';
+
+/** Beyond the time that pods may take: routes, reads and the queue (L10). */
+const GRACE_MS = 30_000;
+
+/**
+ * The Canary is deleted with `revertOnDeletion`: the target takes the traffic back with the last-known-good, read back, and only then may
+ * everything that the Canary owns go (flagger-behaviour 2.12). Bounded: after the deadline it goes as it is, and says so (L10).
+ */
+export function terminating(draft: Draft): void {
+  const { world, status, plan } = draft;
+  const waitedMs = sinceMs(world.nowMs, world.canary.metadata.deletionTimestamp);
+  const limitMs = plan.progressDeadlineMs + GRACE_MS;
+  if (world.canary.spec.revertOnDeletion !== true) {
+    note(draft, 'Terminating', 'spec.revertOnDeletion is off: the Canary goes with all it made');
+    draft.intentFirst = true;
+    return act(draft, { type: 'RemoveFinalizer' });
+  }
+  if (handedBack(draft)) {
+    status.phase = 'Terminated';
+    note(draft, 'HandedBack', 'the target carries all traffic; what the Canary made goes now');
+    const settled = world.status.phase === 'Terminated';
+    if (!settled) return wakeIn(draft, SETTLE_MS);
+    if (remainingMs(draft, world.status.lastTransitionTime, SETTLE_MS) > 0) return;
+    return letGo(draft);
+  }
+  if (waitedMs < limitMs) {
+    status.phase = 'Terminating';
+    return wakeIn(draft, limitMs - waitedMs);
+  }
+  giveUp(draft);
+}
+
+/** One step towards all traffic on a ready target; true once that was read back. */
+function handedBack(draft: Draft): boolean {
+  const { world, plan } = draft;
+  const { target, route } = world;
+  const good = lastKnownGood(world);
+  const why = whyNotReady(target);
+  note(draft, 'Terminating', `handing the traffic back to the target before the Canary goes: ${why}`, {
+    action: 'the Canary goes once the target carries all traffic',
+  });
+  if (good && !isLost(good) && wantsAnother(draft, good)) {
+    // The target changes only without traffic.
+    if (route && !returnToPrimary(draft)) return false;
+    act(draft, { type: 'ApplyCanary', digest: good.digest, replicas: carriedBy(world) });
+    return false;
+  }
+  if (!target) return world.primary === undefined;
+  if (target.desiredReplicas < carriedBy(world)) {
+    act(draft, { type: 'ScaleCanary', replicas: carriedBy(world) });
+    return false;
+  }
+  if (!isReady(target, plan.canaryReadyPercent)) return false;
+  if (isAllOnCanary(draft)) return route?.accepted === true;
+  act(draft, { type: 'SetTraffic', route: ALL_TO_CANARY });
+  return false;
+}
+
+/** The target runs something else than the last-known-good, unless it is the only healthy copy: then what serves goes on serving. */
+function wantsAnother({ world }: Draft, good: RecordView): boolean {
+  const { target, primary, route } = world;
+  if (target?.digest === good.digest) return false;
+  const onlyTheTarget = (route?.canaryWeight ?? 0) > 0 && primary?.digest !== good.digest;
+  return !onlyTheTarget || servingPods(target) === 0;
+}
+
+/** The time is up: whoever is ready keeps the traffic, and a person is told. */
+function giveUp(draft: Draft): void {
+  const { target } = draft.world;
+  const message = `the target did not take the traffic back in time: ${whyNotReady(target)}; the Canary goes all the same`;
+  draft.actions.length = 0;
+  draft.status.phase = 'Terminated';
+  note(draft, 'HandBackGivenUp', message);
+  if (servingPods(target) > 0 && !isAllOnCanary(draft)) {
+    act(draft, { type: 'SetTraffic', route: ALL_TO_CANARY });
+  }
+  say(draft, 'Warning', 'HandBackGivenUp', message);
+  release(draft);
+}
+
+function letGo(draft: Draft): void {
+  say(
+    draft,
+    'Normal',
+    'HandedBack',
+    'the target carries all traffic; Services and routes stay, without an owner',
+  );
+  release(draft);
+}
+
+/** The status is written first: after the finalizer there is nothing to write to. */
+function release(draft: Draft): void {
+  draft.intentFirst = true;
+  act(draft, { type: 'Disown' }, { type: 'RemoveFinalizer' });
+}
