@@ -120,5 +120,9 @@ function describeAction(action: Action): string {
       return 'replicas, strategy and deadlines are applied to the primary';
     case 'EnsureServices':
       return 'the Services are written';
+    case 'Disown':
+      return 'Services and routes stay, without an owner';
+    case 'RemoveFinalizer':
+      return 'the Canary goes';
   }
 }
