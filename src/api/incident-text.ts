@@ -12,9 +12,16 @@ export interface Fact {
   readonly value: string;
 }
 
-/** Path of a reason's page below the root of the project. */
-export function runbookOf(reason: string): string {
-  return `docs/runbooks/${reason}.md`;
+/** Path of a reason's page below the root of the project; undefined for a reason that asks nothing of anybody. */
+export function runbookOf(reason: string): string | undefined {
+  return actOf(reason) === undefined ? undefined : `docs/runbooks/${reason}.md`;
+}
+
+/** Takes a commit back in Git; undefined for what is no full SHA, since somebody pastes it into a shell. */
+export function revertCommand(commit: string): string | undefined {
+  return /^[0-9a-f]{40,64}$/.test(commit)
+    ? `git revert --no-edit ${commit.slice(0, 12)} && git push`
+    : undefined;
 }
 
 /** What happened and what a person can do, for the status message: at most 160 characters. */

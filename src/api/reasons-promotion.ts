@@ -34,8 +34,18 @@ export const promotionReasons = {
     'asked again; never a revert',
     'look at the metric provider',
   ),
-  PrimaryUnhealthy: row('the serving primary lost readiness', 'whoever is ready', 'by onFailure'),
-  ChecksFailed: row('checks after promotion failed', 'by onFailure', 'by onFailure'),
+  PrimaryUnhealthy: row(
+    'the serving primary lost readiness',
+    'whoever is ready',
+    'revert, or hold, by onFailure',
+    'fix or revert it in Git, or retry',
+  ),
+  ChecksFailed: row(
+    'checks after promotion failed',
+    'primary with the last-known-good, or the canary while it is held',
+    'revert, or hold, by onFailure',
+    'fix or revert it in Git, or retry',
+  ),
   SharedCause: row(
     'the checks of several Canaries fail together',
     'primary',
@@ -54,6 +64,7 @@ export const promotionReasons = {
     'the last-known-good goes back to the primary',
     'whoever is ready',
     'Failed with Reverted=True',
+    'look at the pods of the primary if it stays',
   ),
   Control: row(
     'the failed check is asked of the last-known-good',
@@ -65,6 +76,7 @@ export const promotionReasons = {
     'the primary ran a release that never proved itself',
     'whoever is ready',
     'back to the last-known-good',
+    'find out who wrote the primary',
   ),
   LKGNotReady: row(
     'the last-known-good does not come up',
@@ -82,6 +94,7 @@ export const promotionReasons = {
     'a newer revision goes straight to the primary',
     'canary',
     'traffic moves once the primary is whole',
+    'look at the pods of the primary',
   ),
   RecordMissing: row(
     'a record that is needed is not in the cluster',
@@ -105,6 +118,7 @@ export const promotionReasons = {
     'the primary was deleted',
     'nobody, or the canary',
     'it is created from the last-known-good',
+    'find out who deleted it',
   ),
   WaitingForPrimary: row(
     'traffic stays until the primary is ready',

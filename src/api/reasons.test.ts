@@ -1,13 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, it } from 'vitest';
+import { runbookOf } from './incident-text.ts';
 import { rolloutReasons } from './reasons.ts';
 
 const page = resolve(import.meta.dirname, '../../docs/reasons.md');
 
 function render(): string {
   const rows = Object.entries(rolloutReasons).map(
-    ([reason, { meaning, serves, next, act }]) => `| ${reason} | ${meaning} | ${serves} | ${next} | ${act} |`,
+    ([reason, { meaning, serves, next, act }]) =>
+      `| ${linked(reason)} | ${meaning} | ${serves} | ${next} | ${act} |`,
   );
   return [
     '# Reasons',
@@ -20,6 +22,12 @@ function render(): string {
     ...rows,
     '',
   ].join('\n');
+}
+
+/** Reasons that may ask for a person have a page. */
+function linked(reason: string): string {
+  const page = runbookOf(reason);
+  return page ? `[${reason}](${page.replace('docs/', '')})` : reason;
 }
 
 it('docs/reasons.md is the table of reasons (UPDATE_DOCS=1 writes it)', () => {

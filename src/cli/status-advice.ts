@@ -1,6 +1,7 @@
+import { revertCommand, runbookOf } from '../api/incident-text.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { rolloutReasons } from '../api/reasons.ts';
-import { canaryStatus, conditionOf, shortCommit } from './status-rows.ts';
+import { canaryStatus, conditionOf } from './status-rows.ts';
 
 /** What a person can do about a Canary now. */
 export interface Advice {
@@ -16,7 +17,7 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
   const row = Object.hasOwn(rolloutReasons, reason)
     ? rolloutReasons[reason as keyof typeof rolloutReasons]
     : undefined;
-  const general = row && row.act !== 'nothing to do' ? [{ text: row.act }] : [];
+  const general = row && row.act !== 'nothing to do' ? [{ text: `${row.act} (${runbookOf(reason)})` }] : [];
   return [...general, ...resume(canary), ...undo(canary), ...retry(canary)];
 }
 
@@ -30,8 +31,9 @@ function undo(canary: KubernetesObject): Advice[] {
   const status = canaryStatus(canary);
   const { lastAppliedCommit: head, lastPromotedCommit: good } = status;
   const bad = status.phase === 'Failed' || status.postPromotion?.state === 'Held';
-  if (!bad || !head || head === good || !isCommit(head)) return [];
-  return [{ text: 'to take the commit back in Git', command: `git revert ${shortCommit(head)} && git push` }];
+  const command = revertCommand(head ?? '');
+  if (!bad || head === good || !command) return [];
+  return [{ text: 'to take the commit back in Git', command }];
 }
 
 function retry(canary: KubernetesObject): Advice[] {

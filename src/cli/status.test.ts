@@ -156,7 +156,7 @@ describe('status', () => {
     expect(text).toMatch(/pass +request-success-rate +99\.877 \(min 99\) +30s ago/);
     expect(text).toMatch(/fail +latency +612 \(max 500\)/);
     expect(text).toMatch(/aaaaaaa Add the search box {2}1d4h ago/);
-    expect(text).toContain('git revert bbbbbbb && git push');
+    expect(text).toContain('git revert --no-edit bbbbbbbbbbbb && git push');
     expect(text).toContain('holdfast retry -n shop canary/held');
     const wide = text.split('\n').filter((line) => line.length > 80);
     expect(wide).toEqual([]);

@@ -33,14 +33,12 @@ function labelsOf({ name, namespace }: Notice, severity: string): Record<string,
 
 function annotationsOf({ incident, documentation }: Notice): Record<string, string> {
   const page = runbookOf(incident.reason);
-  return {
+  const annotations = {
     summary: lineOf(incident),
     description: plainTextOf(incident),
     reason: incident.reason,
-    ...(incident.severity === 'info'
-      ? {}
-      : { runbook_url: documentation ? `${documentation}${page}` : page }),
   };
+  return page ? { ...annotations, runbook_url: `${documentation ?? ''}${page}` } : annotations;
 }
 
 /** The address may be Alertmanager's root or the endpoint itself. */

@@ -15,7 +15,7 @@ export const webhook: AlertReceiver = {
       text: plainTextOf(incident),
       reason,
       ...rest,
-      ...(incident.severity === 'info' ? {} : { runbook: documentation ? `${documentation}${page}` : page }),
+      ...(page ? { runbook: `${documentation ?? ''}${page}` } : {}),
     };
     return { url: address, json, bearer: token };
   },

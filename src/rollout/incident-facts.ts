@@ -1,11 +1,14 @@
 import type { Canary } from '../api/canary.ts';
 import type { IncidentOutcome } from '../api/incident.ts';
+import { revertCommand } from '../api/incident-text.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
+import { diagnose } from './diagnosis/diagnose.ts';
 import type { Draft } from './draft.ts';
 import { describe } from './phases/admit.ts';
 import { isReady, whyNotReady } from './readiness.ts';
 import { headRelease, lastKnownGood, type Run } from './run.ts';
+import { stamp } from './units.ts';
 
 /** The release that news are about. */
 export interface About {
@@ -22,7 +25,7 @@ export function aboutOf(draft: Draft, run: Run | undefined): About {
   const head = headRelease(draft.world);
   if (!run) {
     const { commit, author, subject } = head?.commit ?? unknown;
-    const since = commit || String(draft.world.canary.metadata.generation ?? '');
+    const since = commit || stamp(draft.world.nowMs);
     return { digest: head?.digest ?? '', commit, author, subject, since };
   }
   const { digest, commit, subject, startTime } = run;
@@ -50,6 +53,8 @@ export function canaryComparison(
       : 'the same release had passed its analysis there';
   }
   if (!ON_PODS.has(reason) || target?.digest !== run.digest || target.desiredReplicas === 0) return undefined;
+  if (diagnose(world.primary, target).onCanaryToo)
+    return `shows the same with the same release: ${whyNotReady(target)}`;
   if (isReady(target, plan.canaryReadyPercent))
     return `healthy with the same release, ${target.readyReplicas} of ${target.desiredReplicas} pods ready`;
   return `not healthy with the same release either: ${whyNotReady(target)}`;
@@ -63,12 +68,25 @@ export function staysApplied({ world }: Draft, outcome: IncidentOutcome, commit:
   return `all else in ${commit.slice(0, 7)}; only template, ports and config of the workload are those of ${describe(good)}`;
 }
 
+/** Where taking the commit back is not the way out. */
+const OTHER_COMMANDS: Partial<Record<RolloutReason, 'check' | 'primary' | 'canary'>> = {
+  ChecksUnavailable: 'check',
+  LKGNotReady: 'primary',
+  LKGFailsToo: 'canary',
+};
+
 /** One command that fits the state; only names of Kubernetes and hexadecimal digits go into it, since somebody pastes it into a shell. */
-export function commandFor({ metadata, spec }: Canary, outcome: IncidentOutcome, commit: string): string {
-  const inNamespace = `kubectl -n ${metadata.namespace ?? 'default'}`;
+export function commandFor(
+  { metadata, spec }: Canary,
+  { outcome, reason }: { outcome: IncidentOutcome; reason: RolloutReason },
+  commit: string,
+): string {
   const isRelease = outcome === 'Held' || outcome === 'Failed' || outcome === 'Reverted';
-  if (isRelease && /^[0-9a-f]{40,64}$/.test(commit))
-    return `git revert --no-edit ${commit.slice(0, 12)} && git push`;
-  if (!isRelease) return `${inNamespace} describe canary/${metadata.name}`;
-  return `${inNamespace} describe ${spec.targetRef.kind.toLowerCase()}/${spec.targetRef.name}-primary`;
+  const other = OTHER_COMMANDS[reason];
+  const revert = isRelease && other === undefined ? revertCommand(commit) : undefined;
+  if (revert) return revert;
+  if (other === 'check') return 'holdfast check';
+  const inNamespace = `kubectl -n ${metadata.namespace ?? 'default'} describe`;
+  if (other !== 'primary') return `${inNamespace} canary/${metadata.name}`;
+  return `${inNamespace} ${spec.targetRef.kind.toLowerCase()}/${spec.targetRef.name}-primary`;
 }

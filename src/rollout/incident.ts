@@ -34,7 +34,7 @@ const SEVERITY: Readonly<Record<IncidentOutcome, Severity>> = {
 };
 
 /** A person did this, or was told before: no error of the release. */
-const WARNINGS: ReadonlySet<string> = new Set(['Rejected', 'Aborted', 'RolledBack']);
+const WARNINGS: ReadonlySet<string> = new Set(['Rejected', 'Aborted', 'RolledBack', 'Superseded']);
 
 /**
  * What people are told because of this decision; undefined when it enters no state worth telling. Compared with the status that was read
@@ -64,7 +64,7 @@ export function newIncident(draft: Draft, status: CanaryStatus): Incident | unde
     stays: staysApplied(draft, moment.outcome, about.commit),
     serving: (status.serving ?? []).slice(0, 4).map(({ digest: _, ...row }) => row),
     next: isBad && status.next && status.next.action !== 'nothing automatic' ? status.next : undefined,
-    command: isBad ? commandFor(draft.world.canary, moment.outcome, about.commit) : undefined,
+    command: isBad ? commandFor(draft.world.canary, moment, about.commit) : undefined,
     alerts: alerts.length > 0 ? alerts.map((name) => ({ name, state: 'waiting' as const })) : undefined,
   });
 }
@@ -86,7 +86,7 @@ function momentOf(draft: Draft, status: CanaryStatus): Moment | undefined {
     return plain(draft, 'Initialized', 'Initialized', ended);
   const closed = run && gateMoment(draft, run, runBefore);
   if (closed) return closed;
-  if (run && run.digest !== runBefore?.digest && status.phase !== 'Initializing')
+  if (run && run.digest !== runBefore?.digest && status.phase !== 'Initializing' && !run.revert)
     return plain(draft, 'Started', 'NewRevision', run);
   if (run || runBefore) return undefined;
   return settledMoment(draft, status) ?? stoppedMoment(draft);

@@ -53,13 +53,27 @@ export function hold(draft: Draft, run: Run, failure: Failure): void {
   restartProgress(draft, run);
   const message = `${nameOf(run)} is held: ${failure.finding}`;
   say(draft, 'Warning', 'Held', message);
-  note(draft, failure.reason, message);
+  note(draft, failure.reason, message, afterHold(draft, run, failure.reason));
   if (!staysOnPrimary(failure.reason)) moveToCanary(draft);
 }
 
 /** Held for what does not speak for the canary, which runs the same release: traffic stays where it is (ADR 5 and 14). */
 export function staysOnPrimary(reason: RolloutReason): boolean {
   return reason === 'ChecksUnavailable' || reason === 'SharedCause';
+}
+
+/** What ends a hold by itself. */
+function afterHold({ plan, world }: Draft, run: Run, reason: RolloutReason): Draft['next'] {
+  const { onFailure, progressDeadlineMs } = plan.postPromotion;
+  if (reason === 'ChecksUnavailable') return { action: 'verification goes on once checks can be had' };
+  if (reason === 'SharedCause')
+    return { action: 'asked again; verified on, or reverted once the others are well' };
+  if (reason === 'ChecksFailed') return undefined;
+  const good = lastKnownGood(world);
+  const canRevert = good !== undefined && !isLost(good) && good.digest !== run.digest;
+  if (onFailure !== 'auto' || run.keepWaiting || !canRevert)
+    return { action: 'promotion goes on if the primary heals' };
+  return { action: 'revert, unless the primary heals before', timeMs: world.nowMs + progressDeadlineMs };
 }
 
 /** Goes back to the last-known-good, or holds where there is none to go back to. */

@@ -1,0 +1,165 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Canary } from '../../src/api/canary.ts';
+import type { Incident } from '../../src/api/incident.ts';
+import { eventTextOf, lineOf, markdownOf, plainTextOf } from '../../src/api/incident-text.ts';
+import { type Behaviour, GOOD, Model } from './model.ts';
+
+const folder = resolve(import.meta.dirname, 'incidents');
+const good = '1'.repeat(40);
+const bad = '2'.repeat(40);
+const compared = new Set<string>();
+
+/** A model on which `a` is good and `b` is rolled out; told to `alerts` of every severity. */
+function rollout(behaviour: Behaviour, spec: Partial<Canary['spec']> = {}): Model {
+  const model = new Model(spec);
+  model.commit('a', GOOD, 's1', good);
+  model.until('Initialized');
+  model.commit('b', behaviour, 's1', bad);
+  return model;
+}
+
+/** Plays on until people are told this; fails when they never are. */
+function told(model: Model, outcome: string, reason: string): Incident {
+  const find = () => model.status.incidents?.find((one) => one.outcome === outcome && one.reason === reason);
+  for (let tick = 0; tick < 300 && !find(); tick += 1) model.tick();
+  const found = find();
+  if (!found)
+    throw new Error(`${outcome} ${reason} was never told; ${JSON.stringify(model.status.incidents)}`);
+  return found;
+}
+
+function page(incident: Incident): string {
+  const parts = [
+    ['status line', lineOf(incident)],
+    ['event', eventTextOf(incident)],
+    ['text', plainTextOf(incident)],
+    ['markdown', markdownOf(incident)],
+  ];
+  const { key, severity } = incident;
+  const head = `key: ${key}\nseverity: ${severity}\n`;
+  return [head, ...parts.map(([title, text]) => `--- ${title}\n${text}\n`)].join('\n');
+}
+
+/** Compares with the golden file; UPDATE_GOLDEN=1 writes it. */
+function expectGolden(incident: Incident): void {
+  const name = `${incident.outcome}-${incident.reason}.txt`;
+  compared.add(name);
+  const path = resolve(folder, name);
+  const text = page(incident);
+  mkdirSync(folder, { recursive: true });
+  if (process.env.UPDATE_GOLDEN) writeFileSync(path, text);
+  expect(text).toBe(readFileSync(path, 'utf8'));
+  expect(lineOf(incident).length).toBeLessThanOrEqual(160);
+  expect(eventTextOf(incident).length).toBeLessThanOrEqual(1_000);
+}
+
+interface Row {
+  readonly outcome: string;
+  readonly reason: string;
+  readonly behaviour?: Partial<Behaviour>;
+  readonly spec?: Partial<Canary['spec']>;
+  /** Told before; then the world changes like this. */
+  readonly first?: readonly [outcome: string, reason: string];
+  readonly change?: (model: Model) => void;
+}
+
+const hold = { postPromotion: { ...new Model().canary.spec.postPromotion, onFailure: 'hold' as const } };
+const sick = { ...GOOD, primaryReady: false };
+
+const rows: readonly Row[] = [
+  { outcome: 'Initialized', reason: 'Initialized' },
+  { outcome: 'Started', reason: 'NewRevision' },
+  { outcome: 'Succeeded', reason: 'Succeeded' },
+  { outcome: 'Failed', reason: 'AnalysisFailed', behaviour: { canaryMetric: 50 } },
+  { outcome: 'Failed', reason: 'ProgressDeadlineExceeded', behaviour: { canaryReady: false } },
+  { outcome: 'Held', reason: 'PrimaryNotReady', behaviour: sick },
+  { outcome: 'Reverted', reason: 'PrimaryNotReady', behaviour: sick },
+  { outcome: 'Held', reason: 'ChecksFailed', behaviour: { primaryMetric: 50 }, spec: hold },
+  { outcome: 'Reverted', reason: 'ChecksFailed', behaviour: { primaryMetric: 50 } },
+  {
+    outcome: 'Held',
+    reason: 'ChecksUnavailable',
+    behaviour: { primaryMetric: undefined },
+  },
+  {
+    outcome: 'Held',
+    reason: 'LKGNotReady',
+    behaviour: sick,
+    first: ['Held', 'PrimaryNotReady'],
+    change: (model) => model.behaviours.set('a', sick),
+  },
+  {
+    outcome: 'Held',
+    reason: 'LKGFailsToo',
+    behaviour: { primaryMetric: 50 },
+    first: ['Started', 'NewRevision'],
+    change: (model) => model.behaviours.set('a', { ...GOOD, primaryMetric: 50 }),
+  },
+  {
+    outcome: 'Succeeded',
+    reason: 'RevertedInGit',
+    behaviour: sick,
+    first: ['Held', 'PrimaryNotReady'],
+    change: (model) => model.commit('a', GOOD, 's1', '3'.repeat(40)),
+  },
+  {
+    outcome: 'Failed',
+    reason: 'Rejected',
+    behaviour: { canaryMetric: 50 },
+    first: ['Failed', 'AnalysisFailed'],
+    change(model) {
+      model.commit('a', GOOD, 's1', '3'.repeat(40));
+      model.until('Succeeded');
+      model.commit('b', GOOD, 's1', '4'.repeat(40));
+    },
+  },
+  {
+    outcome: 'Stopped',
+    reason: 'TargetMissing',
+    first: ['Succeeded', 'Succeeded'],
+    change(model) {
+      model.head = { kind: 'missing', message: 'the Source holds no Deployment podinfo' };
+    },
+  },
+];
+
+describe('what people are told', () => {
+  it.each(rows)('$outcome, $reason', ({ outcome, reason, behaviour, spec, first, change }) => {
+    const model = rollout({ ...GOOD, ...behaviour }, spec);
+    if (first) told(model, ...first);
+    change?.(model);
+    expectGolden(told(model, outcome, reason));
+  });
+
+  it('is told once, however long a state lasts or comes back', () => {
+    const model = rollout(sick, hold);
+    told(model, 'Held', 'PrimaryNotReady');
+    for (const behaviour of [GOOD, sick]) {
+      model.behaviours.set('b', behaviour);
+      model.tick();
+    }
+    for (let tick = 0; tick < 50; tick += 1) model.tick();
+    const keys = model.status.incidents?.map(({ key }) => key) ?? [];
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(keys.filter((key) => key.endsWith('/Held/PrimaryNotReady'))).toHaveLength(1);
+  });
+
+  it('waits for each alert whose severity lets it pass; one without a severity gets everything', () => {
+    const alerts = (['', 'info', 'warn', 'error'] as const).map((severity) => ({
+      name: severity || 'none',
+      severity,
+      providerRef: { name: 'chat' },
+    }));
+    const base = new Model().canary.spec.analysis;
+    const model = rollout({ ...GOOD, canaryMetric: 50 }, { analysis: { ...base, alerts } });
+    const to = ({ alerts: states = [] }: Incident) => states.map(({ name }) => name);
+    expect(to(told(model, 'Failed', 'AnalysisFailed'))).toEqual(['none', 'info', 'warn', 'error']);
+    expect(to(told(model, 'Started', 'NewRevision'))).toEqual(['none', 'info']);
+  });
+
+  afterAll(() => {
+    expect(readdirSync(folder).filter((name) => !compared.has(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,94 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { runbookOf } from '../src/api/incident-text.ts';
+import { rolloutReasons } from '../src/api/reasons.ts';
+import { commands } from '../src/cli/commands.ts';
+import { holdfastVerbs } from '../src/cli/install-rights.ts';
+
+const folder = resolve(import.meta.dirname, '../docs/runbooks');
+const pages = readdirSync(folder)
+  .filter((name) => name !== 'README.md')
+  .map((name) => ({ name: name.replace('.md', ''), text: readFileSync(resolve(folder, name), 'utf8') }));
+
+const sections = [
+  'What you see',
+  'Who serves now',
+  'Why',
+  'What Holdfast does by itself',
+  'What to check',
+  'How to end it',
+  'See also',
+];
+
+/** What can stand after `holdfast`. */
+function commandNames(): string[] {
+  const program = new Command();
+  for (const command of commands)
+    command.register(program, { version: '0.0.0', setExitCode: () => undefined });
+  return program.commands.map((command) => command.name());
+}
+
+/** The ids that a page's headings have, as forges make them. */
+function anchorsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\s-]/g, '')
+      .trim()
+      .replace(/\s+/g, '-'),
+  );
+}
+
+function brokenLinks(text: string): string[] {
+  return [...text.matchAll(/\]\(([^)]+)\)/g)].flatMap(([, link = '']) => {
+    const [path = '', anchor] = link.split('#');
+    const target = resolve(folder, path);
+    if (!existsSync(target)) return [link];
+    return anchor && !anchorsOf(readFileSync(target, 'utf8')).includes(anchor) ? [link] : [];
+  });
+}
+
+/** Lines of the page's shell blocks without comments. */
+function commandsOf(text: string): string[] {
+  const blocks = [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block);
+  return blocks.flatMap((block) => block.split('\n')).filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+describe('the runbooks', () => {
+  it('are there for each reason that may ask for a person, and for no other', () => {
+    const wanted = Object.keys(rolloutReasons).filter((reason) => runbookOf(reason) !== undefined);
+    expect(pages.map(({ name }) => name).sort()).toEqual(wanted.sort());
+  });
+
+  it('are all in the list', () => {
+    const list = readFileSync(resolve(folder, 'README.md'), 'utf8');
+    expect(pages.filter(({ name }) => !list.includes(`[${name}](${name}.md)`))).toEqual([]);
+    expect(brokenLinks(list)).toEqual([]);
+  });
+
+  it.each(pages)('$name has the shape of all, and its links lead somewhere', ({ name, text }) => {
+    expect(text.startsWith(`# ${name}\n`)).toBe(true);
+    expect([...text.matchAll(/^## (.+)$/gm)].map(([, title]) => title)).toEqual(sections);
+    expect(brokenLinks(text)).toEqual([]);
+  });
+
+  it.each(pages)('$name names only commands and requests that exist', ({ text }) => {
+    const known = commandNames();
+    for (const line of commandsOf(text)) {
+      expect(line).toMatch(/^(holdfast|kubectl|git) /);
+      const [, command] = /^holdfast (\S+)/.exec(line) ?? [];
+      if (command) expect(known).toContain(command);
+      const [, request] = /annotate [^#]*holdfast\.dev\/([a-z-]+?)(?:=|-$)/.exec(line) ?? [];
+      if (request) expect(holdfastVerbs as readonly string[]).toContain(request);
+    }
+  });
+
+  it('name only reasons of the table in links to each other', () => {
+    const linked = pages.flatMap(({ text }) =>
+      [...text.matchAll(/\]\(([A-Za-z]+)\.md\)/g)].map(([, name]) => name),
+    );
+    expect(linked.filter((name) => !Object.hasOwn(rolloutReasons, name ?? ''))).toEqual([]);
+  });
+});
