@@ -20,7 +20,7 @@ export default defineConfig({
           name: 'sandbox',
           include: ['test/sandbox/**/*.test.ts'],
           // They wait more than they compute.
-          maxWorkers: 3,
+          maxWorkers: 6,
           testTimeout: 120_000,
           hookTimeout: 60_000,
         },
@@ -31,7 +31,7 @@ export default defineConfig({
           include: ['test/cluster/**/*.test.ts'],
           globalSetup: ['test/cluster/bed/global-setup.ts'],
           // They wait more than they compute; each test has namespaces and a repository of its own.
-          maxWorkers: 2,
+          maxWorkers: 3,
           testTimeout: 900_000,
           hookTimeout: 300_000,
           maxConcurrency: 8,
