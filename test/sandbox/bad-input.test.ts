@@ -154,7 +154,9 @@ test('a provider that cannot be used is named on the Canary', async () => {
 test('fields that are not acted on are named without stopping the Canary', async () => {
   await bed.commit('v1', {
     'web.json': deployment('shop/web:1'),
-    'canary.json': canary({ spec: { upstreamRef: { apiVersion: 'gloo.solo.io/v1', kind: 'Upstream', name: 'up' } } }),
+    'canary.json': canary({
+      spec: { upstreamRef: { apiVersion: 'gloo.solo.io/v1', kind: 'Upstream', name: 'up' } },
+    }),
   });
   await createSource(bed);
   await bed.start();
