@@ -108,6 +108,16 @@ async function write(wanted: Partial<Parameters<typeof writesFor>[1]>, git = wor
 }
 
 describe('a pull request that takes a release back', () => {
+  it('is left to a person when the commit of the last-known-good is gone from the server', async () => {
+    const render = async (commit: string) => {
+      if (commit === good) throw Object.assign(new Error('no such commit'), { code: 'NotFound' });
+      return world.git.render(commit);
+    };
+    const [told] = await write({ revert }, { ...world.git, render } as SourceGit);
+    expect(told).toContain('needs a person: a commit that it needs cannot be had');
+    expect(world.requests).toEqual([]);
+  });
+
   it('is opened once, with the evidence in it, and never again in whatever state it is', async () => {
     const told = [`revert ${branch} open https://forge/1`];
     expect(await write({ revert })).toEqual(told);

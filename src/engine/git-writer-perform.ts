@@ -99,7 +99,7 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   if (request) return toldRequest(request);
   const isThere = (await git.repository.listRefs(ref)).has(ref);
   if (isThere && (!forge || wanted.mode === 'commit')) return toldRevert(wanted.branch, 'pushed');
-  const built = await buildRevert(git, context.canaryKey, wanted);
+  const built = await buildRevert(git, context.canaryKey, wanted).catch(unobtainable);
   if (built.kind === 'moved') return undefined;
   if (built.kind === 'impossible') return toldRevert(wanted.branch, `needs a person: ${plain(built.why)}`);
   const story = storyOf(context, wanted, built);
@@ -112,6 +112,12 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   if (!isThere) await push(context, { story, built, ref, before: undefined });
   if (!forge) return toldRevert(wanted.branch, 'pushed');
   return toldRequest(await open(forge, { wanted, story, base, draft: built.kind === 'whole' }));
+}
+
+/** After a rewritten history the server may no longer hold a commit that is needed: nothing is guessed in its place. */
+function unobtainable(error: unknown): BuiltRevert {
+  if (codeOf(error) !== 'NotFound') throw error;
+  return { kind: 'impossible', why: 'a commit that it needs cannot be had from Git any more' };
 }
 
 type Buildable = Extract<BuiltRevert, { kind: 'exact' | 'whole' }>;
