@@ -22,7 +22,7 @@ beforeAll(async () => {
   const bed = useBed();
   gitea = await startGitea(bed.giteaFolder, bed.logsDir);
   bot = await gitea.createUser('bot');
-  await gitea.createRepository('acme', 'shop', [bot.name]);
+  await gitea.createRepository('shop', [bot.name]);
   fixture = await fixtureOf();
 }, 1_300_000);
 

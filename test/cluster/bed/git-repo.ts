@@ -7,8 +7,8 @@ import type { RepositoryCounts, RepositorySettings } from './git-faults.ts';
 
 const run = promisify(execFile);
 
-/** A repository on the bed's Git server, worked on with native git through a clone of its own. */
-export interface GitRepo {
+/** A repository worked on with native git through a clone of its own. */
+export interface GitClone {
   /** Where clients fetch it. */
   readonly url: string;
   /** Folder of the clone that the helpers commit in. */
@@ -21,12 +21,16 @@ export interface GitRepo {
   forcePush(commit: string): Promise<void>;
   /** Runs git in the clone and returns its output. */
   git(...args: readonly string[]): Promise<string>;
+  /** Removes the clone. */
+  remove(): void;
+}
+
+/** A repository on the bed's Git server. */
+export interface GitRepo extends GitClone {
   /** Sets faults and authentication for this repository; `{}` takes all away. */
   configure(settings: RepositorySettings): Promise<void>;
   /** What the server was asked for this repository since the last call with `reset`. */
   counts(options?: { readonly reset: boolean }): Promise<RepositoryCounts>;
-  /** Removes the clone. */
-  remove(): void;
 }
 
 const IDENTITY = {
@@ -41,11 +45,6 @@ const IDENTITY = {
 /** Creates a bare repository `<name>.git` below `gitRoot`, with an empty branch `main`, and a clone to work in. */
 export async function createGitRepo(gitRoot: string, baseUrl: string, name: string): Promise<GitRepo> {
   const bare = join(gitRoot, `${name}.git`);
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-clone-'));
-  const git = async (...args: readonly string[]) => {
-    const { stdout } = await run('git', ['-C', folder, ...args], { env: { ...process.env, ...IDENTITY } });
-    return stdout.trim();
-  };
   mkdirSync(dirname(bare), { recursive: true });
   await run('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare]);
   const settings = {
@@ -54,8 +53,29 @@ export async function createGitRepo(gitRoot: string, baseUrl: string, name: stri
     'uploadpack.allowFilter': 'true',
   };
   for (const [key, value] of Object.entries(settings)) await run('git', ['-C', bare, 'config', key, value]);
+  const clone = await createGitClone(`${baseUrl}/${name}.git`, bare);
+  const control = `${baseUrl}/_bed/${name}`;
+  return {
+    ...clone,
+    configure: async (wanted) => {
+      await fetch(control, { method: 'PUT', body: JSON.stringify(wanted) });
+    },
+    counts: async ({ reset } = { reset: false }) => {
+      const response = await fetch(`${control}${reset ? '?reset' : ''}`);
+      return (await response.json()) as RepositoryCounts;
+    },
+  };
+}
+
+/** A clone with an empty branch `main` that pushes to `remote`; clients fetch from `url`. */
+export async function createGitClone(url: string, remote: string): Promise<GitClone> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-clone-'));
+  const git = async (...args: readonly string[]) => {
+    const { stdout } = await run('git', ['-C', folder, ...args], { env: { ...process.env, ...IDENTITY } });
+    return stdout.trim();
+  };
   await git('init', '--quiet', '--initial-branch=main');
-  await git('remote', 'add', 'origin', bare);
+  await git('remote', 'add', 'origin', remote);
 
   const push = async (...flags: readonly string[]) => {
     await git('push', '--quiet', ...flags, 'origin', 'HEAD:refs/heads/main');
@@ -82,21 +102,13 @@ export async function createGitRepo(gitRoot: string, baseUrl: string, name: stri
     await git('reset', '--quiet', '--hard', which);
     await push('--force');
   };
-  const control = `${baseUrl}/_bed/${name}`;
   return {
-    url: `${baseUrl}/${name}.git`,
+    url,
     folder,
     commit,
     revert,
     forcePush,
     git,
-    configure: async (wanted) => {
-      await fetch(control, { method: 'PUT', body: JSON.stringify(wanted) });
-    },
-    counts: async ({ reset } = { reset: false }) => {
-      const response = await fetch(`${control}${reset ? '?reset' : ''}`);
-      return (await response.json()) as RepositoryCounts;
-    },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }

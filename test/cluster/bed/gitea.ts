@@ -5,6 +5,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { waitFor } from './client.ts';
+import { createGitClone, type GitClone } from './git-repo.ts';
 import { createPrograms, waitForAnswer } from './program.ts';
 
 const run = promisify(execFile);
@@ -17,8 +18,10 @@ export interface Gitea {
   api<T = unknown>(method: string, path: string, json?: unknown, token?: string): Promise<T>;
   /** A user with a token for everything. */
   createUser(name: string): Promise<{ readonly name: string; readonly token: string }>;
-  /** An empty repository of an organisation, which is made when it is not there; `writers` may push. Returns its URL. */
-  createRepository(owner: string, name: string, writers?: readonly string[]): Promise<string>;
+  /** A repository of the organisation `acme`; `writers` may push, and `main` has one commit. Returns its URL. */
+  createRepository(name: string, writers?: readonly string[]): Promise<string>;
+  /** A clone that pushes to such a repository as the administrator. */
+  clone(url: string): Promise<GitClone>;
   stop(): Promise<void>;
 }
 
@@ -48,10 +51,17 @@ export async function startGitea(folder: string, logsDir: string): Promise<Gitea
   const token = ['--username', 'keeper', '--token-name', 'bed', '--scopes', 'all', '--raw'];
   const { stdout } = await cli('admin', 'user', 'generate-access-token', ...token);
   const adminToken = stdout.trim().split('\n').at(-1) ?? '';
+  const requests = client(url, adminToken);
+  await requests.api('POST', '/orgs', { username: 'acme' });
   return {
-    ...client(url, adminToken),
+    ...requests,
     url,
     adminToken,
+    async clone(repository) {
+      const clone = await createGitClone(repository, repository.replace('://', `://keeper:${adminToken}@`));
+      await clone.git('pull', '--quiet', 'origin', 'main');
+      return clone;
+    },
     async stop() {
       await programs.stopAll();
       rmSync(home, { recursive: true, force: true });
@@ -143,13 +153,12 @@ function client(url: string, adminToken: string): Pick<Gitea, 'api' | 'createUse
       const { sha1 } = (await send('POST', `/users/${name}/tokens`, wanted, basic)) as { sha1: string };
       return { name, token: sha1 };
     },
-    async createRepository(owner, name, writers = []) {
-      await api('GET', `/orgs/${owner}`).catch(() => api('POST', '/orgs', { username: owner }));
-      await api('POST', `/orgs/${owner}/repos`, { name, default_branch: 'main', auto_init: true });
+    async createRepository(name, writers = []) {
+      await api('POST', '/orgs/acme/repos', { name, default_branch: 'main', auto_init: true });
       for (const writer of writers) {
-        await api('PUT', `/repos/${owner}/${name}/collaborators/${writer}`, { permission: 'write' });
+        await api('PUT', `/repos/acme/${name}/collaborators/${writer}`, { permission: 'write' });
       }
-      return `${url}/${owner}/${name}.git`;
+      return `${url}/acme/${name}.git`;
     },
   };
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type BedClient, waitFor } from '../bed/client.ts';
@@ -80,8 +80,9 @@ function source(namespace: string, url: string, spec: Record<string, unknown>) {
   };
 }
 
-/** The log line about the web server. */
+/** The log line about the web server; empty before there is one. */
 function listening(logPath: string): string {
+  if (!existsSync(logPath)) return '';
   const lines = readFileSync(logPath, 'utf8').split('\n');
   return lines.findLast((line) => /listen|serving/i.test(line)) ?? '';
 }

@@ -3,7 +3,7 @@ import type { CanaryStatus } from '../../../src/api/canary-status.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 import { gateway } from '../bed/gateway.ts';
-import type { GitRepo } from '../bed/git-repo.ts';
+import type { GitClone, GitRepo } from '../bed/git-repo.ts';
 import type { Load } from '../bed/load.ts';
 import { type DeploymentOptions, deployment } from '../bed/manifests.ts';
 import { createProgram, type Program } from './program.ts';
@@ -12,9 +12,9 @@ import { createProgram, type Program } from './program.ts';
 export type Moment = (status: CanaryStatus) => boolean;
 
 /** One application on the bed: repository, namespace, program and load, all its own. */
-export interface Shop {
+export interface Shop<Repo extends GitClone = GitRepo> {
   readonly namespace: string;
-  readonly repo: GitRepo;
+  readonly repo: Repo;
   readonly program: Program;
   /** Commits a version of the workload; returns the commit. */
   release(
@@ -58,8 +58,21 @@ const rate = {
 /** Creates the namespace and the repository, and starts the program. */
 export async function openShop(bed: BedClient, namespace: string, options: ShopOptions = {}): Promise<Shop> {
   await bed.createNamespace(namespace);
-  const repo = await bed.createGitRepo(namespace);
-  const program = createProgram(bed, namespace, repo.url);
+  return openShopOn(bed, { namespace, repo: await bed.createGitRepo(namespace) }, options);
+}
+
+/** Starts the program on a repository and a namespace that are there; `source` adds fields to the Source's spec. */
+export function openShopOn<Repo extends GitClone>(
+  bed: BedClient,
+  place: {
+    readonly namespace: string;
+    readonly repo: Repo;
+    readonly source?: Readonly<Record<string, unknown>>;
+  },
+  options: ShopOptions = {},
+): Shop<Repo> {
+  const { namespace, repo } = place;
+  const program = createProgram(bed, namespace, repo.url, place.source);
   const host = `${namespace}.example.com`;
   const status = async () => {
     const canary = (await bed.readObject('Canary', namespace, 'podinfo').catch(() => undefined)) as
@@ -118,10 +131,14 @@ export async function openRunningShop(
   namespace: string,
   options: ShopOptions = {},
 ): Promise<Shop> {
-  const shop = await openShop(bed, namespace, options);
+  return untilRunning(await openShop(bed, namespace, options));
+}
+
+/** Releases v1 and waits until it is initialized and answers. */
+export async function untilRunning<Repo extends GitClone>(shop: Shop<Repo>): Promise<Shop<Repo>> {
   await shop.release('v1');
   await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
-  await untilAnswered(namespace, () => shop.startLoad());
+  await untilAnswered(shop.namespace, () => shop.startLoad());
   return shop;
 }
 
