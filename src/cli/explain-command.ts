@@ -39,7 +39,7 @@ export const explainCommand: CliCommand = {
       .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
       .option(
         '--what-if <assumption...>',
-        'assume onFailure=..., cause=... or canary=healthy|sameFault|notReady',
+        'assume onFailure=..., cause=..., canary=healthy|sameFault|notReady, checks=fail or others=N failing Canaries',
         [],
       )
       .option('--mesh-provider <name>', "as the controller's", provider, 'kubernetes')

@@ -1,6 +1,6 @@
 /** What is kept of releases, and what can still be done when the record of the last-known-good is damaged (S10-S12). */
 import { act, type Draft, say, stall, wakeIn } from './draft.ts';
-import { provenReleases } from './run.ts';
+import { lastKnownGood, provenReleases } from './run.ts';
 import type { RecordView, World } from './world.ts';
 
 /** Git is asked again for a lost release after this time. */
@@ -19,6 +19,12 @@ export function isLost(record: RecordView): boolean {
 /** The record of this digest is known, and its bytes are nowhere. */
 export function isLostDigest(world: World, digest: string): boolean {
   return world.records.some((record) => record.digest === digest && isLost(record));
+}
+
+/** What a revert of this release goes back to; undefined where there is nothing to go back to. */
+export function wayBack(world: World, run: { readonly digest: string }): RecordView | undefined {
+  const good = lastKnownGood(world);
+  return good && !isLost(good) && good.digest !== run.digest ? good : undefined;
 }
 
 /** A damaged record of the last-known-good is written anew from Git: the digest proves that these are its bytes. */

@@ -3,8 +3,9 @@ import { paint, printable, type Screen, wrap } from '../output.ts';
 import { commitLine } from '../status-rows.ts';
 import { formatTable, type TableColumn } from '../table.ts';
 import { formatSpan } from '../time.ts';
-import type { Explanation, Judgement } from './explanation.ts';
+import type { Explanation } from './explanation.ts';
 import type { Forecast, Moment } from './forecast.ts';
+import type { Judgement } from './judge.ts';
 
 const indent = '  ';
 
@@ -57,9 +58,10 @@ function mark({ met, severity }: Comparison): string {
 
 function judged(judgement: Judgement, screen: Screen): string[] {
   const { cause, title, fix, evidence, onCanaryToo, action, why } = judgement;
-  const canary = onCanaryToo ? 'the canary shows it too' : 'the canary does not show it';
+  const canary = onCanaryToo ? '; the canary shows it too' : '; the canary does not show it';
+  const what = `${cause}: ${title}${onCanaryToo === undefined ? '' : canary}`;
   return [
-    ...section(screen, 'Cause', wrap(`${cause}: ${title}; ${canary}`, screen.columns, indent)),
+    ...section(screen, 'Cause', wrap(what, screen.columns, indent)),
     ...evidence.flatMap((line) => wrap(`- ${line}`, screen.columns, indent + indent)),
     ...wrap(`what helps: ${fix}`, screen.columns, indent),
     ...section(screen, 'Decision', wrap(`${action} (${why})`, screen.columns, indent)),

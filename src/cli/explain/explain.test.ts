@@ -4,10 +4,12 @@ import { causeOf } from '../../rollout/diagnosis/cause-of.ts';
 import { type Cause, causes } from '../../rollout/diagnosis/causes.ts';
 import { sampleFaults } from '../../rollout/diagnosis/samples.ts';
 import { aWorkload } from '../../rollout/fixtures.test-support.ts';
+import { step } from '../../rollout/step.ts';
 import type { World } from '../../rollout/world.ts';
 import { explainWorld } from './explain.ts';
 import { explain } from './explanation.ts';
-import { parseHypothesis, suppose } from './hypothesis.ts';
+import { parseHypothesis } from './hypothesis.ts';
+import { suppose } from './suppose.ts';
 
 const commit = { commit: 'a'.repeat(40), subject: 'Good', author: 'dev', time: '2026-01-01T00:00:00Z' };
 const nowMs = Date.parse('2026-01-01T01:00:00Z');
@@ -28,6 +30,7 @@ function atRest(): World {
         service: { port: 80 },
         progressDeadlineSeconds: 60,
         analysis: { interval: '10s', threshold: 1, stepWeight: 50, maxWeight: 50 },
+        postPromotion: { metrics: [{ name: 'errors', thresholdRange: { max: 1 } }] },
       },
     } as Canary,
     status: {
@@ -86,6 +89,36 @@ describe('an explanation', () => {
     expect(found.forecast.end).toBe('then nothing by itself, until the cluster or Git changes');
   });
 
+  it('of checks that fail: reverted, unless others fail too', () => {
+    expect(explained('checks=fail').judgement).toMatchObject({
+      cause: 'ChecksFailed',
+      evidence: ['errors: assumed'],
+      action: 'revert',
+    });
+    expect(explained('checks=fail', 'others=3').judgement).toMatchObject({
+      cause: 'SharedCause',
+      action: 'hold',
+      why: 'auto: 4 Canaries fail their checks within 5 minutes: the cause is not one release',
+    });
+    expect(explained('checks=fail', 'others=3', 'onFailure=revert').judgement?.action).toBe('revert');
+  });
+
+  it('of a failure without a release to go back to: held', () => {
+    const world = suppose({ ...atRest(), records: [] }, parseHypothesis(['checks=fail']));
+    expect(explain(world, []).judgement).toMatchObject({
+      action: 'hold',
+      why: expect.stringContaining('no last-known-good'),
+    });
+  });
+
+  it('of a release that goes back expects the last-known-good, and judges nothing', () => {
+    const failing = suppose(atRest(), parseHypothesis(['cause=CrashLoop', 'canary=sameFault']));
+    const { status } = step(failing);
+    const found = explain({ ...failing, status }, []);
+    expect(found).toMatchObject({ state: 'Reverting', release: { digest: 'v1:a' } });
+    expect(found.judgement).toBeUndefined();
+  });
+
   it('is text for people, and data for programs', () => {
     const options = { assumed: ['cause=PullFails'], screen };
     const world = atRest();
@@ -105,10 +138,15 @@ describe('a hypothesis', () => {
     expect(explained(`cause=${cause}`).judgement).toMatchObject({ cause, action: 'hold' });
   });
 
-  it.each(['cause=Nonsense', 'onFailure=never', 'canary=perhaps', 'colour=red', 'cause'])(
-    'that cannot be read is refused: %s',
-    (text) => {
-      expect(() => parseHypothesis([text])).toThrow(/--what-if/);
-    },
-  );
+  it.each([
+    'cause=Nonsense',
+    'onFailure=never',
+    'canary=perhaps',
+    'colour=red',
+    'cause',
+    'checks=pass',
+    'others=many',
+  ])('that cannot be read is refused: %s', (text) => {
+    expect(() => parseHypothesis([text])).toThrow(/--what-if/);
+  });
 });

@@ -2,7 +2,8 @@ import type { World } from '../../rollout/world.ts';
 import { type CommandResult, type DataFormat, formatData, type Screen } from '../output.ts';
 import { explanationLines } from './explain-text.ts';
 import { explain } from './explanation.ts';
-import { type Hypothesis, suppose } from './hypothesis.ts';
+import type { Hypothesis } from './hypothesis.ts';
+import { suppose } from './suppose.ts';
 
 /** How an explanation is printed. */
 export interface ExplainOptions {

@@ -1,26 +1,10 @@
-import type { OnFailure } from '../../api/post-promotion.ts';
-import { causes } from '../../rollout/diagnosis/causes.ts';
-import { canaryState, decidePromotion, decideVerification } from '../../rollout/diagnosis/decision.ts';
-import { diagnose } from '../../rollout/diagnosis/diagnose.ts';
 import type { Comparison } from '../../rollout/expectation/comparison.ts';
 import { compare } from '../../rollout/expectation/expectation.ts';
+import { type ExpectedRelease, expectedRelease } from '../../rollout/expectation/expected-release.ts';
 import { planOf } from '../../rollout/plan.ts';
-import { runOf } from '../../rollout/run.ts';
 import type { World } from '../../rollout/world.ts';
 import { type Forecast, forecast } from './forecast.ts';
-
-/** Why the primary does not come up, and what onFailure makes of it. */
-export interface Judgement {
-  readonly cause: string;
-  readonly title: string;
-  readonly endedBy: string;
-  readonly fix: string;
-  readonly evidence: readonly string[];
-  readonly onCanaryToo: boolean;
-  readonly onFailure: OnFailure;
-  readonly action: 'hold' | 'revert';
-  readonly why: string;
-}
+import { type Judgement, judge } from './judge.ts';
 
 /** Everything `holdfast explain` says about a Canary. */
 export interface Explanation {
@@ -30,10 +14,10 @@ export interface Explanation {
   readonly phase: string;
   readonly state: string;
   /** The release that must be on the primary, by digest and commit. */
-  readonly release: { readonly digest: string; readonly commit: string; readonly subject: string };
+  readonly release: ExpectedRelease;
   /** What must be true of the primary beside what is. */
   readonly primary: readonly Comparison[];
-  /** Present while a release is on the primary and differs. */
+  /** Present while a release is on the primary and differs, or its checks fail. */
   readonly judgement?: Judgement;
   readonly forecast: Forecast;
 }
@@ -41,45 +25,26 @@ export interface Explanation {
 /** Explains a world. Pure. */
 export function explain(world: World, assumed: readonly string[]): Explanation {
   const { status, canary } = world;
-  const run = runOf(status);
-  const isPast = run !== undefined && status.postPromotion !== undefined;
-  const { digest, commit, subject = '' } = isPast ? run : goodOf(world);
+  const release = expectedRelease(world);
   const plan = planOf(canary, world.options);
   const primary = compare(world.primary, {
-    digest: digest || undefined,
+    digest: release?.digest,
     readyPercent: plan.primaryReadyPercent,
     maxRestarts: plan.postPromotion.maxRestarts,
   });
-  const differs = primary.some(({ met, severity }) => !met && severity !== 'tells');
+  const judgement = judge(world, primary);
   return {
     canary: `${canary.metadata.namespace ?? ''}/${canary.metadata.name}`,
     assumed,
     phase: status.phase ?? '',
     state: status.postPromotion?.state ?? '',
-    release: { digest, commit, subject },
+    release: release ? named(release) : { digest: '', commit: '', subject: '' },
     primary,
-    ...(isPast && differs && status.postPromotion?.state !== 'Reverting'
-      ? { judgement: judge(world, digest) }
-      : {}),
+    ...(judgement ? { judgement } : {}),
     forecast: forecast(world),
   };
 }
 
-function goodOf({ status, records }: World): { digest: string; commit: string; subject?: string } {
-  const { digest = '', commit = '' } = status.lastKnownGood ?? {};
-  const record = records.find((candidate) => candidate.digest === digest);
-  return { digest, commit, ...(record ? { subject: record.commit.subject } : {}) };
-}
-
-function judge(world: World, digest: string): Judgement {
-  const plan = planOf(world.canary, world.options);
-  const { onFailure } = plan.postPromotion;
-  const diagnosis = diagnose(world.primary, world.target);
-  const canary = canaryState(world.target, digest, plan.canaryReadyPercent, diagnosis);
-  const decision =
-    world.status.postPromotion?.state === 'Verifying'
-      ? decideVerification(onFailure)
-      : decidePromotion(onFailure, canary);
-  const { title, endedBy, fix } = causes[diagnosis.cause];
-  return { ...diagnosis, title, endedBy, fix, onFailure, ...decision };
+function named({ digest, commit, subject }: ExpectedRelease): ExpectedRelease {
+  return { digest, commit, subject };
 }

@@ -1,10 +1,6 @@
 import { type OnFailure, onFailureSchema } from '../../api/post-promotion.ts';
 import { InputError } from '../../app/options.ts';
 import { type Cause, causes } from '../../rollout/diagnosis/causes.ts';
-import { sampleFaults } from '../../rollout/diagnosis/samples.ts';
-import { planOf } from '../../rollout/plan.ts';
-import { runOf } from '../../rollout/run.ts';
-import type { WorkloadView, World } from '../../rollout/world.ts';
 
 /** What is assumed in place of what is. */
 export interface Hypothesis {
@@ -12,10 +8,15 @@ export interface Hypothesis {
   readonly cause?: Cause | undefined;
   /** How the canary stands beside the failing primary. */
   readonly canary?: AssumedCanary | undefined;
+  /** The checks after promotion fail. */
+  readonly checks?: 'fail' | undefined;
+  /** So many other Canaries fail their checks at the same time. */
+  readonly others?: number | undefined;
 }
 
 const assumedCanaries = ['healthy', 'sameFault', 'notReady'] as const;
-type AssumedCanary = (typeof assumedCanaries)[number];
+/** How a canary can stand. */
+export type AssumedCanary = (typeof assumedCanaries)[number];
 
 /** Reads `onFailure=revert`, `cause=CrashLoop`, `canary=sameFault`; the last of a key wins. Throws InputError. */
 export function parseHypothesis(texts: readonly string[]): Hypothesis {
@@ -31,9 +32,13 @@ function parseOne(text: string): Hypothesis {
       return { cause: oneOf(Object.keys(causes) as Cause[], value, text) };
     case 'canary':
       return { canary: oneOf(assumedCanaries, value, text) };
+    case 'checks':
+      return { checks: oneOf(['fail'] as const, value, text) };
+    case 'others':
+      return { others: countOf(value, text) };
     default:
       throw new InputError(
-        `--what-if ${text}: say onFailure=..., cause=... or canary=..., as --what-if cause=CrashLoop`,
+        `--what-if ${text}: say onFailure=..., cause=..., canary=..., checks=fail or others=..., as --what-if cause=CrashLoop`,
       );
   }
 }
@@ -44,96 +49,7 @@ function oneOf<T extends string>(values: readonly T[], value: string, text: stri
   throw new InputError(`--what-if ${text}: must be one of ${values.join(', ')}`);
 }
 
-/** The world as it would be. A cause without a release under way is that of one whose primary was just written. */
-export function suppose(world: World, hypothesis: Hypothesis): World {
-  const withPolicy = hypothesis.onFailure ? policy(world, hypothesis.onFailure) : world;
-  if (!hypothesis.cause && !hypothesis.canary) return withPolicy;
-  const past = isPastPromotion(withPolicy) ? withPolicy : promoted(withPolicy);
-  return failing(past, hypothesis);
-}
-
-function policy(world: World, onFailure: OnFailure): World {
-  const { canary } = world;
-  const postPromotion = { ...canary.spec.postPromotion, onFailure };
-  return { ...world, canary: { ...canary, spec: { ...canary.spec, postPromotion } } };
-}
-
-function isPastPromotion({ status }: World): boolean {
-  return runOf(status) !== undefined && status.postPromotion?.state !== undefined;
-}
-
-const imagined = 'v1:what-if';
-
-/** A release that has passed its analysis: the canary runs it, the primary was written, and neither Git nor metrics have news. */
-function promoted(world: World): World {
-  const { primary } = world;
-  if (!primary) throw new InputError('--what-if: this Canary has no primary yet, so nothing can be promoted');
-  const time = new Date(world.nowMs).toISOString();
-  const run = {
-    digest: imagined,
-    commit: '',
-    subject: 'a release to come',
-    startTime: time,
-    restartKey: planOf(world.canary, world.options).restartKey,
-    mountsConfig: false,
-    fastLane: false,
-    checkNumber: 1,
-  };
-  const postPromotion = { state: 'Converging' as const, reason: 'Promoting', startTime: time };
-  return {
-    ...world,
-    head: { kind: 'unknown', reason: 'Unknown', message: 'assumed' },
-    status: { ...world.status, phase: 'Promoting', postPromotion, run },
-    primary: { ...primary, digest: imagined },
-    target: { ...healthy(world.target ?? primary, primary.desiredReplicas), digest: imagined },
-  };
-}
-
-function failing(world: World, { cause = 'CrashLoop', canary = 'healthy' }: Hypothesis): World {
-  const { primary, target } = world;
-  if (!primary) return world;
-  const container = primary.images[0]?.container ?? 'app';
-  const faultsOf = (pod: string) => sampleFaults(cause, pod, container);
-  const pods = Math.max(1, primary.desiredReplicas);
-  const copy = target && { ...target, podContainers: [...new Set([...target.podContainers, container])] };
-  return {
-    ...world,
-    primary: notUp(primary, faultsOf(`${primary.name}-assumed`)),
-    target: copy && (canary === 'healthy' ? healthy(copy, pods) : notUp(copy, twinsOf(canary, copy))),
-  };
-
-  function twinsOf(state: Exclude<AssumedCanary, 'healthy'>, { name }: WorkloadView) {
-    return state === 'sameFault' ? faultsOf(`${name}-assumed`) : [];
-  }
-}
-
-/** One pod of the new template, not ready; those of the old one go on where the strategy keeps them. */
-function notUp(view: WorkloadView, faults: WorkloadView['faults']): WorkloadView {
-  const old = view.keepsReadyPod ? view.desiredReplicas : 0;
-  return {
-    ...view,
-    observed: true,
-    replicas: old + 1,
-    updatedReplicas: 1,
-    readyReplicas: old,
-    availableReplicas: old,
-    updatedReadyReplicas: 0,
-    endpoints: view.endpoints === undefined ? undefined : 0,
-    faults,
-  };
-}
-
-function healthy(view: WorkloadView, pods: number): WorkloadView {
-  return {
-    ...view,
-    observed: true,
-    desiredReplicas: pods,
-    replicas: pods,
-    updatedReplicas: pods,
-    readyReplicas: pods,
-    availableReplicas: pods,
-    updatedReadyReplicas: pods,
-    endpoints: view.endpoints === undefined ? undefined : pods,
-    faults: [],
-  };
+function countOf(value: string, text: string): number {
+  if (/^[0-9]{1,4}$/.test(value)) return Number(value);
+  throw new InputError(`--what-if ${text}: must be a number of Canaries`);
 }

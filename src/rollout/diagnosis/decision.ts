@@ -34,9 +34,13 @@ export function decidePromotion(onFailure: OnFailure, canary: CanaryState): Fail
     : { action: 'revert', why: `auto: ${canaryWords[canary]}` };
 }
 
-/** Checks, or readiness, that fail while all traffic is on the primary: auto reverts at once (design section 5). */
-export function decideVerification(onFailure: OnFailure): FailureDecision {
+/**
+ * Checks, or readiness, that fail while all traffic is on the primary: auto reverts at once, unless what fails is the same elsewhere
+ * (`sharedWith`, from shared-cause.ts; design section 5).
+ */
+export function decideVerification(onFailure: OnFailure, sharedWith?: string): FailureDecision {
   if (onFailure !== 'auto') return asToldTo(onFailure);
+  if (sharedWith !== undefined) return { action: 'hold', why: `auto: ${sharedWith}` };
   return { action: 'revert', why: 'auto: the failing primary has all traffic' };
 }
 

@@ -2,8 +2,8 @@ import type { RolloutReason } from '../../api/reasons.ts';
 import { canaryState, decidePromotion, decideVerification } from '../diagnosis/decision.ts';
 import { diagnose, sentence } from '../diagnosis/diagnose.ts';
 import { type Draft, enter, note, restartProgress, say } from '../draft.ts';
-import { isLost } from '../kept.ts';
-import { lastKnownGood, type Run } from '../run.ts';
+import { wayBack } from '../kept.ts';
+import type { Run } from '../run.ts';
 import { sharedCause } from '../shared-cause.ts';
 import { moveToCanary } from '../traffic.ts';
 import { nameOf } from './admit.ts';
@@ -37,10 +37,10 @@ export function failPromotion(draft: Draft, run: Run, failure: Omit<Failure, 'fi
 /** Checks failed with all traffic on the primary: auto reverts at once (design section 5). */
 export function failVerification(draft: Draft, run: Run, failure: Failure): void {
   const { onFailure } = draft.plan.postPromotion;
-  const { action } = decideVerification(onFailure);
-  if (action === 'hold') return hold(draft, run, failure);
   const shared = failure.shareable && onFailure === 'auto' ? sharedCause(draft.world) : undefined;
-  if (!shared) return revert(draft, run, failure);
+  const { action } = decideVerification(onFailure, shared);
+  if (action === 'revert') return revert(draft, run, failure);
+  if (!shared) return hold(draft, run, failure);
   hold(draft, run, { ...failure, reason: 'SharedCause', finding: `${shared}; ${failure.finding}` });
 }
 
@@ -69,17 +69,15 @@ function afterHold({ plan, world }: Draft, run: Run, reason: RolloutReason): Dra
   if (reason === 'SharedCause')
     return { action: 'asked again; verified on, or reverted once the others are well' };
   if (reason === 'ChecksFailed') return undefined;
-  const good = lastKnownGood(world);
-  const canRevert = good !== undefined && !isLost(good) && good.digest !== run.digest;
-  if (onFailure !== 'auto' || run.keepWaiting || !canRevert)
+  if (onFailure !== 'auto' || run.keepWaiting || !wayBack(world, run))
     return { action: 'promotion goes on if the primary heals' };
   return { action: 'revert, unless the primary heals before', timeMs: world.nowMs + progressDeadlineMs };
 }
 
 /** Goes back to the last-known-good, or holds where there is none to go back to. */
 export function revert(draft: Draft, run: Run, failure: Failure): void {
-  const good = lastKnownGood(draft.world);
-  if (!good || isLost(good) || good.digest === run.digest) return hold(draft, run, failure);
+  const good = wayBack(draft.world, run);
+  if (!good) return hold(draft, run, failure);
   const { reason, finding, control } = failure;
   startRevert(draft, run, good, { reason, finding, control, reject: true });
 }

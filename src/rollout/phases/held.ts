@@ -4,7 +4,7 @@ import { check, later } from '../checks.ts';
 import { isBeyondHope } from '../diagnosis/decision.ts';
 import { diagnose, sentence } from '../diagnosis/diagnose.ts';
 import { type Draft, enter, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
-import { isLost } from '../kept.ts';
+import { isLost, wayBack } from '../kept.ts';
 import { hasConverged, servingPods } from '../readiness.ts';
 import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnCanary, moveToCanary, rescueTraffic } from '../traffic.ts';
@@ -66,8 +66,8 @@ function serveFromCanary(draft: Draft, run: Run): void {
 /** auto: holding has an end. Without progress of the primary for another deadline, or without a healthy canary, it is reverted. */
 function deadline(draft: Draft, run: Run, reason: RolloutReason): void {
   const { world, plan } = draft;
-  const good = lastKnownGood(world);
-  if (!good || isLost(good) || good.digest === run.digest) return;
+  const good = wayBack(world, run);
+  if (!good) return;
   const { progressDeadlineMs } = plan.postPromotion;
   const standingMs = trackProgress(draft, run, world.primary);
   const diagnosis = diagnose(world.primary, world.target);

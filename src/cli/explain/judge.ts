@@ -1,0 +1,89 @@
+import type { PostPromotionStatus } from '../../api/canary-status.ts';
+import type { OnFailure } from '../../api/post-promotion.ts';
+import { causes } from '../../rollout/diagnosis/causes.ts';
+import {
+  canaryState,
+  decidePromotion,
+  decideVerification,
+  type FailureDecision,
+} from '../../rollout/diagnosis/decision.ts';
+import { diagnose } from '../../rollout/diagnosis/diagnose.ts';
+import type { Comparison } from '../../rollout/expectation/comparison.ts';
+import { wayBack } from '../../rollout/kept.ts';
+import { planOf } from '../../rollout/plan.ts';
+import { type Run, runOf } from '../../rollout/run.ts';
+import { sharedCause } from '../../rollout/shared-cause.ts';
+import { finding } from '../../rollout/verdict.ts';
+import type { World } from '../../rollout/world.ts';
+
+/** Why the primary does not come up, or is not verified, and what onFailure makes of it. */
+export interface Judgement {
+  readonly cause: string;
+  readonly title: string;
+  readonly endedBy: string;
+  readonly fix: string;
+  readonly evidence: readonly string[];
+  /** Undefined: it is nothing a canary could show. */
+  readonly onCanaryToo?: boolean;
+  readonly onFailure: OnFailure;
+  readonly action: 'hold' | 'revert';
+  readonly why: string;
+}
+
+/** Judges what differs, or which checks fail, of a release after its analysis; undefined while neither does. Pure. */
+export function judge(world: World, primary: readonly Comparison[]): Judgement | undefined {
+  const run = runOf(world.status);
+  const { postPromotion } = world.status;
+  if (!run || run.revert || !postPromotion) return undefined;
+  if (primary.some(({ met, severity }) => !met && severity !== 'tells'))
+    return ofDifferences(world, run, postPromotion);
+  const findings = failedChecks(world, postPromotion);
+  return findings.length > 0 ? ofChecks(world, run, findings) : undefined;
+}
+
+/** The primary is not what it must be: the cause, by its pods. */
+function ofDifferences(world: World, run: Run, postPromotion: PostPromotionStatus): Judgement {
+  const plan = planOf(world.canary, world.options);
+  const { onFailure } = plan.postPromotion;
+  const diagnosis = diagnose(world.primary, world.target);
+  const canary = canaryState(world.target, run.digest, plan.canaryReadyPercent, diagnosis);
+  const decision = hasAllTraffic(postPromotion)
+    ? decideVerification(onFailure)
+    : decidePromotion(onFailure, canary);
+  const { title, endedBy, fix } = causes[diagnosis.cause];
+  return { ...diagnosis, title, endedBy, fix, onFailure, ...whereTo(world, run, decision) };
+}
+
+/** Only metrics or webhooks say so: the breaker for shared causes has a say. */
+function ofChecks(world: World, run: Run, evidence: readonly string[]): Judgement {
+  const { onFailure } = planOf(world.canary, world.options).postPromotion;
+  const shared = onFailure === 'auto' ? sharedCause(world) : undefined;
+  return {
+    cause: shared === undefined ? 'ChecksFailed' : 'SharedCause',
+    title: 'the checks after promotion fail',
+    endedBy: shared === undefined ? 'release' : 'cluster',
+    fix:
+      shared === undefined ? 'look at what the checks measure' : 'look for what the Canaries have in common',
+    evidence,
+    onFailure,
+    ...whereTo(world, run, decideVerification(onFailure, shared)),
+  };
+}
+
+/** Where there is nothing to go back to, it is held (phases/failure.ts). */
+function whereTo(world: World, run: Run, decision: FailureDecision): FailureDecision {
+  if (decision.action === 'hold' || wayBack(world, run)) return decision;
+  return { action: 'hold', why: `${decision.why}; but there is no last-known-good to go back to` };
+}
+
+function hasAllTraffic({ state, reason }: PostPromotionStatus): boolean {
+  return state === 'Verifying' || reason === 'SharedCause';
+}
+
+/** What the last check after promotion found; older results in the status are those of the analysis. */
+function failedChecks({ status }: World, { state, reason, failedChecks = 0 }: PostPromotionStatus): string[] {
+  const isAbout =
+    state === 'Verifying' ? failedChecks > 0 : reason === 'SharedCause' || reason === 'ChecksFailed';
+  if (!isAbout) return [];
+  return (status.checks ?? []).filter(({ verdict }) => verdict === 'fail').map(finding);
+}
