@@ -6,7 +6,8 @@ import { type Draft, remainingMs } from './draft.ts';
 import { hasHooks, judgeHooks, keyPrefix, request } from './hooks.ts';
 import type { Run } from './run.ts';
 import { stamp } from './units.ts';
-import { judge } from './verdict.ts';
+import { judge, verdictOf } from './verdict.ts';
+import type { CheckOutcome } from './world.ts';
 
 /** What to ask and when. Times in milliseconds. */
 export interface CheckPlan {
@@ -30,19 +31,46 @@ export function check(draft: Draft, run: Run, plan: CheckPlan): CheckResult[] | 
   const key = `${keyPrefix(run)}/${plan.purpose}/${run.checkNumber}`;
   const answered = draft.world.checks?.key === key ? draft.world.checks : undefined;
   if (!answered && remainingMs(draft, plan.since, plan.afterMs) > 0) return undefined;
-  const hooks = hasHooks(draft, plan.hooks) ? [plan.hooks] : [];
-  if (!answered && plan.metrics.length + hooks.length > 0) {
-    const metrics = plan.metrics.map((metric) => metric.name);
-    request(draft, plan.about ?? run, { key, role: plan.role, purpose: plan.purpose, metrics, hooks });
-    return undefined;
-  }
+  if (!answered && ask(draft, run, plan, key)) return undefined;
   const outcome = answered ?? { key, atMs: draft.world.nowMs, readings: [], hooks: [] };
-  run.checkNumber += 1;
-  run.lastCheckTime = stamp(outcome.atMs);
-  const results = [
+  return take(draft, run, outcome, resultsOf(draft, plan, outcome));
+}
+
+/**
+ * As `check`, for a wait without end: an answer that says nothing changes nothing, so that waiting writes no status (L2). Its key goes on
+ * from the answer before; after a restart there is none, and no answer that an older key could be taken for.
+ */
+export function quietCheck(draft: Draft, run: Run, plan: CheckPlan): CheckResult[] | undefined {
+  const prefix = `${keyPrefix(run)}/${plan.purpose}/${run.checkNumber}/`;
+  const last = draft.world.checks?.key.startsWith(prefix) ? draft.world.checks : undefined;
+  const results = last && resultsOf(draft, plan, last);
+  if (last && results && verdictOf(results) !== 'unknown') return take(draft, run, last, results);
+  if (remainingMs(draft, last ? stamp(last.atMs) : plan.since, plan.afterMs) > 0) return undefined;
+  const number = last ? Number(last.key.slice(prefix.length)) + 1 : 0;
+  if (ask(draft, run, plan, `${prefix}${number}`)) return undefined;
+  const outcome = { key: prefix, atMs: draft.world.nowMs, readings: [], hooks: [] };
+  return take(draft, run, outcome, resultsOf(draft, plan, outcome));
+}
+
+/** Puts the request into the draft; false when there is nothing to ask. */
+function ask(draft: Draft, run: Run, plan: CheckPlan, key: string): boolean {
+  const hooks = hasHooks(draft, plan.hooks) ? [plan.hooks] : [];
+  if (plan.metrics.length + hooks.length === 0) return false;
+  const metrics = plan.metrics.map((metric) => metric.name);
+  request(draft, plan.about ?? run, { key, role: plan.role, purpose: plan.purpose, metrics, hooks });
+  return true;
+}
+
+function resultsOf(draft: Draft, plan: CheckPlan, outcome: CheckOutcome): CheckResult[] {
+  return [
     ...judgeHooks(draft, outcome, plan.hooks, plan.purpose),
     ...judge(plan.metrics, outcome, plan.purpose === 'analysis' ? 'analysis' : 'postPromotion'),
   ];
+}
+
+function take(draft: Draft, run: Run, outcome: CheckOutcome, results: CheckResult[]): CheckResult[] {
+  run.checkNumber += 1;
+  run.lastCheckTime = stamp(outcome.atMs);
   draft.status.checks = results;
   return results;
 }

@@ -1,6 +1,6 @@
 import { knownReason, type RolloutReason } from '../../api/reasons.ts';
 import { canaryPods } from '../capacity.ts';
-import { check, later } from '../checks.ts';
+import { later, quietCheck } from '../checks.ts';
 import { isBeyondHope } from '../diagnosis/decision.ts';
 import { diagnose, sentence } from '../diagnosis/diagnose.ts';
 import { type Draft, enter, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
@@ -8,7 +8,6 @@ import { isLost, wayBack } from '../kept.ts';
 import { hasConverged, servingPods } from '../readiness.ts';
 import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnCanary, moveToCanary, rescueTraffic } from '../traffic.ts';
-import { verdictOf } from '../verdict.ts';
 import type { ReleaseView } from '../world.ts';
 import { describe, nameOf } from './admit.ts';
 import { throughThePrimary } from './fallen.ts';
@@ -102,7 +101,7 @@ function askAgain(draft: Draft, run: Run): void {
       action: 'verification goes on once checks can be had',
     },
   );
-  const results = check(draft, run, {
+  const results = quietCheck(draft, run, {
     role: 'primary',
     purpose: 'postPromotion',
     metrics: postPromotion.metrics,
@@ -112,7 +111,6 @@ function askAgain(draft: Draft, run: Run): void {
   });
   if (!results) return;
   wakeIn(draft, postPromotion.intervalMs);
-  if (verdictOf(results) === 'unknown') return;
   delete run.unknownSince;
   draft.status.phase = 'Finalising';
   run.stepTime = now(draft);
