@@ -257,7 +257,7 @@ export async function buildBed() {
     prometheus: join(root, 'prometheus'),
   };
   await buildApp(folders.app);
-  if (!installed('prometheus')) await fetchPrometheus(folders.prometheus);
+  if (!installed('prometheus') || !installed('promtool')) await fetchPrometheus(folders.prometheus);
   if (!installed('envoy')) await fetchEnvoy(folders.envoy);
   await buildContour(folders.contour);
   await buildControlPlane(folders.bin);
@@ -273,6 +273,7 @@ export async function buildBed() {
     envoy: installed('envoy') ?? join(folders.envoy, 'envoy'),
     gitea: giteaTarget(),
     prometheus: installed('prometheus') ?? join(folders.prometheus, 'prometheus'),
+    promtool: installed('promtool') ?? join(folders.prometheus, 'usr/bin/promtool'),
   };
 }
 

@@ -18,7 +18,7 @@ import { isLoopback } from './cluster/kubeconfig.ts';
 import { startElection } from './cluster/lease.ts';
 import type { Cluster } from './engine/ports.ts';
 import { createHttpClient } from './http/client.ts';
-import type { MetricsSink } from './web/prometheus.ts';
+import type { MetricsSink } from './web/metrics-sink.ts';
 
 /** A running Holdfast. */
 export interface App {

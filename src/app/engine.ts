@@ -14,7 +14,7 @@ import { createHooks } from '../hooks/call.ts';
 import type { HttpClient } from '../http/types.ts';
 import { step } from '../rollout/step.ts';
 import { routerFor } from '../routing/table.ts';
-import type { MetricsSink } from '../web/prometheus.ts';
+import type { MetricsSink } from '../web/metrics-sink.ts';
 import { createAlertsPort } from './alerts-port.ts';
 import { openDrillSchedule } from './drill-port.ts';
 import { createOpenPoller, createOpenRepository } from './git-port.ts';
@@ -44,6 +44,7 @@ export interface Engine {
   readonly canaries: CanaryController;
   readonly sources: SourceController;
   readonly canarySet: WatchedSet;
+  readonly sourceSet: WatchedSet;
   start(): void;
   /** Ends what is under way: first no more news from Git, then no more passes. */
   stop(): Promise<void>;
@@ -52,10 +53,8 @@ export interface Engine {
 /** Wires the engine; nothing runs before `start`. */
 export function createEngine(wiring: EngineWiring): Engine {
   const { options, fileSources, clock, log, cluster, openWatch, http, secretKey } = wiring;
-  const canarySet = openKind(wiring, 'Canary');
-  const sourceSet = openKind(wiring, 'Source');
-  const templates = openKind(wiring, 'MetricTemplate');
-  const alertProviders = openKind(wiring, 'AlertProvider');
+  const sets = openSets(wiring);
+  const { canarySet, sourceSet, templates, alertProviders } = sets;
   const heads = createHeads();
   const events = createEventSink({ cluster, clock, log, instance: wiring.instance });
   const isOurs = () => true;
@@ -116,6 +115,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     canaries,
     sources,
     canarySet,
+    sourceSet,
     start() {
       sources.start();
       canaries.start();
@@ -127,7 +127,7 @@ export function createEngine(wiring: EngineWiring): Engine {
       await sources.stop();
       await writer.stop();
       await canaries.stop();
-      for (const set of [canarySet, sourceSet, templates, alertProviders]) set.close();
+      for (const set of Object.values(sets)) set.close();
     },
   };
 }
@@ -139,6 +139,15 @@ function limitsOf(options: AppOptions): EngineOptions {
     defaultProvider: meshProvider,
     selectorLabels,
     includeLabelPrefixes,
+  };
+}
+
+function openSets(wiring: EngineWiring) {
+  return {
+    canarySet: openKind(wiring, 'Canary'),
+    sourceSet: openKind(wiring, 'Source'),
+    templates: openKind(wiring, 'MetricTemplate'),
+    alertProviders: openKind(wiring, 'AlertProvider'),
   };
 }
 

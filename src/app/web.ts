@@ -5,7 +5,8 @@ import type { Election } from '../cluster/lease.ts';
 import type { Cluster } from '../engine/ports.ts';
 import { healthRoutes } from '../web/health.ts';
 import { type HttpServer, startHttpServer } from '../web/http-server.ts';
-import { createPrometheus, type MetricsSink } from '../web/prometheus.ts';
+import type { MetricsSink } from '../web/metrics-sink.ts';
+import { createPrometheus } from '../web/prometheus.ts';
 import { pushRoute } from '../web/push-hook.ts';
 import type { Connection } from './connection.ts';
 import type { Engine } from './engine.ts';
@@ -29,6 +30,8 @@ export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readon
     version: options.version,
     provider: options.meshProvider,
     canaries: () => state.engine?.canarySet.list() ?? [],
+    canary: (namespace, name) => state.engine?.canarySet.get(namespace, name),
+    source: (namespace, name) => state.engine?.sourceSet.get(namespace, name),
     apiRequests: () => connection.requests(),
     isLeading: () => election.leading(),
     queueDepth: () => state.engine?.canaries.depth() ?? 0,

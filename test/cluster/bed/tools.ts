@@ -12,6 +12,7 @@ export interface Tools {
   readonly 'kube-scheduler': string;
   readonly kubectl: string;
   readonly prometheus: string;
+  readonly promtool: string;
 }
 
 /** The programs as `scripts/bed-run.mjs` hands them over. Throws outside it: only it makes the network namespace. */

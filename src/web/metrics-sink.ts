@@ -1,0 +1,135 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { keyOf } from '../engine/checks.ts';
+import { named } from './gauge.ts';
+
+/** What the program tells as it happens. */
+export interface MetricsSink {
+  /** A look at a Canary (namespace/name) ended. */
+  pass(canaryKey: string, durationMs: number, succeeded: boolean): void;
+  /** A poll of a Source (namespace/name), with all that follows, ended. */
+  sync(sourceKey: string, succeeded: boolean): void;
+  /** A Canary went to another phase. */
+  phase(canary: KubernetesObject, phase: string): void;
+}
+
+/** The objects that series may be about, as watched. */
+export interface WatchedObjects {
+  canary(namespace: string, name: string): KubernetesObject | undefined;
+  source(namespace: string, name: string): KubernetesObject | undefined;
+}
+
+type Find = WatchedObjects['canary'];
+type Labels = Readonly<Record<string, string>>;
+
+/** Counters of what happens. `forgetGone` takes the series of deleted objects away: an alarm on one would stand until a restart. */
+export function createMetricsSink(
+  registry: Registry,
+  watched: WatchedObjects,
+): { readonly sink: MetricsSink; forgetGone(): void } {
+  const canaries = createSeries(watched.canary);
+  const sources = createSeries(watched.source);
+  const meters = createMeters(registry);
+  const sink: MetricsSink = {
+    pass(key, durationMs, succeeded) {
+      const canary = canaries.objectOf(key);
+      if (!canary) return;
+      const labels = named(canary);
+      canaries.note(key, meters.duration, labels).observe(labels, durationMs / 1000);
+      if (!succeeded) canaries.note(key, meters.failedPasses, labels).inc(labels);
+    },
+    sync(key, succeeded) {
+      const source = sources.objectOf(key);
+      if (!source) return;
+      const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
+      const counted = { ...labels, result: succeeded ? 'success' : 'failure' };
+      sources.note(key, meters.syncs, counted).inc(counted);
+      if (succeeded) sources.note(key, meters.lastSync, labels).setToCurrentTime(labels);
+    },
+    phase(canary, phase) {
+      const meter = { Succeeded: meters.successes, Failed: meters.failures }[phase];
+      if (!meter) return;
+      const labels = { ...named(canary), ...runOf(canary) };
+      canaries.note(keyOf(canary), meter, labels).inc(labels);
+    },
+  };
+  return {
+    sink,
+    forgetGone() {
+      canaries.forgetGone();
+      sources.forgetGone();
+    },
+  };
+}
+
+function createMeters(registry: Registry) {
+  const registers = [registry];
+  const labelNames = ['name', 'namespace'];
+  const runLabels = [...labelNames, 'deployment_strategy', 'analysis_status'];
+  const counter = (name: string, help: string, labels: string[]) =>
+    new Counter({ registers, name, help, labelNames: labels });
+  return {
+    duration: new Histogram({
+      registers,
+      name: 'flagger_canary_duration_seconds',
+      help: 'Time of one look at a Canary',
+      labelNames,
+    }),
+    failedPasses: counter(
+      'holdfast_canary_pass_failures_total',
+      'Looks that ended with an error',
+      labelNames,
+    ),
+    syncs: counter('holdfast_source_syncs_total', 'Polls with all that follows', [...labelNames, 'result']),
+    lastSync: new Gauge({
+      registers,
+      name: 'holdfast_source_last_sync_timestamp_seconds',
+      help: 'Last successful sync',
+      labelNames,
+    }),
+    successes: counter('flagger_canary_successes_total', 'Releases that succeeded', runLabels),
+    failures: counter('flagger_canary_failures_total', 'Releases that failed', runLabels),
+  };
+}
+
+/** What was counted by the object it is about. */
+function createSeries(find: Find) {
+  const removals = new Map<string, Map<string, () => void>>();
+  const objectOf = (key: string) => {
+    const [namespace = '', name = ''] = key.split('/');
+    return find(namespace, name);
+  };
+  return {
+    objectOf,
+    /** Remembers that a metric has a series about an object; gives the metric back. */
+    note<Meter extends { readonly name?: string; remove(labels: Labels): void }>(
+      key: string,
+      meter: Meter,
+      labels: Labels,
+    ): Meter {
+      const ofObject = removals.get(key) ?? new Map<string, () => void>();
+      removals.set(key, ofObject);
+      ofObject.set(JSON.stringify([meter.name, labels]), () => meter.remove(labels));
+      return meter;
+    },
+    forgetGone(): void {
+      for (const [key, ofObject] of removals) {
+        if (objectOf(key)) continue;
+        for (const remove of ofObject.values()) remove();
+        removals.delete(key);
+      }
+    },
+  };
+}
+
+function runOf({ spec }: KubernetesObject): { deployment_strategy: string; analysis_status: string } {
+  const { analysis, skipAnalysis } = (spec ?? {}) as {
+    analysis?: { iterations?: number; match?: unknown[] };
+    skipAnalysis?: boolean;
+  };
+  const byIterations = analysis?.match?.length ? 'ab-testing' : 'blue-green';
+  return {
+    deployment_strategy: analysis?.iterations ? byIterations : 'canary',
+    analysis_status: skipAnalysis ? 'skipped' : 'completed',
+  };
+}
