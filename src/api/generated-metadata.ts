@@ -26,6 +26,6 @@ export function ownerReference(canary: Canary): OwnerReference {
 }
 
 /** Labels by which the watch caches find what belongs to a Canary. */
-export function ownLabels(canary: Canary): Record<string, string> {
+export function ownLabels(canary: { metadata: { name: string } }): Record<string, string> {
   return { [canaryLabel]: canary.metadata.name.slice(0, 63).replace(/[-.]+$/, '') };
 }

@@ -139,9 +139,9 @@ export const promotionReasons = {
   ),
   HandBackGivenUp: row(
     'the target did not take the traffic back in time',
-    'whoever is ready',
+    'whoever is ready; the primary stays where it is needed',
     'the Canary goes all the same',
-    'look at the pods of the target',
+    'look at the pods of the target, then delete what was left without an owner',
   ),
   RecordKept: row('the last-known-good was read back', 'primary', nothing),
   DrillPassed: row('the last-known-good would be accepted by the cluster as it is today', 'primary', nothing),

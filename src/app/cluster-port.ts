@@ -26,8 +26,24 @@ export function createClusterPort(client: ClusterClient, mayWrite: () => boolean
     if (!mayWrite())
       throw localError('aborted', 'this copy of Holdfast does not hold the Lease and writes nothing');
   }
+
+  async function kindOf(apiVersion: string, kind: string): Promise<{ namespaced: boolean } | undefined> {
+    try {
+      const { namespaced } = await client.resolve(apiVersion, kind);
+      return { namespaced };
+    } catch (error) {
+      if (isApiError(error, 'unknownKind')) return undefined;
+      throw error;
+    }
+  }
+
   return {
     get: (reference) => client.get(reference),
+    async list({ apiVersion, kind, namespace, labelSelector }) {
+      if (!(await kindOf(apiVersion, kind))) return [];
+      const { items } = await client.list(apiVersion, kind, { namespace, labelSelector, metadataOnly: true });
+      return items;
+    },
     async apply(object, { manager, force, over }) {
       guard();
       return client.apply(object, { manager, force, ...over });
@@ -49,14 +65,6 @@ export function createClusterPort(client: ClusterClient, mayWrite: () => boolean
       guard();
       await client.delete(reference, preconditions);
     },
-    async kindOf(apiVersion, kind) {
-      try {
-        const { namespaced } = await client.resolve(apiVersion, kind);
-        return { namespaced };
-      } catch (error) {
-        if (isApiError(error, 'unknownKind')) return undefined;
-        throw error;
-      }
-    },
+    kindOf,
   };
 }

@@ -13,7 +13,7 @@ import { createOpenForge } from '../forge/open.ts';
 import { createHooks } from '../hooks/call.ts';
 import type { HttpClient } from '../http/types.ts';
 import { step } from '../rollout/step.ts';
-import { routerFor } from '../routing/table.ts';
+import { routerFor, routers } from '../routing/table.ts';
 import type { MetricsSink } from '../web/metrics-sink.ts';
 import { createAlertsPort } from './alerts-port.ts';
 import { openDrillSchedule } from './drill-port.ts';
@@ -50,6 +50,8 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
+const traffic = { routing: routerFor, routeKinds: routers.flatMap(({ kinds }) => kinds) };
+
 /** Wires the engine; nothing runs before `start`. */
 export function createEngine(wiring: EngineWiring): Engine {
   const { options, fileSources, clock, log, cluster, openWatch, http, secretKey } = wiring;
@@ -65,7 +67,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     applied: createApplied(),
     records,
     ports: new Map(),
-    routing: routerFor,
+    ...traffic,
     step,
     canaries: canarySet,
     hooks: createHooks({ http, clock }),

@@ -1,6 +1,7 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { CanaryParts } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
+import { disownAll } from './disown.ts';
 import type { Failure } from './failure.ts';
 import { dropFinalizer } from './finalizer.ts';
 
@@ -11,19 +12,25 @@ const defaultDeadlineSeconds = 600;
 const againMs = 5_000;
 
 /**
- * A deletion that cannot even be looked at (router gone, spec broken, rights lost) ends after its deadline: the finalizer goes, and people
- * are told what was left. Gives the time until the next try, undefined once it is gone. Throws what the API server refuses.
+ * A deletion that cannot even be looked at (router gone, spec broken, rights lost) ends after its deadline: nobody knows who serves, so all
+ * that was made stays, the finalizer goes, and people are told. Gives the time until the next try, undefined once it is gone. Throws what
+ * the API server refuses.
  */
 export async function afterFailedDeletion(
   parts: CanaryParts,
   canary: KubernetesObject,
   failure: Failure,
 ): Promise<number | undefined> {
+  if ((canary.spec as { revertOnDeletion?: unknown } | undefined)?.revertOnDeletion !== true) {
+    await dropFinalizer(parts, canary);
+    return undefined;
+  }
   const endMs = Date.parse(canary.metadata.deletionTimestamp ?? '') + deadlineMs(canary) + graceMs;
   const leftMs = endMs - parts.clock.nowMs();
   if (leftMs > 0) return Math.min(leftMs, againMs);
+  await disownAll(parts, canary);
   await dropFinalizer(parts, canary);
-  const message = `the traffic could not be handed back in time: ${failure.message}; the Canary goes all the same`;
+  const message = `the traffic could not be handed back in time: ${failure.message}; all that was made for the Canary stays, without an owner, and the Canary goes`;
   parts.events.emit(canary, { type: 'Warning', reason: 'HandBackGivenUp', message });
   parts.log.warn({ canary: keyOf(canary), reason: failure.reason }, message);
   return undefined;

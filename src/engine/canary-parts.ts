@@ -15,7 +15,7 @@ import type { EventHooks } from './event-hooks.ts';
 import type { Heads } from './heads.ts';
 import type { LostRecords } from './lost-records.ts';
 import type { NamespaceView } from './namespace-view.ts';
-import type { Cluster, EventSink, Log, Routing } from './ports.ts';
+import type { Cluster, EventSink, Log, RouteKind, Routing } from './ports.ts';
 import type { Records } from './records.ts';
 
 /** Limits and defaults set by flags. */
@@ -35,6 +35,8 @@ export interface CanaryParts {
   readonly log: Log;
   readonly cluster: Cluster;
   readonly routing: Routing;
+  /** Kinds of the routing objects of every provider. */
+  readonly routeKinds: readonly RouteKind[];
   readonly events: EventSink;
   readonly eventHooks: EventHooks;
   readonly heads: Heads;

@@ -1,11 +1,8 @@
 /** Flagger's finalizer: the Canary stays until its target has taken the traffic back (flagger-behaviour 2.12). */
 import type { Canary } from '../api/canary.ts';
 import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
-import { serviceNames } from '../workload/names.ts';
-import type { ActionContext, Performer } from './action-context.ts';
+import type { Performer } from './action-context.ts';
 import type { CanaryParts } from './canary-parts.ts';
-import { serviceKind } from './namespace-view.ts';
-import { liveRoutes, routerOf } from './observe.ts';
 
 /** The finalizer's name, Flagger's own: either program can finish what the other began. */
 export const finalizer = 'finalizer.flagger.app';
@@ -41,29 +38,6 @@ export const removeFinalizer: Performer<'RemoveFinalizer'> = async ({ parts, obs
   await dropFinalizer(parts, live);
   return true;
 };
-
-/** Services and routing objects stay when the Canary goes: requests still come that way. */
-export const disown: Performer<'Disown'> = async (context) => {
-  let wrote = false;
-  for (const object of servedBy(context)) {
-    const owners = object.metadata.ownerReferences ?? [];
-    const others = owners.filter(({ uid }) => uid !== context.observation.canary.metadata.uid);
-    if (others.length === owners.length) continue;
-    const { uid, resourceVersion } = object.metadata;
-    const metadata = { uid, resourceVersion, ownerReferences: others };
-    await context.parts.cluster.patch(referenceOf(object), { metadata });
-    wrote = true;
-  }
-  return wrote;
-};
-
-function servedBy({ parts, observation }: ActionContext): KubernetesObject[] {
-  const { canary, view, provider } = observation;
-  const names = serviceNames(canary);
-  const routes = liveRoutes(routerOf(parts, provider), view, canary);
-  const services = [names.primary, names.canary].map((name) => view.get(serviceKind, name));
-  return [...routes, ...services].filter((object) => object !== undefined);
-}
 
 async function writeFinalizers(
   parts: Pick<CanaryParts, 'cluster'>,

@@ -1,6 +1,7 @@
 import type { Action } from '../rollout/action.ts';
 import type { ActionContext, ActionType, Performer } from './action-context.ts';
-import { disown, removeFinalizer } from './finalizer.ts';
+import { disown } from './disown.ts';
+import { removeFinalizer } from './finalizer.ts';
 import { markProven, reject, saveRecord, unreject } from './perform-records.ts';
 import { ensureServices, setTraffic } from './perform-traffic.ts';
 import { applyCanary, applyPrimary, applySettings, scaleCanary, scalePrimary } from './perform-workloads.ts';

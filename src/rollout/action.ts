@@ -34,8 +34,8 @@ export type Action =
   | { type: 'SetTraffic'; route: RouteTarget }
   | { type: 'Reject'; digest: string; commit: string; reason: RolloutReason }
   | { type: 'Unreject'; digest: string }
-  /** Services and routing objects stay when the Canary goes. */
-  | { type: 'Disown' }
+  /** Services and routing objects stay when the Canary goes; with `primary` also the primary and what it needs. */
+  | { type: 'Disown'; primary: boolean }
   /** The Canary, which is being deleted, may go. The last action of all: there is no status to write after it. */
   | { type: 'RemoveFinalizer' };
 

@@ -8,6 +8,11 @@ import { RefusedError } from './refusal.ts';
 
 const kinds: readonly WorkloadKind[] = [deployment, daemonSet];
 
+/** Every kind that targets, and so primaries, can have. */
+export const targetKinds: ReadonlyArray<{ apiVersion: string; kind: string }> = kinds.map(
+  ({ apiVersion, kind }) => ({ apiVersion, kind }),
+);
+
 /** Kinds to watch for a target of this kind: itself, and what its view is made from. None for a kind that is not supported. */
 export function watchedKinds(kind: string): ReadonlyArray<{ apiVersion: string; kind: string }> {
   const found = kinds.find((candidate) => candidate.kind === kind);

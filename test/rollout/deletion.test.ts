@@ -17,10 +17,16 @@ function until(model: Model, holds: () => boolean): void {
 
 function expectHandedBack(model: Model, digest: string): void {
   until(model, () => model.gone);
-  expect(model.disowned).toBe(true);
+  expect(model.ownerless).toEqual({ routes: true, primary: false });
   expect(model.target).toMatchObject({ digest, desired: 2, ready: 2 });
   expect(model.route?.canaryWeight).toBe(100);
   expect(model.outages).toEqual([]);
+  expect(model.broken).toEqual([]);
+}
+
+function expectPrimaryServes(model: Model, digest: string): void {
+  expect(model.primary).toMatchObject({ digest, desired: 2, ready: 2 });
+  expect(model.route?.canaryWeight).toBe(0);
   expect(model.broken).toEqual([]);
 }
 
@@ -56,14 +62,57 @@ describe('a Canary that is deleted with revertOnDeletion', () => {
     expectHandedBack(model, 'b');
   });
 
-  it('goes all the same after its deadline when the target does not come up', () => {
+  it('leaves the primary with its traffic when the target does not come up, and goes', () => {
     const model = withGood();
     model.behaviours.set('a', { ...GOOD, canaryReady: false });
     model.delete();
     const beganMs = model.nowMs;
     until(model, () => model.gone);
     expect(model.nowMs - beganMs).toBeLessThanOrEqual(60_000 + 60_000);
-    expect(model.events.at(-1)?.reason).toBe('HandBackGivenUp');
+    expect(model.events.at(-1)).toMatchObject({
+      reason: 'HandBackGivenUp',
+      message: expect.stringContaining('podinfo-primary stays, without an owner'),
+    });
+    expect(model.ownerless).toEqual({ routes: true, primary: true });
+    expectPrimaryServes(model, 'a');
+  });
+
+  it('gives traffic that the target cannot carry back to the primary', () => {
+    const model = withGood();
+    model.commit('b');
+    until(model, () => model.route?.canaryWeight === 50);
+    model.behaviours.set('a', { ...GOOD, canaryReady: false });
+    model.behaviours.set('b', { ...GOOD, canaryReady: false });
+    model.delete();
+    until(model, () => model.gone);
+    expectPrimaryServes(model, 'a');
+  });
+
+  it('leaves a primary that nobody could take the place of, also when it does not serve at that moment', () => {
+    const model = withGood();
+    model.behaviours.set('a', { ...GOOD, canaryReady: false, primaryReady: false });
+    model.delete();
+    until(model, () => model.gone);
+    model.behaviours.set('a', GOOD);
+    model.tick();
+    expectPrimaryServes(model, 'a');
+  });
+
+  it('takes a primary that was left behind for its own when it is created again', () => {
+    const model = withGood();
+    model.behaviours.set('a', { ...GOOD, canaryReady: false });
+    model.delete();
+    until(model, () => model.gone);
+    model.behaviours.set('a', GOOD);
+    model.createAgain();
+    model.until('Succeeded');
+    until(model, () => model.target?.desired === 0);
+    expectPrimaryServes(model, 'a');
+    model.commit('b');
+    model.tick();
+    model.until('Succeeded');
+    expectPrimaryServes(model, 'b');
+    expect(model.outages).toEqual([]);
   });
 
   it.each([0, 1, 2, 3, 4])('carries on after a crash at write %i', (after) => {

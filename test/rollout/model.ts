@@ -69,7 +69,8 @@ export class Model {
   providerDown = false;
   /** The Canary is deleted, and what it owned with it. */
   gone = false;
-  disowned = false;
+  /** What the garbage collector leaves. */
+  ownerless = { routes: false, primary: false };
   peers: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
   /** What webhooks say, by type; those not named approve, and rollback refuses. `hang`: no answer comes while it is so. */
   hooks: Partial<Record<HookType, HookAnswer['verdict'] | 'hang'>> = {};
@@ -113,18 +114,33 @@ export class Model {
     if (this.canary.spec.revertOnDeletion !== true) this.goWithOwner();
   }
 
-  /** The garbage collector takes what the Canary owns: the primary, and routes that were not handed over. */
+  /** The garbage collector takes what the Canary owns: the primary and the routes, unless they were handed over. */
   private goWithOwner(): void {
+    const before = this.answering();
     this.gone = true;
-    this.primary = undefined;
-    if (!this.disowned) this.route = undefined;
+    if (!this.ownerless.primary) this.primary = undefined;
+    if (!this.ownerless.routes) this.route = undefined;
+    if (this.canary.spec.revertOnDeletion === true && before > 0 && this.answering() === 0)
+      this.broken.push({ rule: 'S2', detail: 'the Canary took with it what served' });
+  }
+
+  /** Pods that requests reach. */
+  private answering(): number {
+    const { route } = this;
+    if (!route) return 0;
+    const ready = (pods: Pods | undefined, share: boolean) =>
+      pods && share ? pods.ready + pods.oldReady : 0;
+    return (
+      ready(this.primary, route.primaryWeight > 0 || route.matched) +
+      ready(this.target, route.canaryWeight > 0)
+    );
   }
 
   /** The Canary is created again, with an empty status; what nobody owned is still there. */
   createAgain(): void {
     delete this.canary.metadata.deletionTimestamp;
     this.gone = false;
-    this.disowned = false;
+    this.ownerless = { routes: false, primary: false };
     this.status = {};
   }
 
@@ -384,7 +400,7 @@ export class Model {
         this.rejected = this.rejected.filter((entry) => entry.digest !== action.digest);
         return;
       case 'Disown':
-        this.disowned = true;
+        this.ownerless = { routes: true, primary: this.ownerless.primary || action.primary };
         return;
       case 'RemoveFinalizer':
         this.goWithOwner();

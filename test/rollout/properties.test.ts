@@ -259,6 +259,22 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
     );
   });
 
+  it('a deletion ends in time and takes with it nothing that serves (S2, L10)', () => {
+    fc.assert(
+      fc.property(worlds, fc.array(event, { maxLength: 10 }), ({ spec, update, events }, meanwhile) => {
+        const model = start(spec, update);
+        model.canary.spec.revertOnDeletion = true;
+        play(model, events);
+        model.delete();
+        play(model, meanwhile);
+        for (let count = 0; count < 12 && !model.gone; count += 1) model.tick(10_000);
+        expect(model.gone).toBe(true);
+        expect(model.broken).toEqual([]);
+      }),
+      { numRuns },
+    );
+  });
+
   it('once faults end, it comes to rest and writes no more (L1, L2)', () => {
     fc.assert(
       fc.property(worlds, fc.boolean(), ({ spec, update, events }, fixed) => {

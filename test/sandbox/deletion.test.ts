@@ -1,30 +1,50 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
-  type Bed,
   canary,
   createSource,
   deployment,
   eventually,
   imageOf,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 const path = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
 });
 afterEach(() => bed.close());
 
 const isGone = async () => (await bed.canary()) === undefined;
 const finalizersOf = async () => (await bed.canary())?.metadata.finalizers ?? [];
 
+/** A Deployment whose pods mount a ConfigMap. */
+function withConfig(image: string): string {
+  const object = JSON.parse(deployment(image)) as { spec: { template: { spec: Record<string, unknown> } } };
+  object.spec.template.spec.volumes = [{ name: 'config', configMap: { name: 'web-config' } }];
+  return JSON.stringify(object);
+}
+
+const config = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'web-config', namespace: 'shop' },
+  data: { colour: 'blue' },
+};
+
+/** Messages of the events of one reason. */
+async function newsOf(reason: string): Promise<string[]> {
+  const { body } = await bed.send('GET', '/apis/events.k8s.io/v1/namespaces/shop/events');
+  const { items } = body as { items: Array<{ reason: string; note: string }> };
+  return items.filter((event) => event.reason === reason).map(({ note }) => note);
+}
+
 /** v1 proved itself; Git holds the Deployment only, so that nobody creates the Canary again. */
 async function running(spec: Record<string, unknown> = {}): Promise<void> {
   await bed.send('POST', path, JSON.parse(canary({ spec: { revertOnDeletion: true, ...spec } })));
-  await bed.commit('v1', { 'web.json': deployment('shop/web:1') });
+  await bed.commit('v1', { 'web.json': withConfig('shop/web:1'), 'config.json': JSON.stringify(config) });
   await createSource(bed);
   await bed.start();
   await waitForPhase(bed, 'Initialized');
@@ -40,7 +60,7 @@ test('a deleted Canary hands its traffic back without a failed request, and its 
   await eventually('the primary is collected', async () => {
     return (await bed.get('apps/v1', 'Deployment', 'web-primary')) === undefined;
   });
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await bed.pass(300);
   sampler.stop();
 
   expect(sampler.totals().failed).toBe(0);
@@ -48,7 +68,7 @@ test('a deleted Canary hands its traffic back without a failed request, and its 
   expect(await bed.get('apps/v1', 'Deployment', 'web')).toMatchObject({ spec: { replicas: 2 } });
   expect((await bed.get('v1', 'Service', 'web'))?.metadata.ownerReferences ?? []).toEqual([]);
 
-  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await bed.commit('v2', { 'web.json': withConfig('shop/web:2') });
   await bed.send('POST', path, JSON.parse(canary({ spec: { skipAnalysis: true } })));
   await waitForPhase(bed, 'Succeeded', 30_000);
   await eventually('v2 is promoted over v1 from its record', async () => {
@@ -57,23 +77,88 @@ test('a deleted Canary hands its traffic back without a failed request, and its 
   });
 });
 
-test('a target that does not come up holds the deletion up for its deadline only', async () => {
-  await running({ progressDeadlineSeconds: 1 });
+/** The target's pods cannot start from now on; the primary's run. */
+function breakTarget(): void {
   bed.sandbox.behaviour.rule((pod) =>
     pod.metadata.name.startsWith('web-primary-') ? undefined : { failure: 'ImagePullBackOff' },
   );
+}
+
+/** Deletes the Canary and gives the time until it is gone, on the bed's clock. */
+async function deleted(): Promise<number> {
+  const beganMs = bed.clock.nowMs();
   await bed.send('DELETE', `${path}/web`);
-  const beganMs = Date.now();
-  await eventually('the Canary is gone', isGone, { timeoutMs: 60_000 });
-  expect(Date.now() - beganMs).toBeGreaterThan(20_000);
+  await eventually('the Canary is gone', isGone, { timeoutMs: 40_000 });
+  return bed.clock.nowMs() - beganMs;
+}
+
+/** What was made for the Canary stays without an owner, the config copy that the pods mount among it. */
+async function expectPrimaryStays(): Promise<void> {
+  await bed.pass(5_000);
+  for (const [apiVersion, kind, name] of [
+    ['apps/v1', 'Deployment', 'web-primary'],
+    ['v1', 'ConfigMap', 'web-config-primary'],
+    ['v1', 'Service', 'web'],
+    ['v1', 'Service', 'web-primary'],
+  ] as const) {
+    const found = await bed.get(apiVersion, kind, name);
+    expect([name, found?.metadata.ownerReferences ?? []]).toEqual([name, []]);
+    expect([name, found === undefined]).toEqual([name, false]);
+  }
+}
+
+test('a target that does not come up holds the deletion up for its deadline only, and the primary goes on serving', async () => {
+  await running({ progressDeadlineSeconds: 1 });
+  breakTarget();
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  expect(await deleted()).toBeGreaterThan(20_000);
+  await expectPrimaryStays();
+  await eventually('a person is told', async () => (await newsOf('HandBackGivenUp')).length === 1);
+  expect((await newsOf('HandBackGivenUp'))[0]).toContain('web-primary stays, without an owner');
+  sampler.stop();
+  expect(sampler.totals().failed).toBe(0);
+  expect(sampler.totals().requests).toBeGreaterThan(1000);
 });
 
-test('a Canary whose spec broke meanwhile is not held up for ever', async () => {
+test('a primary that was left behind is taken over by a Canary of the same name, which owns what it writes', async () => {
+  await running({ progressDeadlineSeconds: 1 });
+  const undo = bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith('web-primary-') ? undefined : { failure: 'ImagePullBackOff' },
+  );
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  await deleted();
+  undo();
+  await bed.send('POST', path, JSON.parse(canary()));
+  await waitForPhase(bed, 'Succeeded');
+  await bed.commit('v2', { 'web.json': withConfig('shop/web:2') });
+  await eventually('v2 is promoted', async () => {
+    const image = imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+    return image === 'shop/web:2' && statusOf(await bed.canary()).phase === 'Succeeded';
+  });
+  sampler.stop();
+  expect(sampler.totals().failed).toBe(0);
+  const uid = (await bed.canary())?.metadata.uid;
+  const primary = await bed.get('apps/v1', 'Deployment', 'web-primary');
+  expect(primary?.metadata.ownerReferences).toMatchObject([{ uid }]);
+});
+
+test('a Canary whose spec broke meanwhile is not held up for ever, and all that serves stays', async () => {
   await running({ progressDeadlineSeconds: 0 });
   const broken = { spec: { provider: 'istio' } };
   await bed.send('PATCH', `${path}/web`, broken, 'application/merge-patch+json');
-  await bed.send('DELETE', `${path}/web`);
-  await eventually('the Canary is gone', isGone, { timeoutMs: 80_000 });
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  expect(await deleted()).toBeGreaterThan(50_000);
+  await expectPrimaryStays();
+  sampler.stop();
+  expect(sampler.totals().failed).toBe(0);
+  await eventually('a person is told', async () => (await newsOf('HandBackGivenUp')).length === 1);
+});
+
+test('a Canary whose spec broke goes at once when revertOnDeletion is off', async () => {
+  await running();
+  const broken = { spec: { provider: 'istio', revertOnDeletion: false } };
+  await bed.send('PATCH', `${path}/web`, broken, 'application/merge-patch+json');
+  expect(await deleted()).toBeLessThan(20_000);
 });
 
 test('switching revertOnDeletion off takes the finalizer away', async () => {

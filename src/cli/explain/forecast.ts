@@ -121,7 +121,7 @@ function describeAction(action: Action): string {
     case 'EnsureServices':
       return 'the Services are written';
     case 'Disown':
-      return 'Services and routes stay, without an owner';
+      return `Services${action.primary ? ', primary' : ''} and routes stay, without an owner`;
     case 'RemoveFinalizer':
       return 'the Canary goes';
   }

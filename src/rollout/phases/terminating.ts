@@ -1,4 +1,4 @@
-import { carriedBy } from '../capacity.ts';
+import { canaryPods, carriedBy } from '../capacity.ts';
 import { act, type Draft, note, remainingMs, SETTLE_MS, say, wakeIn } from '../draft.ts';
 import { isLost } from '../kept.ts';
 import { ALL_TO_CANARY } from '../plan.ts';
@@ -13,7 +13,8 @@ const GRACE_MS = 30_000;
 
 /**
  * The Canary is deleted with `revertOnDeletion`: the target takes the traffic back with the last-known-good, read back, and only then may
- * everything that the Canary owns go (flagger-behaviour 2.12). Bounded: after the deadline it goes as it is, and says so (L10).
+ * everything that the Canary owns go (flagger-behaviour 2.12). Bounded: after the deadline it goes, what is needed to serve stays, and a
+ * person is told (L10).
  */
 export function terminating(draft: Draft): void {
   const { world, status, plan } = draft;
@@ -73,18 +74,34 @@ function wantsAnother({ world }: Draft, good: RecordView): boolean {
   return !onlyTheTarget || servingPods(target) === 0;
 }
 
-/** The time is up: whoever is ready keeps the traffic, and a person is told. */
+/** The time is up: who can carry the traffic has it and stays, and a person is told (S2, L10). */
 function giveUp(draft: Draft): void {
-  const { target } = draft.world;
-  const message = `the target did not take the traffic back in time: ${whyNotReady(target)}; the Canary goes all the same`;
   draft.actions.length = 0;
   draft.status.phase = 'Terminated';
+  const { primary, target } = draft.world;
+  const keepsPrimary = needsPrimary(draft);
+  const rest =
+    keepsPrimary && primary
+      ? `${primary.name} stays, without an owner, and the Canary goes`
+      : 'the Canary goes all the same';
+  const message = `the target did not take the traffic back in time: ${whyNotReady(target)}; ${rest}`;
   note(draft, 'HandBackGivenUp', message);
-  if (servingPods(target) > 0 && !isAllOnCanary(draft)) {
-    act(draft, { type: 'SetTraffic', route: ALL_TO_CANARY });
-  }
   say(draft, 'Warning', 'HandBackGivenUp', message);
-  release(draft);
+  release(draft, keepsPrimary);
+}
+
+/** Moves the traffic to whoever can carry it. The primary may go only when the target was read back to carry all of it. */
+function needsPrimary(draft: Draft): boolean {
+  const { world, actions } = draft;
+  const { primary, target, route } = world;
+  if (!route) return true;
+  const isWhole = canaryPods(target) >= carriedBy(world);
+  const servesAlone = servingPods(primary) === 0 && canaryPods(target) > 0;
+  if (isWhole || servesAlone) {
+    if (!isAllOnCanary(draft)) act(draft, { type: 'SetTraffic', route: ALL_TO_CANARY });
+  } else if (primary) returnToPrimary(draft);
+  const isRead = isAllOnCanary(draft) && route.accepted && actions.length === 0;
+  return !isRead || servingPods(target) === 0;
 }
 
 function letGo(draft: Draft): void {
@@ -94,11 +111,11 @@ function letGo(draft: Draft): void {
     'HandedBack',
     'the target carries all traffic; Services and routes stay, without an owner',
   );
-  release(draft);
+  release(draft, false);
 }
 
 /** The status is written first: after the finalizer there is nothing to write to. */
-function release(draft: Draft): void {
+function release(draft: Draft, keepsPrimary: boolean): void {
   draft.intentFirst = true;
-  act(draft, { type: 'Disown' }, { type: 'RemoveFinalizer' });
+  act(draft, { type: 'Disown', primary: keepsPrimary }, { type: 'RemoveFinalizer' });
 }

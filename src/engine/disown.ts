@@ -1,0 +1,63 @@
+/** What stays when a Canary goes: without its owner reference the garbage collector leaves it alone. */
+import { canaryLabel, ownLabels } from '../api/generated-metadata.ts';
+import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
+import { targetKinds } from '../workload/kinds.ts';
+import { serviceNames } from '../workload/names.ts';
+import type { ActionContext, Performer } from './action-context.ts';
+import { type CanaryParts, versionOf } from './canary-parts.ts';
+import { serviceKind } from './namespace-view.ts';
+import { liveRoutes, routerOf } from './observe.ts';
+import type { RouteKind } from './ports.ts';
+
+const configKinds: readonly RouteKind[] = [
+  { apiVersion: 'v1', kind: 'ConfigMap' },
+  { apiVersion: 'v1', kind: 'Secret' },
+];
+
+/** Services and routing objects stay, since requests still come that way; with `primary` everything that was made for the Canary. */
+export const disown: Performer<'Disown'> = (context, { primary }) => {
+  const { parts, observation } = context;
+  if (primary) return disownAll(parts, observation.canary);
+  return disownEach(parts, observation.canary, servedBy(context));
+};
+
+/**
+ * Everything that was made for the Canary stays: routes, Services, the primary and its config copies. Found by label and owner, so that the
+ * spec may be broken. True when something was written; throws what the API server refuses.
+ */
+export async function disownAll(
+  parts: Pick<CanaryParts, 'cluster' | 'routeKinds'>,
+  canary: KubernetesObject,
+): Promise<boolean> {
+  const namespace = canary.metadata.namespace ?? '';
+  const labelSelector = `${canaryLabel}=${ownLabels(canary)[canaryLabel]}`;
+  const kinds = [...parts.routeKinds, serviceKind, ...configKinds, ...targetKinds];
+  const found = await Promise.all(
+    kinds.map((kind) => parts.cluster.list({ ...kind, namespace, labelSelector })),
+  );
+  return disownEach(parts, canary, found.flat());
+}
+
+async function disownEach(
+  { cluster }: Pick<CanaryParts, 'cluster'>,
+  canary: KubernetesObject,
+  objects: readonly KubernetesObject[],
+): Promise<boolean> {
+  let wrote = false;
+  for (const object of objects) {
+    const owners = object.metadata.ownerReferences ?? [];
+    const others = owners.filter(({ uid }) => uid !== canary.metadata.uid);
+    if (others.length === owners.length) continue;
+    await cluster.patch(referenceOf(object), { metadata: { ...versionOf(object), ownerReferences: others } });
+    wrote = true;
+  }
+  return wrote;
+}
+
+function servedBy({ parts, observation }: ActionContext): KubernetesObject[] {
+  const { canary, view, provider } = observation;
+  const names = serviceNames(canary);
+  const routes = liveRoutes(routerOf(parts, provider), view, canary);
+  const services = [names.primary, names.canary].map((name) => view.get(serviceKind, name));
+  return [...routes, ...services].filter((object) => object !== undefined);
+}

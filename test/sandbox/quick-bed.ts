@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createVirtualClock, type VirtualClock } from '../../src/sandbox/virtual-clock.ts';
+import { type Bed, startBed } from './holdfast-bed.ts';
+
+/** A bed whose intervals and deadlines pass some twenty times as fast as on the wall. */
+export interface QuickBed extends Bed {
+  readonly clock: VirtualClock;
+  /** Resolves when so much of the bed's own time has passed. */
+  pass(durationMs: number): Promise<void>;
+}
+
+/** Time moves on by this much whenever the process had time for what the last move led to; all of the bed's parts wait for the same clock. */
+const stepMs = 100;
+const pauseMs = 4;
+
+/** A bed in virtual time that runs by itself, so that a test waits for what happens and not for configured intervals. */
+export async function startQuickBed(): Promise<QuickBed> {
+  const clock = createVirtualClock();
+  const bed = await startBed(clock);
+  let stopped = false;
+  const running = run();
+
+  async function run(): Promise<void> {
+    while (!stopped) {
+      clock.advance(stepMs);
+      await sleep(pauseMs);
+    }
+  }
+
+  return {
+    ...bed,
+    clock,
+    pass: (durationMs) => new Promise((resolve) => void clock.after(durationMs, () => resolve())),
+    async close() {
+      // What ends waits for timers, too: time stops last.
+      await bed.close();
+      stopped = true;
+      await running;
+    },
+  };
+}
