@@ -1,5 +1,6 @@
 /** The REST API of Gitea and of Forgejo, which kept it. */
 import { z } from 'zod';
+import { githubStyle } from './github-style.ts';
 import type { ForgeDialect } from './types.ts';
 
 const pullRequestSchema = z.object({
@@ -13,10 +14,10 @@ const pullRequestSchema = z.object({
   head: z.object({ label: z.string(), sha: z.string(), repo_id: z.number() }),
   base: z.object({ repo_id: z.number() }),
 });
-const rightsSchema = z.object({ permissions: z.object({ push: z.boolean() }).optional() });
 
 /** The `gitea` entry of the table of forges. */
 export const gitea: ForgeDialect = {
+  ...githubStyle,
   kind: 'gitea',
   headers: {},
   draft: { prefix: 'WIP: ' },
@@ -42,7 +43,6 @@ export const gitea: ForgeDialect = {
     path: `/repos/${repository}/pulls`,
     query: { state: 'all', page, limit: 50 },
   }),
-  rows: (answer) => z.array(z.unknown()).parse(answer),
   read(answer) {
     const pull = pullRequestSchema.parse(answer);
     return {
@@ -56,32 +56,5 @@ export const gitea: ForgeDialect = {
       fromFork: pull.head.repo_id !== pull.base.repo_id,
     };
   },
-  get: (repository, number) => ({ method: 'GET', path: `/repos/${repository}/pulls/${number}` }),
-  create: (repository, { branch, draft: _, ...rest }) => ({
-    method: 'POST',
-    path: `/repos/${repository}/pulls`,
-    json: { head: branch, ...rest },
-  }),
-  change: (repository, number, content) => ({
-    method: 'PATCH',
-    path: `/repos/${repository}/pulls/${number}`,
-    json: content,
-  }),
-  comment: (repository, number, body) => ({
-    method: 'POST',
-    path: `/repos/${repository}/issues/${number}/comments`,
-    json: { body },
-  }),
-  close: (repository, number) => ({
-    method: 'PATCH',
-    path: `/repos/${repository}/pulls/${number}`,
-    json: { state: 'closed' },
-  }),
-  status: (repository, commit, { targetUrl, ...status }) => ({
-    method: 'POST',
-    path: `/repos/${repository}/statuses/${commit}`,
-    json: { ...status, ...(targetUrl ? { target_url: targetUrl } : {}) },
-  }),
-  repositoryOf: (repository) => ({ method: 'GET', path: `/repos/${repository}` }),
-  mayWrite: (answer) => rightsSchema.parse(answer).permissions?.push,
+  create: (repository, { draft: _, ...request }) => githubStyle.create(repository, request),
 };

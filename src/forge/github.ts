@@ -1,5 +1,6 @@
 /** GitHub's REST API, version 2022-11-28; GitHub Enterprise Server has it below /api/v3. */
 import { z } from 'zod';
+import { githubStyle } from './github-style.ts';
 import { tokenAuth } from './secret.ts';
 import type { ForgeDialect } from './types.ts';
 
@@ -16,10 +17,10 @@ const pullRequestSchema = z.object({
   head: z.object({ ref: z.string(), sha: z.string(), repo: repositorySchema.nullish() }),
   base: z.object({ repo: repositorySchema }),
 });
-const rightsSchema = z.object({ permissions: z.object({ push: z.boolean() }).optional() });
 
 /** The `github` entry of the table of forges. */
 export const github: ForgeDialect = {
+  ...githubStyle,
   kind: 'github',
   headers: { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' },
   draft: 'field',
@@ -43,7 +44,6 @@ export const github: ForgeDialect = {
       page,
     },
   }),
-  rows: (answer) => z.array(z.unknown()).parse(answer),
   read(answer) {
     const pull = pullRequestSchema.parse(answer);
     return {
@@ -57,32 +57,4 @@ export const github: ForgeDialect = {
       fromFork: pull.head.repo?.full_name !== pull.base.repo.full_name,
     };
   },
-  get: (repository, number) => ({ method: 'GET', path: `/repos/${repository}/pulls/${number}` }),
-  create: (repository, { branch, ...rest }) => ({
-    method: 'POST',
-    path: `/repos/${repository}/pulls`,
-    json: { head: branch, ...rest },
-  }),
-  change: (repository, number, content) => ({
-    method: 'PATCH',
-    path: `/repos/${repository}/pulls/${number}`,
-    json: content,
-  }),
-  comment: (repository, number, body) => ({
-    method: 'POST',
-    path: `/repos/${repository}/issues/${number}/comments`,
-    json: { body },
-  }),
-  close: (repository, number) => ({
-    method: 'PATCH',
-    path: `/repos/${repository}/pulls/${number}`,
-    json: { state: 'closed' },
-  }),
-  status: (repository, commit, { targetUrl, ...status }) => ({
-    method: 'POST',
-    path: `/repos/${repository}/statuses/${commit}`,
-    json: { ...status, ...(targetUrl ? { target_url: targetUrl } : {}) },
-  }),
-  repositoryOf: (repository) => ({ method: 'GET', path: `/repos/${repository}` }),
-  mayWrite: (answer) => rightsSchema.parse(answer).permissions?.push,
 };

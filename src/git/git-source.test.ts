@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createGitFixture, type GitFixture } from './testing/fixture.ts';
+import { noise } from './testing/noise.ts';
 
 const signal = new AbortController().signal;
 let fixture: GitFixture;
@@ -10,17 +11,6 @@ beforeEach(async () => {
   fixture = await createGitFixture();
 });
 afterEach(() => fixture.close());
-
-/** Bytes that compression cannot shrink, so that a snapshot is visible in the traffic. */
-function noise(seed: number, length: number): string {
-  let state = seed + 1;
-  let text = '';
-  while (text.length < length) {
-    state = (state * 48_271) % 2_147_483_647;
-    text += state.toString(36);
-  }
-  return text;
-}
 
 test('reads head and its manifests', async () => {
   const commit = fixture.repository.commit(

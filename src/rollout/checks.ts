@@ -75,6 +75,18 @@ function take(draft: Draft, run: Run, outcome: CheckOutcome, results: CheckResul
   return results;
 }
 
+/** The check after promotion: the primary's metrics and webhooks, once per interval. */
+export function primaryCheck({ plan: { postPromotion } }: Draft, run: Run): CheckPlan {
+  return {
+    role: 'primary',
+    purpose: 'postPromotion',
+    metrics: postPromotion.metrics,
+    hooks: 'post-promotion',
+    since: later(run.stepTime, run.lastCheckTime),
+    afterMs: postPromotion.intervalMs,
+  };
+}
+
 /** The later of two stamps; a check counts from the last one or from the last change of traffic. */
 export function later(a: string | undefined, b: string | undefined): string | undefined {
   if (a === undefined || b === undefined) return a ?? b;

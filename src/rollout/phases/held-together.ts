@@ -1,4 +1,4 @@
-import { check, later } from '../checks.ts';
+import { check, primaryCheck } from '../checks.ts';
 import { type Draft, enter, note, now, say, wakeIn } from '../draft.ts';
 import { lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
 import type { Run } from '../run.ts';
@@ -20,14 +20,7 @@ export function heldTogether(draft: Draft, run: Run): void {
     const why = whyNotReady(primary);
     return failVerification(draft, run, { reason: 'PrimaryUnhealthy', finding: why, control: false });
   }
-  const results = check(draft, run, {
-    role: 'primary',
-    purpose: 'postPromotion',
-    metrics: postPromotion.metrics,
-    hooks: 'post-promotion',
-    since: later(run.stepTime, run.lastCheckTime),
-    afterMs: postPromotion.intervalMs,
-  });
+  const results = check(draft, run, primaryCheck(draft, run));
   if (!results) return;
   wakeIn(draft, postPromotion.intervalMs);
   const verdict = verdictOf(results);

@@ -1,6 +1,6 @@
 import { knownReason, type RolloutReason } from '../../api/reasons.ts';
 import { canaryPods } from '../capacity.ts';
-import { later, quietCheck } from '../checks.ts';
+import { primaryCheck, quietCheck } from '../checks.ts';
 import { isBeyondHope } from '../diagnosis/decision.ts';
 import { diagnose, sentence } from '../diagnosis/diagnose.ts';
 import { type Draft, enter, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
@@ -101,14 +101,7 @@ function askAgain(draft: Draft, run: Run): void {
       action: 'verification goes on once checks can be had',
     },
   );
-  const results = quietCheck(draft, run, {
-    role: 'primary',
-    purpose: 'postPromotion',
-    metrics: postPromotion.metrics,
-    hooks: 'post-promotion',
-    since: later(run.stepTime, run.lastCheckTime),
-    afterMs: postPromotion.intervalMs,
-  });
+  const results = quietCheck(draft, run, primaryCheck(draft, run));
   if (!results) return;
   wakeIn(draft, postPromotion.intervalMs);
   delete run.unknownSince;

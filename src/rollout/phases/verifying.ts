@@ -1,5 +1,5 @@
 import type { CheckResult } from '../../api/canary-status.ts';
-import { check, later } from '../checks.ts';
+import { check, later, primaryCheck } from '../checks.ts';
 import { act, type Draft, enter, note, say, wakeIn } from '../draft.ts';
 import { checkResults } from '../expectation/check-results.ts';
 import { compare } from '../expectation/expectation.ts';
@@ -40,14 +40,8 @@ function verify(draft: Draft, run: Run): void {
   note(draft, 'Verifying', `${nameOf(run)} serves from the primary; ${count}`, { action: 'next check' });
   const firstCheck = later(run.lastCheckTime, run.stepTime) === run.stepTime;
   const results = check(draft, run, {
-    role: 'primary',
-    purpose: 'postPromotion',
-    metrics: postPromotion.metrics,
-    hooks: 'post-promotion',
-    since: later(run.stepTime, run.lastCheckTime),
-    afterMs: firstCheck
-      ? Math.max(postPromotion.intervalMs, postPromotion.settleMs)
-      : postPromotion.intervalMs,
+    ...primaryCheck(draft, run),
+    ...(firstCheck ? { afterMs: Math.max(postPromotion.intervalMs, postPromotion.settleMs) } : {}),
   });
   if (!results) return;
   const state = expectations(draft, run);

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Controller, ControllerLoop } from '../controller-loop.ts';
 import { asNumber, asRecord, asString, asStrings, at } from '../json.ts';
@@ -11,6 +10,7 @@ import {
   splitKey,
 } from './controller-client.ts';
 import { ensureRevision, HASH_LABEL } from './daemon-revisions.ts';
+import { newPod } from './new-pod.ts';
 import { isServing } from './pods.ts';
 
 const DAEMON_SETS = 'apps/daemonsets';
@@ -81,7 +81,9 @@ function fillNodes(client: ControllerClient, daemonSet: KubernetesObject, hash: 
   for (const pod of podsOf(client, daemonSet)) {
     if (!wanted.has(nodeOf(pod)) && !isStopping(pod)) client.remove(pod);
   }
-  for (const { node, pods } of places) if (pods.length === 0) client.create(newPod(daemonSet, node, hash));
+  for (const { node, pods } of places)
+    if (pods.length === 0)
+      client.create(newPod(daemonSet, { labels: { [HASH_LABEL]: hash }, spec: { nodeName: node } }));
 }
 
 /** What a replacement is decided from. */
@@ -117,7 +119,7 @@ function replaceWithSurge(client: ControllerClient, replacement: Replacement, ma
       );
     else if (fresh.length === 0 && room > 0) {
       room -= 1;
-      client.create(newPod(daemonSet, node, hash));
+      client.create(newPod(daemonSet, { labels: { [HASH_LABEL]: hash }, spec: { nodeName: node } }));
     }
   }
 }
@@ -159,32 +161,6 @@ function availableInMs(
     asString(findCondition(at(pod, 'status', 'conditions'), 'Ready')?.lastTransitionTime),
   );
   return minReadyMs === 0 ? 0 : Math.max(0, since + minReadyMs - client.nowMs());
-}
-
-function newPod(daemonSet: KubernetesObject, node: string, hash: string): KubernetesObject {
-  const { name, namespace, uid } = daemonSet.metadata;
-  const template = asRecord(at(daemonSet, 'spec', 'template'));
-  const { creationTimestamp: _none, ...metadata } = asRecord(template.metadata);
-  const owner = {
-    apiVersion: 'apps/v1',
-    kind: 'DaemonSet',
-    name,
-    uid: uid ?? '',
-    controller: true,
-    blockOwnerDeletion: true,
-  };
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      ...metadata,
-      name: `${name}-${randomBytes(4).toString('hex').slice(0, 5)}`,
-      ...(namespace ? { namespace } : {}),
-      labels: { ...asStrings(metadata.labels), [HASH_LABEL]: hash },
-      ownerReferences: [owner],
-    },
-    spec: { ...asRecord(template.spec), nodeName: node },
-  };
 }
 
 /** Returns after how many milliseconds a ready pod will count as available, if one is waiting for that. */

@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Controller, ControllerLoop } from '../controller-loop.ts';
-import { asNumber, asRecord, asRecords, asString, at } from '../json.ts';
+import { asNumber, asRecords, asString, at } from '../json.ts';
 import { findCondition } from './conditions.ts';
 import {
   type ControllerClient,
@@ -10,6 +9,7 @@ import {
   keyOf,
   splitKey,
 } from './controller-client.ts';
+import { newPod } from './new-pod.ts';
 import { isServing } from './pods.ts';
 
 const REPLICA_SETS = 'apps/replicasets';
@@ -49,31 +49,6 @@ function adjust(client: ControllerClient, replicaSet: KubernetesObject, active: 
 
 function newerFirst(left: KubernetesObject, right: KubernetesObject): number {
   return asString(right.metadata.creationTimestamp).localeCompare(asString(left.metadata.creationTimestamp));
-}
-
-function newPod(replicaSet: KubernetesObject): KubernetesObject {
-  const { name, namespace, uid } = replicaSet.metadata;
-  const template = asRecord(at(replicaSet, 'spec', 'template'));
-  const { creationTimestamp: _none, ...metadata } = asRecord(template.metadata);
-  const owner = {
-    apiVersion: 'apps/v1',
-    kind: 'ReplicaSet',
-    name,
-    uid: uid ?? '',
-    controller: true,
-    blockOwnerDeletion: true,
-  };
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      ...metadata,
-      name: `${name}-${randomBytes(4).toString('hex').slice(0, 5)}`,
-      ...(namespace ? { namespace } : {}),
-      ownerReferences: [owner],
-    },
-    spec: template.spec,
-  };
 }
 
 /** Returns after how many milliseconds a ready pod will count as available, if one is waiting for that. */
