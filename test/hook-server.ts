@@ -13,18 +13,19 @@ export interface HookCallSeen {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A receiver of webhooks on 127.0.0.1: each path is a webhook of its own and answers what the test says, 200 at first. */
+/** A receiver of webhooks and alerts on 127.0.0.1: each path is a webhook of its own and answers what the test says, 200 at first. */
 export interface HookServer {
   url(path: string): string;
   answer(path: string, behaviour: HookBehaviour): void;
-  seen(path: string): readonly HookCallSeen[];
+  /** The bodies that came to a path, oldest first; those of webhooks unless said otherwise. */
+  seen<Body = HookCallSeen>(path: string): readonly Body[];
   close(): Promise<void>;
 }
 
 /** Starts it on a free port. */
 export async function startHookServer(): Promise<HookServer> {
   const behaviours = new Map<string, HookBehaviour>();
-  const calls = new Map<string, HookCallSeen[]>();
+  const calls = new Map<string, unknown[]>();
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -42,7 +43,7 @@ export async function startHookServer(): Promise<HookServer> {
   return {
     url: (path) => `http://127.0.0.1:${port}/${path}`,
     answer: (path, behaviour) => void behaviours.set(path, behaviour),
-    seen: (path) => calls.get(path) ?? [],
+    seen: <Body>(path: string) => (calls.get(path) ?? []) as Body[],
     close() {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));

@@ -36,7 +36,7 @@ function verification(shop: string): NonNullable<Canary['spec']['postPromotion']
 }
 
 describe.concurrent('webhooks and gates under 50 requests a second', () => {
-  test('closed gates keep a release where it is, and it goes on when they open', async () => {
+  test('8: closed gates keep a release where it is, and it goes on when they open', async () => {
     const name = 'gates';
     hooks.answer(`${name}/confirm-rollout`, 403);
     hooks.answer(`${name}/confirm-promotion`, 403);
