@@ -7,6 +7,7 @@ import type { Draft } from './draft.ts';
 import { newIncident, remembered } from './incident.ts';
 import { findingsOf, servingOf } from './report.ts';
 import { lastKnownGood } from './run.ts';
+import { isSame } from './same.ts';
 import { shorten, stamp } from './units.ts';
 
 const MAX_LINE_CHARACTERS = 160;
@@ -24,7 +25,7 @@ export function finish(draft: Draft): Decision {
     (entry) => entry !== undefined,
   );
   status.conditions = mergeConditions(status, findings, world.nowMs, world.canary.metadata.generation);
-  const changed = JSON.stringify(sorted(status)) !== JSON.stringify(sorted(world.status));
+  const changed = !isSame(status, world.status);
   if (changed) status.lastTransitionTime = stamp(world.nowMs);
   return {
     status: changed ? status : world.status,
@@ -87,16 +88,4 @@ function nameTheGood(draft: Draft, status: CanaryStatus): void {
     promotedTime: good.promotedTime ?? '',
     record: good.name,
   };
-}
-
-/** Key order must not make a status look new, and neither must the stamp of its last change. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (value === null || typeof value !== 'object') return value;
-  const entries = Object.entries(value).filter(
-    ([key, entry]) => entry !== undefined && key !== 'lastTransitionTime',
-  );
-  return Object.fromEntries(
-    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, entry]) => [key, sorted(entry)]),
-  );
 }

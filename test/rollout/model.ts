@@ -16,6 +16,7 @@ import type {
   WorkloadView,
   World,
 } from '../../src/rollout/world.ts';
+import { copy } from './copy.ts';
 
 /** How a release behaves in the model. */
 export interface Behaviour {
@@ -153,7 +154,7 @@ export class Model {
   }
 
   world(): World {
-    return structuredClone({
+    return copy({
       nowMs: this.nowMs,
       canary: this.canary,
       status: this.status,
@@ -186,7 +187,7 @@ export class Model {
     let budget = crashAfter;
     const changed =
       decision.status !== undefined && JSON.stringify(decision.status) !== JSON.stringify(this.status);
-    if (decision.intentFirst && budget-- > 0) this.status = structuredClone(decision.status);
+    if (decision.intentFirst && budget-- > 0) this.status = copy(decision.status);
     if (budget < 0) return true;
     let acted = false;
     for (const action of decision.actions) {
@@ -198,7 +199,7 @@ export class Model {
     }
     if (budget <= 0) return true;
     if (changed) this.writes += 1;
-    this.status = structuredClone(decision.status);
+    this.status = copy(decision.status);
     this.events.push(...decision.events);
     this.asked = decision.check;
     if (!this.asked) return acted || changed;

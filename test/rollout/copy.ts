@@ -1,0 +1,8 @@
+/** A deep copy of plain data; much quicker than structuredClone, which is most of the time of a play without it. */
+export function copy<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copy) as T;
+  if (value === null || typeof value !== 'object') return value;
+  const result: Record<string, unknown> = {};
+  for (const key in value) result[key] = copy(value[key]);
+  return result as T;
+}
