@@ -61,11 +61,10 @@ export function createEngine(wiring: EngineWiring): Engine {
   const events = createEventSink({ cluster, clock, log, instance: wiring.instance });
   const isOurs = () => true;
   const records = createRecords(cluster, secretKey);
-  const shared = { clock, log, cluster, openWatch, events, heads, isOurs, random: Math.random };
+  const shared = { clock, log, cluster, openWatch, events, heads, records, isOurs, random: Math.random };
   const canaries: CanaryController = createCanaryController({
     ...shared,
     applied: createApplied(),
-    records,
     ports: new Map(),
     ...traffic,
     step,

@@ -1,6 +1,6 @@
-import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { Release } from '../release/release.ts';
+import type { World } from '../rollout/world.ts';
 import { keyOf } from './checks.ts';
 import { type ConditionNews, findCondition } from './conditions.ts';
 
@@ -9,15 +9,29 @@ export const reproducedCondition = 'RecordReproduced';
 
 /** What rendering an older commit again gave. */
 export type Reproduced =
-  | { readonly digest: string; readonly release: Release; readonly problem?: never }
-  | { readonly digest?: never; readonly release?: never; readonly problem: string };
+  | {
+      readonly digest: string;
+      readonly release: Release;
+      /** Objects of no Canary that head says otherwise, see `otherChanges`. */
+      readonly others: readonly string[] | undefined;
+      readonly problem?: never;
+    }
+  | { readonly digest?: never; readonly release?: never; readonly others?: never; readonly problem: string };
 
 /** Renders the last-known-good's commit again beside a revert and remembers how it compares with the record. */
 export interface AfterRevert {
-  /** Starts the comparison if this status says that a revert ended; once per Canary and release. */
-  look(canary: Canary, status: CanaryStatus): void;
+  /** Starts the comparison if this status says that a revert ended, once Git was read; once per Canary and release. */
+  look(world: Pick<World, 'canary' | 'head'>, status: CanaryStatus): void;
   /** The result for a Canary whose revert stands, if it is there. */
   conditionOf(canaryKey: string, status: CanaryStatus): ConditionNews | undefined;
+  /** Objects of no Canary that differ from the last-known-good's commit and stay as head says; undefined until it was compared. */
+  othersOf(canaryKey: string, status: CanaryStatus): readonly string[] | undefined;
+}
+
+interface Result {
+  readonly digest: string;
+  readonly news: ConditionNews | undefined;
+  readonly others?: readonly string[] | undefined;
 }
 
 /** Nothing compared yet. `onDone` is called when a result is there. */
@@ -25,16 +39,22 @@ export function createAfterRevert(
   reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>,
   onDone: (canaryKey: string) => void,
 ): AfterRevert {
-  const results = new Map<string, { digest: string; news: ConditionNews | undefined }>();
+  const results = new Map<string, Result>();
 
   async function compare(canaryKey: string, commit: string, digest: string): Promise<void> {
     const again = await reproduce(canaryKey, commit);
-    results.set(canaryKey, { digest, news: newsOf(again, commit, digest) });
+    results.set(canaryKey, { digest, news: newsOf(again, commit, digest), others: again.others });
     onDone(canaryKey);
   }
 
+  function resultOf(canaryKey: string, status: CanaryStatus): Result | undefined {
+    const result = results.get(canaryKey);
+    return isReverted(status) && result?.digest === status.lastKnownGood?.digest ? result : undefined;
+  }
+
   return {
-    look(canary, status) {
+    look({ canary, head }, status) {
+      if (head.kind === 'unknown' && head.reason === 'SourceNotRead') return;
       const good = status.lastKnownGood;
       const key = keyOf(canary);
       if (!isReverted(status) || !good?.commit || results.get(key)?.digest === good.digest) return;
@@ -42,10 +62,8 @@ export function createAfterRevert(
       results.set(key, { digest: good.digest, news: undefined });
       void compare(key, good.commit, good.digest);
     },
-    conditionOf(canaryKey, status) {
-      const result = results.get(canaryKey);
-      return isReverted(status) && result?.digest === status.lastKnownGood?.digest ? result?.news : undefined;
-    },
+    conditionOf: (canaryKey, status) => resultOf(canaryKey, status)?.news,
+    othersOf: (canaryKey, status) => resultOf(canaryKey, status)?.others,
   };
 }
 

@@ -98,7 +98,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       return { again: false, afterMs: undefined };
     const current = intended ? { ...observation, canary: intended } : observation;
     const saved = await save(current, withEngineConditions(canary, status, findings), decision);
-    parts.afterRevert.look(canary, status);
+    parts.afterRevert.look(observation.world, status);
     if (decision.check) parts.checks.request(canary, decision.check, observation.provider);
     if (acted || intended || saved) return { again: true };
     return { again: false, afterMs: decision.wakeAfterMs };
@@ -143,7 +143,8 @@ function tell(
 function findingsOf(parts: CanaryParts, canary: Canary, status: CanaryStatus, nowMs: number): EngineFindings {
   const key = keyOf(canary);
   const reproduced = parts.afterRevert.conditionOf(key, status);
-  return { reproduced, written: parts.writtenToGit(key), nowMs };
+  const others = parts.afterRevert.othersOf(key, status);
+  return { reproduced, others, written: parts.writtenToGit(key), nowMs };
 }
 
 /** The Canary itself may be what changed; the watches bring the rest. */

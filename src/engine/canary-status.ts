@@ -8,6 +8,7 @@ import { type ConditionNews, findCondition, withCondition, withoutCondition } fr
 import { EngineError, type Failure } from './failure.ts';
 import { writtenCondition } from './git-writer-memory.ts';
 import { mergePatchOf } from './merge-patch.ts';
+import { withOthers } from './others-stay.ts';
 
 const notActedOn = 'FieldsNotActedOn';
 
@@ -47,6 +48,8 @@ export interface EngineFindings {
   readonly failure?: Failure | undefined;
   /** How Git compares with the record after a revert. */
   readonly reproduced?: ConditionNews | undefined;
+  /** What else differs from the last-known-good's commit, and stays. */
+  readonly others?: readonly string[] | undefined;
   /** What of it is in Git. */
   readonly written?: ConditionNews | 'absent' | undefined;
   readonly nowMs: number;
@@ -56,7 +59,7 @@ export interface EngineFindings {
 export function withEngineConditions(
   canary: Canary,
   status: CanaryStatus,
-  { failure, reproduced, written, nowMs }: EngineFindings,
+  { failure, reproduced, others, written, nowMs }: EngineFindings,
 ): CanaryStatus {
   let conditions: Condition[] = status.conditions ?? [];
   const fields = fieldsNotActedOn(canary);
@@ -73,6 +76,7 @@ export function withEngineConditions(
   if (reproduced) conditions = withCondition(conditions, { ...reproduced, ...at }, nowMs);
   else if (!isReverted(status) && findCondition(conditions, reproducedCondition))
     conditions = withoutCondition(conditions, reproducedCondition);
+  if (others) conditions = withOthers(conditions, others, nowMs);
   if (written === 'absent') conditions = withoutIfThere(conditions, writtenCondition);
   else if (written) conditions = withCondition(conditions, { ...written, ...at }, nowMs);
   if (failure) conditions = withFailure(conditions, failure, at, nowMs);

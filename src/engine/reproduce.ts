@@ -5,6 +5,7 @@ import { canaryKey as keyOfPlan } from '../release/candidates.ts';
 import type { Release } from '../release/release.ts';
 import { formatProblem } from '../render/types.ts';
 import type { Reproduced } from './after-revert.ts';
+import { otherChanges } from './other-changes.ts';
 import { releaseAt } from './source-heads.ts';
 import type { Snapshot, SourceParts, SourceState } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
@@ -18,8 +19,13 @@ export async function reproduce(
 ): Promise<Reproduced> {
   const signal = AbortSignal.timeout(sourceTimeoutMs(source));
   try {
-    const built = await releaseAtCommit(parts, source, state, { canaryKey, commit: infoOf(commit), signal });
-    return built.ok ? { digest: built.ok.digest, release: built.ok } : built;
+    const at = { commit: infoOf(commit), signal };
+    const snapshot = await readSnapshot(parts, source, { ...state, previous: new Map() }, at);
+    const built = releaseIn(parts, snapshot, canaryKey);
+    if (!built.ok) return built;
+    const release = built.ok;
+    const others = state.snapshot && otherChanges(snapshot.rest, state.snapshot.rest, release);
+    return { digest: release.digest, release, others };
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) };
   }

@@ -14,29 +14,43 @@ export interface SnapshotHeads {
   readonly problems: readonly FileProblem[];
 }
 
+/** What the snapshot says about each Canary. */
+export function headsOf(parts: SourceParts, snapshot: Snapshot): SnapshotHeads {
+  const problems: FileProblem[] = [];
+  const heads = new Map(
+    snapshot.plans.map((plan) => [canaryKey(plan.canary), headOf(parts, plan, snapshot, problems)] as const),
+  );
+  return { heads, problems };
+}
+
+/** Digests at head by Canary key; none where head holds no release. */
+export function digestsOf(heads: SnapshotHeads['heads']): Map<string, string> {
+  return new Map(
+    [...heads].flatMap(([key, { release }]) => (release ? [[key, release.digest] as const] : [])),
+  );
+}
+
 /**
- * What the snapshot says about each Canary. A Canary object that could not be applied keeps its rollout waiting: the cluster still holds
+ * The heads once everything else was applied. A Canary object that could not be applied keeps its rollout waiting: the cluster still holds
  * the older spec. Remembers good releases as the plan to keep when files break (S24).
  */
-export function headsOf(
-  parts: SourceParts,
-  state: SourceState,
-  snapshot: Snapshot,
+export function settledHeads(
+  state: Pick<SourceState, 'previous'>,
+  { plans }: Pick<Snapshot, 'plans'>,
+  built: SnapshotHeads['heads'],
   failures: readonly ApplyFailure[],
-): SnapshotHeads {
+): Map<string, Head> {
   const heads = new Map<string, Head>();
-  const problems: FileProblem[] = [];
-  for (const plan of snapshot.plans) {
-    const key = canaryKey(plan.canary);
-    const refused = failures.find(({ object }) => isCanaryOf(object, plan.canary));
-    const head = refused
-      ? waiting('CanaryNotApplied', refused.message)
-      : headOf(parts, plan, snapshot, problems);
+  for (const { canary, state: planned } of plans) {
+    const key = canaryKey(canary);
+    const refused = failures.find(({ object }) => isCanaryOf(object, canary));
+    const head = refused ? waiting('CanaryNotApplied', refused.message) : built.get(key);
+    if (!head) continue;
     heads.set(key, head);
     if (head.release) state.previous.set(key, head.release);
-    else if (plan.state === 'missing') state.previous.delete(key);
+    else if (planned === 'missing') state.previous.delete(key);
   }
-  return { heads, problems };
+  return heads;
 }
 
 function headOf(parts: SourceParts, plan: CanaryPlan, snapshot: Snapshot, problems: FileProblem[]): Head {

@@ -9,8 +9,10 @@ import type { RenderCache } from '../render/cache.ts';
 import type { RenderResult } from '../render/render.ts';
 import type { FileProblem, RenderedObject } from '../render/types.ts';
 import type { Applied } from './applied.ts';
+import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
 import type { Heads } from './heads.ts';
 import type { Cluster, EventSink, Log, OpenWatch, Repository } from './ports.ts';
+import type { Records } from './records.ts';
 
 /** Everything one sync uses. */
 export interface SourceParts {
@@ -23,6 +25,7 @@ export interface SourceParts {
   readonly applied: Applied;
   /** Name of this cluster in refs, branches and commit statuses. */
   readonly clusterName: string;
+  readonly records: Pick<Records, 'load'>;
   /** HMAC key of the cluster, for digests of Secrets. */
   readonly secretKey: Uint8Array;
   /** Canaries in the cluster that are ours, as watched. */
@@ -42,6 +45,16 @@ export interface Snapshot {
   /** Objects that were rendered. */
   readonly objects: number;
   readonly lineOf: RenderResult['lineOf'];
+}
+
+/** What one snapshot was applied as. */
+export interface SnapshotInForce {
+  /** Head's digest by Canary key; none where head holds no release. */
+  readonly digests: ReadonlyMap<string, string>;
+  /** `inForceKey` of what counted. */
+  readonly key: string;
+  readonly releases: readonly ReleaseInForce[];
+  readonly effective: EffectiveRest;
 }
 
 /** An object that was not applied, and why. */
@@ -79,6 +92,8 @@ export interface SourceState {
   /** Generation and verbs the snapshot was read under; another one means reading again. */
   readUnder?: string;
   result?: ApplyResult;
+  /** What `snapshot` was applied as; undefined before that, and where another tool applies. */
+  inForce?: SnapshotInForce;
   /** The request to look at Git that the last look answered. */
   syncRequest?: string;
   /** Whether a rewritten history leads only to what is proven; for the applied commit and head. */

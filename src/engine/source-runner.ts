@@ -6,6 +6,7 @@ import { createRenderCache } from '../render/cache.ts';
 import type { Reproduced } from './after-revert.ts';
 import { applySetId, inApplySet } from './apply-set.ts';
 import { EngineError } from './failure.ts';
+import { isOtherInForce } from './in-force.ts';
 import type { OpenForge, OpenPoller, OpenRepository, Poller, Repository } from './ports.ts';
 import { reproduce } from './reproduce.ts';
 import { createSourceGit, type SourceGit } from './source-git.ts';
@@ -31,7 +32,7 @@ export interface SourceRunner {
   wake(): void;
   /** Reads the same commit again, since something beside Git changed what it means. */
   reread(): void;
-  /** Writes the status again if a Canary changed what it says. */
+  /** A Canary changed: writes the status again if it says something else now, and applies again if something else is in force. */
   refreshStatus(): Promise<void>;
   /** What a Canary's release is at an older commit; changes nothing. */
   reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
@@ -114,7 +115,9 @@ export function startSourceRunner(
     },
     async refreshStatus() {
       const source = current();
-      if (source && state.snapshot) await writeSourceStatus(parts, source, state);
+      if (!source || !state.snapshot) return;
+      if (isOtherInForce(parts, state)) poller?.wake();
+      await writeSourceStatus(parts, source, state);
     },
     async reproduce(canaryKey, commit) {
       const source = current();
@@ -138,7 +141,8 @@ export function startSourceRunner(
 
 /** True when the live object still is what was applied, or is none of ours any more. */
 function isKept(parts: SourceParts, state: SourceState, live: KubernetesObject, source: Source): boolean {
-  const entry = state.snapshot?.rest.find(
+  const rest = state.inForce?.effective.rest ?? state.snapshot?.rest;
+  const entry = rest?.find(
     ({ object }) =>
       object.kind === live.kind &&
       object.metadata.name === live.metadata.name &&

@@ -4,10 +4,11 @@ import type { Source } from '../api/source.ts';
 import { syncAnnotation } from '../api/verbs.ts';
 import { commitsInUse } from './commits-in-use.ts';
 import { failureOf } from './failure.ts';
+import { isOtherInForce, readInForce } from './in-force.ts';
 import { readLedger, withLedger } from './ledger.ts';
 import { approveAnnotation, needsApproval } from './rewritten.ts';
 import { applySnapshot } from './source-apply.ts';
-import { headsOf } from './source-heads.ts';
+import { digestsOf, headsOf, settledHeads } from './source-heads.ts';
 import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
 import { writeSourceStatus } from './source-status.ts';
@@ -59,7 +60,8 @@ async function update(
     await read(parts, source, state, { commit: commit.info, signal: context.signal });
   }
   state.readUnder = readUnder;
-  if (hasNews || state.dirty || hasFailures(state)) await apply(parts, source, state, context);
+  if (hasNews || state.dirty || hasFailures(state) || isOtherInForce(parts, state))
+    await apply(parts, source, state, context);
 }
 
 function hasFailures({ result, snapshot }: SourceState): boolean {
@@ -120,11 +122,15 @@ async function apply(
   const { snapshot } = state;
   if (!snapshot) return;
   state.dirty = false;
+  const built = headsOf(parts, snapshot);
   if (source.spec.apply !== false) {
-    watch.follow(snapshot.rest.map(({ object }) => object));
-    state.result = await applySnapshot(parts, source, snapshot, { watched: watch, signal });
+    state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
+    const { rest } = state.inForce.effective;
+    watch.follow(rest.map(({ object }) => object));
+    state.result = await applySnapshot(parts, source, { ...snapshot, rest }, { watched: watch, signal });
   } else state.result = { applied: 0, changed: 0, failures: [] };
-  const { heads, problems } = headsOf(parts, state, snapshot, state.result.failures);
+  const { problems } = built;
+  const heads = settledHeads(state, snapshot, built.heads, state.result.failures);
   const known = new Set(snapshot.problems.map(({ message }) => message));
   const added = problems.filter(({ message }) => !known.has(message));
   state.snapshot = { ...snapshot, problems: [...snapshot.problems, ...added] };

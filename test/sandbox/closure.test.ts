@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { canary, condition, createSource, deployment, imageOf, isNotIdle, statusOf } from './holdfast-bed.ts';
+import { isAtRest, startVirtualBed, type VirtualBed } from './virtual-bed.ts';
+
+let bed: VirtualBed;
+beforeEach(async () => {
+  bed = await startVirtualBed();
+});
+afterEach(() => bed.close());
+
+function config(name: string, value: string): string {
+  const metadata = { name, namespace: 'shop' };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { value } });
+}
+
+function secret(name: string, value: string): string {
+  const metadata = { name, namespace: 'shop' };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { value } });
+}
+
+/** A workload whose pods take these configs, and the Secret `token`, by envFrom, and listen on this port. */
+function workload(image: string, configs: readonly string[], { port = 8080, name = 'web' } = {}): string {
+  const object = JSON.parse(deployment(image, { name })) as {
+    spec: { template: { spec: { containers: Array<Record<string, unknown>> } } };
+  };
+  const [container] = object.spec.template.spec.containers;
+  if (container) {
+    container.ports = [{ containerPort: port }];
+    container.envFrom = [
+      ...configs.map((one) => ({ configMapRef: { name: one } })),
+      { secretRef: { name: 'token' } },
+    ];
+  }
+  return JSON.stringify(object);
+}
+
+async function dataOf(kind: string, name: string): Promise<unknown> {
+  return ((await bed.get('v1', kind, name))?.data as { value?: unknown } | undefined)?.value;
+}
+
+async function imageOfWorkload(name: string): Promise<unknown> {
+  return imageOf(await bed.get('apps/v1', 'Deployment', name));
+}
+
+async function targetPort(service: string): Promise<unknown> {
+  const spec = (await bed.get('v1', 'Service', service))?.spec;
+  return (spec as { ports?: Array<{ targetPort: unknown }> } | undefined)?.ports?.[0]?.targetPort;
+}
+
+function failOnPrimary(image: string): void {
+  bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith('web-primary-') &&
+    imageOf({ spec: { template: { spec: pod.spec } } }) === image
+      ? { failure: 'ImagePullBackOff' }
+      : undefined,
+  );
+}
+
+async function isHeld(): Promise<boolean> {
+  return condition(await bed.canary(), 'Held')?.status === 'True';
+}
+
+/** Names of what was written since the log was cleared, in order. */
+function written(): string[] {
+  return bed.sandbox.requests
+    .all()
+    .filter(({ method }) => method === 'PATCH')
+    .map(({ path }) => path.split('/').at(-1) ?? '');
+}
+
+/** All files of one revision; `extra` is named by the workload only when it is among `configs`. */
+function revision(number: number, value: string, configs: readonly string[], port = 8080) {
+  return {
+    'web.json': workload(`shop/web:${number}`, configs, { port }),
+    'canary.json': canary({ spec: { service: { port: 80, targetPort: port } } }),
+    'flags.json': config('flags', value),
+    'extra.json': config('extra', value),
+    'token.json': secret('token', value),
+    'other.json': config('other', value),
+  };
+}
+
+test('a revert restores config, template and port as one; the rest of the commit stays, and the loops never fight (S16)', async () => {
+  await bed.commit('v1', revision(1, 'one', ['flags', 'extra']));
+  await createSource(bed, { interval: '2s' });
+  await bed.start();
+  await bed.pass('v1', () => isAtRest(bed, 'Initialized'));
+  failOnPrimary('shop/web:2');
+  // `extra` is not named any more, so that head has it as an object of no Canary.
+  await bed.commit('v2', revision(2, 'two', ['flags'], 9090));
+  await bed.pass('v2 is held', isHeld);
+  bed.sandbox.requests.clear();
+  await bed.pass('v2 is reverted', () => isAtRest(bed, 'Failed'));
+
+  const order = written();
+  const template = order.indexOf('web-primary');
+  // `extra-primary` still is as the last-known-good wrote it.
+  for (const copy of ['flags-primary', 'token-primary'])
+    expect(order.slice(0, template), `${copy} is written before the template`).toContain(copy);
+  expect(await imageOfWorkload('web-primary')).toBe('shop/web:1');
+  expect(await dataOf('ConfigMap', 'flags-primary')).toBe('one');
+  expect(await dataOf('ConfigMap', 'extra-primary')).toBe('one');
+  expect(await dataOf('Secret', 'token-primary')).toBe(Buffer.from('one').toString('base64'));
+  expect(await dataOf('ConfigMap', 'other')).toBe('two');
+  await bed.pass(
+    'the apex has the port of the last-known-good',
+    async () => (await targetPort('web')) === 8080,
+  );
+  await bed.pass('its config is in force', async () => (await dataOf('ConfigMap', 'extra')) === 'one');
+  await bed.pass('Reverted lists what stays', async () =>
+    condition(await bed.canary(), 'Reverted')?.message.includes('stays as head says'),
+  );
+  const { message = '' } = condition(await bed.canary(), 'Reverted') ?? {};
+  expect(message).toContain('ConfigMap shop/other');
+  expect(message).not.toContain('ConfigMap shop/extra');
+
+  await bed.passMs(10_000);
+  bed.sandbox.requests.clear();
+  const polls = bed.git.requests();
+  await bed.pass('50 polls', async () => bed.git.requests() - polls >= 100, 1000);
+  expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+
+  await bed.send(
+    'PATCH',
+    '/api/v1/namespaces/shop/configmaps/extra',
+    { data: { value: 'by hand' } },
+    'application/merge-patch+json',
+  );
+  await bed.pass(
+    'a foreign change goes back to what is in force',
+    async () => (await dataOf('ConfigMap', 'extra')) === 'one',
+  );
+
+  await bed.commit('v3', { 'web.json': workload('shop/web:3', ['flags'], { port: 9090 }) });
+  await bed.pass('v3', () => isAtRest(bed, 'Succeeded'));
+  await bed.pass('head is in force again', async () => (await dataOf('ConfigMap', 'extra')) === 'two');
+  expect(await dataOf('ConfigMap', 'flags-primary')).toBe('two');
+});
+
+test('what stays is still named after a restart, and nothing is written for it', async () => {
+  await bed.commit('v1', revision(1, 'one', ['flags']));
+  await createSource(bed, { interval: '2s' });
+  const first = await bed.start();
+  await bed.pass('v1', () => isAtRest(bed, 'Initialized'));
+  failOnPrimary('shop/web:2');
+  await bed.commit('v2', revision(2, 'two', ['flags']));
+  await bed.pass('Reverted lists what stays', async () =>
+    condition(await bed.canary(), 'Reverted')?.message.includes('ConfigMap shop/other'),
+  );
+  await first.drain();
+  const before = await bed.canary();
+
+  await bed.start();
+  const polls = bed.git.requests();
+  await bed.pass('10 polls', async () => bed.git.requests() - polls >= 20, 1000);
+
+  expect((await bed.canary())?.status).toEqual(before?.status);
+});
+
+test('config of a release under way stays its own while a newer revision waits for its end', async () => {
+  await bed.commit('v1', revision(1, 'one', ['flags']));
+  await createSource(bed, { interval: '2s' });
+  await bed.start();
+  await bed.pass('v1', () => isAtRest(bed, 'Initialized'));
+  failOnPrimary('shop/web:2');
+  await bed.commit('v2', revision(2, 'two', ['flags', 'extra']));
+  await bed.pass('v2 is held', isHeld);
+  const seen = new Set<string>();
+
+  await bed.commit('v3', revision(3, 'three', ['flags']));
+  await bed.pass('v3', async () => {
+    const value = await dataOf('ConfigMap', 'extra');
+    // Read after its config: pods that still are of the older release had this value.
+    const web = await bed.get('apps/v1', 'Deployment', 'web');
+    if ((web?.spec as { replicas?: number } | undefined)?.replicas !== 0)
+      seen.add(`${imageOf(web)} ${value}`);
+    return isAtRest(bed, 'Succeeded');
+  });
+  await bed.pass('head is in force again', async () => (await dataOf('ConfigMap', 'extra')) === 'three');
+
+  expect([...seen]).toContain('shop/web:2 two');
+  expect([...seen]).not.toContain('shop/web:2 three');
+});
+
+test('a config that two Canaries share is copied for each, also by a copy of the program that has not read Git yet', async () => {
+  const both = (image: string, value: string) => ({
+    'web.json': workload(image, ['flags']),
+    'api.json': workload(image, ['flags'], { name: 'api' }),
+    'flags.json': config('flags', value),
+    'token.json': secret('token', 'one'),
+  });
+  await bed.commit('web alone', { ...both('shop/web:1', 'one'), 'api.json': null, 'canary.json': canary() });
+  await createSource(bed, { interval: '2s' });
+  const first = await bed.start();
+  await bed.pass('web', () => isAtRest(bed, 'Initialized'));
+  expect(await dataOf('ConfigMap', 'flags-primary')).toBe('one');
+  await bed.commit('api too', { ...both('shop/web:1', 'one'), 'canary-api.json': canary({ name: 'api' }) });
+  await bed.pass('api', async () => statusOf(await bed.canary('api')).phase === 'Initialized');
+  expect(await dataOf('ConfigMap', 'flags-api-primary')).toBe('one');
+  await first.drain();
+  await bed.git.close();
+  await bed.send('DELETE', '/apis/apps/v1/namespaces/shop/deployments/api-primary');
+  await bed.send('DELETE', '/api/v1/namespaces/shop/configmaps/flags-api-primary');
+  const before = (await bed.get('v1', 'ConfigMap', 'flags-primary'))?.metadata.resourceVersion;
+
+  await bed.start();
+  await bed.pass('api is back from its record', () => bed.get('apps/v1', 'Deployment', 'api-primary'));
+
+  expect(await dataOf('ConfigMap', 'flags-api-primary')).toBe('one');
+  expect((await bed.get('v1', 'ConfigMap', 'flags-primary'))?.metadata.resourceVersion).toBe(before);
+});
