@@ -46,6 +46,12 @@ export const promotionReasons = {
     'revert, or hold, by onFailure',
     'fix or revert it in Git, or retry',
   ),
+  ConfigCopyMissing: row(
+    "the primary's copy of a ConfigMap or Secret was gone, or of another release",
+    'primary',
+    'it is written again',
+    'find out who deletes it',
+  ),
   SharedCause: row(
     'the checks of several Canaries fail together',
     'primary',

@@ -1,29 +1,38 @@
 import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
-import { driftOf, saysAll } from '../workload/drift.ts';
+import type { DriftView, ForeignChange } from '../rollout/drift-view.ts';
+import { differencesOf } from '../workload/covers.ts';
+import { contentOf, driftOf, saysAll } from '../workload/drift.ts';
+import { sharedIn } from '../workload/expected-copies.ts';
+import { inWords } from '../workload/field-differences.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { digestAnnotation, settingsAnnotation } from '../workload/names.ts';
 import type { ReadContext } from './action-context.ts';
 import { keyOf } from './checks.ts';
-import type { KnownPrimary } from './drift-memory.ts';
+import { observeCopies } from './config-copies.ts';
+import { entryOf, type KnownPrimary } from './drift-memory.ts';
 import { bytesOf } from './releases.ts';
 
+const nothing: DriftView = { drift: undefined, configCopies: [] };
+/** Differences of the primary that are told. */
+const mostFields = 5;
+
 /**
- * The manager that changed our fields of the primary behind our back (condition Drifted); undefined when nobody did, or when it cannot be
- * told. Never throws: it is reported, and no reason to wait. Costs a request only when the primary differs, once per generation: the
- * caches keep no managers.
+ * What of the primary is not as it was written: fields that another manager changed, and copies of its config. Nothing where it cannot be
+ * told; never throws: what cannot be read is no reason to wait. Costs requests only when the primary or a copy changed, once per version:
+ * the caches keep no managers, and no content of config.
  */
-export async function driftManager(context: ReadContext): Promise<string | undefined> {
+export async function primaryDrift(context: ReadContext): Promise<DriftView> {
   const { canary, primary } = context.observation;
-  if (!primary?.metadata.annotations?.[digestAnnotation]) return undefined;
+  if (!primary?.metadata.annotations?.[digestAnnotation]) return nothing;
   try {
-    return await look(context, primary);
+    return { drift: await look(context, primary), configCopies: await observeCopies(context, primary) };
   } catch (error) {
     context.parts.log.debug({ err: error, canary: keyOf(canary) }, 'could not look for drift');
-    return undefined;
+    return nothing;
   }
 }
 
-async function look(context: ReadContext, primary: KubernetesObject): Promise<string | undefined> {
+async function look(context: ReadContext, primary: KubernetesObject): Promise<ForeignChange | undefined> {
   const known = await appliedTo(context, primary);
   if (!known) return undefined;
   if (saysAll(primary, known.applied)) {
@@ -31,36 +40,34 @@ async function look(context: ReadContext, primary: KubernetesObject): Promise<st
     return undefined;
   }
   const { generation } = primary.metadata;
-  if (known.found?.generation === generation) return known.found?.manager;
+  if (known.found?.generation === generation) return known.found?.change;
   const live = await context.parts.cluster.get(referenceOf(primary));
   if (live?.metadata.generation !== generation) return undefined;
-  const manager = foreignManager(live, known);
-  known.found = { generation, manager };
-  return manager;
+  const change = foreignChange(live, known);
+  known.found = { generation, change };
+  return change;
 }
 
 async function appliedTo(context: ReadContext, primary: KubernetesObject): Promise<KnownPrimary | undefined> {
-  const { drift } = context.parts;
-  const key = keyOf(context.observation.canary);
+  const entry = entryOf(context.parts.drift, keyOf(context.observation.canary));
   const { uid, annotations } = primary.metadata;
   const id = `${uid} ${annotations?.[digestAnnotation]} ${annotations?.[settingsAnnotation]}`;
-  const before = drift.get(key);
-  if (before?.id === id) return before;
+  if (entry.primary?.id === id) return entry.primary;
   const applied = await build(context, primary);
   if (!applied) return undefined;
-  const now: KnownPrimary = { id, applied, hasMatched: false };
-  drift.set(key, now);
-  return now;
+  entry.primary = { id, applied, hasMatched: false };
+  return entry.primary;
 }
 
-function foreignManager(
+function foreignChange(
   live: KubernetesObject | undefined,
   { applied, hasMatched }: KnownPrimary,
-): string | undefined {
+): ForeignChange | undefined {
   if (!live) return undefined;
   const drift = driftOf(live, applied, 'holdfast-rollout');
-  if (drift.kind === 'foreign') return drift.manager;
-  return drift.kind === 'gone' && hasMatched ? 'unknown' : undefined;
+  if (drift.kind !== 'foreign' && !(drift.kind === 'gone' && hasMatched)) return undefined;
+  const fields = inWords(differencesOf(live, contentOf(applied)), false).slice(0, mostFields);
+  return { manager: drift.kind === 'foreign' ? drift.manager : 'unknown', fields };
 }
 
 /** The primary as its release and settings would be written; undefined while newer settings are on their way. */
@@ -71,7 +78,7 @@ async function build(context: ReadContext, primary: KubernetesObject): Promise<K
   const bytes = await bytesOf(context, annotations[digestAnnotation] ?? '');
   if (bytes.settingsKey !== annotations[settingsAnnotation]) return undefined;
   const { selectorLabels, includeLabelPrefixes } = parts.options;
-  // Which live config is tracked, or shared, is not asked here: names that differ for it are in fields that we own ourselves.
+  // Which live config is tracked is not asked here: names that differ for it are in fields that we own ourselves.
   return workloadKind(canary).primary({
     ...bytes,
     canary,
@@ -80,6 +87,6 @@ async function build(context: ReadContext, primary: KubernetesObject): Promise<K
     includeLabelPrefixes,
     live: primary,
     liveConfigs: [],
-    sharedConfigs: new Set(),
+    sharedConfigs: sharedIn(primary, { canary, release: bytes.release }),
   });
 }

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { labelRecord } from '../release/names.ts';
+import { labelCanary, labelRecord } from '../release/names.ts';
 import type { OpenWatch, RouteKind, WatchedSet, WatchQuery } from './ports.ts';
 
 /** What is watched in one namespace with Canaries, so that observing costs no request. */
@@ -15,6 +15,8 @@ export interface NamespaceView {
   records(): readonly KubernetesObject[];
   /** The Secrets with the rejections, content included. */
   rejections(): readonly KubernetesObject[];
+  /** Metadata of a primary's copy of a ConfigMap or Secret. */
+  configCopy(kind: 'ConfigMap' | 'Secret', name: string): KubernetesObject | undefined;
   /** Takes a fresh read in, so that the next look sees it. */
   remember(object: KubernetesObject): void;
 }
@@ -34,6 +36,7 @@ export const serviceKind: RouteKind = { apiVersion: 'v1', kind: 'Service' };
 export const controllerRevisionKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ControllerRevision' };
 const baseKinds: readonly RouteKind[] = [podKind, serviceKind];
 const secretKind: RouteKind = { apiVersion: 'v1', kind: 'Secret' };
+const configMapKind: RouteKind = { apiVersion: 'v1', kind: 'ConfigMap' };
 const replicaSetKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
 
 /** Opens the watches of one namespace. `onChange` gets every object that changes, and nothing when a watch got its first list. */
@@ -52,6 +55,10 @@ export function watchNamespace(
   const replicaSets = open({ ...replicaSetKind, namespace, metadataOnly: true });
   const records = open({ ...secrets, labelSelector: `${labelRecord}=release`, metadataOnly: true });
   const rejections = open({ ...secrets, labelSelector: `${labelRecord}=rejections` });
+  const copies = {
+    ConfigMap: open({ ...configMapKind, namespace, labelSelector: labelCanary, metadataOnly: true }),
+    Secret: open({ ...secrets, labelSelector: `${labelCanary},!${labelRecord}`, metadataOnly: true }),
+  };
 
   function setKinds(kinds: Iterable<RouteKind>): void {
     const wanted = new Map([...baseKinds, ...kinds].map((kind) => [idOf(kind), kind]));
@@ -73,15 +80,19 @@ export function watchNamespace(
         [idOf(replicaSetKind), replicaSets],
         [idOf(secretKind), records],
         [idOf(secretKind), rejections],
+        [idOf(configMapKind), copies.ConfigMap],
+        [idOf(secretKind), copies.Secret],
       ]),
     get: (kind, name) => sets.get(idOf(kind))?.get(namespace, name),
     list: (kind) => sets.get(idOf(kind))?.list(namespace) ?? [],
     replicaSets: () => replicaSets.list(namespace),
     records: () => records.list(namespace),
     rejections: () => rejections.list(namespace),
+    configCopy: (kind, name) => copies[kind].get(namespace, name),
     remember: (object) => sets.get(idOf(object))?.remember(object),
     close() {
-      for (const set of [...sets.values(), replicaSets, records, rejections]) set.close();
+      for (const set of [...sets.values(), replicaSets, records, rejections, copies.ConfigMap, copies.Secret])
+        set.close();
       sets.clear();
     },
   };

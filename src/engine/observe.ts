@@ -8,7 +8,7 @@ import { primaryName, serviceNames } from '../workload/names.ts';
 import { type SelectorLabel, selectorLabel } from '../workload/selector.ts';
 import { type CanaryParts, type Observation, providerOf, type ReadParts } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
-import { driftManager } from './drift.ts';
+import { primaryDrift } from './drift.ts';
 import { EngineError } from './failure.ts';
 import { controllerRevisionKind, type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
 import { observeRecords } from './observe-records.ts';
@@ -59,8 +59,8 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
 async function withDrift(parts: ReadParts, observation: Observation): Promise<Observation> {
   const { primary } = observation.world;
   if (!primary) return observation;
-  const drift = await driftManager({ parts, observation });
-  return { ...observation, world: { ...observation.world, primary: { ...primary, drift } } };
+  const found = await primaryDrift({ parts, observation });
+  return { ...observation, world: { ...observation.world, primary: { ...primary, ...found } } };
 }
 
 /** The router of a provider. Throws EngineError UnknownProvider. */
@@ -122,7 +122,7 @@ function workloadView(
     controllerRevisions: view.list(controllerRevisionKind),
     service: view.get(serviceKind, serviceName),
   });
-  return { ...seen, drift: undefined };
+  return { ...seen, drift: undefined, configCopies: [] };
 }
 
 function rejected(canary: Canary, view: NamespaceView) {

@@ -2,6 +2,7 @@ import type { Action } from '../rollout/action.ts';
 import type { ActionContext, ActionType, Performer } from './action-context.ts';
 import { disown } from './disown.ts';
 import { removeFinalizer } from './finalizer.ts';
+import { restoreConfigs } from './perform-configs.ts';
 import { markProven, reject, saveRecord, unreject } from './perform-records.ts';
 import { ensureServices, setTraffic } from './perform-traffic.ts';
 import { applyCanary, applyPrimary, applySettings, scaleCanary, scalePrimary } from './perform-workloads.ts';
@@ -12,6 +13,7 @@ const performers: { readonly [Type in ActionType]: Performer<Type> } = {
   ApplyCanary: applyCanary,
   ScaleCanary: scaleCanary,
   ApplyPrimary: applyPrimary,
+  RestoreConfigs: restoreConfigs,
   ApplySettings: applySettings,
   ScalePrimary: scalePrimary,
   EnsureServices: ensureServices,

@@ -25,6 +25,8 @@ export type Action =
       digest: string;
       precondition: { uid: string; resourceVersion: string } | undefined;
     }
+  /** Write the copies of the release that the primary runs; nothing else. */
+  | { type: 'RestoreConfigs'; digest: string }
   /** Replicas, strategy and deadlines of head, template untouched. */
   | { type: 'ApplySettings'; digest: string; settingsKey: string }
   | { type: 'ScalePrimary'; replicas: number }

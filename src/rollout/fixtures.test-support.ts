@@ -9,6 +9,7 @@ export function aWorkload(more: Partial<WorkloadView> = {}): WorkloadView {
     digest: 'v1:a',
     settingsKey: 's1',
     drift: undefined,
+    configCopies: [],
     observed: true,
     desiredReplicas: 2,
     replicas: 2,

@@ -29,6 +29,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   S10: recordBeforeOverwrite,
   S12: onlyKeptBytes,
   S14: rejectedStaysOut,
+  S16: copiesOfWhatRuns,
 };
 
 /** Every rule this action would break. Empty when it is safe. */
@@ -133,6 +134,11 @@ function recordBeforeOverwrite(world: World, action: Action): string | undefined
 function onlyKeptBytes(world: World, action: Action): string | undefined {
   if (action.type !== 'ApplyPrimary' || headRelease(world)?.digest === action.digest) return undefined;
   return isLostDigest(world, action.digest) ? `the record of ${action.digest} is damaged` : undefined;
+}
+
+function copiesOfWhatRuns({ primary }: World, action: Action): string | undefined {
+  if (action.type !== 'RestoreConfigs' || primary?.digest === action.digest) return undefined;
+  return `the primary runs ${primary?.digest}, the copies would be those of ${action.digest}`;
 }
 
 function rejectedStaysOut(world: World, action: Action): string | undefined {

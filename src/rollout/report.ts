@@ -1,6 +1,7 @@
 import type { Serving } from '../api/canary-status.ts';
 import type { Finding } from './conditions.ts';
 import type { Draft } from './draft.ts';
+import { driftComparisons } from './expectation/drift-comparisons.ts';
 import { damageOf } from './kept.ts';
 import { hasConverged } from './readiness.ts';
 import { headRelease, lastKnownGood, runOf } from './run.ts';
@@ -104,9 +105,11 @@ function drillOf(world: World, good: RecordView): Omit<Finding, 'type'> | undefi
 }
 
 function drifted(draft: Draft): Finding {
-  const manager = draft.world.primary?.drift;
-  if (manager === undefined) return { type: 'Drifted', status: 'False', reason: 'InSync', message: '' };
-  const message = `${manager} changed fields of the primary; the next release takes them out`;
+  const { primary } = draft.world;
+  const changed = primary ? driftComparisons(primary).filter(({ met }) => !met) : [];
+  if (changed.length === 0) return { type: 'Drifted', status: 'False', reason: 'InSync', message: '' };
+  const what = changed.map(({ detail }) => detail).join('; ');
+  const message = `${what}; the next release takes it out`;
   return { type: 'Drifted', status: 'True', reason: 'ForeignChange', message };
 }
 

@@ -1,4 +1,5 @@
 import type { Decision } from './action.ts';
+import { keepConfigCopies } from './config-copies.ts';
 import { type Draft, newDraft, note } from './draft.ts';
 import { finish } from './finish.ts';
 import { restoreRecord, tellDamage } from './kept.ts';
@@ -30,13 +31,18 @@ export function step(world: World): Decision {
 }
 
 function decide(draft: Draft): void {
-  const { world, run } = draft;
-  if (world.canary.spec.suspend) {
+  if (draft.world.canary.spec.suspend) {
     return note(draft, 'Suspended', 'suspended: nothing is written until spec.suspend is removed', {
       action: 'nothing automatic',
     });
   }
   if (handleVerbs(draft)) return;
+  goOn(draft);
+  keepConfigCopies(draft);
+}
+
+function goOn(draft: Draft): void {
+  const { world, run } = draft;
   const good = lastKnownGood(world);
   if (!good) return bootstrap(draft);
   tellDamage(draft, good);

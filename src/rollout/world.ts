@@ -2,6 +2,7 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { HookAnswer } from '../api/hooks.ts';
 import type { CommitInfo, MetricReading, RouteView } from '../api/observed.ts';
+import type { DriftView } from './drift-view.ts';
 
 /** Everything `step` looks at: one Canary, at one moment, as read back. Built by the engine, never by the core. */
 export interface World {
@@ -89,15 +90,13 @@ export interface RejectionView {
 }
 
 /** One workload as the cluster reports it. Counts are pods. */
-export interface WorkloadView {
+export interface WorkloadView extends DriftView {
   name: string;
   uid: string;
   resourceVersion: string;
   /** Annotation holdfast.dev/digest: what was applied last. */
   digest: string | undefined;
   settingsKey: string | undefined;
-  /** Fields we own were changed by somebody: the manager's name, for drift. */
-  drift: string | undefined;
   /** status.observedGeneration has caught up. */
   observed: boolean;
   desiredReplicas: number;

@@ -5,6 +5,15 @@
 import { keyOf, pairingOf } from './list-keys.ts';
 import { sameQuantity } from './quantity.ts';
 
+/** One place at which a live object does not say what is wanted. */
+export interface Difference {
+  /** `spec.template.spec.containers[app].image`; an element of an associative list by its key, of others by its position. */
+  readonly path: string;
+  readonly wanted: unknown;
+  /** Undefined: there is nothing. */
+  readonly live: unknown;
+}
+
 /** Maps whose entries count even when empty: the API server keeps `key: ""` here, elsewhere it drops empty values. */
 const exactMaps: ReadonlySet<string> = new Set([
   'labels',
@@ -20,45 +29,105 @@ const quantityFields: ReadonlySet<string> = new Set(['sizeLimit', 'divisor', 'st
 
 /** Whether every wanted field is in `live` with the same meaning. `null` and empty values are met by absence. */
 export function covers(live: unknown, wanted: unknown): boolean {
-  return valueCovers(live, wanted, { field: '', parent: '' });
+  return compareValues(live, wanted, root, undefined);
+}
+
+/** Every place at which `live` does not say what is wanted; empty exactly when it covers it. */
+export function differencesOf(live: unknown, wanted: unknown): Difference[] {
+  const found: Difference[] = [];
+  compareValues(live, wanted, root, found);
+  return found;
 }
 
 interface Place {
   /** Name of the field that holds the value. */
-  field: string;
+  readonly field: string;
   /** Name of the field that holds that one. */
-  parent: string;
+  readonly parent: string;
+  /** The last step of the path, and the place it leads on from. */
+  readonly step: string;
+  readonly from: Place | undefined;
 }
 
-function valueCovers(live: unknown, wanted: unknown, place: Place): boolean {
-  if (live === undefined || live === null) return isEmpty(wanted) && !exactMaps.has(place.parent);
-  if (Array.isArray(wanted)) return Array.isArray(live) ? listCovers(live, wanted, place) : false;
-  if (isRecord(wanted)) return isRecord(live) ? recordCovers(live, wanted, place) : false;
-  if (live === wanted) return true;
-  if (wanted === null || wanted === undefined) return false;
-  return (quantityMaps.has(place.parent) || quantityFields.has(place.field)) && sameQuantity(live, wanted);
+const root: Place = { field: '', parent: '', step: '', from: undefined };
+
+/** Collects into `found`; without it, it stops at the first difference. */
+function compareValues(
+  live: unknown,
+  wanted: unknown,
+  place: Place,
+  found: Difference[] | undefined,
+): boolean {
+  const isThere = live !== undefined && live !== null;
+  if (isThere && Array.isArray(wanted) && Array.isArray(live))
+    return compareLists(live, wanted, place, found);
+  if (isThere && isRecord(wanted) && isRecord(live)) return compareRecords(live, wanted, place, found);
+  if (isThere ? sameScalar(live, wanted, place) : isEmpty(wanted) && !exactMaps.has(place.parent))
+    return true;
+  return differ(live, wanted, place, found);
 }
 
-function recordCovers(live: Record<string, unknown>, wanted: Record<string, unknown>, place: Place): boolean {
-  return Object.entries(wanted).every(([field, value]) =>
-    valueCovers(Object.hasOwn(live, field) ? live[field] : undefined, value, { field, parent: place.field }),
+function compareRecords(
+  live: Record<string, unknown>,
+  wanted: Record<string, unknown>,
+  place: Place,
+  found: Difference[] | undefined,
+): boolean {
+  return every(Object.entries(wanted), found, ([field, value]) =>
+    compareValues(
+      Object.hasOwn(live, field) ? live[field] : undefined,
+      value,
+      { field, parent: place.field, step: fieldStep(field), from: place },
+      found,
+    ),
   );
 }
 
-function listCovers(live: readonly unknown[], wanted: readonly unknown[], place: Place): boolean {
+function compareLists(
+  live: readonly unknown[],
+  wanted: readonly unknown[],
+  place: Place,
+  found: Difference[] | undefined,
+): boolean {
   const pairing = pairingOf(place.field, wanted);
+  const inner = (step: string): Place => ({ field: '', parent: place.field, step: `[${step}]`, from: place });
   if (pairing.kind === 'set')
-    return wanted.every((element) =>
-      live.some((other) => valueCovers(other, element, { field: '', parent: place.field })),
+    return every(wanted, found, (element, index) => {
+      const isIn = live.some((other) => compareValues(other, element, inner(''), undefined));
+      return isIn || differ(undefined, element, inner(String(index)), found);
+    });
+  if (pairing.kind === 'position') {
+    if (live.length !== wanted.length) return differ(live, wanted, place, found);
+    return every(wanted, found, (element, index) =>
+      compareValues(live[index], element, inner(String(index)), found),
     );
-  const inner: Place = { field: '', parent: place.field };
-  if (pairing.kind === 'position')
-    return (
-      live.length === wanted.length &&
-      wanted.every((element, index) => valueCovers(live[index], element, inner))
-    );
-  const byKey = new Map(live.map((element) => [keyOf(element, pairing.fields), element]));
-  return wanted.every((element) => valueCovers(byKey.get(keyOf(element, pairing.fields)), element, inner));
+  }
+  const { fields } = pairing;
+  const byKey = new Map(live.map((element) => [keyOf(element, fields), element]));
+  return every(wanted, found, (element) =>
+    compareValues(byKey.get(keyOf(element, fields)), element, inner(keyText(element, fields)), found),
+  );
+}
+
+/** All items are looked at when differences are collected, else as few as it takes. */
+function every<T>(
+  items: readonly T[],
+  found: Difference[] | undefined,
+  test: (item: T, index: number) => boolean,
+): boolean {
+  if (!found) return items.every(test);
+  return items.filter((item, index) => !test(item, index)).length === 0;
+}
+
+function differ(live: unknown, wanted: unknown, place: Place, found: Difference[] | undefined): false {
+  found?.push({ path: pathOf(place), wanted, live });
+  return false;
+}
+
+function sameScalar(live: unknown, wanted: unknown, place: Place): boolean {
+  if (live === wanted) return true;
+  if (wanted === null || wanted === undefined || typeof wanted === 'object') return false;
+  return (quantityMaps.has(place.parent) || quantityFields.has(place.field)) && sameQuantity(live, wanted);
 }
 
 /** Null, and what Go calls the zero value: the API server leaves such fields out of what it returns. */
@@ -70,4 +139,19 @@ function isEmpty(value: unknown): boolean {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function pathOf(place: Place): string {
+  const steps: string[] = [];
+  for (let at: Place | undefined = place; at; at = at.from) steps.unshift(at.step);
+  return steps.join('').replace(/^\./, '');
+}
+
+function fieldStep(field: string): string {
+  return /^[\w-]+$/.test(field) ? `.${field}` : `[${field}]`;
+}
+
+/** The key of an element as people say it: `app`, `8080/TCP`. */
+function keyText(element: unknown, fields: readonly string[]): string {
+  return (JSON.parse(keyOf(element, fields)) as unknown[]).map(String).join('/');
 }

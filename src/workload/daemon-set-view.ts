@@ -1,5 +1,6 @@
 /** A DaemonSet and its pods in the rollout core's words. */
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import type { DriftView } from '../rollout/drift-view.ts';
 import type { WorkloadView } from '../rollout/world.ts';
 import { faultsOf } from './faults.ts';
 import type { ViewSource } from './kind.ts';
@@ -20,7 +21,7 @@ interface DaemonSetStatus {
 }
 
 /** What the rollout core sees of a DaemonSet. Pods on nodes that it has left count no more, as in its own status. */
-export function viewDaemonSet(source: ViewSource): Omit<WorkloadView, 'drift'> {
+export function viewDaemonSet(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
   const { workload } = source;
   const { metadata } = workload;
   const status = (workload.status ?? {}) as DaemonSetStatus;

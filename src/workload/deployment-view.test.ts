@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { DriftView } from '../rollout/drift-view.ts';
 import type { WorkloadView } from '../rollout/world.ts';
 import { viewDeployment } from './deployment-view.ts';
 import { aPrimarySource } from './fixtures.test-support.ts';
@@ -67,7 +68,7 @@ const replicaSets = [aReplicaSet('new', '2'), aReplicaSet('old', '1')];
 
 function viewOf(
   source: Pick<ViewSource, 'workload' | 'pods'> & Partial<ViewSource>,
-): Omit<WorkloadView, 'drift'> {
+): Omit<WorkloadView, keyof DriftView> {
   return viewDeployment({ replicaSets, controllerRevisions: [], service: undefined, ...source });
 }
 

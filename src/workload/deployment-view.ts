@@ -1,5 +1,6 @@
 /** A Deployment and its pods in the rollout core's words. */
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import type { DriftView } from '../rollout/drift-view.ts';
 import type { WorkloadView } from '../rollout/world.ts';
 import { faultsOf } from './faults.ts';
 import type { ViewSource } from './kind.ts';
@@ -29,7 +30,7 @@ export function viewDeployment({
   pods,
   replicaSets,
   service,
-}: ViewSource): Omit<WorkloadView, 'drift'> {
+}: ViewSource): Omit<WorkloadView, keyof DriftView> {
   const spec = workload.spec as unknown as DeploymentSpec;
   const status = (workload.status ?? {}) as DeploymentStatus;
   const { metadata } = workload;

@@ -31,6 +31,7 @@ export function saysAll(live: KubernetesObject, applied: KubernetesObject): bool
   return covers(live, contentOf(applied));
 }
 
-function contentOf({ spec, data }: KubernetesObject): Record<string, unknown> {
-  return { spec, data };
+/** What an object is for, without its metadata. */
+export function contentOf({ spec, data, binaryData }: KubernetesObject): Record<string, unknown> {
+  return { spec, data, binaryData };
 }

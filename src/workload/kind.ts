@@ -2,6 +2,7 @@
 import type { Canary } from '../api/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Release, WorkloadSettings } from '../release/release.ts';
+import type { DriftView } from '../rollout/drift-view.ts';
 import type { WorkloadView } from '../rollout/world.ts';
 import type { ConfigSources } from './configs.ts';
 
@@ -54,5 +55,5 @@ export interface WorkloadKind {
   /** Merge patch that sets the number of pods; undefined when the workload says it already. */
   scalePatch(workload: KubernetesObject, replicas: number): Record<string, unknown> | undefined;
   /** Everything but drift, for which more than the workload is needed (see drift.ts). */
-  view(source: ViewSource): Omit<WorkloadView, 'drift'>;
+  view(source: ViewSource): Omit<WorkloadView, keyof DriftView>;
 }

@@ -3,6 +3,7 @@ import type { CanaryStatus } from '../../src/api/canary-status.ts';
 import { type HookAnswer, type HookType, hooksOf } from '../../src/api/hooks.ts';
 import type { RouteView } from '../../src/api/observed.ts';
 import type { Action, CheckRequest, RolloutEvent } from '../../src/rollout/action.ts';
+import type { ConfigCopyView } from '../../src/rollout/drift-view.ts';
 import { type Violation, violations } from '../../src/rollout/invariants.ts';
 import { lastKnownGood } from '../../src/rollout/run.ts';
 import { step } from '../../src/rollout/step.ts';
@@ -66,6 +67,8 @@ export class Model {
   followsNodes = false;
   /** Digests whose record was damaged, and those of them that Git gives although head is another one. */
   damaged = new Set<string>();
+  /** Release of the primary's copy of its ConfigMap; undefined while it is gone. */
+  copy: string | undefined;
   inGit = new Set<string>();
   providerDown = false;
   /** The Canary is deleted, and what it owned with it. */
@@ -252,6 +255,7 @@ export class Model {
       digest: pods.digest,
       settingsKey: pods.settingsKey,
       drift: undefined,
+      configCopies: role === 'primary' ? [this.copyOf(pods)] : [],
       observed: true,
       desiredReplicas: pods.desired,
       replicas: updated + pods.oldReady,
@@ -270,6 +274,12 @@ export class Model {
       podContainers: ['app'],
       endpoints: pods.ready,
     };
+  }
+
+  /** The one copy that the primary's release needs. */
+  private copyOf({ digest }: Pods): ConfigCopyView {
+    const here = this.copy === undefined ? 'missing' : this.copy === digest ? 'asWritten' : 'otherRelease';
+    return { kind: 'ConfigMap', name: 'settings-primary', state: here, drift: undefined };
   }
 
   private answerTo(request: CheckRequest): CheckOutcome {
@@ -334,7 +344,15 @@ export class Model {
   }
 
   private perform(action: Action): boolean {
-    const all = () => [this.primary, this.target, this.route, this.records, this.rejected, [...this.damaged]];
+    const all = () => [
+      this.primary,
+      this.target,
+      this.route,
+      this.records,
+      this.rejected,
+      [...this.damaged],
+      this.copy,
+    ];
     const before = JSON.stringify(all());
     this.change(action);
     const changed = before !== JSON.stringify(all());
@@ -378,7 +396,11 @@ export class Model {
         }
         return;
       case 'ApplyPrimary':
+        this.copy = action.digest;
         this.primary = this.applied(this.primary, action.digest, 2, this.recreate || this.followsNodes);
+        return;
+      case 'RestoreConfigs':
+        this.copy = action.digest;
         return;
       case 'ApplySettings':
         if (this.primary) this.primary.settingsKey = action.settingsKey;

@@ -16,6 +16,8 @@ type Event =
   | { kind: 'pause'; value: string }
   | { kind: 'damage'; digest: string; inGit: boolean }
   | { kind: 'restore' }
+  /** Somebody deletes the primary's copy of its config, or a crash leaves that of another release. */
+  | { kind: 'copy'; of: string | undefined }
   | { kind: 'tick'; ms: number }
   | { kind: 'crash'; after: number };
 
@@ -93,6 +95,10 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('restore' as const) }) },
   {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('copy' as const), of: fc.constantFrom('a', 'b', undefined) }),
+  },
+  {
     weight: 8,
     arbitrary: fc.record({
       kind: fc.constant('tick' as const),
@@ -161,6 +167,9 @@ function apply(model: Model, entry: Event): void {
       return;
     case 'restore':
       return model.damaged.clear();
+    case 'copy':
+      model.copy = entry.of;
+      return;
     case 'tick':
       return model.tick(entry.ms);
     case 'crash':
@@ -191,7 +200,7 @@ const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 400);
 
 // The time limit only ends a hang; it grows with the number of worlds.
 describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns * 100 }, () => {
-  it('no action breaks a safety rule (S1-S14)', () => {
+  it('no action breaks a safety rule (S1-S16)', () => {
     fc.assert(
       fc.property(worlds, ({ spec, update, events }) => {
         const model = start(spec, update);
@@ -290,6 +299,7 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
         const { writes } = model;
         for (let count = 0; count < 20; count += 1) model.tick(30_000);
         expect(model.writes).toBe(writes);
+        expect(model.copy).toBe(model.primary?.digest);
         expect(model.broken).toEqual([]);
         if (fixed) expect([model.status.phase, model.primary?.digest]).toEqual(['Succeeded', 'd']);
       }),

@@ -116,6 +116,8 @@ function describeAction(action: Action): string {
       return `a record of release ${action.digest.slice(0, 15)} is kept`;
     case 'MarkProven':
       return `release ${action.digest.slice(0, 15)} becomes the last-known-good`;
+    case 'RestoreConfigs':
+      return 'copies of ConfigMaps and Secrets are written again for the primary';
     case 'ApplySettings':
       return 'replicas, strategy and deadlines are applied to the primary';
     case 'EnsureServices':

@@ -47,9 +47,10 @@ export const causes = {
   },
   ConfigCopyMissing: {
     title: "the primary's copy of a ConfigMap or Secret is missing",
-    recognised: '`CreateContainerConfigError` that names a `-primary` object as not found',
-    endedBy: 'cluster',
-    fix: 'find out who deleted the copy; `holdfast.dev/retry` writes it again',
+    recognised:
+      'the copy is not there; `CreateContainerConfigError` that names a `-primary` object as not found',
+    endedBy: 'itself',
+    fix: 'nothing: it is written again; find out who deletes it',
   },
   ReferenceMissing: {
     title: 'a ConfigMap, Secret or key that it names is missing',

@@ -1,3 +1,4 @@
+import { isBroken } from '../expectation/drift-comparisons.ts';
 import { firstDifference } from '../expectation/expectation.ts';
 import { faultWords } from '../expectation/fault-words.ts';
 import type { PodFault, WorkloadView } from '../world.ts';
@@ -20,13 +21,17 @@ export function diagnose(primary: WorkloadView | undefined, target: WorkloadView
   const sameRelease = target !== undefined && target.digest === primary?.digest;
   const containers = sameRelease ? target.podContainers : [];
   const [worst] = primary?.faults ?? [];
-  const cause = worst ? causeOf(worst, containers) : 'ProgressStopped';
+  const cause = worst ? causeOf(worst, containers) : withoutFault(primary);
   const twin = sameRelease && worst ? twinOf(worst, cause, target) : undefined;
   return {
     cause,
     evidence: evidenceOf(primary, twin),
     onCanaryToo: twin !== undefined,
   };
+}
+
+function withoutFault(primary: WorkloadView | undefined): Cause {
+  return primary?.configCopies.some(isBroken) ? 'ConfigCopyMissing' : 'ProgressStopped';
 }
 
 /** One line: what is wrong, and the worst that was seen of it. */

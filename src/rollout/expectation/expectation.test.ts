@@ -7,6 +7,11 @@ import { compare, differences } from './expectation.ts';
 
 const expected = { digest: 'v1:a', readyPercent: 100 };
 
+const edited = {
+  manager: 'kubectl-edit',
+  fields: [{ path: 'spec.replicas', expected: '2', actual: '3' }],
+};
+
 function namesOf(view: Parameters<typeof differences>[0], more = {}): string[] {
   return differences(view, { ...expected, ...more }).map(({ name }) => name);
 }
@@ -48,7 +53,7 @@ describe('expected against actual', () => {
 
   it('tells of one image name that is two images, of drift and of faults, and lets traffic through', () => {
     const images = [{ container: 'app', image: 'web:1', found: ['web:1'], ids: ['web@1', 'web@2'] }];
-    const view = aWorkload({ images, drift: 'kubectl-edit', faults: [aFault('NotReadyYet')] });
+    const view = aWorkload({ images, drift: edited, faults: [aFault('NotReadyYet')] });
     expect(namesOf(view)).toEqual(['image-ids', 'fields', 'faults']);
     expect(hasConverged(view, 100)).toBe(true);
     expect(differences(view, expected)[0]?.detail).toBe(
@@ -97,11 +102,11 @@ describe('in a check after promotion', () => {
   });
 
   it('what only tells something passes with its detail', () => {
-    const [drift] = checkResults(differences(aWorkload({ drift: 'kubectl-edit' }), expected), time);
+    const [drift] = checkResults(differences(aWorkload({ drift: edited }), expected), time);
     expect(drift).toEqual({
       name: 'fields',
       verdict: 'pass',
-      detail: 'kubectl-edit changed fields of the workload',
+      detail: 'kubectl-edit changed spec.replicas (3, not 2) of the workload',
       time,
     });
   });

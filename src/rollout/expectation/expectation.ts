@@ -1,12 +1,17 @@
 import type { WorkloadView } from '../world.ts';
 import { type Comparison, compareAtLeast, compareAtMost, compareText, type Expected } from './comparison.ts';
+import { copyComparisons } from './drift-comparisons.ts';
 import { faultWords, isStarting } from './fault-words.ts';
 import { releaseComparisons } from './release-comparisons.ts';
 
 /** Everything that must be true of a workload beside what is, the met ones included, in the order in which a rollout reaches them. */
 export function compare(view: WorkloadView | undefined, expected: Expected): Comparison[] {
   if (!view) return [absent];
-  return [...podComparisons(view, expected.readyPercent), ...releaseComparisons(view, expected)];
+  return [
+    ...copyComparisons(view),
+    ...podComparisons(view, expected.readyPercent),
+    ...releaseComparisons(view, expected),
+  ];
 }
 
 /** What differs: the findings of document 001. */

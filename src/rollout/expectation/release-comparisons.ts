@@ -1,5 +1,6 @@
 import type { WorkloadView } from '../world.ts';
 import { type Comparison, compareAtLeast, compareAtMost, compareText, type Expected } from './comparison.ts';
+import { driftComparisons } from './drift-comparisons.ts';
 import { faultWords, isStarting } from './fault-words.ts';
 
 /** What the pods run and are made of, beside their number: template, images, endpoints, restarts, fields and faults. */
@@ -16,7 +17,7 @@ export function releaseComparisons(view: WorkloadView, expected: Expected): Comp
     ...resolvedImages(view),
     ...replicaRange(view, expected),
     ...restarts(view, expected),
-    fields(view),
+    ...driftComparisons(view),
     faults(view),
   ];
 }
@@ -88,16 +89,6 @@ function restarts({ restarts: most }: WorkloadView, { maxRestarts }: Expected): 
   if (maxRestarts === undefined) return [];
   const detail = `a container restarted ${most} times, at most ${maxRestarts} are expected`;
   return [compareAtMost('restarts', { value: most, max: maxRestarts, detail, severity: 'fails' })];
-}
-
-function fields({ drift }: WorkloadView): Comparison {
-  return compareText('fields', {
-    expected: 'as rendered',
-    actual: drift === undefined ? 'as rendered' : `changed by ${drift}`,
-    met: drift === undefined,
-    severity: 'tells',
-    detail: `${drift} changed fields of the workload`,
-  });
 }
 
 /** Told only: a fault that matters shows in the counts as well. */

@@ -1,0 +1,68 @@
+import type { ConfigCopyView, ForeignChange } from '../drift-view.ts';
+import type { WorkloadView } from '../world.ts';
+import { type Comparison, compareAtLeast, compareAtMost, compareText } from './comparison.ts';
+
+/** Differences of one object that are told. */
+const mostFields = 3;
+
+/** The copies of its ConfigMaps and Secrets are there, as this release has them: without them its pods are not what was tried. */
+export function copyComparisons({ configCopies: copies }: WorkloadView): Comparison[] {
+  if (copies.length === 0) return [];
+  const broken = copies.filter(isBroken);
+  const words = broken.map((copy) => `${nameOf(copy)} ${stateWords[copy.state]}`);
+  return [
+    compareAtLeast('config-copies', {
+      value: copies.length - broken.length,
+      min: copies.length,
+      detail: words.join('; '),
+    }),
+  ];
+}
+
+/** What somebody else changed: told, and taken out by the next release (design section 3). */
+export function driftComparisons({ drift, configCopies }: WorkloadView): Comparison[] {
+  const changed = configCopies.flatMap((copy) =>
+    copy.drift ? [{ name: nameOf(copy), change: copy.drift }] : [],
+  );
+  const values = compareAtMost('config-values', {
+    value: changed.length,
+    max: 0,
+    detail: changed.map(({ name, change }) => `${changeWords(change)} of ${name}`).join('; '),
+    severity: 'tells',
+  });
+  const actual = drift ? `changed by ${drift.manager}` : 'as rendered';
+  const fields = compareText('fields', {
+    expected: 'as rendered',
+    actual,
+    met: drift === undefined,
+    severity: 'tells',
+    detail: drift ? `${changeWords(drift)} of the workload` : '',
+  });
+  return configCopies.length > 0 ? [fields, values] : [fields];
+}
+
+/** A copy that is to be written again: it is gone, or is that of another release. */
+export function isBroken({ state }: ConfigCopyView): boolean {
+  return state === 'missing' || state === 'otherRelease';
+}
+
+/** `ConfigMap settings-primary`. */
+export function nameOf({ kind, name }: ConfigCopyView): string {
+  return `${kind} ${name}`;
+}
+
+const stateWords: Readonly<Record<ConfigCopyView['state'], string>> = {
+  asWritten: 'is as written',
+  missing: 'is missing',
+  otherRelease: 'is that of another release',
+  foreign: 'was changed',
+};
+
+function changeWords({ manager, fields }: ForeignChange): string {
+  if (fields.length === 0) return `${manager} changed fields`;
+  const told = fields
+    .slice(0, mostFields)
+    .map(({ path, expected, actual }) => `${path} (${actual ?? 'gone'}, not ${expected})`);
+  const more = fields.length > mostFields ? ' and more' : '';
+  return `${manager} changed ${told.join(', ')}${more}`;
+}

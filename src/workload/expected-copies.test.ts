@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { type ExpectedCopiesSource, expectedCopies, sharedIn } from './expected-copies.ts';
+import { aPrimarySource, aRelease } from './fixtures.test-support.ts';
+import { primaryObjects } from './objects.ts';
+
+function source(more: Partial<ExpectedCopiesSource> = {}): ExpectedCopiesSource {
+  const { canary, release, includeLabelPrefixes } = aPrimarySource();
+  return { canary, release, includeLabelPrefixes, ...more };
+}
+
+function expected(changes: Parameters<typeof aPrimarySource>[0], more: Partial<ExpectedCopiesSource> = {}) {
+  const primary = primaryObjects(aPrimarySource(changes)).workload;
+  return expectedCopies(primary, source(more)).map(({ kind, name, written }) => [kind, name, written?.data]);
+}
+
+describe('the copies that a primary needs', () => {
+  it('are those of its release: from Git with content, from the cluster by name', () => {
+    expect(expected({})).toEqual([
+      ['ConfigMap', 'podinfo-config-primary', { color: 'blue' }],
+      ['Secret', 'podinfo-secret-primary', undefined],
+    ]);
+  });
+
+  it('carry the target name where its pods ask for that', () => {
+    const sharedConfigs = new Set(['ConfigMap/podinfo-config']);
+    expect(expected({ sharedConfigs })[0]?.[1]).toBe('podinfo-config-podinfo-primary');
+    const primary = primaryObjects(aPrimarySource({ sharedConfigs })).workload;
+    expect(sharedIn(primary, source())).toEqual(sharedConfigs);
+  });
+
+  it('leave out live config that its pods use under its own name, or can do without', () => {
+    const [secret] = aPrimarySource().liveConfigs;
+    const annotations = { 'flagger.app/config-tracking': 'disabled' };
+    const untracked = { ...secret, metadata: { name: 'podinfo-secret', annotations } } as never;
+    expect(expected({ liveConfigs: [untracked] })).toHaveLength(1);
+    const optional = aRelease();
+    optional.liveConfigs = [{ kind: 'Secret', name: 'podinfo-secret', optional: true }];
+    expect(expected({ release: optional }, { release: optional })).toHaveLength(1);
+  });
+});

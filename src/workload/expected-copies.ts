@@ -1,0 +1,67 @@
+/** Which copies of ConfigMaps and Secrets the pods of a primary need, and what is in them. */
+import type { Canary } from '../api/canary.ts';
+import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import { configReferences, isTracked } from '../release/refs.ts';
+import type { Release } from '../release/release.ts';
+import { configCopies, configKey } from './configs.ts';
+import { copyName } from './names.ts';
+
+/** A copy that must be there. */
+export interface ExpectedCopy {
+  readonly kind: 'ConfigMap' | 'Secret';
+  readonly name: string;
+  /** As it is written; undefined where the original is in no release, so that its values are whatever the cluster had. */
+  readonly written: KubernetesObject | undefined;
+}
+
+/** What the copies are made of. */
+export interface ExpectedCopiesSource {
+  readonly canary: Canary;
+  readonly release: Release;
+  readonly includeLabelPrefixes: readonly string[];
+}
+
+/**
+ * The copies that a live primary of this release needs. How they are called, and which live config is tracked, is read from its pod
+ * template: that is what its pods ask for. Throws RefusedError.
+ */
+export function expectedCopies(primary: KubernetesObject, source: ExpectedCopiesSource): ExpectedCopy[] {
+  const { canary, release, includeLabelPrefixes } = source;
+  const named = namedBy(primary);
+  const sharedConfigs = sharedIn(primary, source);
+  const written = configCopies({ canary, release, liveConfigs: [], sharedConfigs, includeLabelPrefixes });
+  const live = release.liveConfigs
+    .filter(({ optional }) => !optional)
+    .map(({ kind, name }) => ({
+      kind,
+      name: copyName(canary, name, sharedConfigs.has(configKey(kind, name))),
+      written: undefined,
+    }));
+  return [
+    ...written.map((copy) => ({
+      kind: copy.kind as ExpectedCopy['kind'],
+      name: copy.metadata.name,
+      written: copy,
+    })),
+    ...live.filter(({ kind, name }) => named.has(configKey(kind, name))),
+  ];
+}
+
+/** Keys of the configs whose copy carries the target's name, since another Canary tracks them too: as the primary's template says. */
+export function sharedIn(
+  primary: KubernetesObject,
+  { canary, release }: Pick<ExpectedCopiesSource, 'canary' | 'release'>,
+): Set<string> {
+  const named = namedBy(primary);
+  const configs = [
+    ...release.configs.filter(isTracked).map(({ kind, metadata }) => ({ kind, name: metadata.name })),
+    ...release.liveConfigs,
+  ];
+  const shared = configs.filter(({ kind, name }) => named.has(configKey(kind, copyName(canary, name, true))));
+  return new Set(shared.map(({ kind, name }) => configKey(kind, name)));
+}
+
+function namedBy({ spec }: KubernetesObject): Set<string> {
+  const { template } = spec as { template: PodTemplate };
+  return new Set(configReferences(template).map(({ kind, name }) => configKey(kind, name)));
+}

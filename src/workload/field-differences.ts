@@ -1,0 +1,60 @@
+/** Differences in words that may stand in a status: short, on one line, and without anything secret. */
+import type { FieldDifference } from '../rollout/drift-view.ts';
+import type { Difference } from './covers.ts';
+
+const mostCharacters = 80;
+const hidden = '(hidden)';
+/** Names of variables and annotations whose values nobody should read in a message. */
+const secretName = /pass|secret|token|credential|private|api[-_]?key|auth/i;
+
+/** Every difference in words. `secret`: the object is a Secret, whose values are never told. */
+export function inWords(differences: readonly Difference[], secret: boolean): FieldDifference[] {
+  return differences.map((difference) => {
+    const isSecret = (secret && /^(data|stringData)/.test(difference.path)) || namesSecret(difference.path);
+    return isSecret ? unread(difference) : told(difference);
+  });
+}
+
+function told({ path, wanted, live }: Difference): FieldDifference {
+  if (typeof wanted !== 'string' || typeof live !== 'string' || !/\n/.test(wanted + live))
+    return { path, expected: textOf(wanted), actual: live === undefined ? undefined : textOf(live) };
+  const [wantedLines, liveLines] = [wanted.split('\n'), live.split('\n')];
+  const at = wantedLines.findIndex((line, index) => line !== liveLines[index]);
+  const line = at < 0 ? wantedLines.length : at;
+  const [expected, actual] = [wantedLines[line], liveLines[line]];
+  return {
+    path: `${path}:${line + 1}`,
+    expected: textOf(expected ?? ''),
+    actual: actual === undefined ? undefined : textOf(actual),
+  };
+}
+
+function unread({ path, live }: Difference): FieldDifference {
+  return { path, expected: hidden, actual: live === undefined ? undefined : hidden };
+}
+
+/** A variable is named by the key of its element: `env[DB_PASSWORD].value`. */
+function namesSecret(path: string): boolean {
+  const name = /\benv\[([^\]]+)\]/.exec(path)?.[1] ?? /\bannotations\[([^\]]+)\]/.exec(path)?.[1];
+  return name !== undefined && secretName.test(name);
+}
+
+function textOf(value: unknown): string {
+  const text = (typeof value === 'string' ? value : JSON.stringify(withoutSecrets(value))) ?? 'null';
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length <= mostCharacters ? line : `${line.slice(0, mostCharacters - 1)}…`;
+}
+
+/** A whole object may hold variables: those with a value of their own are told by name alone where the name says so. */
+function withoutSecrets(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (typeof value !== 'object' || value === null) return value;
+  const { name } = value as { name?: unknown };
+  const isSecret = typeof name === 'string' && secretName.test(name);
+  return Object.fromEntries(
+    Object.entries(value).map(([field, inner]) => [
+      field,
+      isSecret && field === 'value' ? hidden : withoutSecrets(inner),
+    ]),
+  );
+}
