@@ -64,7 +64,7 @@ export async function startApp(
   });
   const state: State = { engine: undefined, problem: 'starting' };
   const cluster = createClusterPort(connection.client, () => election.leading());
-  const web = await startWeb({ options, connection, election, cluster, log, state });
+  const web = await startWeb({ options, connection, election, cluster, log, state, instance: identity });
   const memory = createMemoryKeeper(clock);
   const http = createHttpClient(addressPolicy(connection, options));
   const leading = lead();

@@ -21,6 +21,11 @@ export const hookReasons = {
     'open the gate, approve, or revert it in Git',
   ),
   GateOpened: row('a closed gate opened', 'as before', 'what it kept back'),
+  GateSwitched: row(
+    'somebody opened or closed a gate that Holdfast serves',
+    'as before',
+    'what it kept back',
+  ),
   GateDeadlineExceeded: row(
     'a gate stayed closed beyond its deadline',
     'primary',

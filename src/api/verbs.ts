@@ -27,7 +27,10 @@ export const pauseAnnotation = `${annotationPrefix}pause`;
 export const syncAnnotation = `${annotationPrefix}sync`;
 
 /** Keys of ours that a Canary may carry and that ask for nothing. */
-const otherKeys = ['pause', 'post-promotion', 'commit', 'adopt', 'demo', 'owner', 'description', 'from-file'];
+const otherKeys = [
+  ...['pause', 'gate', 'rollback-gate', 'post-promotion', 'commit', 'adopt'],
+  ...['demo', 'owner', 'description', 'from-file'],
+];
 
 /** Verbs behind the annotations of ours that no version of Holdfast knows: spelt wrong, most likely. Sorted. */
 export function unknownVerbs(annotations: Readonly<Record<string, string>> | undefined): string[] {

@@ -1,4 +1,5 @@
 import type { Clock } from '../api/clock.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { ClusterAccess } from '../cluster/access.ts';
 import { type Caches, createCaches } from '../cluster/caches.ts';
 import { type ClusterClient, createClusterClient } from '../cluster/client.ts';
@@ -16,10 +17,14 @@ export interface Connection {
   readonly caches: Caches;
   /** For leader election alone, over connections and a request budget of its own: renewals must not queue behind a burst of applies. */
   readonly leaseClient: ClusterClient;
+  /** For what others cause over HTTP, over connections and a request budget of its own: they must not hold up a rollout. */
+  readonly publicClient: ClusterClient;
   /** Requests sent so far by verb, those of the election included. */
   requests(): Record<Verb, number>;
   close(): Promise<void>;
 }
+
+const publicRate = { perSecond: 10, burst: 20 };
 
 /** Finds the cluster; no request is made yet. Throws a `configuration` ApiError for a kubeconfig that cannot be used. */
 export async function connect(
@@ -32,22 +37,29 @@ export async function connect(
   const userAgent = `holdfast/${version}`;
   const transport = createTransport({ access, userAgent });
   const leaseTransport = createTransport({ access, userAgent, connections: 2 });
+  const publicTransport = createTransport({ access, userAgent, connections: 2, rate: publicRate });
   const discovery = createDiscovery(transport);
   const caches = createCaches({ transport, discovery, clock, logger });
-  const client = createClusterClient({ transport, discovery, onWritten: (object) => caches.observe(object) });
+  const onWritten = (object: KubernetesObject) => caches.observe(object);
   return {
     access,
     transport,
-    client,
+    client: createClusterClient({ transport, discovery, onWritten }),
     caches,
     leaseClient: createClusterClient({
       transport: leaseTransport,
       discovery: createDiscovery(leaseTransport),
     }),
-    requests: () => sum(transport.counts(), leaseTransport.counts()),
+    publicClient: createClusterClient({
+      transport: publicTransport,
+      discovery: createDiscovery(publicTransport),
+      onWritten,
+    }),
+    requests: () => [transport, leaseTransport, publicTransport].map((one) => one.counts()).reduce(sum),
     async close() {
       await transport.close();
       await leaseTransport.close();
+      await publicTransport.close();
     },
   };
 }

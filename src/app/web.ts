@@ -2,7 +2,9 @@ import type { Logger } from 'pino';
 import { apiVersionOf } from '../api/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Election } from '../cluster/lease.ts';
+import { createEventSink } from '../engine/event-sink.ts';
 import type { Cluster } from '../engine/ports.ts';
+import { gateRoutes } from '../web/gates.ts';
 import { healthRoutes } from '../web/health.ts';
 import { type HttpServer, startHttpServer } from '../web/http-server.ts';
 import type { MetricsSink } from '../web/metrics-sink.ts';
@@ -10,7 +12,9 @@ import { createPrometheus } from '../web/prometheus.ts';
 import { pushRoute } from '../web/push-hook.ts';
 import type { Connection } from './connection.ts';
 import type { Engine } from './engine.ts';
+import { createGateKeeper } from './gate-keeper.ts';
 import type { AppOptions } from './options.ts';
+import { createSteadyClock } from './steady-clock.ts';
 
 /** What the web endpoints look at. */
 export interface WebWiring {
@@ -19,11 +23,13 @@ export interface WebWiring {
   readonly election: Election;
   readonly cluster: Cluster;
   readonly log: Logger;
+  /** Of this process. */
+  readonly instance: string;
   /** Changes while the program starts. */
   readonly state: { readonly engine: Engine | undefined; readonly problem: string | undefined };
 }
 
-/** Starts to listen: health, metrics and push webhooks. */
+/** Starts to listen: health, metrics, push webhooks and gates. */
 export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readonly sink: MetricsSink }> {
   const { options, connection, election, log, state } = wiring;
   const prometheus = createPrometheus({
@@ -46,12 +52,21 @@ export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readon
       wake: (namespace, name) => state.engine?.sources.wake(`${namespace}/${name}`) ?? false,
       log: (fields, message) => log.info(fields, message),
     }),
+    ...gateRoutes(gateKeeper(wiring)),
   ];
   const server = await startHttpServer(options.listen, routes, (error) => {
     log.error({ err: error }, 'a request to the web endpoints failed');
   });
-  log.info({ url: server.url }, 'serving health, metrics and push webhooks');
+  log.info({ url: server.url }, 'serving health, metrics, push webhooks and gates');
   return { ...server, sink: prometheus.sink };
+}
+
+/** Every copy answers: a Service sends requests to any of them. */
+function gateKeeper({ connection, log, state, instance }: WebWiring) {
+  const { publicClient: client } = connection;
+  const create = (object: KubernetesObject) => client.create(object, { manager: 'holdfast-gate' });
+  const events = createEventSink({ cluster: { create }, clock: createSteadyClock(), log, instance });
+  return createGateKeeper({ client, watched: () => state.engine?.canarySet, events, log });
 }
 
 function leadershipOf(election: Election): string {

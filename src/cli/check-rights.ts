@@ -6,6 +6,7 @@ import {
   appliedRights,
   ownRights,
   type Right,
+  reviewRights,
   watchedRights,
 } from './install-rights.ts';
 
@@ -76,7 +77,7 @@ function questionsFor({ ownNamespace, watchNamespaces, usedResources }: RightsOp
       ...watchedRights.map((right) => ({ right, namespace, needed: isNeeded(right) })),
       ...appliedRights.map((right) => ({ right, namespace, needed: false })),
     ]),
-    ...(watchNamespaces.length > 0 ? [] : appliedClusterRights).map((right) => ({
+    ...(watchNamespaces.length > 0 ? [] : [...appliedClusterRights, ...reviewRights]).map((right) => ({
       right,
       namespace: undefined,
       needed: false,

@@ -6,6 +6,7 @@ import { drillCommand } from './drill-command.ts';
 import { explainCommand } from './explain-command.ts';
 import { installCommand } from './install-command.ts';
 import { abortCommand } from './requests/abort.ts';
+import { gateCommand } from './requests/gate.ts';
 import { historyCommand } from './requests/history.ts';
 import { pauseCommand, resumeCommand } from './requests/pause.ts';
 import { promoteCommand } from './requests/promote.ts';
@@ -32,6 +33,7 @@ export const commands: readonly CliCommand[] = [
   abortCommand,
   retryCommand,
   rollbackCommand,
+  gateCommand,
   drillCommand,
   checkCommand,
   validateCommand,

@@ -5,6 +5,7 @@ import {
   holdfastVerbs,
   ownRights,
   type Right,
+  reviewRights,
   watchedRights,
 } from './install-rights.ts';
 
@@ -35,7 +36,8 @@ export function rbacObjects(options: RbacOptions): KubernetesObject[] {
 }
 
 function roles({ name, namespace, labels, watchNamespaces }: RbacOptions): KubernetesObject[] {
-  const defaults = watchNamespaces.length > 0 ? appliedRights : [...appliedClusterRights, ...appliedRights];
+  const isConfined = watchNamespaces.length > 0;
+  const defaults = isConfined ? appliedRights : [...appliedClusterRights, ...appliedRights];
   return [
     {
       apiVersion,
@@ -43,7 +45,7 @@ function roles({ name, namespace, labels, watchNamespaces }: RbacOptions): Kuber
       metadata: { name, namespace, labels: { ...labels } },
       rules: rules(ownRights),
     },
-    clusterRole(name, { ...labels }, watchedRights),
+    clusterRole(name, { ...labels }, isConfined ? watchedRights : [...watchedRights, ...reviewRights]),
     {
       apiVersion,
       kind: 'ClusterRole',

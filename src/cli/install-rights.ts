@@ -1,10 +1,11 @@
+import { builtInGates } from '../api/gates.ts';
 import { canaryVerbs } from '../api/verbs.ts';
 
 /** A verb of Kubernetes' authorisation. The last ones are Holdfast's own: they guard the annotations of the same name. */
 export type RightVerb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'update' | 'delete' | HoldfastVerb;
 
 /** Requests that people make by annotation (design section 2.3); each needs the right of its name on the object. */
-export const holdfastVerbs = ([...canaryVerbs, 'pause', 'sync'] as const).toSorted();
+export const holdfastVerbs = ([...canaryVerbs, ...builtInGates, 'pause', 'sync'] as const).toSorted();
 
 /** One of those requests. */
 export type HoldfastVerb = (typeof holdfastVerbs)[number];
@@ -94,6 +95,22 @@ export const watchedRights: readonly Right[] = [
     why: 'traffic, provider contour',
   },
   { group: 'events.k8s.io', resource: 'events', verbs: ['create'], why: 'news for kubectl describe' },
+];
+
+/** Reviews of who sent a request, and of what that one may do; they read nothing. Left out when Holdfast is confined to namespaces. */
+export const reviewRights: readonly Right[] = [
+  {
+    group: 'authentication.k8s.io',
+    resource: 'tokenreviews',
+    verbs: ['create'],
+    why: 'who opens a gate over HTTP',
+  },
+  {
+    group: 'authorization.k8s.io',
+    resource: 'subjectaccessreviews',
+    verbs: ['create'],
+    why: 'whether that one may open it',
+  },
 ];
 
 /** Kinds that GitOps repositories usually hold beside Canaries. Others are added by a ClusterRole of one's own (see install-rbac.ts). */

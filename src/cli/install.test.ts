@@ -63,6 +63,8 @@ describe('install', () => {
     expect(where.sort()).toEqual(['cart', 'cart', 'holdfast-system', 'shop', 'shop']);
     const namespaces = find(confined, 'ClusterRole', 'holdfast-apply-defaults');
     expect(JSON.stringify(namespaces.rules)).not.toContain('"namespaces"');
+    expect(JSON.stringify(everywhere)).toContain('"tokenreviews"');
+    expect(JSON.stringify(confined)).not.toContain('"tokenreviews"');
     expect(JSON.stringify(find(confined, 'Deployment').spec)).toContain('--watch-namespaces=cart,shop');
   });
 

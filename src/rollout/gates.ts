@@ -1,3 +1,4 @@
+import { isGateOpen } from '../api/gates.ts';
 import { hooksOf } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import { type Draft, note, now, say, wakeIn } from './draft.ts';
@@ -26,21 +27,29 @@ const REASONS: Readonly<Record<GateType, RolloutReason>> = {
   'confirm-promotion': 'WaitingPromotion',
 };
 
+/** In the keys of questions that are asked while our own gate is open: another question than before, which need not wait for the next interval. */
+const OPEN = '+open';
+
 /** A person opened the closed gate, and the last check at this step passed: the next move need not wait for another one. */
-export function isOpenedByHand({ status }: Draft, run: Run): boolean {
-  const opened = run.closedGate?.type === 'confirm-promotion' && isApproved(run, 'WaitingPromotion');
+export function isOpenedByHand(draft: Draft, run: Run): boolean {
+  const { status, world } = draft;
+  if (!run.closedGate) return false;
+  const isNews = isGateOpen(world.canary, 'gate') && world.checks?.key.includes(`${OPEN}/`) !== true;
+  const opened =
+    isNews || (run.closedGate.type === 'confirm-promotion' && isApproved(run, 'WaitingPromotion'));
   return opened && verdictOf(status.checks ?? []) === 'pass';
 }
 
 /** Asks these gates, all at once. What a person approved and what has no webhooks is open. */
 export function askGates(draft: Draft, run: Run, wanted: readonly GateType[]): GateState {
   const types = wanted.filter((type) => hasHooks(draft, type) && !isApprovedType(run, type));
-  if (types.length === 0) return opened(draft, run);
-  const stem = `${keyPrefix(run)}/${types.join('+')}`;
+  if (types.length === 0) return passed(draft, run);
+  const own = isGateOpen(draft.world.canary, 'gate') ? OPEN : '';
+  const stem = `${keyPrefix(run)}/${types.join('+')}${own}`;
   const outcome = poll(draft, run, { stem, types, everyMs: draft.plan.intervalMs });
   if (!outcome) return { kind: 'asking' };
   const type = types.find((candidate) => verdictOfHooks(draft, outcome, candidate) !== 'approved');
-  return type ? closed(draft, run, type, outcome) : opened(draft, run);
+  return type ? closed(draft, run, type, outcome) : passed(draft, run);
 }
 
 /** The reason under which people hear of a closed gate. */
@@ -58,7 +67,7 @@ function isApprovedType(run: Run, type: GateType): boolean {
   return type === 'confirm-promotion' && isApproved(run, 'WaitingPromotion');
 }
 
-function opened(draft: Draft, run: Run): GateState {
+function passed(draft: Draft, run: Run): GateState {
   if (run.closedGate) {
     say(draft, 'Normal', 'GateOpened', `${run.closedGate.type} is open`);
     delete run.closedGate;

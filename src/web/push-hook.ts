@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Answer, Route } from './http-server.ts';
 import { MAX_WEBHOOK_BYTES, verifyPushWebhook } from './push-webhook.ts';
+import { readBody } from './request-body.ts';
 
 /** What push webhooks may do. */
 export interface PushTarget {
@@ -25,7 +26,7 @@ const refused: Answer = { status: 401, body: 'not accepted\n' };
 async function receive(target: PushTarget, request: IncomingMessage, rest: string): Promise<Answer> {
   const [namespace, source, ...more] = rest.split('/');
   if (!namespace || !source || more.length > 0) return { status: 404, body: 'not found\n' };
-  const body = await readBody(request);
+  const body = await readBody(request, MAX_WEBHOOK_BYTES);
   if (!body) return { status: 413, body: 'the body is too large\n' };
   const secret = await target.secretOf(namespace, source);
   if (!secret) return refused;
@@ -35,16 +36,4 @@ async function receive(target: PushTarget, request: IncomingMessage, rest: strin
   return target.wake(namespace, source)
     ? { status: 202, body: 'polling\n' }
     : { status: 503, body: 'not followed here\n' };
-}
-
-/** The raw bytes, or undefined when there are too many. */
-async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_WEBHOOK_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }

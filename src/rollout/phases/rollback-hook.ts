@@ -1,3 +1,4 @@
+import { isGateOpen } from '../../api/gates.ts';
 import { type Draft, wakeIn } from '../draft.ts';
 import { hasHooks, keyPrefix, request } from '../hooks.ts';
 import { lastKnownGood, type Run } from '../run.ts';
@@ -39,8 +40,12 @@ export function askRollback(draft: Draft): void {
   }
   const last = lastAnswers(draft, run);
   const ageMs = last && sinceMs(world.nowMs, stamp(last.atMs));
-  if (ageMs !== undefined && ageMs < plan.intervalMs) return wakeIn(draft, plan.intervalMs - ageMs);
-  const key = `${keyPrefix(run)}/rollback/${last?.atMs ?? 0}`;
+  const stem = `${keyPrefix(run)}/rollback${isGateOpen(world.canary, 'rollback-gate') ? '+open' : ''}`;
+  // A gate of our own that opens is asked at once, and then as often as before.
+  const isAsked = last && (!stem.endsWith('+open') || last.key.startsWith(`${stem}/`));
+  if (isAsked && ageMs !== undefined && ageMs < plan.intervalMs)
+    return wakeIn(draft, plan.intervalMs - ageMs);
+  const key = `${stem}/${last?.atMs ?? 0}`;
   request(draft, run, { key, role: 'canary', purpose: 'analysis', hooks: ['rollback'] });
 }
 

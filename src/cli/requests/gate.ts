@@ -1,0 +1,78 @@
+import { Argument } from 'commander';
+import { type BuiltInGate, builtInGates, isGateOpen, openGate } from '../../api/gates.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { CliCommand } from '../command.ts';
+import { connected } from '../connected.ts';
+import { emit } from '../emit.ts';
+import { type CommandResult, formatData } from '../output.ts';
+import { aboutOne, nameIn, type ObjectFlags } from './options.ts';
+import { annotate, type RequestClient, readOne } from './request.ts';
+
+const actions = ['open', 'close', 'status'] as const;
+type Action = (typeof actions)[number];
+
+/** What switching a gate needs. */
+export interface GateOptions {
+  readonly namespace: string;
+  readonly name: string;
+  readonly action: Action;
+  readonly gate: BuiltInGate;
+  readonly format: ObjectFlags['output'];
+}
+
+/** `holdfast gate`: the gates that Holdfast serves at /gate/check and /rollback/check. */
+export const gateCommand: CliCommand = {
+  register(program, context) {
+    const command = program
+      .command('gate')
+      .description('open, close or show the gates of a Canary that Holdfast serves itself')
+      .addArgument(new Argument('<action>').choices(actions));
+    aboutOne(command, 'Canary')
+      .option('--rollback', 'the gate of /rollback/check, which takes the release back while it is open')
+      .action(async (action: Action, subject: string, flags: ObjectFlags & { rollback?: boolean }) => {
+        const { kubeconfig } = flags;
+        const { version } = context;
+        const result = await connected({ kubeconfig, version }, ({ access, client }) =>
+          switchGate(client, {
+            namespace: flags.namespace ?? access.namespace,
+            name: nameIn(subject, 'Canary'),
+            action,
+            gate: flags.rollback ? 'rollback-gate' : 'gate',
+            format: flags.output,
+          }),
+        );
+        emit(result, context);
+      });
+  },
+};
+
+/** Opens or closes a gate, which stays so for later releases too, and says how the gates stand. Throws ApiError and InputError. */
+export async function switchGate(client: RequestClient, options: GateOptions): Promise<CommandResult> {
+  const canary = await readOne(client, 'Canary', options);
+  const { action, gate, format } = options;
+  if (action !== 'status') {
+    const value = action === 'open' ? openGate : 'closed';
+    await annotate(client, canary, gate, value);
+  }
+  const isOpen = (one: BuiltInGate) =>
+    action !== 'status' && one === gate ? action === 'open' : isGateOpen(canary, one);
+  return { stdout: textOf(canary, isOpen, format), stderr: '', exitCode: 0 };
+}
+
+function textOf(
+  canary: KubernetesObject,
+  isOpen: (gate: BuiltInGate) => boolean,
+  format: GateOptions['format'],
+): string {
+  const { namespace, name } = canary.metadata;
+  if (format !== 'text') {
+    const data = {
+      canary: `${namespace}/${name}`,
+      gate: isOpen('gate'),
+      rollbackGate: isOpen('rollback-gate'),
+    };
+    return formatData(data, format);
+  }
+  const states = builtInGates.map((gate) => `${gate} ${isOpen(gate) ? 'open' : 'closed'}`);
+  return `${describe(canary)}: ${states.join(', ')}\n`;
+}
