@@ -6,12 +6,14 @@ import {
   credentialsFromEnvironment,
   credentialsFromSecret,
   type GitCredentials,
+  type SecretValues,
 } from '../git/credentials.ts';
 import { resolveReference } from '../git/references.ts';
-import { createGitTransport, DEFAULT_TRANSPORT_LIMITS } from '../git/transport.ts';
+import { createGitTransport, DEFAULT_TRANSPORT_LIMITS, type TransportOptions } from '../git/transport.ts';
 import type { GitReference } from '../git/types.ts';
 import type { HttpClient } from '../http/types.ts';
 import { bad, type CheckLine, guarded, ok } from './check-report.ts';
+import { checkWriting } from './check-writing.ts';
 
 /** What asking Git takes. */
 export interface SourceChecks {
@@ -23,33 +25,42 @@ export interface SourceChecks {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Asks each repository for its refs, with the credentials of the Source; nothing is fetched. */
+/** Asks each repository for its refs, with the credentials of the Source, and whether what it wants to write may be written. Nothing is fetched or written. */
 export async function checkSources(checks: SourceChecks, sources: readonly Source[]): Promise<CheckLine[]> {
   const lines = await Promise.all(
-    sources.map((source) => guarded(describe(source), async () => [await checkOne(checks, source)])),
+    sources.map((source) => guarded(describe(source), () => checkSource(checks, source))),
   );
   return lines.flat();
 }
 
-async function checkOne(checks: SourceChecks, source: Source): Promise<CheckLine> {
+async function checkSource(checks: SourceChecks, source: Source): Promise<CheckLine[]> {
+  const subject = describe(source);
+  const values = await secretOf(checks, source);
+  if (typeof values === 'string')
+    return [bad('failed', subject, values, { actor: 'administrator', act: 'create that Secret' })];
+  const transport: TransportOptions = {
+    client: checks.http,
+    url: source.spec.url,
+    credentials: credentialsOf(checks, source, values),
+    limits: DEFAULT_TRANSPORT_LIMITS,
+    stats: { requests: 0, receivedBytes: 0 },
+    address: { movedTo: undefined },
+  };
+  const reading = await checkReading(source, transport);
+  return [reading, ...(await checkWriting(source, { http: checks.http, transport, values }))];
+}
+
+async function checkReading(source: Source, transport: TransportOptions): Promise<CheckLine> {
   const { url, suspend } = source.spec;
   const subject = describe(source);
-  const credentials = await credentialsOf(checks, source);
-  if (typeof credentials === 'string')
-    return bad('failed', subject, credentials, { actor: 'administrator', act: 'create that Secret' });
   const { rewrite: _, ...given } = source.spec.ref;
   const reference = given as GitReference;
-  const transport = async () =>
-    createGitTransport({
-      client: checks.http,
-      url,
-      credentials,
-      limits: DEFAULT_TRANSPORT_LIMITS,
-      stats: { requests: 0, receivedBytes: 0 },
-      address: { movedTo: undefined },
-    });
   // Of a fixed commit no server is asked; its default branch shows at least that the repository can be read.
-  const resolved = await resolveReference(transport, url, reference.commit ? {} : reference);
+  const resolved = await resolveReference(
+    async () => createGitTransport(transport),
+    url,
+    reference.commit ? {} : reference,
+  );
   const where = reference.commit
     ? `${url} can be read; whether it has commit ${reference.commit.slice(0, 7)} shows when it is fetched`
     : `${resolved.refName} of ${url} is at ${resolved.commit.slice(0, 7)}`;
@@ -58,17 +69,27 @@ async function checkOne(checks: SourceChecks, source: Source): Promise<CheckLine
     : ok(subject, where);
 }
 
-async function credentialsOf(
-  { client, env, fileSources }: SourceChecks,
+function credentialsOf(
+  { env, fileSources }: SourceChecks,
   source: Source,
-): Promise<GitCredentials | string> {
+  values: SecretValues | undefined,
+): GitCredentials {
   const { metadata, spec } = source;
-  if (!spec.secretRef) return fileSources.trusts(source) ? credentialsFromEnvironment(env) : {};
+  if (values)
+    return credentialsFromSecret(`${metadata.namespace ?? 'default'}/${spec.secretRef?.name}`, values);
+  return fileSources.trusts(source) ? credentialsFromEnvironment(env) : {};
+}
+
+/** The Secret's values by key; undefined when the Source names none; a text when it is not there. */
+async function secretOf(
+  { client }: SourceChecks,
+  { metadata, spec }: Source,
+): Promise<SecretValues | string | undefined> {
+  if (!spec.secretRef) return undefined;
   const { namespace = 'default' } = metadata;
   const { name } = spec.secretRef;
   const secret = await client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
   if (!secret) return `Secret ${namespace}/${name}, which spec.secretRef names, does not exist`;
   const data = Object.entries((secret.data ?? {}) as Record<string, string>);
-  const values = data.map(([key, value]) => [key, Buffer.from(value, 'base64')] as const);
-  return credentialsFromSecret(`${namespace}/${name}`, Object.fromEntries(values));
+  return Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, 'base64')] as const));
 }

@@ -31,8 +31,7 @@ export async function pushRef(
 ): Promise<void> {
   const before = await readAdvertisement(options);
   refuseMoved(options, update, before.refs);
-  if (!before.capabilities.has('report-status'))
-    throw new GitError('Rejected', `${options.url}: the Git server cannot say whether a push succeeded`);
+  requireReports(options, before);
   const sideBand = before.capabilities.has('side-band-64k');
   const command = `${update.before ?? NOTHING} ${update.after} ${update.ref}\0 report-status${sideBand ? ' side-band-64k' : ''} agent=holdfast\n`;
   const body = Buffer.concat([encodePktLine(command), FLUSH, encodePack(objects)]);
@@ -43,6 +42,19 @@ export async function pushRef(
   refuseMoved(options, update, now.refs);
   const words = readable([report.result.get(update.ref) ?? report.unpack, ...report.said].join('; '));
   throw new GitError('Rejected', `${options.url}: the Git server refused to move ${update.ref}: ${words}`);
+}
+
+/**
+ * Asks whether these credentials may push at all; nothing is written. That a branch is protected shows only at a push. Throws GitError
+ * Unauthorized or NotFound when they may not, Rejected when the server could not report a push, and the codes of the transport.
+ */
+export async function checkPushRight(options: TransportOptions): Promise<void> {
+  requireReports(options, await readAdvertisement(options));
+}
+
+function requireReports({ url }: TransportOptions, { capabilities }: Advertisement): void {
+  if (!capabilities.has('report-status'))
+    throw new GitError('Rejected', `${url}: the Git server cannot say whether a push succeeded`);
 }
 
 function refuseMoved(

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
 import type { Source } from '../../src/api/source.ts';
+import { checkWriting } from '../../src/cli/check-writing.ts';
 import { createOpenForge } from '../../src/forge/open.ts';
 import { describeForge, type ForgeFixture } from '../../src/forge/testing/contract.ts';
 import type { Forge } from '../../src/forge/types.ts';
+import { credentialsFromSecret } from '../../src/git/credentials.ts';
+import { DEFAULT_TRANSPORT_LIMITS } from '../../src/git/transport.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { useBed } from './bed/client.ts';
 import { type Gitea, startGitea } from './bed/gitea.ts';
@@ -54,15 +57,66 @@ describe('a real Gitea', () => {
   });
 });
 
-async function open(repository: string, values: Readonly<Record<string, string>>): Promise<Forge> {
-  const source: Source = {
+describe('check, of what a Source writes to a real Gitea', () => {
+  const write = { ledger: true, revert: 'pullRequest', status: true } as const;
+
+  it('is content with the scopes that the guide names, and shows no token', async () => {
+    const lines = await checkAs(bot, write);
+    expect(lines.map(({ state, subject }) => `${state} ${subject}`)).toEqual([
+      'ok Source delivery/shop, push',
+      'ok Source delivery/shop, forge',
+    ]);
+    expect(JSON.stringify(lines)).not.toContain(bot.token);
+  });
+
+  it.each([
+    // It shows readers where a push would begin, since they may propose changes so.
+    ['who may only read', 'looker', undefined, ['write:repository', 'write:issue'], ['ok', 'failed']],
+    ['whose token may only read', 'scoped', 'write', ['read:repository'], ['failed', 'ok']],
+  ] as const)('fails for a user %s', async (_what, name, permission, scopes, states) => {
+    const user = await gitea.createUser(name, scopes);
+    if (permission) await gitea.api('PUT', `${REPOSITORY}/collaborators/${name}`, { permission });
+    const lines = await checkAs(user, write);
+    expect(lines.map(({ state }) => state)).toEqual(states);
+    expect(lines.find(({ state }) => state === 'failed')?.detail).toMatch(/may not push|may only read/);
+    expect(JSON.stringify(lines)).not.toContain(user.token);
+  });
+
+  it('fails for a wrong token', async () => {
+    const lines = await checkAs({ name: bot.name, token: 'wr0ng-token' }, write);
+    expect(lines.map(({ state, actor }) => `${state} ${actor}`)).toEqual([
+      'failed administrator',
+      'failed administrator',
+    ]);
+  });
+});
+
+function checkAs({ name, token }: { name: string; token: string }, write: Source['spec']['write']) {
+  const values = { username: Buffer.from(name), password: Buffer.from(token) };
+  const source = { ...sourceAt('acme/shop'), spec: { ...sourceAt('acme/shop').spec, write } };
+  const transport = {
+    client: http,
+    url: source.spec.url,
+    credentials: credentialsFromSecret('delivery/shop', values),
+    limits: DEFAULT_TRANSPORT_LIMITS,
+    stats: { requests: 0, receivedBytes: 0 },
+    address: { movedTo: undefined },
+  };
+  return checkWriting(source, { http, transport, values });
+}
+
+function sourceAt(repository: string): Source {
+  return {
     apiVersion: 'holdfast.dev/v1alpha1',
     kind: 'Source',
     metadata: { name: 'shop', namespace: 'delivery' },
     spec: { url: `${gitea.url}/${repository}.git`, ref: { branch: 'main' } },
   };
+}
+
+async function open(repository: string, values: Readonly<Record<string, string>>): Promise<Forge> {
   const bytes = Object.entries(values).map(([key, value]) => [key, Buffer.from(value)] as const);
-  const forge = await openForge(source, async () => Object.fromEntries(bytes));
+  const forge = await openForge(sourceAt(repository), async () => Object.fromEntries(bytes));
   if (!forge) throw new Error('Gitea was not recognised');
   return forge;
 }

@@ -16,8 +16,11 @@ export interface Gitea {
   readonly adminToken: string;
   /** A request to its API as the administrator, or with another token; throws for an answer that is no success. */
   api<T = unknown>(method: string, path: string, json?: unknown, token?: string): Promise<T>;
-  /** A user with a token for everything. */
-  createUser(name: string): Promise<{ readonly name: string; readonly token: string }>;
+  /** A user with a token of these scopes; default: exactly those that docs/guides/forges.md asks for. */
+  createUser(
+    name: string,
+    scopes?: readonly string[],
+  ): Promise<{ readonly name: string; readonly token: string }>;
   /** A repository of the organisation `acme`; `writers` may push, and `main` has one commit. Returns its URL. */
   createRepository(name: string, writers?: readonly string[]): Promise<string>;
   /** A clone that pushes to such a repository as the administrator. */
@@ -140,7 +143,7 @@ function client(url: string, adminToken: string): Pick<Gitea, 'api' | 'createUse
     send(method, path, json, `token ${token}`);
   return {
     api,
-    async createUser(name) {
+    async createUser(name, scopes = ['write:repository', 'write:issue']) {
       const email = `${name}@example.com`;
       await api('POST', '/admin/users', {
         username: name,
@@ -149,7 +152,7 @@ function client(url: string, adminToken: string): Pick<Gitea, 'api' | 'createUse
         must_change_password: false,
       });
       const basic = `Basic ${Buffer.from(`${name}:${PASSWORD}`).toString('base64')}`;
-      const wanted = { name: 'bed', scopes: ['all'] };
+      const wanted = { name: 'bed', scopes };
       const { sha1 } = (await send('POST', `/users/${name}/tokens`, wanted, basic)) as { sha1: string };
       return { name, token: sha1 };
     },
