@@ -1,9 +1,18 @@
 /** Metadata of everything Holdfast generates for a Canary. */
 import type { Canary } from './canary.ts';
-import type { OwnerReference } from './kubernetes.ts';
+import type { KubernetesObject, OwnerReference } from './kubernetes.ts';
 
 /** Label of everything generated: name of the Canary, cut to a label's length. For watches. */
 export const canaryLabel = 'holdfast.dev/canary';
+
+/**
+ * On an object that somebody else made and a rollout writes parts of: which. A Service's ports as `80/TCP,9090/TCP` (its selector always is
+ * among it), `spec` for a route. Whoever else applies the object leaves those parts alone.
+ */
+export const takenOverAnnotation = 'holdfast.dev/taken-over';
+
+/** Label that names the Source an object came from, as Kubernetes' ApplySet defines it. */
+export const partOfLabel = 'applyset.kubernetes.io/part-of';
 
 /** Annotations that keep Flux and Argo CD from correcting or pruning generated objects (flagger-behaviour.md 2.9). */
 export const keepAwayAnnotations: Readonly<Record<string, string>> = {
@@ -12,6 +21,27 @@ export const keepAwayAnnotations: Readonly<Record<string, string>> = {
   'helm.toolkit.fluxcd.io/driftDetection': 'disabled',
   'kustomize.toolkit.fluxcd.io/reconcile': 'disabled',
 };
+
+/** Those of them that a taken over object gets, as in Flagger: Flux would write it back (flagger-behaviour.md 2.9 and 6.1, 14). */
+export const keepFluxAway: Readonly<Record<string, string>> = {
+  'helm.toolkit.fluxcd.io/driftDetection': 'disabled',
+  'kustomize.toolkit.fluxcd.io/reconcile': 'disabled',
+};
+
+/**
+ * Whether the object was made for the Canary or an earlier one of its name, whose owner reference is left or was handed back. What a Source
+ * applies too is its Source's.
+ */
+export function isGenerated({ metadata }: KubernetesObject, canary: Canary): boolean {
+  const { ownerReferences = [], labels = {}, annotations = {} } = metadata;
+  if (labels[partOfLabel] !== undefined) return false;
+  const isOwned = ownerReferences.some(
+    ({ uid, kind, name }) =>
+      uid === canary.metadata.uid || (kind === canary.kind && name === canary.metadata.name),
+  );
+  const isLeft = ownerReferences.length === 0 && labels[canaryLabel] === ownLabels(canary)[canaryLabel];
+  return isOwned || (isLeft && annotations[takenOverAnnotation] === undefined);
+}
 
 /** The Canary as controller of what is generated for it. */
 export function ownerReference(canary: Canary): OwnerReference {

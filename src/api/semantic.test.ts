@@ -57,6 +57,10 @@ describe('a Canary that the schema lets in', () => {
   test.each([
     [{ service: { port: 0 } }, 'spec.service.port must be between 1 and 65535'],
     [{ service: undefined }, 'spec.service.port is missing'],
+    [
+      { service: { port: 80, targetPort: '8080' } },
+      'spec.service.targetPort "8080" is read as the name of a port, which has a letter; for the number leave the quotes out',
+    ],
     [{ service: { port: 80, delegation: true, hosts: ['a'] } }, 'spec.service.delegation cannot be used'],
     [{ service: { port: 80, mirror: [{}] } }, 'spec.service.mirror[0].backendRef is missing'],
     [{ provider: 'gatewayapi:v1' }, 'spec.service.gatewayRefs is missing; provider gatewayapi:v1 needs it'],

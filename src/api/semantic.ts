@@ -76,6 +76,12 @@ function checkService({ spec }: Canary, provider: string | undefined, found: Fin
   }
   if (service.port < 1 || service.port > 65_535)
     found.problems.push({ path: 'spec.service.port', message: 'must be between 1 and 65535' });
+  const { targetPort } = service;
+  if (typeof targetPort === 'string' && /^[0-9]+$/.test(targetPort) && targetPort !== '0')
+    found.problems.push({
+      path: 'spec.service.targetPort',
+      message: `"${targetPort}" is read as the name of a port, which has a letter; for the number leave the quotes out`,
+    });
   if (service.delegation && (service.hosts?.length || service.gateways?.length))
     found.problems.push({
       path: 'spec.service.delegation',

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import { partOfLabel } from '../api/generated-metadata.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Source } from '../api/source.ts';
+import { leftToOwner } from '../workload/taken-over.ts';
 
-/** Label that names the Source an object came from, as Kubernetes' ApplySet defines it. */
-export const partOfLabel = 'applyset.kubernetes.io/part-of';
 /** Commit an object was last written from, for people. */
 export const appliedCommitAnnotation = 'holdfast.dev/commit';
 
@@ -14,8 +14,12 @@ export function applySetId(source: Source): string {
   return `applyset-${createHash('sha256').update(parent).digest('base64url')}-v1`;
 }
 
-/** The object as it is applied: with the label of its Source. */
-export function inApplySet(object: KubernetesObject, id: string): KubernetesObject {
-  const { metadata } = object;
-  return { ...object, metadata: { ...metadata, labels: { ...metadata.labels, [partOfLabel]: id } } };
+/** The object as it is applied over the live one: with the label of its Source, and without what a rollout writes of it. */
+export function inApplySet(
+  object: KubernetesObject,
+  id: string,
+  live: KubernetesObject | undefined,
+): KubernetesObject {
+  const { metadata, ...rest } = leftToOwner(object, live);
+  return { ...rest, metadata: { ...metadata, labels: { ...metadata.labels, [partOfLabel]: id } } };
 }

@@ -3,6 +3,7 @@ import { canaryLabel, ownLabels } from '../api/generated-metadata.ts';
 import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import { targetKinds } from '../workload/kinds.ts';
 import { serviceNames } from '../workload/names.ts';
+import { givenBack } from '../workload/taken-over.ts';
 import type { ActionContext, Performer } from './action-context.ts';
 import { type CanaryParts, versionOf } from './canary-parts.ts';
 import { serviceKind } from './namespace-view.ts';
@@ -47,8 +48,11 @@ async function disownEach(
   for (const object of objects) {
     const owners = object.metadata.ownerReferences ?? [];
     const others = owners.filter(({ uid }) => uid !== canary.metadata.uid);
-    if (others.length === owners.length) continue;
-    await cluster.patch(referenceOf(object), { metadata: { ...versionOf(object), ownerReferences: others } });
+    const annotations = givenBack(object);
+    if (others.length === owners.length && !annotations) continue;
+    const ownerReferences = others.length === owners.length ? {} : { ownerReferences: others };
+    const metadata = { ...versionOf(object), ...ownerReferences, ...(annotations ? { annotations } : {}) };
+    await cluster.patch(referenceOf(object), { metadata });
     wrote = true;
   }
   return wrote;

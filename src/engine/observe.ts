@@ -95,7 +95,8 @@ export function routeContext(
 /** Live routing objects and Services that a router may look at. */
 export function liveRoutes(router: Router, view: NamespaceView, canary: Canary): KubernetesObject[] {
   const { apex } = serviceNames(canary);
-  const kinds = [...router.kinds, serviceKind];
+  const routes = router.kinds.filter(({ kind }) => kind !== serviceKind.kind);
+  const kinds = [...routes, serviceKind];
   return kinds.map((kind) => view.get(kind, apex)).filter((object) => object !== undefined);
 }
 

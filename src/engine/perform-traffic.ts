@@ -59,10 +59,13 @@ function liveServices({ observation }: ActionContext) {
   return { apex: get(names.apex), primary: get(names.primary), canary: get(names.canary) };
 }
 
-/** The apex keeps pointing where the traffic is; only SetTraffic moves it. */
+/** The apex keeps pointing where the traffic is; only SetTraffic moves it, and the primary's end where a route is before it. */
 function apexSelects({ parts, observation }: ActionContext): 'primary' | 'canary' {
   const { apexFollowsTraffic } = routerOf(parts, observation.provider);
-  return apexFollowsTraffic && observation.world.route?.canaryWeight === 100 ? 'canary' : 'primary';
+  const isGoing = observation.canary.metadata.deletionTimestamp !== undefined;
+  return (apexFollowsTraffic || isGoing) && observation.world.route?.canaryWeight === 100
+    ? 'canary'
+    : 'primary';
 }
 
 /** The apex Service as EnsureServices writes it, with the ports of the release that the primary runs. */

@@ -1,9 +1,11 @@
 import { sleep } from '../api/clock.ts';
+import { partOfLabel } from '../api/generated-metadata.ts';
 import { describe, type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import type { Source } from '../api/source.ts';
 import { formatOrigin, type RenderedObject } from '../render/types.ts';
 import { applyWaves } from './apply-order.ts';
-import { applySetId, inApplySet, partOfLabel } from './apply-set.ts';
+import { applySetId, inApplySet } from './apply-set.ts';
+import { versionOf } from './canary-parts.ts';
 import { EngineError, failureOf } from './failure.ts';
 import { adoptAnnotation, otherOwner } from './other-owner.ts';
 import type { WatchedSet } from './ports.ts';
@@ -65,16 +67,34 @@ async function applyOne(
   { object, id, watched, kinds }: OneObject,
 ): Promise<boolean> {
   refuseNotAllowed(source, object);
-  const wanted = inApplySet(object, id);
   const { namespace, name } = object.metadata;
   const seen = watched.setOf(object)?.get(namespace, name);
-  if (parts.applied.has(seen, wanted)) return false;
+  if (parts.applied.has(seen, inApplySet(object, id, seen))) return false;
   await kinds.require(object);
-  const live = seen ?? (await parts.cluster.get(referenceOf(object)));
+  const isShared = hasNameOfCanary(parts.canaries(), object);
+  const live = (isShared ? undefined : seen) ?? (await parts.cluster.get(referenceOf(object)));
+  const wanted = inApplySet(object, id, live);
   if (live) refuseOthers(live, wanted, id);
-  const written = await parts.cluster.apply(wanted, { manager: 'holdfast', force: true });
+  const over = isShared && live ? { over: versionOf(live) } : {};
+  const written = await parts.cluster.apply(wanted, { manager: 'holdfast', force: true, ...over });
   parts.applied.note(wanted);
   return live?.metadata.resourceVersion !== written.metadata.resourceVersion;
+}
+
+/** A rollout may write this object, too: which parts is read back and written over exactly that version. */
+function hasNameOfCanary(canaries: readonly KubernetesObject[], { metadata }: KubernetesObject): boolean {
+  return canaries.some((canary) => {
+    if (canary.metadata.namespace !== metadata.namespace) return false;
+    const { targetRef, service } = (canary.spec ?? {}) as CanaryNames;
+    const apex = service?.name || targetRef?.name;
+    return [apex, `${apex}-primary`, `${apex}-canary`].includes(metadata.name);
+  });
+}
+
+/** From the raw object, which need not parse. */
+interface CanaryNames {
+  targetRef?: { name?: string };
+  service?: { name?: string };
 }
 
 function refuseNotAllowed({ spec }: Source, object: KubernetesObject): void {

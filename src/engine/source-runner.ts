@@ -149,7 +149,7 @@ function isKept(parts: SourceParts, state: SourceState, live: KubernetesObject, 
       object.metadata.namespace === live.metadata.namespace,
   );
   if (!entry) return true;
-  return parts.applied.has(live, inApplySet(entry.object, applySetId(source)));
+  return parts.applied.has(live, inApplySet(entry.object, applySetId(source), live));
 }
 
 interface Opened {

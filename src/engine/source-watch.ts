@@ -1,5 +1,5 @@
+import { partOfLabel } from '../api/generated-metadata.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { partOfLabel } from './apply-set.ts';
 import type { OpenWatch, WatchedSet } from './ports.ts';
 import type { AppliedObjects } from './source-apply.ts';
 

@@ -14,7 +14,7 @@ export const contour: Router = {
   kinds: [httpProxy],
   apexFollowsTraffic: false,
   check,
-  objects: (context, target) => [proxy(context, target)],
+  objects: (context, target, live) => [proxy(context, target, findRoute(context, httpProxy, live))],
   read,
 };
 
@@ -35,11 +35,15 @@ function check(canary: Canary): RouteProblem[] {
   return problems;
 }
 
-function proxy(context: RouteContext, target: RouteTarget): KubernetesObject {
+function proxy(
+  context: RouteContext,
+  target: RouteTarget,
+  live: KubernetesObject | undefined,
+): KubernetesObject {
   assertWeights(target);
   return {
     ...httpProxy,
-    metadata: routeMetadata(context),
+    metadata: routeMetadata(context, live),
     spec: {
       ...(context.ingressClass ? { ingressClassName: context.ingressClass } : {}),
       routes: routes(context, target),

@@ -17,7 +17,7 @@ export const gatewayApi: Router = {
   kinds: [httpRoute],
   apexFollowsTraffic: false,
   check,
-  objects: (context, target) => [route(context, target)],
+  objects: (context, target, live) => [route(context, target, findRoute(context, httpRoute, live))],
   read,
 };
 
@@ -52,12 +52,16 @@ function check({ spec }: Canary): RouteProblem[] {
   return [...problems, ...matchProblems(service?.match, analysis?.match)];
 }
 
-function route(context: RouteContext, target: RouteTarget): KubernetesObject {
+function route(
+  context: RouteContext,
+  target: RouteTarget,
+  live: KubernetesObject | undefined,
+): KubernetesObject {
   assertWeights(target);
   const { service } = context.canary.spec;
   return {
     ...httpRoute,
-    metadata: routeMetadata(context),
+    metadata: routeMetadata(context, live),
     spec: {
       parentRefs: (service?.gatewayRefs ?? []).map((parent) => ({
         group: 'gateway.networking.k8s.io',

@@ -1,18 +1,33 @@
 /** What the routing objects of all providers have in common. */
-import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
+import {
+  isGenerated,
+  keepAwayAnnotations,
+  keepFluxAway,
+  ownerReference,
+  ownLabels,
+  takenOverAnnotation,
+} from '../api/generated-metadata.ts';
 import type { KubernetesObject, ObjectMeta } from '../api/kubernetes.ts';
 import type { RouteTarget } from '../api/observed.ts';
 import type { RouteContext, RouteKind, RouteReading } from './router.ts';
 
-/** Metadata of the routing object: the apex' name and custom metadata, and the Canary as its controller. */
-export function routeMetadata({ canary, names }: RouteContext): ObjectMeta {
+/**
+ * Metadata of the routing object: the apex' name and custom metadata, and the Canary as its controller. One that somebody else made keeps
+ * its owners, and is marked as taken over.
+ */
+export function routeMetadata(
+  { canary, names }: RouteContext,
+  live: KubernetesObject | undefined,
+): ObjectMeta {
   const custom = canary.spec.service?.apex;
+  const isOurs = live === undefined || isGenerated(live, canary);
+  const away = isOurs ? keepAwayAnnotations : { ...keepFluxAway, [takenOverAnnotation]: 'spec' };
   return {
     name: names.apex,
     namespace: canary.metadata.namespace ?? 'default',
     labels: { ...custom?.labels, ...ownLabels(canary) },
-    annotations: { ...custom?.annotations, ...keepAwayAnnotations },
-    ownerReferences: [ownerReference(canary)],
+    annotations: { ...custom?.annotations, ...away },
+    ...(isOurs ? { ownerReferences: [ownerReference(canary)] } : {}),
   };
 }
 

@@ -3,15 +3,6 @@ import type { Canary } from '../api/canary.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { RefusedError } from './refusal.ts';
 
-/** Whether the Canary (by uid) is the controller of the object. */
-export function isOwned(live: KubernetesObject | undefined, canary: Canary): boolean {
-  return (
-    live?.metadata.ownerReferences?.some(
-      (owner) => owner.controller === true && owner.uid === canary.metadata.uid,
-    ) === true
-  );
-}
-
 /**
  * Throws RefusedError when the live object is controlled by somebody else. An earlier Canary of the same name counts as the same one:
  * its reference is replaced by ours.

@@ -84,7 +84,7 @@ describe('the generated Services', () => {
     expect(primary.spec).toMatchObject({ clusterIP: 'None', trafficDistribution: 'PreferClose' });
   });
 
-  it('take over only ports and selector of an apex Service that somebody else made', () => {
+  it('are taken over with ports and selector where somebody else made one', () => {
     const live: KubernetesObject = {
       apiVersion: 'v1',
       kind: 'Service',
@@ -97,9 +97,39 @@ describe('the generated Services', () => {
     expect(apex).toEqual({
       apiVersion: 'v1',
       kind: 'Service',
-      metadata: { name: 'podinfo', namespace: 'shop' },
+      metadata: {
+        name: 'podinfo',
+        namespace: 'shop',
+        annotations: {
+          'helm.toolkit.fluxcd.io/driftDetection': 'disabled',
+          'kustomize.toolkit.fluxcd.io/reconcile': 'disabled',
+          'holdfast.dev/taken-over': '9898/TCP',
+        },
+      },
       spec: { ports: [port], selector: { app: 'podinfo-primary' } },
     });
+  });
+
+  it('become those of a new Canary of the same name when they were handed back before', () => {
+    const { ownerReferences: _, ...metadata } = expected('podinfo', 'podinfo', 9898).metadata;
+    const live = { ...expected('podinfo', 'podinfo', 9898), metadata };
+
+    expect(services(aSource({ live: { apex: live } })).apex).toEqual(
+      expected('podinfo', 'podinfo-primary', 9898),
+    );
+  });
+
+  it('are refused where a Service of type ExternalName has the name', () => {
+    const live = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'podinfo' },
+      spec: { type: 'ExternalName' },
+    };
+
+    expect(() => services(aSource({ live: { apex: live } }))).toThrow(
+      'spec.targetRef.name: Service podinfo exists',
+    );
   });
 
   it('keep the present value of metadata that belongs to others, and do not turn headless later', () => {
@@ -107,19 +137,21 @@ describe('the generated Services', () => {
       service: {
         port: 9898,
         headless: true,
-        unmanagedMetadata: { annotations: ['pool'], labels: ['absent'] },
+        apex: { annotations: { pool: 'green' } },
+        unmanagedMetadata: { annotations: ['pool', 'foreign'], labels: ['absent'] },
       },
     });
     const first = services(aSource({ canary })).apex;
     const live = {
       ...first,
-      metadata: { ...first.metadata, annotations: { pool: 'blue' } },
+      metadata: { ...first.metadata, annotations: { pool: 'blue', foreign: 'x' } },
       spec: { clusterIP: '10.0.0.1' },
     };
 
     const { apex } = services(aSource({ canary, live: { apex: live } }));
 
     expect(apex.metadata.annotations).toMatchObject({ pool: 'blue' });
+    expect(apex.metadata.annotations).not.toHaveProperty('foreign');
     expect(apex.spec).not.toHaveProperty('clusterIP');
   });
 

@@ -2,13 +2,14 @@
 
 import type { Canary } from '../api/canary.ts';
 import type { CustomMetadata } from '../api/canary-service.ts';
-import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
+import { isGenerated, keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { ServicePort } from '../release/release.ts';
 import { serviceNames } from './names.ts';
-import { isOwned, refuseForeign } from './ownership.ts';
+import { refuseForeign } from './ownership.ts';
 import { RefusedError } from './refusal.ts';
 import type { SelectorLabel } from './selector.ts';
+import { takenOver } from './taken-over.ts';
 
 const longestServiceName = 63;
 
@@ -38,8 +39,8 @@ export interface GeneratedServices {
 }
 
 /**
- * Builds the Services. An apex Service that exists already and is not ours keeps its type, metadata and owners: only ports and selector are
- * taken over. Throws RefusedError without ports, for a name too long, or when a Service belongs to another controller.
+ * Builds the Services. One that exists already and is not ours keeps its type, metadata and owners: ports and selector are taken over (see
+ * taken-over.ts). Throws RefusedError without ports, for a name too long, or when a Service belongs to another controller.
  */
 export function services(source: ServiceSource): GeneratedServices {
   const { canary, label, live } = source;
@@ -93,9 +94,11 @@ interface Part {
 
 function service(canary: Canary, labelKey: string, part: Part): KubernetesObject {
   const { name, live } = part;
-  const base = { name, namespace: canary.metadata.namespace ?? 'default' };
   const spec = { ports: part.ports.map(portFields), selector: { [labelKey]: part.selects } };
-  if (live && !isGenerated(live, canary)) return { apiVersion: 'v1', kind: 'Service', metadata: base, spec };
+  if (live && !isGenerated(live, canary)) {
+    refuseExternal(canary, live);
+    return takenOver(live, spec.ports, spec.selector);
+  }
   const { headless, trafficDistribution, unmanagedMetadata } = canary.spec.service ?? {};
   const labels = { ...part.custom?.labels, [labelKey]: name, ...ownLabels(canary) };
   const annotations = { ...part.custom?.annotations, ...keepAwayAnnotations };
@@ -103,7 +106,8 @@ function service(canary: Canary, labelKey: string, part: Part): KubernetesObject
     apiVersion: 'v1',
     kind: 'Service',
     metadata: {
-      ...base,
+      name,
+      namespace: canary.metadata.namespace ?? 'default',
       labels: asFound(labels, live?.metadata.labels, unmanagedMetadata?.labels),
       annotations: asFound(annotations, live?.metadata.annotations, unmanagedMetadata?.annotations),
       ownerReferences: [ownerReference(canary)],
@@ -117,13 +121,14 @@ function service(canary: Canary, labelKey: string, part: Part): KubernetesObject
   };
 }
 
-/** Ours by uid, or left by an earlier Canary of the same name. */
-function isGenerated(live: KubernetesObject, canary: Canary): boolean {
-  return (
-    isOwned(live, canary) ||
-    live.metadata.ownerReferences?.some(
-      (owner) => owner.kind === canary.kind && owner.name === canary.metadata.name,
-    ) === true
+/** A name for another host has neither pods nor ports of its own. */
+function refuseExternal(canary: Canary, { metadata, spec }: KubernetesObject): void {
+  if ((spec as { type?: string } | undefined)?.type !== 'ExternalName') return;
+  const field = canary.spec.service?.name ? 'spec.service.name' : 'spec.targetRef.name';
+  refuse(
+    canary,
+    field,
+    `Service ${metadata.name} exists with type ExternalName, which selects no pods; choose another name`,
   );
 }
 
@@ -133,8 +138,9 @@ function asFound(
   live: Readonly<Record<string, string>> | undefined,
   unmanaged: readonly string[] | undefined,
 ): Record<string, string> {
+  // One that we do not write is left out: whoever wrote it can take it away again.
   const kept = (unmanaged ?? []).flatMap((key) =>
-    live?.[key] === undefined ? [] : [[key, live[key]] as const],
+    live?.[key] === undefined || wanted[key] === undefined ? [] : [[key, live[key]] as const],
   );
   return { ...wanted, ...Object.fromEntries(kept) };
 }
@@ -145,7 +151,7 @@ function isHeadless(live: KubernetesObject | undefined, wanted: boolean | undefi
   return (live.spec as { clusterIP?: string } | undefined)?.clusterIP === 'None';
 }
 
-function portFields({ name, protocol, port, targetPort, appProtocol }: ServicePort): Record<string, unknown> {
+function portFields({ name, protocol, port, targetPort, appProtocol }: ServicePort): ServicePort {
   return { name, protocol, port, targetPort, ...(appProtocol ? { appProtocol } : {}) };
 }
 

@@ -61,9 +61,18 @@ function handedBack(draft: Draft): boolean {
     return false;
   }
   if (!isReady(target, plan.canaryReadyPercent)) return false;
-  if (isAllOnCanary(draft)) return route?.accepted === true;
+  if (isAllOnCanary(draft)) {
+    apexFollows(draft);
+    return route?.accepted === true;
+  }
   act(draft, { type: 'SetTraffic', route: ALL_TO_CANARY });
   return false;
+}
+
+/** Who calls the apex Service past the route reaches the target as well, before the primary goes. */
+function apexFollows({ world, actions }: Draft): void {
+  const digest = world.target?.digest;
+  if (digest) actions.push({ type: 'EnsureServices', primaryDigest: digest, canaryDigest: digest });
 }
 
 /** The target runs something else than the last-known-good, unless it is the only healthy copy: then what serves goes on serving. */
@@ -87,6 +96,7 @@ function giveUp(draft: Draft): void {
   const message = `the target did not take the traffic back in time: ${whyNotReady(target)}; ${rest}`;
   note(draft, 'HandBackGivenUp', message);
   say(draft, 'Warning', 'HandBackGivenUp', message);
+  if (!keepsPrimary) apexFollows(draft);
   release(draft, keepsPrimary);
 }
 
