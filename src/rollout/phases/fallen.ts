@@ -5,12 +5,14 @@ import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnCanary, moveToCanary, rescueTraffic } from '../traffic.ts';
 import type { ReleaseView } from '../world.ts';
 import { admit, describe } from './admit.ts';
+import { endedByGit } from './git-moved-on.ts';
 import { promote } from './promoting.ts';
 import { reverting } from './reverting.ts';
 
 /**
  * Phase Failed, state Held: the last-known-good itself does not come up, or fails the same check. Nothing is written again by itself
- * (S15); whoever is ready serves; it heals when the primary comes up, and a newer revision gets through (S5 g).
+ * (S15); whoever is ready serves; it heals when the primary comes up or Git goes back to the last-known-good, and a newer revision gets
+ * through (S5 g).
  */
 export function fallen(draft: Draft, run: Run): void {
   const { world, plan } = draft;
@@ -22,6 +24,9 @@ export function fallen(draft: Draft, run: Run): void {
   const head = headRelease(world);
   const isNewer =
     head && head.digest !== run.digest && head.digest !== good?.digest && !isRejected(world, head.digest);
+  // Git asks for what the primary runs: nothing is left to decide, whatever the check says.
+  if (head && head.digest === good?.digest && reason === 'LKGFailsToo')
+    return void endedByGit(draft, run, head);
   if (isNewer && reason === 'LKGNotReady') return void throughThePrimary(draft, head);
   if (isNewer) {
     const next = admit(draft, head);

@@ -5,7 +5,7 @@ import { describe } from './admit.ts';
 import { end } from './ending.ts';
 
 /**
- * Before the first write to the primary: head went back to the last-known-good, or on to a release that was rejected, so this one ends
+ * Before the first write to the primary, or after it was taken back: head went back to the last-known-good, or on to a release that was rejected, so this one ends
  * (design section 5). False when head is a release that is to be rolled out instead.
  */
 export function endedByGit(draft: Draft, run: Run, head: ReleaseView): boolean {

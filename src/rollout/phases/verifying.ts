@@ -102,12 +102,13 @@ function conclude(draft: Draft, run: Run, results: CheckResult[], shareable: boo
   );
 }
 
-/** Enough passes make the release good; one is enough when a newer revision waits (it is then superseded). */
+/** Enough passes make the release good; one is enough when a newer revision waits, unless that was rejected: it is then superseded. */
 function passed(draft: Draft, run: Run, passes: number): void {
   const { postPromotion } = draft.plan;
   if (passes >= postPromotion.successThreshold) return act(draft, { type: 'MarkProven', digest: run.digest });
   const head = headFor(draft.world, run);
-  if (!head || head.digest === run.digest || (draft.status.postPromotion?.failedChecks ?? 0) > 0) return;
+  if (!head || head.digest === run.digest || isRejected(draft.world, head.digest)) return;
+  if ((draft.status.postPromotion?.failedChecks ?? 0) > 0) return;
   say(draft, 'Normal', 'Superseded', `${nameOf(run)} is superseded before it was verified`);
   draft.status.history = [
     {
