@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
-  type Bed,
   canary,
   condition,
   createSource,
@@ -8,14 +7,14 @@ import {
   eventually,
   imageOf,
   isNotIdle,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
 });
 afterEach(() => bed.close());
 
@@ -71,9 +70,9 @@ test('the bad commit staying at head causes no write, and a fix gets through', a
   );
   await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
   await waitForPhase(bed, 'Failed', 40_000);
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await bed.pass(10_000);
   bed.sandbox.requests.clear();
-  await new Promise((resolve) => setTimeout(resolve, 4_000));
+  await bed.pass(60_000);
   expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
   undo();
   await bed.commit('v4', { 'web.json': deployment('shop/web:4') });

@@ -109,13 +109,15 @@ test('the bundle follows a Source given as a file, stays small, and ends with co
 test('killed in the middle of a rollout and restarted, it reaches the same end', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   const source = await file('source.json', JSON.stringify(sourceFor(bed)));
-  const first = run(['run', '--source', source, ...(await flags())]);
+  // One container's data directory: what starts again takes its own Lease over (ADR 10).
+  const same = await flags();
+  const first = run(['run', '--source', source, ...same]);
   await waitForPhase(bed, 'Initialized');
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Progressing');
   first.stop('SIGKILL');
   await first.ended;
-  run(['run', '--source', source, ...(await flags())]);
+  run(['run', '--source', source, ...same]);
   await waitForPhase(bed, 'Succeeded', 60_000);
   expect(statusOf(await bed.canary()).lastPromotedCommit).toBe(v2);
 });

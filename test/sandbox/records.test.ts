@@ -3,7 +3,6 @@ import type { CanaryStatus } from '../../src/api/canary-status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { git } from '../../src/sandbox/git-repository.ts';
 import {
-  type Bed,
   canary,
   condition,
   createSource,
@@ -11,14 +10,14 @@ import {
   eventually,
   imageOf,
   isNotIdle,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
 });
 afterEach(() => bed.close());
 
@@ -197,9 +196,9 @@ test('a lost last-known-good costs nothing while nobody acts', async () => {
   await replaceSecret((await goodRecord()).record, undefined);
   await bed.start();
   await untilReason('RecordDamaged');
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await bed.pass(15_000);
   bed.sandbox.requests.clear();
-  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  await bed.pass(60_000);
   expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
 });
 

@@ -15,24 +15,23 @@ import { request, type VerbCommand, type VerbOptions } from '../../src/cli/reque
 import { waitFor } from '../../src/cli/requests/wait.ts';
 import { silentLogger } from '../../src/cluster/log.ts';
 import {
-  type Bed,
   canary,
   createSource,
   deployment,
   eventually,
   imageOf,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 const one = { namespace: 'shop', name: 'web' };
-let bed: Bed;
+let bed: QuickBed;
 let folder: string;
 let connection: Connection;
 
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
   folder = mkdtempSync(join(tmpdir(), 'holdfast-requests-'));
   const kubeconfig = join(folder, 'kubeconfig');
   writeFileSync(kubeconfig, bed.sandbox.kubeconfig);
@@ -73,7 +72,7 @@ async function untilAnalysis(): Promise<{ v1: string; v2: string; v3: string }> 
   expect((await settled(v2)).exitCode).toBe(0);
   const v3 = await bed.commit('v3', {
     'web.json': deployment('shop/web:3'),
-    'canary.json': canary({ analysis: { interval: '2s', iterations: 500 } }),
+    'canary.json': canary({ analysis: { interval: '1m', iterations: 500 } }),
   });
   await waitForPhase(bed, 'Progressing');
   return { v1, v2, v3 };

@@ -1,25 +1,23 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { git } from '../../src/sandbox/git-repository.ts';
 import {
-  type Bed,
   canary,
   condition,
   createSource,
   deployment,
   eventually,
   imageOf,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 const ledger = 'refs/holdfast/test/shop/web/lkg';
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
 });
 afterEach(() => bed.close());
 
@@ -54,7 +52,7 @@ test('the ledger follows what proved itself, and a new cluster starts from it an
   await waitForPhase(bed, 'Succeeded');
   await eventually('the ledger holds v2', async () => (await refs(ledger))[0] === `${ledger} ${v2}`);
   await git(bed.repository, ['update-ref', ledger, v1]);
-  const other = await startBed();
+  const other = await startQuickBed();
   try {
     const seen: string[] = [];
     await other.send('POST', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources', {
@@ -101,7 +99,7 @@ test('a bad commit is taken back in Git by one commit that keeps later work, and
   );
   const pods = await primaryPods();
   await waitForPhase(bed, 'Succeeded');
-  await sleep(2_500);
+  await bed.pass(20_000);
   expect(await git(bed.repository, ['rev-parse', 'main~1'])).toBe(later);
   expect(await git(bed.repository, ['show', 'main:web.json'])).toBe(deployment('shop/web:1'));
   expect(await git(bed.repository, ['show', 'main:note.txt'])).toBe('b');
@@ -126,7 +124,7 @@ test('a refused push changes nothing in the cluster, is tried three times, and i
     async () => condition(await bed.canary(), 'WrittenToGit')?.reason === 'GitRefused',
     { timeoutMs: 40_000, seen: async () => statusOf(await bed.canary()) },
   );
-  await sleep(3_000);
+  await bed.pass(20_000);
   const status = statusOf(await bed.canary());
   expect(condition(await bed.canary(), 'WrittenToGit')?.message).toContain('main is protected');
   expect(status.phase).toBe('Failed');
@@ -153,7 +151,7 @@ test('without a forge the pull request is a branch, made once, also over a resta
   );
   await app.drain();
   await bed.start();
-  await sleep(4_000);
+  await bed.pass(20_000);
   expect(await refs(branches)).toEqual([made]);
   expect(condition(await bed.canary(), 'WrittenToGit')?.status).toBe('True');
 }, 60_000);

@@ -88,7 +88,7 @@ export async function request(
     return report(canary, spec, options, { value, answer });
   const outcome = await lookUntil(clock, options.timeoutMs, async () => {
     const status = await look();
-    return hasMoved(answered, status) ? outcomeOf(status) : undefined;
+    return hasMoved(answer, status) ? outcomeOf(status) : undefined;
   });
   return report(canary, spec, options, { value, answer, outcome: outcome ?? 'TimedOut' });
 }
@@ -96,9 +96,9 @@ export async function request(
 /** Holdfast answers within a look; longer means that it does not run. */
 const answerMs = 30_000;
 
-/** The answer itself says nothing of what follows from it: that comes with a later write. */
-function hasMoved(answered: CanaryStatus, now: CanaryStatus): boolean {
-  return answered.lastTransitionTime !== now.lastTransitionTime;
+/** The write that holds the answer says nothing of what follows from it: that comes with a later one, which may be there already. */
+function hasMoved(answer: RequestAnswer, now: CanaryStatus): boolean {
+  return now.lastTransitionTime !== answer.time;
 }
 
 interface Report {
