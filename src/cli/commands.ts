@@ -2,6 +2,7 @@
 import { checkCommand } from './check-command.ts';
 import type { CliCommand } from './command.ts';
 import { demoCommand } from './demo.ts';
+import { diffCommand } from './diff-command.ts';
 import { drillCommand } from './drill-command.ts';
 import { explainCommand } from './explain-command.ts';
 import { installCommand } from './install-command.ts';
@@ -24,6 +25,7 @@ export const commands: readonly CliCommand[] = [
   demoCommand,
   statusCommand,
   explainCommand,
+  diffCommand,
   historyCommand,
   waitCommand,
   syncCommand,

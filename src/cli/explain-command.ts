@@ -1,16 +1,15 @@
 import { limits } from '../api/limits.ts';
-import { InputError } from '../app/options.ts';
 import { defaultSelectorLabels } from '../workload/selector.ts';
 import type { CliCommand } from './command.ts';
 import { connected } from './connected.ts';
 import { emit } from './emit.ts';
 import { explainWorld } from './explain/explain.ts';
 import { parseHypothesis } from './explain/hypothesis.ts';
-import { readWorld } from './explain/read-world.ts';
 import { commaList, outputOption } from './install-command.ts';
 import { type DataFormat, screenOf } from './output.ts';
+import { readWorld } from './read-world.ts';
+import { nameIn } from './requests/options.ts';
 import { duration, provider } from './run.ts';
-import { subjectOf } from './status-command.ts';
 
 interface ExplainFlags {
   readonly kubeconfig?: string;
@@ -31,7 +30,7 @@ export const explainCommand: CliCommand = {
       .description(
         'explain what Holdfast makes of a Canary, or what it would make of a fault; writes nothing',
       )
-      .argument('<canary>', 'canary/NAME')
+      .argument('<canary>', 'name, or canary/NAME')
       .option(
         '--kubeconfig <file>',
         'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
@@ -54,8 +53,7 @@ export const explainCommand: CliCommand = {
       ])
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (first: string, flags: ExplainFlags) => {
-        const { kind, name } = subjectOf(first, undefined);
-        if (kind !== 'Canary' || name === undefined) throw new InputError('name one Canary, as canary/web');
+        const name = nameIn(first, 'Canary');
         const hypothesis = parseHypothesis(flags.whatIf);
         const options = {
           minIntervalMs: flags.minAnalysisInterval,

@@ -77,6 +77,7 @@ export type ReadParts = Pick<
   | 'lostRecords'
   | 'namespace'
   | 'options'
+  | 'ports'
   | 'records'
   | 'routing'
 >;

@@ -14,6 +14,7 @@ import { bytesOf } from './releases.ts';
 
 /** Differences of one copy that are told. */
 const mostFields = 5;
+const mostCharacters = 80;
 
 /**
  * The copies that the primary's pods need, as they are. The watch shows which exist; the content of one is read once per version, and the
@@ -74,7 +75,10 @@ async function viewOf(
   if (drift.kind === 'none') return view('asWritten');
   // What we wrote for this very release and differs was rewritten by a webhook of the cluster: writing it again changes nothing.
   if (drift.kind === 'own') return view(digestOf(live) === digest ? 'asWritten' : 'otherRelease');
-  const fields = inWords(differencesOf(live, contentOf(written)), kind === 'Secret').slice(0, mostFields);
+  const fields = inWords(differencesOf(live, contentOf(written)).slice(0, mostFields), {
+    isSecret: kind === 'Secret',
+    mostCharacters,
+  });
   const manager = drift.kind === 'foreign' ? drift.manager : 'unknown';
   return { kind, name, state: 'foreign', drift: { manager, fields } };
 }

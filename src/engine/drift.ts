@@ -15,6 +15,7 @@ import { bytesOf } from './releases.ts';
 const nothing: DriftView = { drift: undefined, configCopies: [] };
 /** Differences of the primary that are told. */
 const mostFields = 5;
+const mostCharacters = 80;
 
 /**
  * What of the primary is not as it was written: fields that another manager changed, and copies of its config. Nothing where it cannot be
@@ -66,7 +67,10 @@ function foreignChange(
   if (!live) return undefined;
   const drift = driftOf(live, applied, 'holdfast-rollout');
   if (drift.kind !== 'foreign' && !(drift.kind === 'gone' && hasMatched)) return undefined;
-  const fields = inWords(differencesOf(live, contentOf(applied)), false).slice(0, mostFields);
+  const fields = inWords(differencesOf(live, contentOf(applied)).slice(0, mostFields), {
+    isSecret: false,
+    mostCharacters,
+  });
   return { manager: drift.kind === 'foreign' ? drift.manager : 'unknown', fields };
 }
 

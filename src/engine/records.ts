@@ -77,10 +77,10 @@ export function rejectionsOf(
   return secret ? decodeRejections(secret) : [];
 }
 
-/** Works on the Secrets through direct requests. `secretKey` is the cluster's HMAC key. */
+/** Works on the Secrets through direct requests. `secretKey` is the cluster's HMAC key; who only reads may do without (see decodeRecord). */
 export function createRecords(
   cluster: Pick<Cluster, 'get' | 'create' | 'patch' | 'apply' | 'delete'>,
-  secretKey: Uint8Array,
+  secretKey: Uint8Array | undefined,
 ): Records {
   const judged = new Map<string, { readonly version: string; readonly problem: string | undefined }>();
 

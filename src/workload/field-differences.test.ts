@@ -3,7 +3,7 @@ import { differencesOf } from './covers.ts';
 import { inWords } from './field-differences.ts';
 
 function words(live: unknown, wanted: unknown, secret = false) {
-  return inWords(differencesOf(live, wanted), secret);
+  return inWords(differencesOf(live, wanted), { isSecret: secret, mostCharacters: 80 });
 }
 
 describe('differences in words', () => {

@@ -1,31 +1,44 @@
 /** Differences in words that may stand in a status: short, on one line, and without anything secret. */
+import { clip } from '../api/limits.ts';
 import type { FieldDifference } from '../rollout/drift-view.ts';
 import type { Difference } from './covers.ts';
 
-const mostCharacters = 80;
 const hidden = '(hidden)';
 /** Names of variables and annotations whose values nobody should read in a message. */
 const secretName = /pass|secret|token|credential|private|api[-_]?key|auth/i;
 
-/** Every difference in words. `secret`: the object is a Secret, whose values are never told. */
-export function inWords(differences: readonly Difference[], secret: boolean): FieldDifference[] {
+/** How differences are told. */
+export interface Wording {
+  /** The object is a Secret, whose values are never told. */
+  readonly isSecret: boolean;
+  /** Of one value. */
+  readonly mostCharacters: number;
+}
+
+/** Every difference in words. */
+export function inWords(differences: readonly Difference[], wording: Wording): FieldDifference[] {
   return differences.map((difference) => {
-    const isSecret = (secret && /^(data|stringData)/.test(difference.path)) || namesSecret(difference.path);
-    return isSecret ? unread(difference) : told(difference);
+    const isSecret =
+      (wording.isSecret && /^(data|stringData)/.test(difference.path)) || namesSecret(difference.path);
+    return isSecret ? unread(difference) : told(difference, wording.mostCharacters);
   });
 }
 
-function told({ path, wanted, live }: Difference): FieldDifference {
+function told({ path, wanted, live }: Difference, most: number): FieldDifference {
   if (typeof wanted !== 'string' || typeof live !== 'string' || !/\n/.test(wanted + live))
-    return { path, expected: textOf(wanted), actual: live === undefined ? undefined : textOf(live) };
+    return {
+      path,
+      expected: textOf(wanted, most),
+      actual: live === undefined ? undefined : textOf(live, most),
+    };
   const [wantedLines, liveLines] = [wanted.split('\n'), live.split('\n')];
   const at = wantedLines.findIndex((line, index) => line !== liveLines[index]);
   const line = at < 0 ? wantedLines.length : at;
   const [expected, actual] = [wantedLines[line], liveLines[line]];
   return {
     path: `${path}:${line + 1}`,
-    expected: textOf(expected ?? ''),
-    actual: actual === undefined ? undefined : textOf(actual),
+    expected: textOf(expected ?? '', most),
+    actual: actual === undefined ? undefined : textOf(actual, most),
   };
 }
 
@@ -39,10 +52,10 @@ function namesSecret(path: string): boolean {
   return name !== undefined && secretName.test(name);
 }
 
-function textOf(value: unknown): string {
+function textOf(value: unknown, most: number): string {
   const text = (typeof value === 'string' ? value : JSON.stringify(withoutSecrets(value))) ?? 'null';
   const line = text.replace(/\s+/g, ' ').trim();
-  return line.length <= mostCharacters ? line : `${line.slice(0, mostCharacters - 1)}…`;
+  return clip(line, most);
 }
 
 /** A whole object may hold variables: those with a value of their own are told by name alone where the name says so. */

@@ -4,50 +4,23 @@ import {
   canary,
   condition,
   createSource,
-  deployment,
   eventually,
   startBed,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { configWith, deploymentWithConfig } from './with-config.ts';
 
 let bed: Bed;
 beforeEach(async () => {
   bed = await startBed();
   await bed.commit('v1', {
-    'web.json': withConfig('shop/web:1'),
-    'config.json': config('info'),
+    'web.json': deploymentWithConfig('shop/web:1'),
+    'config.json': configWith('info'),
     'canary.json': canary(),
   });
   await createSource(bed);
 });
 afterEach(() => bed.close());
-
-/** The Deployment with every key of ConfigMap `settings` and Secret `database` in its environment. */
-function withConfig(image: string): string {
-  const workload = JSON.parse(deployment(image));
-  workload.spec.template.spec.containers[0].envFrom = [
-    { configMapRef: { name: 'settings' } },
-    { secretRef: { name: 'database' } },
-  ];
-  return JSON.stringify(workload);
-}
-
-function config(level: string): string {
-  const metadata = (name: string) => ({ name, namespace: 'shop' });
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'List',
-    items: [
-      { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata('settings'), data: { level } },
-      {
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: metadata('database'),
-        stringData: { password: 'hunter2' },
-      },
-    ],
-  });
-}
 
 /** Somebody writes a field of a copy with another tool. */
 async function edit(kind: string, name: string, data: Record<string, string>): Promise<void> {
@@ -117,7 +90,7 @@ test('the next release takes an edited copy out', async () => {
   await edit('configmaps', 'settings-primary', { level: 'debug' });
   await untilDrifted(/^True/);
 
-  await bed.commit('v2', { 'config.json': config('warning') });
+  await bed.commit('v2', { 'config.json': configWith('warning') });
 
   await waitForPhase(bed, 'Succeeded', 30_000);
   expect(await levelOf('settings-primary')).toEqual({ level: 'warning' });

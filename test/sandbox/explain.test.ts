@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { runProgram } from '../../src/cli/program.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { run } from './cli-run.ts';
 import {
   type Bed,
   canary,
@@ -23,21 +23,12 @@ beforeEach(async () => {
   await writeFile(join(folder, 'kubeconfig'), bed.sandbox.kubeconfig);
 });
 afterEach(async () => {
-  vi.restoreAllMocks();
   await bed.close();
   await rm(folder, { recursive: true, force: true });
 });
 
 /** Runs `holdfast explain canary/web` against the sandbox; the exit code and what it printed. */
-async function explain(...more: string[]): Promise<{ code: number; text: string }> {
-  const written: string[] = [];
-  const keep = (chunk: unknown) => {
-    written.push(String(chunk));
-    return true;
-  };
-  const streams = [process.stdout, process.stderr].map((stream) =>
-    vi.spyOn(stream, 'write').mockImplementation(keep),
-  );
+function explain(...more: string[]): Promise<{ code: number; text: string }> {
   const place = [
     '--kubeconfig',
     join(folder, 'kubeconfig'),
@@ -46,9 +37,7 @@ async function explain(...more: string[]): Promise<{ code: number; text: string 
     '--min-analysis-interval',
     '100ms',
   ];
-  const code = await runProgram(['explain', 'canary/web', ...place, ...more], '0.0.0');
-  for (const stream of streams) stream.mockRestore();
-  return { code, text: written.join('') };
+  return run('explain', 'canary/web', ...place, ...more);
 }
 
 test('explain tells what is expected, the cause and the decision, plays hypotheses, and writes nothing', async () => {

@@ -1,22 +1,23 @@
-import type { Canary } from '../../api/canary.ts';
-import type { CanaryStatus } from '../../api/canary-status.ts';
-import { sleep, systemClock } from '../../api/clock.ts';
-import { apiVersionOf } from '../../api/kinds.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { createClusterPort } from '../../app/cluster-port.ts';
-import type { Connection } from '../../app/connection.ts';
-import { InputError } from '../../app/options.ts';
-import { createOpenWatch } from '../../app/watch-port.ts';
-import { isApiError } from '../../cluster/errors.ts';
-import { readCanary } from '../../engine/canary-check.ts';
-import { kindsByNamespace } from '../../engine/canary-controller.ts';
-import type { EngineOptions, ReadParts } from '../../engine/canary-parts.ts';
-import { createHeads } from '../../engine/heads.ts';
-import { type NamespaceWatch, watchNamespace } from '../../engine/namespace-view.ts';
-import { observe } from '../../engine/observe.ts';
-import { createRecords } from '../../engine/records.ts';
-import type { HeadView, World } from '../../rollout/world.ts';
-import { routerFor } from '../../routing/table.ts';
+import type { Canary } from '../api/canary.ts';
+import type { CanaryStatus } from '../api/canary-status.ts';
+import { sleep, systemClock } from '../api/clock.ts';
+import { apiVersionOf } from '../api/kinds.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { createClusterPort } from '../app/cluster-port.ts';
+import type { Connection } from '../app/connection.ts';
+import { InputError } from '../app/options.ts';
+import { createOpenWatch } from '../app/watch-port.ts';
+import { isApiError } from '../cluster/errors.ts';
+import type { ReadContext } from '../engine/action-context.ts';
+import { readCanary } from '../engine/canary-check.ts';
+import { kindsByNamespace } from '../engine/canary-controller.ts';
+import type { EngineOptions, ReadParts } from '../engine/canary-parts.ts';
+import { createHeads } from '../engine/heads.ts';
+import { type NamespaceWatch, watchNamespace } from '../engine/namespace-view.ts';
+import { observe } from '../engine/observe.ts';
+import { createRecords } from '../engine/records.ts';
+import type { HeadView, World } from '../rollout/world.ts';
+import { routerFor } from '../routing/table.ts';
 
 /** Which Canary, and with which flags the controller that looks after it runs. */
 export interface WorldQuery {
@@ -27,11 +28,21 @@ export interface WorldQuery {
 
 const listDeadlineMs = 15_000;
 
+/** The world of a Canary as the controller would see it (see `readCanaryWith`). */
+export function readWorld(connection: Connection, query: WorldQuery): Promise<World> {
+  return readCanaryWith(connection, query, async ({ observation }) => observation.world);
+}
+
 /**
- * The world of a Canary as the controller would see it, read by its own code and without a way to write. Git is not asked: head is what
- * Holdfast last saw there. Records are taken as they are, since checking them takes the cluster's key. Throws ApiError, InputError.
+ * Looks at a Canary as the controller does, by its own code and without a way to write, and does something with what was seen. Git is not
+ * asked: head is what Holdfast last saw there. The bytes of records are not compared with their digest, since that takes the cluster's key.
+ * Throws ApiError, InputError.
  */
-export async function readWorld(connection: Connection, query: WorldQuery): Promise<World> {
+export async function readCanaryWith<T>(
+  connection: Connection,
+  query: WorldQuery,
+  use: (context: ReadContext) => Promise<T>,
+): Promise<T> {
   const { namespace, name, options } = query;
   const kind = { apiVersion: apiVersionOf('Canary'), kind: 'Canary' };
   const object = await connection.client.get({ ...kind, namespace, name });
@@ -45,10 +56,12 @@ export async function readWorld(connection: Connection, query: WorldQuery): Prom
   try {
     view.setKinds(kindsByNamespace([object], { routing: routerFor, options }).get(namespace) ?? []);
     await listed(view);
-    const observed = await observe({ ...readParts(connection, view, options), canaries }, canary);
+    const parts = { ...readParts(connection, view, options), canaries };
+    const observed = await observe(parts, canary);
     if (observed.kind === 'waiting') throw new Error(observed.message);
     const { world } = observed.observation;
-    return { ...world, head: assumedHead(world) };
+    const observation = { ...observed.observation, world: { ...world, head: assumedHead(world) } };
+    return await use({ parts, observation });
   } finally {
     view.close();
     await connection.caches.stop();
@@ -101,10 +114,8 @@ function readParts(
     routing: routerFor,
     heads: createHeads(),
     checks: { request: nothing, outcomeOf: nothing, forget: nothing },
-    records: {
-      ...createRecords(cluster, new Uint8Array(32)),
-      problemOf: async (_canary, _digest, version) => (version === '' ? 'its Secret is missing' : undefined),
-    },
+    records: createRecords(cluster, undefined),
+    ports: new Map(),
     lostRecords: { of: nothing, find: nothing },
     drift: new Map(),
     options,

@@ -1,0 +1,55 @@
+import type { Comparison } from '../../rollout/expectation/comparison.ts';
+import { paint, printable, type Screen, wrap } from '../output.ts';
+import { commitLine } from '../status-rows.ts';
+import { formatTable, type TableColumn } from '../table.ts';
+import type { Difference, ObjectDifference } from './difference.ts';
+
+interface FieldRow {
+  readonly object: string;
+  readonly field: string;
+  readonly expected: string;
+  readonly actual: string;
+  readonly by: string;
+}
+
+const findingColumns: ReadonlyArray<TableColumn<Comparison>> = [
+  { title: 'FINDING', value: ({ name }) => name, tone: () => 'bad' },
+  { title: 'EXPECTED', value: ({ expected }) => expected, least: 12 },
+  { title: 'ACTUAL', value: ({ actual }) => actual, least: 12 },
+];
+
+const fieldColumns: ReadonlyArray<TableColumn<FieldRow>> = [
+  { title: 'OBJECT', value: ({ object }) => object, tone: () => 'bad' },
+  { title: 'FIELD', value: ({ field }) => field, least: 16 },
+  { title: 'EXPECTED', value: ({ expected }) => expected, least: 12 },
+  { title: 'ACTUAL', value: ({ actual }) => actual, least: 12 },
+  { title: 'CHANGED BY', value: ({ by }) => by, least: 10 },
+];
+
+/** A difference for people; lines without line feeds. */
+export function differenceLines(
+  { canary, release, differs, findings, objects }: Difference,
+  screen: Screen,
+): string[] {
+  const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15);
+  const title = `Canary ${canary}: the primary must run ${what}`;
+  const rows = objects.flatMap(rowsOf);
+  return [
+    paint(screen, 'strong', printable(title)),
+    ...(findings.length > 0 ? ['', ...formatTable(findingColumns, findings, screen, false)] : []),
+    ...(rows.length > 0 ? ['', ...formatTable(fieldColumns, rows, screen, false)] : []),
+    ...(differs ? [] : wrap(`nothing differs in ${objects.length} objects`, screen.columns, '')),
+  ];
+}
+
+function rowsOf({ kind, name, state, fields, changedBy }: ObjectDifference): FieldRow[] {
+  const object = `${kind} ${name}`;
+  if (state === 'missing') return [{ object, field: '', expected: 'exists', actual: 'missing', by: '' }];
+  return fields.map(({ path, expected, actual }) => ({
+    object,
+    field: path,
+    expected,
+    actual: actual ?? '(absent)',
+    by: changedBy ?? '',
+  }));
+}

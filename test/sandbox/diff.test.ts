@@ -1,0 +1,122 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Difference } from '../../src/cli/diff/difference.ts';
+import { run } from './cli-run.ts';
+import { type Bed, canary, createSource, startBed, waitForPhase } from './holdfast-bed.ts';
+import { configWith, deploymentWithConfig } from './with-config.ts';
+
+let bed: Bed;
+let folder: string;
+beforeEach(async () => {
+  bed = await startBed();
+  folder = await mkdtemp(join(tmpdir(), 'holdfast-diff-'));
+  await writeFile(join(folder, 'kubeconfig'), bed.sandbox.kubeconfig);
+});
+afterEach(async () => {
+  await bed.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function diff(...more: string[]): Promise<{ code: number; text: string }> {
+  return run('diff', ...more, '--kubeconfig', join(folder, 'kubeconfig'), '-n', 'shop');
+}
+
+/** A Canary at rest whose controller is gone, so that nothing is put right. */
+async function atRest(spec: Record<string, unknown>): Promise<void> {
+  await bed.commit('v1', {
+    'web.json': deploymentWithConfig('shop/web:1'),
+    'config.json': configWith('info'),
+    'canary.json': canary({ spec }),
+  });
+  await createSource(bed);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await app.drain();
+}
+
+async function patch(path: string, body: unknown, type = 'application/merge-patch+json'): Promise<void> {
+  const place = path.startsWith('/apis') ? path : `/api/v1/namespaces/shop/${path}`;
+  const { status } = await bed.send('PATCH', `${place}?fieldManager=kubectl-edit`, body, type);
+  expect(status).toBe(200);
+}
+
+const routed = {
+  provider: 'gatewayapi:v1',
+  service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
+};
+
+test.each([
+  ['kubernetes', {}, ['Deployment', 'ConfigMap', 'Secret', 'Service', 'Service', 'Service']],
+  [
+    'gatewayapi:v1',
+    routed,
+    ['Deployment', 'ConfigMap', 'Secret', 'Service', 'Service', 'Service', 'HTTPRoute'],
+  ],
+])('nothing differs at rest, and nothing is written: %s', async (_provider, spec, kinds) => {
+  await atRest(spec);
+  bed.sandbox.requests.clear();
+
+  const table = await diff('canary/web');
+  const { code, text } = await diff('web', '-o', 'json');
+
+  expect(table).toEqual({ code: 0, text: expect.stringContaining('nothing differs in') });
+  expect(code).toBe(0);
+  const found: Difference = JSON.parse(text);
+  expect(found).toMatchObject({ canary: 'shop/web', differs: false, findings: [] });
+  expect(found.objects.map(({ kind }) => kind).sort()).toEqual(kinds.toSorted());
+  expect(found.objects.filter(({ state }) => state !== 'same')).toEqual([]);
+  expect(bed.sandbox.requests.all().filter(({ method }) => method !== 'GET')).toEqual([]);
+});
+
+test('every field that somebody changed is named with both values and who did it; a Secret keeps its values', async () => {
+  await atRest(routed);
+  const password = Buffer.from('swordfish').toString('base64');
+  await patch(
+    '/apis/apps/v1/namespaces/shop/deployments/web-primary',
+    { spec: { template: { spec: { containers: [{ name: 'app', image: 'shop/web:hotfix' }] } } } },
+    'application/strategic-merge-patch+json',
+  );
+  await patch('configmaps/settings-primary', { data: { level: 'debug' } });
+  await patch('secrets/database-primary', { data: { password } });
+  await patch('services/web-canary', { spec: { selector: { app: 'nobody' } } });
+  await bed.send('DELETE', '/api/v1/namespaces/shop/services/web-primary');
+
+  const { code, text } = await diff('canary/web', '-o', 'json');
+  const { objects, findings }: Difference = JSON.parse(text);
+
+  expect(code).toBe(1);
+  const changed = objects.filter(({ state }) => state !== 'same');
+  expect(
+    changed.map(({ kind, name, state, changedBy, fields }) => [
+      `${kind} ${name}`,
+      state,
+      changedBy,
+      fields.map(({ path, expected, actual }) => `${path}: ${expected} -> ${actual}`),
+    ]),
+  ).toEqual([
+    [
+      'Deployment web-primary',
+      'differs',
+      'kubectl-edit',
+      ['spec.template.spec.containers[app].image: shop/web:1 -> shop/web:hotfix'],
+    ],
+    ['ConfigMap settings-primary', 'differs', 'kubectl-edit', ['data.level: info -> debug']],
+    ['Secret database-primary', 'differs', 'kubectl-edit', ['data.password: (hidden) -> (hidden)']],
+    ['Service web-primary', 'missing', undefined, []],
+    ['Service web-canary', 'differs', 'kubectl-edit', ['spec.selector.app: web -> nobody']],
+  ]);
+  expect(findings.map(({ name }) => name)).toEqual(expect.arrayContaining(['fields', 'config-values']));
+  const table = await diff('canary/web');
+  expect(table.text).toMatch(/Service web-primary +exists +missing/);
+  expect(text + table.text).not.toMatch(new RegExp(`swordfish|hunter2|${password}`));
+});
+
+test('what cannot be said is exit code 2, with the reason', async () => {
+  expect(await diff('canary/web')).toMatchObject({
+    code: 2,
+    text: expect.stringContaining('does not exist'),
+  });
+  expect(await diff('source/shop')).toMatchObject({ code: 2, text: expect.stringContaining('is no Canary') });
+});
