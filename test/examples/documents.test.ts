@@ -17,14 +17,16 @@ function under(folder: string): string[] {
     .map((path) => join(folder, path));
 }
 
-/** As forges make anchors of headings. */
+/** As forges make anchors of headings, and those that a page sets itself. */
 function anchors(text: string): string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+  const own = [...text.matchAll(/<a id="([\w-]+)"><\/a>/g)].map(([, id = '']) => id);
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
     title
       .toLowerCase()
       .replaceAll(/[^\w\- ]/g, '')
       .replaceAll(' ', '-'),
   );
+  return [...own, ...headings];
 }
 
 describe('links between the pages', () => {
