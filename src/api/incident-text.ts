@@ -24,11 +24,11 @@ export function revertCommand(commit: string): string | undefined {
     : undefined;
 }
 
-/** What happened and what a person can do, for the status message: at most 160 characters. */
-export function lineOf(incident: Incident): string {
+/** What happened and what a person can do, for status message and commit status: at most 160 characters, or fewer. */
+export function lineOf(incident: Incident, maxCharacters = LINE_CHARACTERS): string {
   const act = actOf(incident.reason);
   const whole = act ? `${incident.message}; ${act}` : incident.message;
-  return cut(whole.length <= LINE_CHARACTERS ? whole : incident.message, LINE_CHARACTERS);
+  return cut(whole.length <= maxCharacters ? whole : incident.message, maxCharacters);
 }
 
 /** Everything in one paragraph, for a Kubernetes Event and the log: at most 1,000 characters. */
@@ -43,12 +43,24 @@ export function plainTextOf(incident: Incident): string {
   return [incident.message, '', ...facts].join('\n');
 }
 
-/** Everything as Markdown; text that came from a commit or a provider cannot form markup. */
-export function markdownOf(incident: Incident): string {
-  const facts = factsOf(incident).map(
-    ({ title, value }) => `- **${title}:** ${valueInMarkdown(title, value)}`,
-  );
-  return [escaped(incident.message), '', ...facts].join('\n');
+/** Everything as Markdown; text that came from a commit or a provider cannot form markup. `facts` takes the place of the incident's own. */
+export function markdownOf(incident: Incident, facts: readonly Fact[] = factsOf(incident)): string {
+  const lines = facts.map(({ title, value }) => `- **${title}:** ${valueInMarkdown(title, value)}`);
+  return [escapedMarkdown(incident.message), '', ...lines].join('\n');
+}
+
+/** Text in which `@all` or `<!channel>` from a commit message calls nobody: a joiner of no width follows each @. */
+export function withoutMentions(text: string): string {
+  return text.replaceAll('@', '@\u2060');
+}
+
+/**
+ * Backslashes before everything that Markdown or its HTML could take for markup; line breaks become spaces. Forges look for @names and
+ * #numbers after that, so these are broken by a joiner of no width.
+ */
+export function escapedMarkdown(text: string): string {
+  const marked = text.replace(/\s*\n\s*/g, ' ').replace(/[\\`*_[\]<>|~]/g, (mark) => `\\${mark}`);
+  return withoutMentions(marked).replaceAll('#', '#\u2060');
 }
 
 /** The facts in the order in which a person asks for them; absent ones are left out. */
@@ -100,13 +112,8 @@ function actOf(reason: string): string | undefined {
 
 function valueInMarkdown(title: string, value: string): string {
   if (title === 'You can run') return `\`${value.replaceAll('`', '')}\``;
-  if (title === 'Runbook') return `[${value}](${value})`;
-  return escaped(value);
-}
-
-/** Backslashes before everything that Markdown or its HTML could take for markup; line breaks become spaces. */
-function escaped(text: string): string {
-  return text.replace(/\s*\n\s*/g, ' ').replace(/[\\`*_[\]<>|~#@]/g, (mark) => `\\${mark}`);
+  if (title === 'Runbook' && URL.canParse(value)) return `[${value}](${value})`;
+  return escapedMarkdown(value);
 }
 
 function cut(text: string, maxCharacters: number): string {

@@ -103,6 +103,7 @@ export function createEngine(wiring: EngineWiring): Engine {
   const writer: GitWriter = createGitWriter({
     ...shared,
     clusterName: options.clusterName,
+    documentation: options.runbookUrl,
     canaries: canarySet,
     gitOf: sources.gitOf,
     wakeCanary: canaries.wake,

@@ -100,7 +100,14 @@ beforeEach(() => {
 async function write(wanted: Partial<Parameters<typeof writesFor>[1]>, git = world.git): Promise<string[]> {
   const where = { cluster: 'prod', namespace: 'shop', canary: 'web' };
   const status: CanaryStatus = { history: [] };
-  const context = { git, canaryKey: 'shop/web', where, status, nowMs: 1_790_000_000_000 };
+  const context = {
+    git,
+    canaryKey: 'shop/web',
+    where,
+    status,
+    nowMs: 1_790_000_000_000,
+    documentation: undefined,
+  };
   const told: string[] = [];
   for (const { perform } of writesFor(context, { statuses: [], outdated: [], ...wanted }))
     told.push((await perform())?.text ?? 'nothing');
@@ -163,7 +170,7 @@ describe('a pull request that takes a release back', () => {
 });
 
 describe('commit statuses', () => {
-  const statuses = [{ commit: head, state: 'failure', context: 'c', description: 'd' }] as const;
+  const statuses = [{ commit: head, state: 'failure', context: 'c', description: 'd', about: '' }] as const;
 
   it('are set at the forge', async () => {
     expect(await write({ statuses })).toEqual([`commit status failure on ${head}`]);

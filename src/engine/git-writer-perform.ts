@@ -1,9 +1,9 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { WantedInGit, WantedRevert, WantedStatus } from '../writeback/decide.ts';
+import { evidenceFor } from '../writeback/evidence.ts';
 import {
   bumpComment,
   closedComment,
-  evidenceOf,
   type RevertStory,
   revertBody,
   revertTitle,
@@ -21,6 +21,8 @@ export interface WriteContext {
   readonly where: CanaryInCluster;
   readonly status: CanaryStatus;
   readonly nowMs: number;
+  /** Root of the pages that runbooks are linked to. */
+  readonly documentation: string | undefined;
 }
 
 /** One write: what it is called for counting, and how it is done; the result says what is in Git then. */
@@ -41,7 +43,7 @@ export function writesFor(context: WriteContext, wanted: WantedInGit): Write[] {
       perform: () => closeOutdated(context, one.branch),
     })),
     ...statuses.map((one) => ({
-      id: `status ${one.state} ${one.commit}`,
+      id: `status ${one.state} ${one.about} ${one.commit}`,
       perform: () => setStatus(context, one),
     })),
   ];
@@ -64,10 +66,10 @@ async function moveLedger(
   return toldLedger(update.after);
 }
 
-async function setStatus({ git }: WriteContext, { commit, ...status }: WantedStatus): Promise<Told> {
+async function setStatus({ git }: WriteContext, { commit, about, ...status }: WantedStatus): Promise<Told> {
   const forge = await forgeOf(git, 'commit statuses');
   await forge.setCommitStatus(commit, status);
-  return toldStatus(status.state, commit);
+  return toldStatus(status.state, commit, about);
 }
 
 async function tellBump(
@@ -131,7 +133,7 @@ function push(
     before,
   }: { story: RevertStory; built: Buildable; ref: string; before: string | undefined },
 ): Promise<string> {
-  const message = `${revertTitle(story)}\n\n${revertBody(story)}`;
+  const message = `${revertTitle(story)}\n\n${revertBody(story, 'text')}`;
   const time = Math.floor(nowMs / 1000);
   return git.repository.commitFiles({ parent: built.head, files: built.files, message, time, ref, before });
 }
@@ -140,15 +142,16 @@ function open(
   forge: Forge,
   { wanted, story, base, draft }: { wanted: WantedRevert; story: RevertStory; base: string; draft: boolean },
 ): Promise<PullRequest> {
-  const [title, body] = [revertTitle(story), revertBody(story)];
+  const [title, body] = [revertTitle(story), revertBody(story, 'markdown')];
   return forge.createPullRequest({ branch: wanted.branch, base, title, body, draft });
 }
 
-function storyOf({ where, status }: WriteContext, revert: WantedRevert, built: Buildable): RevertStory {
+function storyOf(context: WriteContext, revert: WantedRevert, built: Buildable): RevertStory {
+  const { where, status, documentation } = context;
   const subject = status.history?.find(({ digest }) => digest === revert.digest)?.subject ?? '';
   const whole = built.kind === 'whole' ? { why: built.why, others: built.others } : undefined;
-  const evidence = evidenceOf(status, revert.finding);
-  return { where, revert, subject, evidence, files: [...built.files.keys()], whole };
+  const evidence = evidenceFor(status, revert.digest);
+  return { where, revert, subject, evidence, documentation, files: [...built.files.keys()], whole };
 }
 
 /** The branch that the Source follows, without refs/heads/. Throws Invalid for a tag or a fixed commit: nothing can be pushed there. */

@@ -32,6 +32,8 @@ export interface GitWriterOptions {
   readonly heads: Heads;
   readonly canaries: WatchedSet;
   readonly clusterName: string;
+  /** Root of the pages that runbooks are linked to. */
+  readonly documentation: string | undefined;
   readonly gitOf: (canaryKey: string) => SourceGit | undefined;
   /** Lets the Canary's status say what changed here. */
   readonly wakeCanary: (canaryKey: string) => void;
@@ -133,7 +135,8 @@ async function bringUpToDate(options: GitWriterOptions, look: Look): Promise<voi
   // Before the first read nobody knows where the ledger is.
   if (git.head() === undefined) return;
   const { where, status } = facts;
-  const context: WriteContext = { git, canaryKey: key, where, status, nowMs: options.clock.nowMs() };
+  const { clock, documentation } = options;
+  const context: WriteContext = { git, canaryKey: key, where, status, nowMs: clock.nowMs(), documentation };
   const { problems, retry } = await writeAll(options, look, writesFor(context, wantedInGit(facts)));
   memory.failures = retry ? memory.failures + 1 : 0;
   memory.notBeforeMs = retry ? options.clock.nowMs() + retryMs(memory.failures) : 0;

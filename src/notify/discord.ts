@@ -1,5 +1,5 @@
+import { withoutMentions } from '../api/incident-text.ts';
 import { attachmentMessage } from './attachment.ts';
-import { withoutMentions } from './notice.ts';
 import type { AlertReceiver } from './provider.ts';
 
 /** Discord: its webhooks take Slack's format under /slack. */

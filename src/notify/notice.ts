@@ -18,8 +18,3 @@ export function noticeFacts({ incident, documentation }: Notice): Fact[] {
 export function isAlarm({ incident }: Notice): boolean {
   return incident.severity !== 'info';
 }
-
-/** Text in which `@all` or `<!channel>` from a commit message calls nobody: a joiner of no width follows each @. */
-export function withoutMentions(text: string): string {
-  return text.replaceAll('@', '@\u2060');
-}

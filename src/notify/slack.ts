@@ -1,5 +1,5 @@
+import { withoutMentions } from '../api/incident-text.ts';
 import { attachmentMessage } from './attachment.ts';
-import { withoutMentions } from './notice.ts';
 import type { AlertReceiver } from './provider.ts';
 
 /** Slack: an incoming webhook, or the API's chat.postMessage with a bot token. */

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CanaryStatus } from '../api/canary-status.ts';
+import type { Incident } from '../api/incident.ts';
+import { lineOf } from '../api/incident-text.ts';
 import { type Facts, wantedInGit } from './decide.ts';
 import { formatTold, parseTold, toldBump, toldLedger, toldRevert, toldStatus, withTold } from './told.ts';
 
@@ -112,12 +114,45 @@ describe('commit statuses', () => {
   ] as const)('phase %s is %s, set once', (phase, state) => {
     const status = { ...reverted, phase };
     const context = 'holdfast/prod/shop/web';
-    expect(wanted({ status }).statuses).toEqual([{ commit: v2, state, context, description: 'reverted' }]);
+    const set = { commit: v2, state, context, about: '', description: 'reverted' };
+    expect(wanted({ status }).statuses).toEqual([set]);
     expect(wanted({ status, told: [toldStatus(state, v2)] }).statuses).toEqual([]);
   });
 
-  it('do not leave a superseded commit pending', () => {
-    const told = [toldStatus('pending', v1)];
+  it('say at once that a release is held or on its way back, and say it anew when that changes', () => {
+    const at = (state: 'Held' | 'Reverting') =>
+      wanted({
+        status: { ...reverted, phase: 'Promoting', postPromotion: { state, failedChecks: 0 } as never },
+        told: [toldStatus('failure', v2, 'Held')],
+      }).statuses;
+    expect(at('Held')).toEqual([]);
+    expect(at('Reverting')).toMatchObject([{ state: 'failure', about: 'Reverting' }]);
+    expect(wanted({ told: [toldStatus('failure', v2, 'Held')] }).statuses).toMatchObject([{ about: '' }]);
+  });
+
+  it('are the news that people were told, as far as forges take it', () => {
+    const news = {
+      key: `${bad}/${time}/Reverted/ChecksFailed`,
+      time,
+      outcome: 'Reverted',
+      severity: 'error',
+      reason: 'ChecksFailed',
+      message: `2222222 was reverted to 1111111: ${'latency '.repeat(9)}of 900 > 500`,
+      commit: v2,
+      serving: [],
+    } as const;
+    const incidents = [{ ...news, serving: [] }];
+    const status = { ...reverted, incidents, message: lineOf(incidents[0] as Incident) };
+    const [set] = wanted({ status }).statuses;
+    expect(status.message.length).toBeGreaterThan(140);
+    expect(set?.description).toBe(news.message);
+  });
+
+  it.each([
+    ['pending', ''],
+    ['failure', 'Held'],
+  ])('do not leave a superseded commit %s', (state, about) => {
+    const told = [toldStatus(state, v1, about)];
     expect(wanted({ told }).statuses.map(({ commit, state }) => [commit, state])).toEqual([
       [v1, 'error'],
       [v2, 'failure'],
@@ -129,6 +164,7 @@ it('what was told is read back from the condition as it was written', () => {
   const told = [
     toldLedger(v1),
     toldStatus('success', v2),
+    toldStatus('failure', v2, 'Held'),
     toldRevert(branch, 'open https://forge/1'),
     toldBump(v3),
   ];

@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
+import { lineOf } from '../api/incident-text.ts';
 import type { SourceWrite } from '../api/source.ts';
 import { type CanaryInCluster, ledgerRef, revertBranch, statusContext } from './names.ts';
 import { openRequests, type Told, toldBump, toldStatus } from './told.ts';
@@ -22,6 +23,8 @@ export interface WantedStatus {
   readonly state: 'pending' | 'success' | 'failure' | 'error';
   readonly context: string;
   readonly description: string;
+  /** Where the release stands, if the state alone does not say it; else empty. */
+  readonly about: string;
 }
 
 /** A release to be taken back in Git. */
@@ -78,23 +81,36 @@ function wantedStatuses({ where, write, status, told }: Facts): WantedStatus[] {
   const state = stateOf(status);
   if (!write.status || !isCommit(commit) || !state) return [];
   const context = statusContext(where);
-  const description = (status.message || state).slice(0, MAX_DESCRIPTION);
-  const current = { commit, state, context, description };
-  const left = told.flatMap((entry) =>
-    entry.kind === 'status' && entry.state === 'pending' && entry.commit !== commit ? [entry.commit] : [],
-  );
+  const about = aboutOf(status);
+  const current = { commit, state, context, about, description: descriptionOf(status) || state };
+  const left = told
+    .filter((entry) => entry.kind === 'status')
+    .filter((entry) => entry.commit !== commit && (entry.state === 'pending' || entry.about !== ''))
+    .map((entry) => entry.commit);
   const superseded = left.map((old): WantedStatus => {
     const words = `superseded by ${commit.slice(0, 7)}`;
-    return { commit: old, state: 'error', context, description: words };
+    return { commit: old, state: 'error', context, about: '', description: words };
   });
-  const isTold = told.some((entry) => entry.text === toldStatus(state, commit).text);
+  const isTold = told.some((entry) => entry.text === toldStatus(state, commit, about).text);
   return isTold ? superseded : [...superseded, current];
 }
 
-function stateOf({ phase }: CanaryStatus): WantedStatus['state'] | undefined {
+/** A release that is held or on its way back has failed as far as its author is concerned, whatever may heal it. */
+function stateOf(status: CanaryStatus): WantedStatus['state'] | undefined {
+  const { phase } = status;
   if (!phase || phase === 'Terminating' || phase === 'Terminated') return undefined;
   if (phase === 'Succeeded' || phase === 'Initialized') return 'success';
-  return phase === 'Failed' ? 'failure' : 'pending';
+  return phase === 'Failed' || aboutOf(status) ? 'failure' : 'pending';
+}
+
+function aboutOf({ postPromotion }: CanaryStatus): string {
+  const { state } = postPromotion ?? {};
+  return state === 'Held' || state === 'Reverting' ? state : '';
+}
+
+/** The status line; where it is the news that people were told, as much of that as forges take. */
+function descriptionOf({ message = '', incidents: [last] = [] }: CanaryStatus): string {
+  return last && lineOf(last) === message ? lineOf(last, MAX_DESCRIPTION) : message.slice(0, MAX_DESCRIPTION);
 }
 
 /** A revert is written for what was reverted in the cluster and still is at head, unless the last-known-good fails as well. */

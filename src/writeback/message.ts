@@ -1,5 +1,6 @@
-import type { CanaryStatus } from '../api/canary-status.ts';
+import { escapedMarkdown } from '../api/incident-text.ts';
 import type { WantedRevert } from './decide.ts';
+import { type Evidence, evidenceText, type MessageFormat } from './evidence.ts';
 import type { CanaryInCluster } from './names.ts';
 
 /** What a revert in Git is told with. */
@@ -8,8 +9,9 @@ export interface RevertStory {
   readonly revert: WantedRevert;
   /** First line of the rejected commit's message; empty when it is not known. */
   readonly subject: string;
-  /** What was measured and seen, as Markdown. */
-  readonly evidence: string;
+  readonly evidence: Evidence;
+  /** Root of the pages that runbooks are linked to. */
+  readonly documentation: string | undefined;
   /** Files that are written. */
   readonly files: readonly string[];
   /** Set when the whole commit is taken back: why, and which other objects change with it. */
@@ -28,20 +30,26 @@ export function revertTitle({ where, subject, revert }: RevertStory): string {
     : `Revert ${revert.bad.slice(0, 7)} for ${name}`.slice(0, MAX_TITLE);
 }
 
-/** Body of the pull request, as Markdown; the commit says the same. */
-export function revertBody(story: RevertStory): string {
-  const { where, revert, evidence, files, whole } = story;
+/** Body of the pull request, as Markdown, and of the commit, as text: the news as it was told, and what is done about it here. */
+export function revertBody(story: RevertStory, format: MessageFormat): string {
+  const { where, revert, evidence, files, whole, documentation } = story;
+  const byCommit = revert.mode === 'commit' && !whole;
+  const next = byCommit
+    ? 'the Canary is Succeeded once this commit is read; no pod restarts for it'
+    : 'nothing by itself; merge this, or push a fix as a new commit';
   const lines = [
-    `Commit ${revert.bad} was rolled out as Canary ${where.namespace}/${where.canary} in cluster ${where.cluster} and failed (${revert.reason}).`,
-    `The cluster went back to ${revert.good}, and stays there until Git holds another release. Git still holds the rejected one.`,
+    evidenceText(evidence, { revert, next }, { format, documentation }),
     '',
-    ...(evidence ? [evidence.trim(), ''] : []),
-    ...(whole ? wholeLines(whole) : exactLines()),
+    `Commit ${revert.bad} was rolled out as Canary ${where.namespace}/${where.canary} in cluster ${where.cluster} and failed (${revert.reason}).`,
+    `The cluster went back to ${revert.good}, and stays there until Git holds another release.`,
+    '',
+    ...(whole ? wholeLines(whole, format) : exactLines()),
     '',
     'Files:',
-    ...files.map((file) => `- ${file}`),
+    ...files.map((file) => (format === 'markdown' ? `- ${escapedMarkdown(file)}` : `- ${file}`)),
     '',
-    'A fix as a new commit is just as good: this is closed then. Nothing is written a second time for this release.',
+    ...(byCommit ? [] : ['A fix as a new commit is just as good: this is closed then.']),
+    'Nothing is written a second time for this release.',
     '',
     `Holdfast-Canary: ${where.namespace}/${where.canary}`,
     `Holdfast-Cluster: ${where.cluster}`,
@@ -57,30 +65,15 @@ function exactLines(): string[] {
   ];
 }
 
-function wholeLines({ why, others }: NonNullable<RevertStory['whole']>): string[] {
+function wholeLines({ why, others }: NonNullable<RevertStory['whole']>, format: MessageFormat): string[] {
   const concerned = others.length > 0 ? others.map((name) => `- ${name}`) : ['- no other object'];
+  const because = format === 'markdown' ? escapedMarkdown(why) : why;
+  const mark = format === 'markdown' ? '**' : '';
   return [
-    `**The whole commit is taken back here**, because ${why}. Please check before merging; this also changes:`,
+    `${mark}The whole commit is taken back here${mark}, because ${because}. Please check before merging; this also changes:`,
     '',
     ...concerned,
   ];
-}
-
-/** What the status knows of a failure, as Markdown: the finding, and the checks that did not pass. */
-export function evidenceOf(status: CanaryStatus, finding: string): string {
-  const rows = (status.checks ?? [])
-    .filter(({ verdict }) => verdict === 'fail')
-    .map(({ name, value, min, max, detail }) => {
-      const bounds = [min === undefined ? '' : `min ${min}`, max === undefined ? '' : `max ${max}`];
-      return `| ${cell(name)} | ${value ?? ''} | ${bounds.filter(Boolean).join(', ')} | ${cell(detail ?? '')} |`;
-    });
-  const table =
-    rows.length > 0 ? ['', '| check | value | bound | detail |', '|---|---|---|---|', ...rows] : [];
-  return [finding, ...table].join('\n').trim();
-}
-
-function cell(text: string): string {
-  return text.replace(/[|\r\n]+/g, ' ');
 }
 
 /** Said on a pull request that is closed because Git moved on. */

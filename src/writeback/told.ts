@@ -4,7 +4,7 @@
  */
 export type Told = { readonly text: string } & (
   | { readonly kind: 'ledger'; readonly commit: string }
-  | { readonly kind: 'status'; readonly state: string; readonly commit: string }
+  | { readonly kind: 'status'; readonly state: string; readonly commit: string; readonly about: string }
   | { readonly kind: 'revert'; readonly branch: string; readonly outcome: string }
   | { readonly kind: 'bump'; readonly commit: string }
 );
@@ -17,9 +17,10 @@ export function toldLedger(commit: string): Told {
   return { kind: 'ledger', commit, text: `ledger at ${commit}` };
 }
 
-/** This commit status was set. */
-export function toldStatus(state: string, commit: string): Told {
-  return { kind: 'status', state, commit, text: `commit status ${state} on ${commit}` };
+/** This commit status was set; `about` is a word for where the release stands, if its state alone does not say it. */
+export function toldStatus(state: string, commit: string, about = ''): Told {
+  const words = about ? `${state} (${about})` : state;
+  return { kind: 'status', state, commit, about, text: `commit status ${words} on ${commit}` };
 }
 
 /** The revert of a branch is there: `open URL`, `merged URL`, `closed URL`, `commit SHA`, or `pushed`. */
@@ -42,8 +43,8 @@ export function parseTold(message: string): Told[] {
   return message.split(SEPARATOR).flatMap((text): Told[] => {
     const ledger = new RegExp(`^ledger at ${COMMIT}$`).exec(text);
     if (ledger?.[1]) return [toldLedger(ledger[1])];
-    const status = new RegExp(`^commit status (\\w+) on ${COMMIT}$`).exec(text);
-    if (status?.[1] && status[2]) return [toldStatus(status[1], status[2])];
+    const status = new RegExp(`^commit status (\\w+)(?: \\((\\w+)\\))? on ${COMMIT}$`).exec(text);
+    if (status?.[1] && status[3]) return [toldStatus(status[1], status[3], status[2])];
     const revert = /^revert (\S+) (\S.*)$/.exec(text);
     if (revert?.[1] && revert[2]) return [toldRevert(revert[1], revert[2])];
     const bump = new RegExp(`^rejected again in ${COMMIT}$`).exec(text);

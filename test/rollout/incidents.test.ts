@@ -4,6 +4,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { Canary } from '../../src/api/canary.ts';
 import type { Incident } from '../../src/api/incident.ts';
 import { eventTextOf, lineOf, markdownOf, plainTextOf } from '../../src/api/incident-text.ts';
+import { evidenceFor } from '../../src/writeback/evidence.ts';
+import { type RevertStory, revertBody, revertTitle } from '../../src/writeback/message.ts';
+import { revertBranch } from '../../src/writeback/names.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
 
 const folder = resolve(import.meta.dirname, 'incidents');
@@ -30,24 +33,43 @@ function told(model: Model, outcome: string, reason: string): Incident {
   return found;
 }
 
-function page(incident: Incident): string {
+/** Every rendering of one news; a revert is told in Git, too. */
+function page(incident: Incident, model: Model): string {
+  const story = incident.outcome === 'Reverted' ? storyOf(incident, model) : undefined;
   const parts = [
     ['status line', lineOf(incident)],
-    ['event', eventTextOf(incident)],
+    ['commit status', lineOf(incident, 140)],
+    ['event and log', eventTextOf(incident)],
     ['text', plainTextOf(incident)],
     ['markdown', markdownOf(incident)],
+    ...(story ? [['pull request', `${revertTitle(story)}\n\n${revertBody(story, 'markdown')}`]] : []),
+    ...(story ? [['commit message', `${revertTitle(story)}\n\n${revertBody(story, 'text')}`]] : []),
   ];
   const { key, severity } = incident;
   const head = `key: ${key}\nseverity: ${severity}\n`;
   return [head, ...parts.map(([title, text]) => `--- ${title}\n${text}\n`)].join('\n');
 }
 
+function storyOf({ reason, finding = '' }: Incident, { status }: Model): RevertStory {
+  const where = { cluster: 'prod', namespace: 'shop', canary: 'podinfo' };
+  const branch = revertBranch(where, 'b');
+  const commits = { digest: 'b', bad, good, goodDigest: 'a' };
+  return {
+    where,
+    revert: { mode: 'pullRequest', branch, ...commits, reason, finding },
+    subject: 'release b',
+    evidence: evidenceFor(status, 'b'),
+    documentation: 'https://docs.example.com/holdfast/',
+    files: ['shop/podinfo.yaml'],
+  };
+}
+
 /** Compares with the golden file; UPDATE_GOLDEN=1 writes it. */
-function expectGolden(incident: Incident): void {
+function expectGolden(incident: Incident, model: Model): void {
   const name = `${incident.outcome}-${incident.reason}.txt`;
   compared.add(name);
   const path = resolve(folder, name);
-  const text = page(incident);
+  const text = page(incident, model);
   mkdirSync(folder, { recursive: true });
   if (process.env.UPDATE_GOLDEN) writeFileSync(path, text);
   expect(text).toBe(readFileSync(path, 'utf8'));
@@ -130,7 +152,7 @@ describe('what people are told', () => {
     const model = rollout({ ...GOOD, ...behaviour }, spec);
     if (first) told(model, ...first);
     change?.(model);
-    expectGolden(told(model, outcome, reason));
+    expectGolden(told(model, outcome, reason), model);
   });
 
   it('is told once, however long a state lasts or comes back', () => {

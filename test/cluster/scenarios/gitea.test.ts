@@ -123,6 +123,11 @@ describe.concurrent('with a real Gitea', () => {
     expect(request?.body).toContain(bad);
     expect(request?.body).toContain(reverted.rejected?.[0]?.reason);
     expect(request?.body).toMatch(/readiness probe has not passed/);
+    // The very news that people were told.
+    const [news] = reverted.incidents ?? [];
+    expect(news).toMatchObject({ outcome: 'Reverted', commit: bad });
+    expect(request?.body).toContain(`**Canary:** ${news?.onCanary}`);
+    expect(request?.body).toMatch(/\*\*Serving:\*\* podinfo.* 100 %, \d pods ready/);
     await untilStatus(name, bad, 'failure');
 
     const pods = await primaryPods(name);
