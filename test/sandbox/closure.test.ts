@@ -1,10 +1,19 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { canary, condition, createSource, deployment, imageOf, isNotIdle, statusOf } from './holdfast-bed.ts';
-import { isAtRest, startVirtualBed, type VirtualBed } from './virtual-bed.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  isNotIdle,
+  statusOf,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-let bed: VirtualBed;
+let bed: QuickBed;
 beforeEach(async () => {
-  bed = await startVirtualBed();
+  bed = await startQuickBed();
 });
 afterEach(() => bed.close());
 
@@ -56,6 +65,12 @@ function failOnPrimary(image: string): void {
   );
 }
 
+/** Whether `web` is in this phase with no release under way. */
+async function isAtRest(phase: string): Promise<boolean> {
+  const status = statusOf(await bed.canary());
+  return status.phase === phase && status.run === undefined;
+}
+
 async function isHeld(): Promise<boolean> {
   return condition(await bed.canary(), 'Held')?.status === 'True';
 }
@@ -84,13 +99,13 @@ test('a revert restores config, template and port as one; the rest of the commit
   await bed.commit('v1', revision(1, 'one', ['flags', 'extra']));
   await createSource(bed, { interval: '2s' });
   await bed.start();
-  await bed.pass('v1', () => isAtRest(bed, 'Initialized'));
+  await eventually('v1', () => isAtRest('Initialized'));
   failOnPrimary('shop/web:2');
   // `extra` is not named any more, so that head has it as an object of no Canary.
   await bed.commit('v2', revision(2, 'two', ['flags'], 9090));
-  await bed.pass('v2 is held', isHeld);
+  await eventually('v2 is held', isHeld);
   bed.sandbox.requests.clear();
-  await bed.pass('v2 is reverted', () => isAtRest(bed, 'Failed'));
+  await eventually('v2 is reverted', () => isAtRest('Failed'));
 
   const order = written();
   const template = order.indexOf('web-primary');
@@ -102,22 +117,22 @@ test('a revert restores config, template and port as one; the rest of the commit
   expect(await dataOf('ConfigMap', 'extra-primary')).toBe('one');
   expect(await dataOf('Secret', 'token-primary')).toBe(Buffer.from('one').toString('base64'));
   expect(await dataOf('ConfigMap', 'other')).toBe('two');
-  await bed.pass(
+  await eventually(
     'the apex has the port of the last-known-good',
     async () => (await targetPort('web')) === 8080,
   );
-  await bed.pass('its config is in force', async () => (await dataOf('ConfigMap', 'extra')) === 'one');
-  await bed.pass('Reverted lists what stays', async () =>
+  await eventually('its config is in force', async () => (await dataOf('ConfigMap', 'extra')) === 'one');
+  await eventually('Reverted lists what stays', async () =>
     condition(await bed.canary(), 'Reverted')?.message.includes('stays as head says'),
   );
   const { message = '' } = condition(await bed.canary(), 'Reverted') ?? {};
   expect(message).toContain('ConfigMap shop/other');
   expect(message).not.toContain('ConfigMap shop/extra');
 
-  await bed.passMs(10_000);
+  await bed.pass(10_000);
   bed.sandbox.requests.clear();
   const polls = bed.git.requests();
-  await bed.pass('50 polls', async () => bed.git.requests() - polls >= 100, 1000);
+  await eventually('50 polls', async () => bed.git.requests() - polls >= 100);
   expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
 
   await bed.send(
@@ -126,14 +141,14 @@ test('a revert restores config, template and port as one; the rest of the commit
     { data: { value: 'by hand' } },
     'application/merge-patch+json',
   );
-  await bed.pass(
+  await eventually(
     'a foreign change goes back to what is in force',
     async () => (await dataOf('ConfigMap', 'extra')) === 'one',
   );
 
   await bed.commit('v3', { 'web.json': workload('shop/web:3', ['flags'], { port: 9090 }) });
-  await bed.pass('v3', () => isAtRest(bed, 'Succeeded'));
-  await bed.pass('head is in force again', async () => (await dataOf('ConfigMap', 'extra')) === 'two');
+  await eventually('v3', () => isAtRest('Succeeded'));
+  await eventually('head is in force again', async () => (await dataOf('ConfigMap', 'extra')) === 'two');
   expect(await dataOf('ConfigMap', 'flags-primary')).toBe('two');
 });
 
@@ -141,10 +156,10 @@ test('what stays is still named after a restart, and nothing is written for it',
   await bed.commit('v1', revision(1, 'one', ['flags']));
   await createSource(bed, { interval: '2s' });
   const first = await bed.start();
-  await bed.pass('v1', () => isAtRest(bed, 'Initialized'));
+  await eventually('v1', () => isAtRest('Initialized'));
   failOnPrimary('shop/web:2');
   await bed.commit('v2', revision(2, 'two', ['flags']));
-  await bed.pass('Reverted lists what stays', async () =>
+  await eventually('Reverted lists what stays', async () =>
     condition(await bed.canary(), 'Reverted')?.message.includes('ConfigMap shop/other'),
   );
   await first.drain();
@@ -152,7 +167,7 @@ test('what stays is still named after a restart, and nothing is written for it',
 
   await bed.start();
   const polls = bed.git.requests();
-  await bed.pass('10 polls', async () => bed.git.requests() - polls >= 20, 1000);
+  await eventually('10 polls', async () => bed.git.requests() - polls >= 20);
 
   expect((await bed.canary())?.status).toEqual(before?.status);
 });
@@ -161,22 +176,22 @@ test('config of a release under way stays its own while a newer revision waits f
   await bed.commit('v1', revision(1, 'one', ['flags']));
   await createSource(bed, { interval: '2s' });
   await bed.start();
-  await bed.pass('v1', () => isAtRest(bed, 'Initialized'));
+  await eventually('v1', () => isAtRest('Initialized'));
   failOnPrimary('shop/web:2');
   await bed.commit('v2', revision(2, 'two', ['flags', 'extra']));
-  await bed.pass('v2 is held', isHeld);
+  await eventually('v2 is held', isHeld);
   const seen = new Set<string>();
 
   await bed.commit('v3', revision(3, 'three', ['flags']));
-  await bed.pass('v3', async () => {
+  await eventually('v3', async () => {
     const value = await dataOf('ConfigMap', 'extra');
     // Read after its config: pods that still are of the older release had this value.
     const web = await bed.get('apps/v1', 'Deployment', 'web');
     if ((web?.spec as { replicas?: number } | undefined)?.replicas !== 0)
       seen.add(`${imageOf(web)} ${value}`);
-    return isAtRest(bed, 'Succeeded');
+    return isAtRest('Succeeded');
   });
-  await bed.pass('head is in force again', async () => (await dataOf('ConfigMap', 'extra')) === 'three');
+  await eventually('head is in force again', async () => (await dataOf('ConfigMap', 'extra')) === 'three');
 
   expect([...seen]).toContain('shop/web:2 two');
   expect([...seen]).not.toContain('shop/web:2 three');
@@ -192,10 +207,10 @@ test('a config that two Canaries share is copied for each, also by a copy of the
   await bed.commit('web alone', { ...both('shop/web:1', 'one'), 'api.json': null, 'canary.json': canary() });
   await createSource(bed, { interval: '2s' });
   const first = await bed.start();
-  await bed.pass('web', () => isAtRest(bed, 'Initialized'));
+  await eventually('web', () => isAtRest('Initialized'));
   expect(await dataOf('ConfigMap', 'flags-primary')).toBe('one');
   await bed.commit('api too', { ...both('shop/web:1', 'one'), 'canary-api.json': canary({ name: 'api' }) });
-  await bed.pass('api', async () => statusOf(await bed.canary('api')).phase === 'Initialized');
+  await eventually('api', async () => statusOf(await bed.canary('api')).phase === 'Initialized');
   expect(await dataOf('ConfigMap', 'flags-api-primary')).toBe('one');
   await first.drain();
   await bed.git.close();
@@ -204,7 +219,7 @@ test('a config that two Canaries share is copied for each, also by a copy of the
   const before = (await bed.get('v1', 'ConfigMap', 'flags-primary'))?.metadata.resourceVersion;
 
   await bed.start();
-  await bed.pass('api is back from its record', () => bed.get('apps/v1', 'Deployment', 'api-primary'));
+  await eventually('api is back from its record', () => bed.get('apps/v1', 'Deployment', 'api-primary'));
 
   expect(await dataOf('ConfigMap', 'flags-api-primary')).toBe('one');
   expect((await bed.get('v1', 'ConfigMap', 'flags-primary'))?.metadata.resourceVersion).toBe(before);

@@ -1,0 +1,212 @@
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { git } from '../../src/sandbox/git-repository.ts';
+import { type GitServer, startGitServer } from '../../src/sandbox/git-server.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  isNotIdle,
+  statusOf,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+let server: GitServer | undefined;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+  await bed.close();
+});
+
+const timeoutMs = 60_000;
+const onFailure = { postPromotion: { interval: '1s', successThreshold: 1, onFailure: 'revert' } };
+
+function until(what: string, look: () => Promise<unknown>): Promise<unknown> {
+  return eventually(what, look, {
+    timeoutMs,
+    seen: async () => [statusOf(await bed.canary()), condition(await bed.source(), 'Ready')],
+  });
+}
+
+function untilAtRest(phase: string): Promise<unknown> {
+  return until(`${phase} with no release under way`, async () => {
+    const status = statusOf(await bed.canary());
+    return status.phase === phase && status.run === undefined;
+  });
+}
+
+function untilState(state: string): Promise<unknown> {
+  return until(state, async () => {
+    const { postPromotion } = statusOf(await bed.canary()) as { postPromotion?: { state?: string } };
+    return postPromotion?.state === state;
+  });
+}
+
+function untilReady(reason: string): Promise<unknown> {
+  return until(
+    `the Source says ${reason}`,
+    async () => condition(await bed.source(), 'Ready')?.reason === reason,
+  );
+}
+
+function untilFetched(): Promise<unknown> {
+  return until(
+    'the Source was read',
+    async () => condition(await bed.source(), 'Fetched')?.status === 'True',
+  );
+}
+
+/** Pods of the primary with this image never become ready; the returned function heals them. */
+function failOnPrimary(image: string): () => void {
+  return bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith('web-primary-') &&
+    imageOf({ spec: { template: { spec: pod.spec } } }) === image
+      ? { failure: 'NotReady' }
+      : undefined,
+  );
+}
+
+async function primaryImage(): Promise<unknown> {
+  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+}
+
+/** `v2` is being reverted, and the last-known-good does not become ready before `heal`. */
+async function startReverting(): Promise<{ heal: () => void; drain: () => Promise<void> }> {
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary({ spec: onFailure }),
+  });
+  await createSource(bed);
+  const app = await bed.start();
+  await untilAtRest('Initialized');
+  failOnPrimary('shop/web:2');
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await untilState('Converging');
+  const heal = failOnPrimary('shop/web:1');
+  await untilState('Reverting');
+  return { heal, drain: () => app.drain() };
+}
+
+/** What is written once things stand still, over this time of the bed. */
+async function writtenDuring(durationMs: number): Promise<unknown[]> {
+  await bed.pass(5_000);
+  bed.sandbox.requests.clear();
+  await bed.pass(durationMs);
+  return bed.sandbox.requests.all().filter(isNotIdle);
+}
+
+/** Lets time pass faster than it does by itself. */
+async function leap(durationMs: number): Promise<void> {
+  for (let leftMs = durationMs; leftMs > 0; leftMs -= 5_000) {
+    bed.clock.advance(5_000);
+    await sleep(4);
+  }
+}
+
+function deleteBranch(): Promise<unknown> {
+  return git(bed.repository, ['update-ref', '-d', 'refs/heads/main']);
+}
+
+test('a branch that is deleted during a revert does not keep it from ending, nor does a restart without it', async () => {
+  const { heal, drain } = await startReverting();
+  const bad = (await git(bed.repository, ['rev-parse', 'refs/heads/main'])).toString().trim();
+  await deleteBranch();
+  await untilReady('RefNotFound');
+  heal();
+  await untilAtRest('Failed');
+
+  expect(await primaryImage()).toBe('shop/web:1');
+  expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
+  expect(condition(await bed.canary(), 'RollbackReady')?.status).toBe('True');
+  expect(await writtenDuring(20_000)).toEqual([]);
+
+  await drain();
+  const before = (await bed.canary())?.status;
+  await bed.start();
+  await untilReady('RefNotFound');
+  expect(await writtenDuring(20_000)).toEqual([]);
+  expect((await bed.canary())?.status).toEqual(before);
+
+  await git(bed.repository, ['update-ref', 'refs/heads/main', bad]);
+  await untilFetched();
+  expect(await writtenDuring(10_000)).toEqual([]);
+  await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
+  await untilAtRest('Succeeded');
+  expect(await primaryImage()).toBe('shop/web:3');
+});
+
+test('Git that is down for an hour during a revert changes nothing about it: it ends from the record, also over a restart', async () => {
+  const { heal, drain } = await startReverting();
+  const port = Number(new URL(bed.git.url).port);
+  await bed.git.close();
+  await drain();
+  await bed.start();
+  heal();
+  await untilAtRest('Failed');
+
+  expect(await primaryImage()).toBe('shop/web:1');
+  expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
+  await untilReady('Unreachable');
+  await bed.pass(5_000);
+  bed.sandbox.requests.clear();
+  await leap(3_600_000);
+  expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+
+  const status = statusOf(await bed.canary());
+  server = await startGitServer({ root: dirname(bed.repository), port });
+  await untilFetched();
+  await until(
+    'the record was compared with Git',
+    async () => condition(await bed.canary(), 'RecordReproduced')?.status === 'True',
+  );
+  expect(await writtenDuring(20_000)).toEqual([]);
+  const { phase, rejected, lastKnownGood } = statusOf(await bed.canary());
+  expect({ phase, rejected, lastKnownGood }).toEqual({
+    phase: 'Failed',
+    rejected: status.rejected,
+    lastKnownGood: status.lastKnownGood,
+  });
+  await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
+  await untilAtRest('Succeeded');
+  expect(await primaryImage()).toBe('shop/web:3');
+});
+
+test('history that is rewritten while a release is reverted does not lift the rejection, and a fix in it waits for a person', async () => {
+  const { heal } = await startReverting();
+  heal();
+  await untilAtRest('Failed');
+  const files = (image: string) => ({
+    'web.json': deployment(image),
+    'canary.json': canary({ spec: onFailure }),
+  });
+
+  const same = await bed.rewrite('v2 with another subject', files('shop/web:2'));
+  await until(
+    'the rewritten commit is known',
+    async () => statusOf(await bed.source()).appliedCommit === same,
+  );
+  await bed.pass(10_000);
+  expect(statusOf(await bed.canary()).phase).toBe('Failed');
+  expect(await primaryImage()).toBe('shop/web:1');
+
+  await bed.rewrite('v3', files('shop/web:3'));
+  await untilReady('HistoryRewritten');
+  expect(await writtenDuring(20_000)).toEqual([]);
+  expect(await primaryImage()).toBe('shop/web:1');
+
+  const good = await bed.rewrite('v1 again', files('shop/web:1'));
+  await until(
+    'the rewritten commit is known',
+    async () => statusOf(await bed.source()).appliedCommit === good,
+  );
+  await untilAtRest('Succeeded');
+  expect(await primaryImage()).toBe('shop/web:1');
+});
