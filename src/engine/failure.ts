@@ -57,3 +57,9 @@ export class StaleView extends EngineError {
     this.name = 'StaleView';
   }
 }
+
+/** The code that errors of Git and of forges carry. */
+export function codeOf(error: unknown): string | undefined {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === 'string' ? code : undefined;
+}

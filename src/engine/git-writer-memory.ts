@@ -2,7 +2,8 @@ import type { CanaryStatus } from '../api/canary-status.ts';
 import type { SourceWrite } from '../api/source.ts';
 import { formatTold, openRequests, type Told, toldLedger, withTold } from '../writeback/told.ts';
 import type { ConditionNews } from './conditions.ts';
-import { codeOf, type Write } from './git-writer-perform.ts';
+import { codeOf } from './failure.ts';
+import type { Write } from './git-writer-perform.ts';
 
 /** Condition that says what of a Canary is in Git. */
 export const writtenCondition = 'WrittenToGit';

@@ -10,6 +10,7 @@ import {
 } from '../writeback/message.ts';
 import type { CanaryInCluster } from '../writeback/names.ts';
 import { type Told, toldBump, toldLedger, toldRevert, toldStatus } from '../writeback/told.ts';
+import { codeOf } from './failure.ts';
 import type { Forge, PullRequest } from './ports.ts';
 import { type BuiltRevert, buildRevert } from './revert-build.ts';
 import type { SourceGit } from './source-git.ts';
@@ -180,10 +181,4 @@ function plain(text: string): string {
 
 function writeError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
-}
-
-/** The code that errors of Git and of forges carry. */
-export function codeOf(error: unknown): string | undefined {
-  const { code } = (error ?? {}) as { code?: unknown };
-  return typeof code === 'string' ? code : undefined;
 }

@@ -7,11 +7,34 @@ import type { CanaryPlan } from '../release/select.ts';
 import { keyOf } from './checks.ts';
 import type { PollResult } from './ports.ts';
 import { releaseAt } from './source-heads.ts';
-import type { Snapshot, SourceParts, SourceState } from './source-parts.ts';
+import type { Snapshot, SourceParts, SourceState, SyncProblem } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
 
 /** Annotation that lets a rewritten history in: the commit it is given for. */
 export const approveAnnotation = 'holdfast.dev/approve';
+
+/** A history that does not lead on from what is applied. */
+export interface Rewritten {
+  readonly poll: PollResult;
+  readonly appliedBefore: string;
+}
+
+/** What people are told while it waits. `gone`: Git does not give out the applied commit any more, and no store of ours holds it. */
+export function historyRewritten(
+  { poll: { head, refName }, appliedBefore }: Rewritten,
+  applied: 'kept' | 'gone',
+): SyncProblem {
+  const before = appliedBefore.slice(0, 7);
+  const kept =
+    applied === 'kept'
+      ? `${before}, which stays applied`
+      : `${before}, which stays in the cluster but is gone from Git, so that nobody keeps it in order`;
+  return {
+    condition: 'Ready',
+    reason: 'HistoryRewritten',
+    message: `${refName} was rewritten: ${head.commit.slice(0, 7)} does not descend from ${kept}; annotate the Source with ${approveAnnotation}: "${head.commit}" or set spec.ref.rewrite: allow`,
+  };
+}
 
 /**
  * False when nobody has to be asked: head descends from what is applied, the Source allows it, it was approved for this very commit, or

@@ -3,10 +3,11 @@ import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source.ts';
 import { syncAnnotation } from '../api/verbs.ts';
 import { commitsInUse } from './commits-in-use.ts';
-import { failureOf } from './failure.ts';
+import { codeOf, failureOf } from './failure.ts';
 import { isOtherInForce, readInForce } from './in-force.ts';
 import { readLedger, withLedger } from './ledger.ts';
-import { approveAnnotation, needsApproval } from './rewritten.ts';
+import { infoOf } from './reproduce.ts';
+import { historyRewritten, needsApproval, type Rewritten } from './rewritten.ts';
 import { applySnapshot } from './source-apply.ts';
 import { digestsOf, headsOf, settledHeads } from './source-heads.ts';
 import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './source-parts.ts';
@@ -57,7 +58,14 @@ async function update(
   const hasNews = !commit.isKnown || state.readUnder !== readUnder;
   if (hasNews) {
     await readLedger(parts, source, state, context.signal);
-    await read(parts, source, state, { commit: commit.info, signal: context.signal });
+    const failure = await attempt(() =>
+      read(parts, source, state, { commit: commit.info, signal: context.signal }),
+    );
+    if (failure && commit.waiting && codeOf(failure.error) === 'NotFound') {
+      state.problem = historyRewritten(commit.waiting, 'gone');
+      return;
+    }
+    if (failure) throw failure.error;
   }
   state.readUnder = readUnder;
   if (hasNews || state.dirty || hasFailures(state) || isOtherInForce(parts, state))
@@ -74,21 +82,17 @@ async function commitToApply(
   source: Source,
   state: SourceState,
   signal: AbortSignal,
-): Promise<{ info: CommitInfo; isKnown: boolean }> {
+): Promise<{ info: CommitInfo; isKnown: boolean; waiting?: Rewritten }> {
   const appliedBefore = state.snapshot?.commit.commit ?? source.status?.appliedCommit;
   state.repository.keep(commitsInUse(parts, source, state));
   const poll = await state.repository.poll(signal, appliedBefore);
   state.problem = undefined;
   state.head = poll.head;
   if (appliedBefore && (await needsApproval(parts, source, state, { poll, signal }))) {
-    const { commit } = poll.head;
-    state.problem = {
-      condition: 'Ready',
-      reason: 'HistoryRewritten',
-      message: `${poll.refName} was rewritten: ${commit.slice(0, 7)} does not descend from ${appliedBefore.slice(0, 7)}, which stays applied; annotate the Source with ${approveAnnotation}: "${commit}" or set spec.ref.rewrite: allow`,
-    };
-    const info = state.snapshot?.commit ?? { commit: appliedBefore, subject: '', author: '', time: '' };
-    return { info, isKnown: state.snapshot !== undefined };
+    const waiting = { poll, appliedBefore };
+    state.problem = historyRewritten(waiting, 'kept');
+    const info = state.snapshot?.commit ?? infoOf(appliedBefore);
+    return { info, isKnown: state.snapshot !== undefined, waiting };
   }
   return { info: poll.head, isKnown: state.snapshot?.commit.commit === poll.head.commit };
 }
@@ -149,7 +153,7 @@ async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | 
 
 /** Git's errors carry a code; the message of any error tells who must act. */
 function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncProblem {
-  const { code } = (error ?? {}) as { code?: unknown };
+  const code = codeOf(error);
   const message = error instanceof Error ? error.message : String(error);
   if (signal.aborted)
     return {
@@ -158,6 +162,6 @@ function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncPro
       message: `a sync took longer than ${sourceTimeoutMs(source) / 1000} s (spec.timeout)`,
     };
   if (code === 'PathNotFound') return { condition: 'Rendered', reason: code, message };
-  if (typeof code === 'string') return { condition: 'Fetched', reason: code, message };
+  if (code !== undefined) return { condition: 'Fetched', reason: code, message };
   return { condition: 'Ready', reason: failureOf(error).reason, message };
 }

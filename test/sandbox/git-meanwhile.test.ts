@@ -210,3 +210,33 @@ test('history that is rewritten while a release is reverted does not lift the re
   await untilAtRest('Succeeded');
   expect(await primaryImage()).toBe('shop/web:1');
 });
+
+test('commits that are gone from the server, and from the disk of a restarted copy, cost nothing: the records hold the last-known-good', async () => {
+  const { heal, drain } = await startReverting();
+  heal();
+  await untilAtRest('Failed');
+  await drain();
+  const before = statusOf(await bed.canary());
+  const head = await bed.rewrite('v3', {
+    'web.json': deployment('shop/web:3'),
+    'canary.json': canary({ spec: onFailure }),
+  });
+  await git(bed.repository, ['reflog', 'expire', '--expire=now', '--all']);
+  await git(bed.repository, ['gc', '--quiet', '--prune=now']);
+
+  await bed.start();
+  await untilReady('HistoryRewritten');
+  expect(await writtenDuring(20_000)).toEqual([]);
+  expect(await primaryImage()).toBe('shop/web:1');
+  expect(condition(await bed.canary(), 'RollbackReady')?.status).toBe('True');
+  expect(statusOf(await bed.canary()).lastKnownGood).toEqual(before.lastKnownGood);
+
+  await bed.send(
+    'PATCH',
+    '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
+    { metadata: { annotations: { 'holdfast.dev/approve': head } } },
+    'application/merge-patch+json',
+  );
+  await untilAtRest('Succeeded');
+  expect(await primaryImage()).toBe('shop/web:3');
+});
