@@ -34,6 +34,11 @@ function isContour({ provider }: Readonly<Record<string, unknown>>): boolean {
   return provider === 'contour';
 }
 
+/** There is no number of pods to scale. */
+function isDaemonSet({ targetRef }: Readonly<Record<string, unknown>>): boolean {
+  return (targetRef as { kind?: string } | undefined)?.kind === 'DaemonSet';
+}
+
 /** Requests are mirrored by Gateway API routes, while there are iterations at weight 0. */
 function cannotMirror({ provider, analysis }: Readonly<Record<string, unknown>>): boolean {
   return provider !== 'gatewayapi:v1' || !(analysis as { iterations?: number } | undefined)?.iterations;
@@ -42,7 +47,7 @@ function cannotMirror({ provider, analysis }: Readonly<Record<string, unknown>>)
 const canaryRows: readonly Row[] = [
   { path: 'spec.targetRef.kind', when: otherThan('Deployment', 'DaemonSet'), stops: true },
   { path: 'spec.provider', when: otherThan('kubernetes', 'gatewayapi:v1', 'contour'), stops: true },
-  { path: 'spec.autoscalerRef' },
+  { path: 'spec.autoscalerRef', only: isDaemonSet },
   { path: 'spec.upstreamRef' },
   { path: 'spec.routeRef' },
   { path: 'spec.ingressRef' },

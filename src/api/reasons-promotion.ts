@@ -120,6 +120,12 @@ export const promotionReasons = {
     'continues when Git holds a smaller one',
     'take large ConfigMaps or Secrets out of the pod template',
   ),
+  ScalerMissing: row(
+    'the scaler that autoscalerRef names is in neither Git nor the cluster',
+    'as read back',
+    'tried again',
+    'add it to Git, or take autoscalerRef away',
+  ),
   PrimaryMissing: row(
     'the primary was deleted',
     'nobody, or the canary',

@@ -30,7 +30,14 @@ interface Question {
 }
 
 /** Needed only where a Canary routes traffic by them or targets them. */
-const needsUse = new Set(['httproutes', 'httpproxies', 'daemonsets', 'controllerrevisions']);
+const needsUse = new Set([
+  'httproutes',
+  'httpproxies',
+  'daemonsets',
+  'controllerrevisions',
+  'horizontalpodautoscalers',
+  'scaledobjects',
+]);
 const act = 'bind the roles that holdfast install prints, or check with --as the user that Holdfast runs as';
 
 /** Asks the API server for every right of the list that install prints. */

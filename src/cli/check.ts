@@ -8,6 +8,7 @@ import { rememberFileSources } from '../app/source-files.ts';
 import { isApiError } from '../cluster/errors.ts';
 import type { HttpClient } from '../http/types.ts';
 import { watchedKinds } from '../workload/kinds.ts';
+import { scalerKindOf } from '../workload/scaler.ts';
 import { checkCanaries, checkProviders, routeKindsOf } from './check-canaries.ts';
 import { checkCrds, checkServer } from './check-cluster.ts';
 import { checkMetrics } from './check-metrics.ts';
@@ -69,13 +70,17 @@ async function rightsLines(
 ): Promise<readonly CheckLine[]> {
   const kinds = [
     ...[...routeKindsOf(canaries, defaultProvider).values()].flat(),
-    ...canaries.flatMap(({ spec }) => watchedKinds(spec.targetRef.kind)),
+    ...canaries.flatMap(({ spec }) =>
+      [...watchedKinds(spec.targetRef.kind), scalerKindOf(spec) ?? []].flat(),
+    ),
   ];
   const plurals: Readonly<Record<string, string>> = {
     HTTPRoute: 'httproutes',
     HTTPProxy: 'httpproxies',
     DaemonSet: 'daemonsets',
     ControllerRevision: 'controllerrevisions',
+    HorizontalPodAutoscaler: 'horizontalpodautoscalers',
+    ScaledObject: 'scaledobjects',
   };
   const usedResources = new Set(kinds.flatMap(({ kind }) => plurals[kind] ?? []));
   return guarded('Rights', () =>

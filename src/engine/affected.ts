@@ -5,6 +5,7 @@ interface Names {
   readonly canary: string;
   readonly target: string;
   readonly apex: string;
+  readonly scaler: string | undefined;
 }
 
 /**
@@ -26,6 +27,9 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
     case 'Deployment':
     case 'DaemonSet':
       return name === names.target || name === `${names.target}-primary`;
+    case 'HorizontalPodAutoscaler':
+    case 'ScaledObject':
+      return name === names.scaler || name === `${names.scaler}-primary`;
     case 'Service':
       return name === names.apex || name === `${names.apex}-primary` || name === `${names.apex}-canary`;
     case 'Secret':
@@ -37,7 +41,16 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
 
 /** From the raw object: a Canary that does not parse has no say here. */
 function namesOf(canary: KubernetesObject): Names {
-  const spec = (canary.spec ?? {}) as { targetRef?: { name?: string }; service?: { name?: string } };
-  const target = spec.targetRef?.name ?? '';
-  return { canary: canary.metadata.name, target, apex: spec.service?.name || target };
+  const { targetRef, service, autoscalerRef } = (canary.spec ?? {}) as {
+    targetRef?: { name?: string };
+    service?: { name?: string };
+    autoscalerRef?: { name?: string };
+  };
+  const target = targetRef?.name ?? '';
+  return {
+    canary: canary.metadata.name,
+    target,
+    apex: service?.name || target,
+    scaler: autoscalerRef?.name,
+  };
 }

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { watchedKinds } from '../workload/kinds.ts';
+import { type ScalerSpec, scalerKindOf } from '../workload/scaler.ts';
 import { affects } from './affected.ts';
 import { createAfterRevert, type Reproduced } from './after-revert.ts';
 import { createAlertOutbox } from './alert-outbox.ts';
@@ -159,9 +160,10 @@ export function kindsByNamespace(
 ) {
   const byNamespace = new Map<string, Array<{ apiVersion: string; kind: string }>>();
   for (const { metadata, spec } of canaries) {
-    const { provider, targetRef } = (spec ?? {}) as { provider?: string; targetRef?: { kind?: string } };
+    const { provider, ...scaled } = (spec ?? {}) as { provider?: string } & ScalerSpec;
+    const scaler = scalerKindOf(scaled);
     const routes = routing(provider ?? options.defaultProvider)?.kinds ?? [];
-    const kinds = [...watchedKinds(targetRef?.kind ?? ''), ...routes];
+    const kinds = [...watchedKinds(scaled.targetRef?.kind ?? ''), ...(scaler ? [scaler] : []), ...routes];
     const namespace = metadata.namespace ?? '';
     byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...kinds]);
   }

@@ -1,3 +1,4 @@
+import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Release } from '../release/release.ts';
 import type { HeadView } from '../rollout/world.ts';
 
@@ -8,6 +9,8 @@ export interface Head {
   readonly release?: Release;
   /** Bytes of `view.ledger`. */
   readonly ledger?: Release;
+  /** The scaler that the Canary names, where the Source holds it. */
+  readonly scaler?: KubernetesObject;
 }
 
 /** What Git says about every Canary. Filled by the Source loops, read by the Canary loop. Lost on restart on purpose: Git says it again. */
@@ -107,5 +110,6 @@ function notRead(sourceKey: string): Head {
 }
 
 function differs(before: Head | undefined, after: Head | undefined): boolean {
-  return JSON.stringify(before?.view) !== JSON.stringify(after?.view);
+  const said = (head: Head | undefined) => JSON.stringify([head?.view, head?.scaler]);
+  return said(before) !== said(after);
 }

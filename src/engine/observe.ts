@@ -2,9 +2,10 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { RouteView } from '../api/observed.ts';
-import type { WorkloadView } from '../rollout/world.ts';
+import type { ScalerView, WorkloadView } from '../rollout/world.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { primaryName, serviceNames } from '../workload/names.ts';
+import { scalerKindOf, scalerNames, scalerSide } from '../workload/scaler.ts';
 import { type SelectorLabel, selectorLabel } from '../workload/selector.ts';
 import { type CanaryParts, type Observation, providerOf, type ReadParts } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
@@ -47,6 +48,7 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
     rejected: rejected(canary, view),
     primary: workloadView(canary, view, primary, names.primary),
     target: workloadView(canary, view, target, names.canary),
+    scaler: scalerView(canary, view),
     route: routeView(parts, canary, { router, view, target }),
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
@@ -107,6 +109,14 @@ function routeView(
 ): RouteView | undefined {
   const context = routeContext(canary, labelOf(parts, canary, target));
   return context && router.read(context, liveRoutes(router, view, canary));
+}
+
+function scalerView({ spec }: Canary, view: NamespaceView): ScalerView | undefined {
+  const kind = scalerKindOf(spec);
+  if (!kind) return undefined;
+  const names = scalerNames({ spec });
+  const side = (name: string) => scalerSide(kind, view.get(kind, name));
+  return { kind: kind.kind, name: names.canary, canary: side(names.canary), primary: side(names.primary) };
 }
 
 function workloadView(

@@ -5,11 +5,13 @@ import { soundRecord } from '../rollout/kept.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { digestAnnotation } from '../workload/names.ts';
 import { canaryObjects, primaryObjects, primaryReplicas } from '../workload/objects.ts';
+import { scalerKindOf } from '../workload/scaler.ts';
 import type { ActionContext, Performer } from './action-context.ts';
 import { versionOf } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import { EngineError, StaleView } from './failure.ts';
 import { configKeys, copiesOfOthers, readLiveConfigs } from './live-configs.ts';
+import { ownedReplicas } from './perform-scalers.ts';
 import { bytesOf, nameOf, type ReleaseBytes } from './releases.ts';
 import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
 
@@ -33,7 +35,9 @@ export const applyPrimary: Performer<'ApplyPrimary'> = async (context, { digest,
   const { release, settings } = bytes;
   const objects = primaryObjects({
     ...sourceOf(context, bytes),
-    replicas: primaryReplicas({ canary, settings }),
+    replicas: scalerKindOf(canary.spec)
+      ? await ownedReplicas(context, primary)
+      : primaryReplicas({ canary, settings }),
     live: primary,
     liveConfigs: await readLiveConfigs(context.parts.cluster, context.observation.view.namespace, release),
     sharedConfigs: await sharedConfigs(context, release),

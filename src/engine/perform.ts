@@ -4,6 +4,7 @@ import { disown } from './disown.ts';
 import { removeFinalizer } from './finalizer.ts';
 import { restoreConfigs } from './perform-configs.ts';
 import { markProven, reject, saveRecord, unreject } from './perform-records.ts';
+import { applyScalers, pauseScaler, setScalerFloor } from './perform-scalers.ts';
 import { ensureServices, setTraffic } from './perform-traffic.ts';
 import { applyCanary, applyPrimary, applySettings, scaleCanary, scalePrimary } from './perform-workloads.ts';
 
@@ -16,6 +17,9 @@ const performers: { readonly [Type in ActionType]: Performer<Type> } = {
   RestoreConfigs: restoreConfigs,
   ApplySettings: applySettings,
   ScalePrimary: scalePrimary,
+  ApplyScalers: applyScalers,
+  SetScalerFloor: setScalerFloor,
+  PauseScaler: pauseScaler,
   EnsureServices: ensureServices,
   SetTraffic: setTraffic,
   Reject: reject,

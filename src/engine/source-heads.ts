@@ -60,7 +60,8 @@ function headOf(parts: SourceParts, plan: CanaryPlan, snapshot: Snapshot, proble
   if (built?.ok) {
     const problem = tooLarge(built.ok);
     if (problem) return waiting('RecordTooLarge', problem);
-    return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok };
+    const scaler = plan.scaler && { scaler: plan.scaler.object };
+    return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok, ...scaler };
   }
   if (!built) return waiting('CanaryUnknown', 'the Canary is in neither Git nor the cluster');
   problems.push(built.problem);

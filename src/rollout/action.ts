@@ -30,6 +30,12 @@ export type Action =
   /** Replicas, strategy and deadlines of head, template untouched. */
   | { type: 'ApplySettings'; digest: string; settingsKey: string }
   | { type: 'ScalePrimary'; replicas: number }
+  /** The target's scaler as Git says, then the primary's copy of it. Raised minReplicas and a pause stay as they are. */
+  | { type: 'ApplyScalers' }
+  /** minReplicas of one scaler, what it was kept beside it; undefined: as it was (S18). */
+  | { type: 'SetScalerFloor'; side: 'canary' | 'primary'; minReplicas: number | undefined }
+  /** The target's ScaledObject stands still at zero pods, or goes on. */
+  | { type: 'PauseScaler'; paused: boolean }
   /** Generated Services exist with the ports of what they select; `canaryDigest` undefined: no canary Service change. */
   | { type: 'EnsureServices'; primaryDigest: string; canaryDigest: string | undefined }
   /** Routing objects exist and carry these weights. */

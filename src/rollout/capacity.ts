@@ -4,10 +4,12 @@ import type { WorkloadView, World } from './world.ts';
 
 /**
  * Pods that carry all the traffic of this Canary when it is whole. Where pods follow nodes, a release that wants fewer nodes than the
- * primary has can carry it with those.
+ * primary has can carry it with those. Under a scaler the copy that has all the traffic tells, too: it was scaled by that traffic.
  */
-export function carriedBy({ primary, target }: World): number {
-  const carried = Math.max(1, primary?.desiredReplicas ?? 0);
+export function carriedBy({ primary, target, route, scaler }: World): number {
+  const isAllOnTarget = !route || (route.canaryWeight === 100 && !route.matched);
+  const scaled = scaler && isAllOnTarget ? (target?.desiredReplicas ?? 0) : 0;
+  const carried = Math.max(1, primary?.desiredReplicas ?? 0, scaled);
   const nodes = target?.followsNodes ? target.desiredReplicas : 0;
   return nodes > 0 ? Math.min(carried, nodes) : carried;
 }

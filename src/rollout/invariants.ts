@@ -4,6 +4,7 @@ import { isLostDigest, soundRecord } from './kept.ts';
 import { planOf } from './plan.ts';
 import { hasConverged, servingPods } from './readiness.ts';
 import { headRelease, isRejected, lastKnownGood } from './run.ts';
+import { primaryPodsFor } from './scalers.ts';
 import type { World } from './world.ts';
 
 /** Which rule of reliability.md an action would break in this world, and how. */
@@ -22,7 +23,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   S1: raisesOnlyTheReady,
   S2: keepsTheHealthyOne,
   S3: weightsAddUp,
-  S4: capacityBeforeShare,
+  S4: (world, action) => capacityBeforeShare(world, action) ?? primaryCapacityBeforeShare(world, action),
   S5: onlyGoodReachesThePrimary,
   S7: drainedBeforeScaledDown,
   S9: provenOnlyUnderFullTraffic,
@@ -30,6 +31,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   S12: onlyKeptBytes,
   S14: rejectedStaysOut,
   S16: copiesOfWhatRuns,
+  S18: scalersOwnReplicas,
 };
 
 /** Every rule this action would break. Empty when it is safe. */
@@ -68,14 +70,20 @@ function keepsTheHealthyOne(world: World, action: Action): string | undefined {
     }
   }
   if (
-    action.type === 'ScaleCanary' &&
-    action.replicas === 0 &&
+    action.type !== 'ApplyCanary' &&
+    emptiesCanary(action) &&
     servingPods(target) > 0 &&
     servingPods(primary) === 0
   ) {
     return 'the only ready workload would be scaled down';
   }
   return undefined;
+}
+
+/** A paused ScaledObject is scaled to zero by KEDA. */
+function emptiesCanary(action: Action): boolean {
+  if (action.type === 'PauseScaler') return action.paused;
+  return (action.type === 'ScaleCanary' || action.type === 'ApplyCanary') && action.replicas === 0;
 }
 
 function weightsAddUp(_world: World, action: Action): string | undefined {
@@ -97,6 +105,36 @@ function capacityBeforeShare(world: World, action: Action): string | undefined {
     : `${canaryWeight} % needs ${needed} ready canary pods, there are ${ready}`;
 }
 
+/** Traffic comes back to a scaled primary only as far as its pods carry it, unless the canary cannot serve. */
+function primaryCapacityBeforeShare(world: World, action: Action): string | undefined {
+  if (action.type !== 'SetTraffic' || !world.route || servingPods(world.target) === 0) return undefined;
+  const { canaryWeight } = action.route;
+  if (canaryWeight >= world.route.canaryWeight) return undefined;
+  const needed = primaryPodsFor(world, 100 - canaryWeight);
+  const ready = servingPods(world.primary);
+  return ready >= needed
+    ? undefined
+    : `${100 - canaryWeight} % needs ${needed} ready primary pods, there are ${ready}`;
+}
+
+/** Under a scaler replicas are written only to let the canary rest or begin; a floor stays within its bounds. */
+function scalersOwnReplicas(world: World, action: Action): string | undefined {
+  const { scaler, target } = world;
+  if (action.type === 'ScalePrimary' && scaler?.primary) return 'the primary has a scaler';
+  if (
+    action.type === 'ScaleCanary' &&
+    scaler?.canary &&
+    action.replicas > 0 &&
+    (target?.desiredReplicas ?? 0) > 0
+  )
+    return 'the canary has a scaler, and pods already';
+  if (action.type !== 'SetScalerFloor' || action.minReplicas === undefined) return undefined;
+  const side = scaler?.[action.side];
+  return side && action.minReplicas <= side.maxReplicas
+    ? undefined
+    : `no scaler allows ${action.minReplicas} pods`;
+}
+
 function onlyGoodReachesThePrimary(world: World, action: Action): string | undefined {
   if (action.type !== 'ApplyPrimary') return undefined;
   const good = lastKnownGood(world);
@@ -105,8 +143,7 @@ function onlyGoodReachesThePrimary(world: World, action: Action): string | undef
 }
 
 function drainedBeforeScaledDown(world: World, action: Action): string | undefined {
-  const down = action.type === 'ScaleCanary' || action.type === 'ApplyCanary' ? action.replicas === 0 : false;
-  if (!down || !world.route || world.route.canaryWeight === 0) return undefined;
+  if (!emptiesCanary(action) || !world.route || world.route.canaryWeight === 0) return undefined;
   return `canary still has ${world.route.canaryWeight} % of the traffic`;
 }
 

@@ -1,7 +1,8 @@
-import { canaryPods, carriedBy, mostToCanary, podsFor } from './capacity.ts';
+import { canaryPods, carriedBy, mostToCanary, podsFor, shareFor } from './capacity.ts';
 import { act, type Draft } from './draft.ts';
 import { ALL_TO_CANARY, trafficAt } from './plan.ts';
 import { hasConverged, servingPods } from './readiness.ts';
+import { ensurePrimaryCapacity, pauseCanary, raiseFloor, resumeReplicas, scalerOf } from './scalers.ts';
 
 /** All traffic is on the primary, read back. */
 export function isAllOnPrimary(draft: Draft): boolean {
@@ -21,12 +22,19 @@ export function isAllOnCanary(draft: Draft): boolean {
 export function returnToPrimary(draft: Draft): boolean {
   const { primary, target } = draft.world;
   if (isAllOnPrimary(draft)) return true;
-  const mayServe =
-    hasConverged(primary, draft.plan.primaryReadyPercent) ||
-    servingPods(target) === 0 ||
-    servingPods(primary) >= carriedBy(draft.world);
-  if (mayServe) act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
+  const isWhole =
+    hasConverged(primary, draft.plan.primaryReadyPercent) || servingPods(primary) >= carriedBy(draft.world);
+  if (servingPods(target) === 0 || (isWhole && ensurePrimaryCapacity(draft, 100)))
+    act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
+  else if (isWhole) returnInPart(draft);
   return false;
+}
+
+/** A primary whose scaler brings up more pods already takes what it can carry. */
+function returnInPart({ world, plan, actions }: Draft): void {
+  const canaryWeight = 100 - shareFor(servingPods(world.primary), carriedBy(world));
+  if (plan.splitsTraffic && world.route && canaryWeight < world.route.canaryWeight)
+    actions.push({ type: 'SetTraffic', route: trafficAt(plan, canaryWeight) });
 }
 
 /** Raises the canary's pods until it can carry this share. True when enough are ready (S4). */
@@ -34,9 +42,24 @@ export function ensureCanaryCapacity(draft: Draft, sharePercent: number): boolea
   const { target, primary } = draft.world;
   const needed = podsFor(sharePercent, carriedBy(draft.world));
   if (canaryPods(target) >= needed) return true;
-  if (target && primary && target.desiredReplicas < needed)
-    act(draft, { type: 'ScaleCanary', replicas: needed });
+  const scaler = scalerOf(draft.world, 'canary');
+  if (!target || !primary) return false;
+  if (scaler && target.desiredReplicas > 0) raiseFloor(draft, 'canary', needed);
+  else if (target.desiredReplicas < needed) startCanary(draft, needed);
   return false;
+}
+
+/** Brings a canary at rest up with this many pods; under a scaler with the fewest it allows, which then decides (S18). */
+export function startCanary(draft: Draft, replicas: number): void {
+  pauseCanary(draft, false);
+  const scaler = scalerOf(draft.world, 'canary');
+  act(draft, { type: 'ScaleCanary', replicas: scaler ? resumeReplicas(scaler) : replicas });
+}
+
+/** Takes the canary to zero; its scaler stands still first, so that it does not bring it back. */
+export function restCanary(draft: Draft): void {
+  pauseCanary(draft, true);
+  act(draft, { type: 'ScaleCanary', replicas: 0 });
 }
 
 /**

@@ -20,6 +20,8 @@ export interface World {
   primary: WorkloadView | undefined;
   /** The target of the Canary: Flagger's canary workload. */
   target: WorkloadView | undefined;
+  /** What autoscalerRef names; undefined where the Canary names none. */
+  scaler?: ScalerView | undefined;
   /** Undefined when the routing objects do not exist yet. */
   route: RouteView | undefined;
   /** The answers that came last, by the key of their request; they stay until newer ones are there. */
@@ -38,6 +40,25 @@ export interface PeersView {
   failingNow: number;
   /** When others were decided to go back for what checks said; RFC 3339. */
   failedTimes: readonly string[];
+}
+
+/** The scalers of both copies as read back. */
+export interface ScalerView {
+  kind: 'HorizontalPodAutoscaler' | 'ScaledObject';
+  name: string;
+  /** The target's own; undefined while it does not exist: then nobody but us scales the copy. */
+  canary: ScalerSide | undefined;
+  primary: ScalerSide | undefined;
+}
+
+/** One scaler. Numbers are pods. */
+export interface ScalerSide {
+  minReplicas: number;
+  maxReplicas: number;
+  /** What minReplicas was before a rollout raised it; undefined: it is not raised. */
+  restoreMinReplicas: number | undefined;
+  /** Held at zero by the annotation of ScaledObjects. */
+  paused: boolean;
 }
 
 /** What Git says about this Canary's workload. */

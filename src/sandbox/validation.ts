@@ -66,11 +66,21 @@ const VALIDATORS: Readonly<Record<string, Validator>> = {
   'apps/replicasets': workload,
   'apps/statefulsets': workload,
   'apps/daemonsets': workload,
+  'autoscaling/horizontalpodautoscalers': horizontalPodAutoscaler,
   '/pods': (object) => podProblems(object.spec, 'spec'),
   '/services': service,
   '/configmaps': configuration,
   '/secrets': configuration,
 };
+
+function horizontalPodAutoscaler({ spec }: KubernetesObject): FieldProblem[] {
+  const { minReplicas, maxReplicas } = asRecord(spec);
+  if (maxReplicas === undefined) return [required('spec.maxReplicas')];
+  if (Number(minReplicas) < 1)
+    return [badValue('spec.minReplicas', minReplicas, 'must be greater than or equal to 1')];
+  if (Number(maxReplicas) >= Number(minReplicas ?? 1)) return [];
+  return [badValue('spec.maxReplicas', maxReplicas, 'must be greater than or equal to `minReplicas`')];
+}
 
 function workload(object: KubernetesObject, previous?: KubernetesObject): FieldProblem[] {
   const spec = asRecord(object.spec);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { applyLimitTests } from './apply-limits.ts';
+import { autoscalerTests } from './autoscalers.ts';
 import { customResourceTests } from './custom-resources.ts';
 import { daemonSetTests } from './daemon-sets.ts';
 import { deploymentTests } from './deployments.ts';
@@ -54,6 +55,7 @@ export function conformance(
     describe('custom resources', () => customResourceTests(suite));
     describe('routes', () => routeTests(suite));
     describe.concurrent('deployments', () => deploymentTests(suite));
+    describe.concurrent('autoscalers', () => autoscalerTests(suite));
     describe.concurrent('daemon sets', () => daemonSetTests(suite));
   });
 }

@@ -14,10 +14,12 @@ import type {
   RecordView,
   RejectionView,
   ReleaseView,
+  ScalerView,
   WorkloadView,
   World,
 } from '../../src/rollout/world.ts';
 import { copy } from './copy.ts';
+import { ScalerModel } from './scaler-model.ts';
 
 /** How a release behaves in the model. */
 export interface Behaviour {
@@ -65,6 +67,7 @@ export class Model {
   recreate = false;
   /** The workloads are DaemonSets: their pods follow nodes, whatever number is asked for. */
   followsNodes = false;
+  scalers: ScalerModel | undefined;
   /** Digests whose record was damaged, and those of them that Git gives although head is another one. */
   damaged = new Set<string>();
   /** Release of the primary's copy of its ConfigMap; undefined while it is gone. */
@@ -166,6 +169,7 @@ export class Model {
       rejected: this.rejected,
       primary: this.view('podinfo-primary', this.primary, 'primary'),
       target: this.view('podinfo', this.target, 'canary'),
+      scaler: this.scalers?.view,
       route: this.route,
       checks: this.answer,
       peers: this.peers,
@@ -214,6 +218,7 @@ export class Model {
   /** Lets time pass: pods of the current templates become ready (or not), then the loop settles. */
   tick(ms = 5000, crashAfter = Number.POSITIVE_INFINITY): void {
     this.nowMs += ms;
+    this.scalers?.work(this);
     this.roll(this.primary, 'primaryReady');
     this.roll(this.target, 'canaryReady');
     this.look();
@@ -233,6 +238,12 @@ export class Model {
   /** A newer revision went straight to the primary, since the last-known-good did not come up. */
   private get wasThroughPrimary(): boolean {
     return this.events.some(({ reason }) => reason === 'ThroughThePrimary');
+  }
+
+  /** From here on both copies have a scaler; the load needs this many pods, and the primary has them. */
+  scale(kind: ScalerView['kind'], load: number, bounds?: { canaryMax?: number }): void {
+    this.scalers = new ScalerModel(kind, load, bounds);
+    if (this.primary) this.primary.desired = load;
   }
 
   private roll(pods: Pods | undefined, role: 'primaryReady' | 'canaryReady'): void {
@@ -336,6 +347,7 @@ export class Model {
   /** Requests fail where traffic meets a copy without ready pods. */
   private look(): void {
     if (!this.route) return;
+    this.scalers?.measure(this, `${this.status.phase}/${this.status.postPromotion?.state ?? '-'}`);
     const ready = (pods: Pods | undefined) => (pods ? pods.ready + pods.oldReady : 0);
     const primaryServes = this.route.primaryWeight > 0 || this.route.matched;
     const where = `${this.status.phase}/${this.status.postPromotion?.state ?? '-'}`;
@@ -345,13 +357,8 @@ export class Model {
 
   private perform(action: Action): boolean {
     const all = () => [
-      this.primary,
-      this.target,
-      this.route,
-      this.records,
-      this.rejected,
-      [...this.damaged],
-      this.copy,
+      [this.primary, this.target, this.route, this.scalers?.view],
+      [this.records, this.rejected, [...this.damaged], this.copy],
     ];
     const before = JSON.stringify(all());
     this.change(action);
@@ -397,7 +404,12 @@ export class Model {
         return;
       case 'ApplyPrimary':
         this.copy = action.digest;
-        this.primary = this.applied(this.primary, action.digest, 2, this.recreate || this.followsNodes);
+        this.primary = this.applied(
+          this.primary,
+          action.digest,
+          this.primaryPods(),
+          this.recreate || this.followsNodes,
+        );
         return;
       case 'RestoreConfigs':
         this.copy = action.digest;
@@ -410,6 +422,11 @@ export class Model {
         return;
       case 'EnsureServices':
         return;
+      case 'ApplyScalers':
+        return;
+      case 'SetScalerFloor':
+      case 'PauseScaler':
+        return this.scalers?.change(action);
       case 'SetTraffic':
         this.route = { ...action.route, accepted: true };
         return;
@@ -428,6 +445,11 @@ export class Model {
       case 'RemoveFinalizer':
         this.goWithOwner();
     }
+  }
+
+  /** Under a scaler the number is left alone. */
+  private primaryPods(): number {
+    return this.scalers ? (this.primary?.desired ?? 1) : 2;
   }
 
   /** A DaemonSet runs on both nodes or on none. */

@@ -177,8 +177,8 @@ function apply(model: Model, entry: Event): void {
   }
 }
 
-/** How the pods of a workload are replaced: a DaemonSet is cleared first, as Recreate is, and its pods cannot be counted out. */
-const updates = ['RollingUpdate', 'Recreate', 'DaemonSet'] as const;
+/** How the pods of a workload are replaced and counted: a DaemonSet is cleared first, as Recreate is, and a scaler has its own mind. */
+const updates = ['RollingUpdate', 'Recreate', 'DaemonSet', 'scaled by HPA', 'scaled by KEDA'] as const;
 type Update = (typeof updates)[number];
 
 function start(specIndex: number, update: Update): Model {
@@ -188,6 +188,8 @@ function start(specIndex: number, update: Update): Model {
   model.outages.length = 0;
   model.recreate = update === 'Recreate';
   model.followsNodes = update === 'DaemonSet';
+  if (update === 'scaled by HPA') model.scale('HorizontalPodAutoscaler', 4);
+  if (update === 'scaled by KEDA') model.scale('ScaledObject', 4);
   return model;
 }
 

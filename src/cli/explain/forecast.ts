@@ -108,6 +108,14 @@ function describeAction(action: Action): string {
       return `the canary gets ${action.replicas} pods`;
     case 'ScalePrimary':
       return `the primary gets ${action.replicas} pods`;
+    case 'ApplyScalers':
+      return 'the scalers of both copies are written';
+    case 'SetScalerFloor':
+      return action.minReplicas === undefined
+        ? `the ${action.side}'s scaler gets its minReplicas back`
+        : `the ${action.side}'s scaler gets ${action.minReplicas} as minReplicas`;
+    case 'PauseScaler':
+      return `the canary's scaler ${action.paused ? 'stands still' : 'goes on'}`;
     case 'Reject':
       return `release ${action.digest.slice(0, 15)} is rejected: ${action.reason}`;
     case 'Unreject':

@@ -1,10 +1,11 @@
-import { canaryPods } from '../capacity.ts';
+import { canaryPods, carriedBy, shareFor } from '../capacity.ts';
 import { check, later } from '../checks.ts';
 import { act, type Draft, note, now, positionOf, say, stall, wakeIn } from '../draft.ts';
 import { isOpenedByHand, noteClosed } from '../gates.ts';
 import { trafficAt } from '../plan.ts';
 import { isReady, servingPods, whyNotReady } from '../readiness.ts';
 import type { Run } from '../run.ts';
+import { scalerOf } from '../scalers.ts';
 import { ensureCanaryCapacity, isAllOnPrimary } from '../traffic.ts';
 import { isPaused } from '../verbs.ts';
 import { finding, verdictOf } from '../verdict.ts';
@@ -18,7 +19,7 @@ import { promote } from './promoting.ts';
 export function advance(draft: Draft, run: Run): void {
   const { world, plan, status } = draft;
   const at = { canaryWeight: world.route?.canaryWeight ?? 0, iterations: status.iterations ?? 0 };
-  const move = nextMove(plan, at);
+  const move = withinReach(draft, nextMove(plan, at), at.canaryWeight);
   if (move.kind === 'stuck') {
     return stall(
       draft,
@@ -34,6 +35,17 @@ export function advance(draft: Draft, run: Run): void {
   if (!isChecked && !(untouched ? preRollout(draft, run) : skips(draft, run) || passes(draft, run))) return;
   delete run.skipStepAt;
   if (gatesOpen(draft, run, move)) make(draft, run, move);
+}
+
+/** Where the canary's scaler lets it have too few pods for the next share, the share rises as far as they carry; then that was the last. */
+function withinReach({ world }: Draft, move: Move, weight: number): Move {
+  const scaler = scalerOf(world, 'canary');
+  if (!scaler || (move.kind !== 'weight' && move.kind !== 'iterate') || world.route?.matched) return move;
+  const reach = shareFor(scaler.maxReplicas, carriedBy(world));
+  if (move.canaryWeight <= reach || reach < 1) return move;
+  return move.kind === 'weight' && reach > weight
+    ? { kind: 'weight', canaryWeight: reach }
+    : { kind: 'promote' };
 }
 
 /** Nothing rises before its pods are there, and never while the primary could not take the traffic back. */

@@ -4,6 +4,7 @@ import { soundRecord } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, whyNotReady } from '../readiness.ts';
 import { headRelease, lastKnownGood, type Run } from '../run.ts';
+import { ensurePrimaryCapacity, pauseCanary, restoreScalers } from '../scalers.ts';
 import { isAllOnPrimary } from '../traffic.ts';
 import type { ReleaseView, World } from '../world.ts';
 import { describe } from './admit.ts';
@@ -29,8 +30,7 @@ export function bootstrap(draft: Draft): void {
   if (world.primary?.digest !== head.digest) return firstWrite(draft, head);
   const fallback = headRelease(world);
   const standingMs = trackProgress(draft, run, world.primary);
-  if (!hasConverged(world.primary, draft.plan.primaryReadyPercent))
-    return wait(draft, head, { standingMs, fallback });
+  if (!isWhole(draft)) return wait(draft, head, { standingMs, fallback });
   handOver(draft, head);
 }
 
@@ -43,6 +43,16 @@ function firstRelease(world: World): ReleaseView | undefined {
   const ledger = world.head.kind === 'release' ? world.head.ledger : undefined;
   const running = world.primary?.digest;
   return ledger && (running === undefined || running === ledger.digest) ? ledger : head;
+}
+
+/** Converged, and scaled to what the target carries now: its scaler may have brought it far above the fewest pods. */
+function isWhole(draft: Draft): boolean {
+  const { scaler, primary } = draft.world;
+  if (scaler && !scaler.primary) {
+    act(draft, { type: 'ApplyScalers' });
+    return false;
+  }
+  return ensurePrimaryCapacity(draft, 100) && hasConverged(primary, draft.plan.primaryReadyPercent);
 }
 
 function firstWrite(draft: Draft, head: ReleaseView): void {
@@ -100,9 +110,11 @@ function handOver(draft: Draft, head: ReleaseView): void {
     return;
   }
   if (world.target?.digest !== head.digest || world.target.desiredReplicas > 0) {
+    pauseCanary(draft, true);
     act(draft, { type: 'ApplyCanary', digest: head.digest, replicas: 0 });
     return;
   }
+  if (!restoreScalers(draft)) return;
   if (lastKnownGood(world)?.digest !== head.digest) act(draft, { type: 'MarkProven', digest: head.digest });
 }
 

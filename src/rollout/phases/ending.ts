@@ -2,7 +2,8 @@ import type { RolloutReason } from '../../api/reasons.ts';
 import { act, type Draft, note, now, remainingMs, SETTLE_MS, say } from '../draft.ts';
 import { whyNotReady } from '../readiness.ts';
 import { type Ending, isRejected, lastKnownGood, type Run } from '../run.ts';
-import { returnToPrimary } from '../traffic.ts';
+import { restoreScalers } from '../scalers.ts';
+import { restCanary, returnToPrimary } from '../traffic.ts';
 import { owedPostRollout } from './post-rollout.ts';
 
 /** Decides how a release ends; intent is written before the traffic moves. A rejection is written first of all (S14). */
@@ -41,9 +42,9 @@ export function windDown(draft: Draft, run: Run, ending: Ending): void {
   if (target && target.desiredReplicas > 0) {
     run.drainedTime ??= now(draft);
     if (remainingMs(draft, run.drainedTime, SETTLE_MS) > 0) return;
-    act(draft, { type: 'ScaleCanary', replicas: 0 });
-    return;
+    return restCanary(draft);
   }
+  if (!restoreScalers(draft)) return;
   // The rejection is read back before the run that holds the reason for it is forgotten (S14).
   if (ending.reject && !isRejected(draft.world, run.digest)) return;
   finishRun(draft, run, ending);

@@ -4,7 +4,8 @@ import { isLost, soundRecord, standStill } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import { headRelease, isRejected } from '../run.ts';
-import { isAllOnPrimary, rescueTraffic, returnToPrimary } from '../traffic.ts';
+import { keepScalers, pauseCanary } from '../scalers.ts';
+import { isAllOnPrimary, rescueTraffic, restCanary, returnToPrimary } from '../traffic.ts';
 import type { RecordView, ReleaseView } from '../world.ts';
 import { admit, begin, describe, nameOf } from './admit.ts';
 import { isPostRolloutDone } from './post-rollout.ts';
@@ -51,6 +52,7 @@ function decide(draft: Draft, good: RecordView, head: ReleaseView | undefined): 
 /** Git says what the last-known-good is: nothing is written, only named (design section 2.3). */
 function settle(draft: Draft, head: ReleaseView): void {
   const { status, world, plan } = draft;
+  keepScalers(draft);
   const settled = status.phase === 'Succeeded' || status.phase === 'Initialized';
   if (!settled || status.lastAppliedSpec !== head.digest) {
     draft.status = {
@@ -78,6 +80,7 @@ function settle(draft: Draft, head: ReleaseView): void {
 
 /** Head is a release that failed before: stay with the last-known-good and write nothing (S14). */
 function stayAway(draft: Draft, good: RecordView, head: ReleaseView): void {
+  keepScalers(draft);
   const rejection = draft.world.rejected.find((entry) => entry.digest === head.digest);
   if (draft.status.phase !== 'Failed' || draft.status.lastAppliedSpec !== head.digest) {
     draft.status = {
@@ -108,8 +111,8 @@ function keepSteady(draft: Draft): void {
   else returnToPrimary(draft);
   if (!target) return act(draft, { type: 'ApplyCanary', digest: primary.digest, replicas: 0 });
   if (isAllOnPrimary(draft) && target.desiredReplicas > 0 && servingPods(primary) > 0) {
-    act(draft, { type: 'ScaleCanary', replicas: 0 });
-  }
+    restCanary(draft);
+  } else if (target.desiredReplicas === 0) pauseCanary(draft, true);
 }
 
 /** The primary runs something that never proved itself and that Git does not want: back to the last-known-good, safely. */

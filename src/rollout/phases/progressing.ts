@@ -16,7 +16,8 @@ import { soundRecord } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { isReady, whyNotReady } from '../readiness.ts';
 import { headFor, headRelease, type Run } from '../run.ts';
-import { rescueTraffic, returnToPrimary } from '../traffic.ts';
+import { holdPrimary, pauseCanary, resumeReplicas, scalerOf } from '../scalers.ts';
+import { rescueTraffic, returnToPrimary, startCanary } from '../traffic.ts';
 
 import { isPaused } from '../verbs.ts';
 import { admit, nameOf } from './admit.ts';
@@ -48,6 +49,7 @@ export function progressing(draft: Draft, run: Run): void {
   if (!world.route.accepted) {
     return note(draft, 'RouteNotAccepted', world.route.problem ?? 'the route is not accepted yet');
   }
+  holdPrimary(draft);
   const straight = plan.skipAnalysis || current.fastLane || current.promoteNow;
   if (straight && !isPaused(draft)) return promote(draft, current);
   advance(draft, current);
@@ -111,7 +113,10 @@ function bringUp(draft: Draft, run: Run): void {
     act(draft, { type: 'SaveRecord', digest: run.digest });
   }
   if (world.route && !returnToPrimary(draft)) return;
-  const replicas = head?.digest === run.digest && head.replicas ? head.replicas : carriedBy(world);
+  const scaler = scalerOf(world, 'canary');
+  const asked = head?.digest === run.digest && head.replicas ? head.replicas : carriedBy(world);
+  const replicas = scaler ? resumeReplicas(scaler) : asked;
+  pauseCanary(draft, false);
   act(draft, { type: 'ApplyCanary', digest: run.digest, replicas });
   restartProgress(draft, run);
 }
@@ -131,7 +136,6 @@ function waitForCanary(draft: Draft, run: Run, standingMs: number): void {
   }
   wakeIn(draft, progressDeadlineMs - standingMs);
   const weight = route?.canaryWeight ?? 0;
-  if (target && target.desiredReplicas === 0)
-    act(draft, { type: 'ScaleCanary', replicas: carriedBy(draft.world) });
+  if (target && target.desiredReplicas === 0) startCanary(draft, carriedBy(draft.world));
   note(draft, 'CanaryNotReady', `waiting for the canary at ${weight} %: ${why}`);
 }

@@ -18,6 +18,7 @@ import { isLostDigest, soundRecord, standStill } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import { headFor, headRelease, lastKnownGood, type Run } from '../run.ts';
+import { ensurePrimaryCapacity } from '../scalers.ts';
 import { isAllOnCanary, isAllOnPrimary, moveToCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import { admit, describe, nameOf } from './admit.ts';
 import { end } from './ending.ts';
@@ -145,6 +146,8 @@ function shift(draft: Draft, run: Run): void {
   const to = stepped ? Math.max(0, weight - plan.promotionStepPercent) : 0;
   if ((world.primary?.updatedReadyReplicas ?? 0) < podsFor(100 - to, world.primary?.desiredReplicas ?? 1))
     return;
+  if (!ensurePrimaryCapacity(draft, 100 - to))
+    return note(draft, 'WaitingForCapacity', `the primary needs more ready pods for ${100 - to} %`);
   act(draft, { type: 'SetTraffic', route: trafficAt(plan, to) });
   say(draft, 'Normal', 'TrafficShifted', `primary weight ${100 - weight} % -> ${100 - to} %`);
   if (to > 0) {

@@ -1,10 +1,11 @@
 import type { CheckResult } from '../../api/canary-status.ts';
 import { check, later, primaryCheck } from '../checks.ts';
-import { act, type Draft, enter, note, say, wakeIn } from '../draft.ts';
+import { act, type Draft, enter, note, remainingMs, say, trackProgress, wakeIn } from '../draft.ts';
 import { checkResults } from '../expectation/check-results.ts';
 import { compare } from '../expectation/expectation.ts';
 import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
 import { headFor, isRejected, lastKnownGood, type Run } from '../run.ts';
+import { isGrowing } from '../scalers.ts';
 import { isAllOnPrimary } from '../traffic.ts';
 import { sinceMs, stamp } from '../units.ts';
 import { finding, verdictOf } from '../verdict.ts';
@@ -38,6 +39,8 @@ function verify(draft: Draft, run: Run): void {
   const passed = status.postPromotion?.passedChecks ?? 0;
   const count = `${passed} of ${postPromotion.successThreshold} checks passed`;
   note(draft, 'Verifying', `${nameOf(run)} serves from the primary; ${count}`, { action: 'next check' });
+  if (isGrowing(draft) && trackProgress(draft, run, draft.world.primary) < postPromotion.progressDeadlineMs)
+    return void remainingMs(draft, run.lastProgressTime, postPromotion.progressDeadlineMs);
   const firstCheck = later(run.lastCheckTime, run.stepTime) === run.stepTime;
   const results = check(draft, run, {
     ...primaryCheck(draft, run),

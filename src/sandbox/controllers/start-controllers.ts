@@ -7,6 +7,7 @@ import { daemonSetController } from './daemon-sets.ts';
 import { deploymentController } from './deployments.ts';
 import { endpointSliceController } from './endpoint-slices.ts';
 import { garbageCollector } from './garbage-collector.ts';
+import { horizontalPodAutoscaler } from './horizontal-pod-autoscaler.ts';
 import { namespaceController } from './namespaces.ts';
 import { type PodAges, podController } from './pods.ts';
 import { replicaSetController } from './replica-sets.ts';
@@ -35,6 +36,7 @@ export function startControllers({ world, loop, behaviour, terminationMs }: Cont
   loop.add(deploymentController(manager, loop));
   loop.add(replicaSetController(manager, loop));
   loop.add(daemonSetController(manager, loop));
+  loop.add(horizontalPodAutoscaler(manager));
   loop.add(pods.controller);
   loop.add(endpointSliceController(manager));
   for (const controller of routeControllers(controllerClient(world, 'contour'))) loop.add(controller);

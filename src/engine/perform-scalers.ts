@@ -1,0 +1,89 @@
+import { describe, type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
+import { managedFieldsOf } from '../workload/owned-fields.ts';
+import {
+  floorPatch,
+  ownScaler,
+  pausePatch,
+  primaryScaler,
+  type ScalerKind,
+  scalerKindOf,
+  scalerNames,
+} from '../workload/scaler.ts';
+import type { ActionContext, Performer } from './action-context.ts';
+import { versionOf } from './canary-parts.ts';
+import { keyOf } from './checks.ts';
+import { EngineError, StaleView } from './failure.ts';
+import { applyRollout } from './write.ts';
+
+/** The target's scaler from Git, if Git holds it, then the primary's copy of it. */
+export const applyScalers: Performer<'ApplyScalers'> = async (context) => {
+  const { parts, observation } = context;
+  const { canary } = observation;
+  const kind = scalerKindOf(canary.spec);
+  if (!kind) return false;
+  const { own, primary } = liveScalers(context, kind);
+  const inGit = parts.heads.of(keyOf(canary)).scaler;
+  const source = inGit ?? own;
+  if (!source) throw missing(context, kind);
+  const wanted = primaryScaler(kind, canary, { source, live: primary });
+  const wrote = inGit ? await applyRollout(context, ownScaler(kind, canary, inGit), own) : false;
+  return (await applyRollout(context, wanted, primary)) || wrote;
+};
+
+/** minReplicas of one scaler, over exactly the version that was observed (S17). */
+export const setScalerFloor: Performer<'SetScalerFloor'> = async (context, { side, minReplicas }) => {
+  const kind = scalerKindOf(context.observation.canary.spec);
+  if (!kind) return false;
+  const { own, primary } = liveScalers(context, kind);
+  const scaler = side === 'primary' ? primary : own;
+  if (!scaler) throw new StaleView('the scaler');
+  return patchScaler(context, scaler, floorPatch(kind, scaler, minReplicas));
+};
+
+/** KEDA's pause of the target's ScaledObject. */
+export const pauseScaler: Performer<'PauseScaler'> = async (context, { paused }) => {
+  const kind = scalerKindOf(context.observation.canary.spec);
+  const own = kind && liveScalers(context, kind).own;
+  if (!own) throw new StaleView('the scaler');
+  return patchScaler(context, own, pausePatch(own, paused));
+};
+
+/**
+ * Replicas to write on a primary that a scaler owns: none, but where we are on record as the owner of the field. Leaving it out would
+ * then reset it to 1; the value is the one that stands there, under the version of the write (S17, S18).
+ */
+export async function ownedReplicas(
+  { parts }: ActionContext,
+  primary: KubernetesObject | undefined,
+): Promise<number | undefined> {
+  if (!primary) return undefined;
+  const live = await parts.cluster.get(referenceOf(primary));
+  const applied = managedFieldsOf(live ?? primary)?.find(
+    ({ manager, operation }) => manager === 'holdfast-rollout' && operation === 'Apply',
+  );
+  const spec = applied?.fieldsV1?.['f:spec'] as Record<string, unknown> | undefined;
+  return spec && 'f:replicas' in spec
+    ? (live?.spec as { replicas?: number } | undefined)?.replicas
+    : undefined;
+}
+
+function liveScalers({ observation: { canary, view } }: ActionContext, kind: ScalerKind) {
+  const names = scalerNames(canary);
+  return { own: view.get(kind, names.canary), primary: view.get(kind, names.primary) };
+}
+
+async function patchScaler(
+  { parts }: ActionContext,
+  scaler: KubernetesObject,
+  patch: Record<string, unknown> | undefined,
+): Promise<boolean> {
+  if (!patch) return false;
+  const metadata = { ...(patch.metadata as object), ...versionOf(scaler) };
+  await parts.cluster.patch(referenceOf(scaler), { ...patch, metadata });
+  return true;
+}
+
+function missing({ observation: { canary } }: ActionContext, { kind }: ScalerKind): EngineError {
+  const message = `${describe(canary)}: spec.autoscalerRef: ${kind} ${scalerNames(canary).canary} is in neither Git nor the cluster`;
+  return new EngineError('ScalerMissing', message, true);
+}

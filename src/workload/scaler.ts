@@ -1,0 +1,177 @@
+/** Scalers (autoscalerRef): what is written for both copies, and what is read back (flagger-behaviour.md 2.10, S18). */
+import type { Canary } from '../api/canary.ts';
+import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import type { ScalerSide, ScalerView } from '../rollout/world.ts';
+import { copied } from './metadata.ts';
+import { primaryName } from './names.ts';
+import { refuseForeign } from './ownership.ts';
+import { RefusedError } from './refusal.ts';
+import { primaryTriggers } from './scaler-triggers.ts';
+
+type Fields = Record<string, unknown>;
+
+/** One kind of scaler: where its bounds stand, and what counts when they are left out. */
+export interface ScalerKind {
+  readonly apiVersion: string;
+  readonly kind: ScalerView['kind'];
+  readonly minimum: { readonly field: string; readonly standard: number };
+  readonly maximum: { readonly field: string; readonly standard: number };
+}
+
+const kinds: readonly ScalerKind[] = [
+  {
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    minimum: { field: 'minReplicas', standard: 1 },
+    maximum: { field: 'maxReplicas', standard: 1 },
+  },
+  {
+    apiVersion: 'keda.sh/v1alpha1',
+    kind: 'ScaledObject',
+    minimum: { field: 'minReplicaCount', standard: 0 },
+    maximum: { field: 'maxReplicaCount', standard: 100 },
+  },
+];
+
+/** What minReplicas was before a rollout raised it. */
+export const floorAnnotation = 'holdfast.dev/min-replicas';
+/** KEDA scales to this number and then stands still. */
+export const pausedAnnotation = 'autoscaling.keda.sh/paused-replicas';
+
+/** The part of a Canary's spec that says which scaler it has; from an object that need not be valid. */
+export interface ScalerSpec {
+  readonly targetRef?: { readonly kind?: string | undefined } | undefined;
+  readonly autoscalerRef?: { readonly kind?: string | undefined } | undefined;
+}
+
+/** The kind of scaler of a Canary; undefined without one, and for DaemonSets, which have no number of pods to scale. */
+export function scalerKindOf({ targetRef, autoscalerRef }: ScalerSpec): ScalerKind | undefined {
+  if (!autoscalerRef || targetRef?.kind === 'DaemonSet') return undefined;
+  return kinds.find(({ kind }) => kind === autoscalerRef.kind);
+}
+
+/** Names of the scalers of both copies. */
+export function scalerNames(canary: Pick<Canary, 'spec'>): { canary: string; primary: string } {
+  const name = canary.spec.autoscalerRef?.name ?? '';
+  return { canary: name, primary: `${name}-primary` };
+}
+
+/** One scaler in the rollout core's words; undefined when it does not exist. */
+export function scalerSide(kind: ScalerKind, object: KubernetesObject | undefined): ScalerSide | undefined {
+  if (!object || object.metadata.deletionTimestamp) return undefined;
+  const { annotations = {} } = object.metadata;
+  const before = annotations[floorAnnotation];
+  return {
+    minReplicas: boundOf(object, kind.minimum),
+    maxReplicas: boundOf(object, kind.maximum),
+    restoreMinReplicas: before === undefined ? undefined : Number(before) || 0,
+    paused: annotations[pausedAnnotation] === '0',
+  };
+}
+
+/** The target's scaler as Git says, bounds spelled out so that what was dropped from Git does not stay. Throws RefusedError. */
+export function ownScaler(kind: ScalerKind, canary: Canary, scaler: KubernetesObject): KubernetesObject {
+  refuseOther(kind, canary, scaler);
+  const { name, labels, annotations } = scaler.metadata;
+  return {
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: {
+      name,
+      namespace: namespaceOf(canary),
+      ...(labels ? { labels } : {}),
+      ...(annotations ? { annotations } : {}),
+    },
+    spec: { ...(scaler.spec as Fields), ...boundsOf(kind, scaler) },
+  };
+}
+
+/** The primary's copy of the target's scaler, never raised and never paused (flagger issue 1934). Throws RefusedError. */
+export function primaryScaler(
+  kind: ScalerKind,
+  canary: Canary,
+  { source, live }: { source: KubernetesObject; live: KubernetesObject | undefined },
+): KubernetesObject {
+  refuseOther(kind, canary, source);
+  refuseForeign(live, canary);
+  const spec = source.spec as Fields;
+  const scaleTargetRef = { ...(spec.scaleTargetRef as Fields), name: primaryName(canary) };
+  const { minReplicas, maxReplicas } = canary.spec.autoscalerRef?.primaryScalerReplicas ?? {};
+  const bounds = {
+    ...boundsOf(kind, source),
+    ...(minReplicas === undefined ? {} : { [kind.minimum.field]: minReplicas }),
+    ...(maxReplicas === undefined ? {} : { [kind.maximum.field]: maxReplicas }),
+  };
+  const { [pausedAnnotation]: _, ...annotations } = copied(source.metadata.annotations);
+  return {
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: {
+      name: scalerNames(canary).primary,
+      namespace: namespaceOf(canary),
+      labels: { ...copied(source.metadata.labels), ...ownLabels(canary) },
+      annotations: { ...(kind.kind === 'ScaledObject' ? annotations : {}), ...keepAwayAnnotations },
+      ownerReferences: [ownerReference(canary)],
+    },
+    spec: {
+      ...spec,
+      ...(kind.kind === 'ScaledObject' ? primaryTriggers(canary, spec) : {}),
+      ...bounds,
+      scaleTargetRef,
+    },
+  };
+}
+
+/** Merge patch that raises minReplicas and keeps what it was, or restores it; undefined when nothing is to be done. */
+export function floorPatch(
+  kind: ScalerKind,
+  object: KubernetesObject,
+  minReplicas: number | undefined,
+): Record<string, unknown> | undefined {
+  const { minimum } = kind;
+  const before = object.metadata.annotations?.[floorAnnotation];
+  const current = boundOf(object, minimum);
+  if (minReplicas === undefined && before === undefined) return undefined;
+  if (minReplicas === current) return undefined;
+  const annotations = { [floorAnnotation]: minReplicas === undefined ? null : (before ?? String(current)) };
+  return { metadata: { annotations }, spec: { [minimum.field]: minReplicas ?? (Number(before) || 0) } };
+}
+
+/** Merge patch that pauses a ScaledObject at zero pods or lets it go on; undefined when it is so already. */
+export function pausePatch(object: KubernetesObject, paused: boolean): Record<string, unknown> | undefined {
+  const isPaused = object.metadata.annotations?.[pausedAnnotation] === '0';
+  if (isPaused === paused) return undefined;
+  return { metadata: { annotations: { [pausedAnnotation]: paused ? '0' : null } } };
+}
+
+/** Bounds as they are without a rollout. */
+function boundsOf(kind: ScalerKind, object: KubernetesObject): Record<string, number> {
+  const before = object.metadata.annotations?.[floorAnnotation];
+  const least = before === undefined ? boundOf(object, kind.minimum) : Number(before) || 0;
+  return { [kind.minimum.field]: least, [kind.maximum.field]: boundOf(object, kind.maximum) };
+}
+
+function boundOf(
+  { spec }: KubernetesObject,
+  { field, standard }: { readonly field: string; readonly standard: number },
+): number {
+  const value = (spec as Fields | undefined)?.[field];
+  return typeof value === 'number' ? value : standard;
+}
+
+function namespaceOf(canary: Canary): string {
+  return canary.metadata.namespace ?? 'default';
+}
+
+/** Of another version fields would be read wrongly; of another workload it would be copied for nothing. */
+function refuseOther(kind: ScalerKind, canary: Canary, scaler: KubernetesObject): void {
+  const refuse = (field: string, message: string): never => {
+    throw new RefusedError({ reason: 'TargetInvalid', object: describe(scaler), field, message });
+  };
+  if (scaler.apiVersion !== kind.apiVersion) refuse('apiVersion', `must be ${kind.apiVersion}`);
+  const { name } = ((scaler.spec as Fields | undefined)?.scaleTargetRef ?? {}) as { name?: string };
+  const target = canary.spec.targetRef.name;
+  if (name !== target)
+    refuse('spec.scaleTargetRef.name', `must be ${target}, the target of ${describe(canary)}`);
+}
