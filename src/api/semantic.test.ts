@@ -140,6 +140,7 @@ describe('a Source that the schema lets in', () => {
 describe('fields not acted on', () => {
   test('are named with their place in the object', () => {
     const object = canary({
+      targetRef: { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'shop' },
       autoscalerRef: { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', name: 'shop' },
       analysis: { ...base, mirror: true },
       service: { port: 80, trafficPolicy: { tls: { mode: 'SIMPLE' } } },

@@ -1,0 +1,183 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { scaledObjectCrd } from '../documents/scaled-object-crd.ts';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+const hpaApi = 'autoscaling/v2';
+const hpa = 'HorizontalPodAutoscaler';
+const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
+
+function scaler(apiVersion: string, kind: string, spec: object): string {
+  return JSON.stringify({
+    apiVersion,
+    kind,
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { scaleTargetRef, ...spec },
+  });
+}
+
+function canaryWith(apiVersion: string, kind: string): string {
+  return canary({ spec: { autoscalerRef: { apiVersion, kind, name: 'web' } } });
+}
+
+async function read(apiVersion: string, kind: string, name: string) {
+  const found = await bed.get(apiVersion, kind, name);
+  return {
+    spec: (found?.spec ?? {}) as Record<string, unknown>,
+    annotations: found?.metadata.annotations ?? {},
+  };
+}
+
+async function replicasOf(name: string): Promise<unknown> {
+  return (await read('apps/v1', 'Deployment', name)).spec.replicas;
+}
+
+/** As an autoscaler does under load. */
+async function scaleTo(name: string, replicas: number): Promise<void> {
+  const path = `/apis/apps/v1/namespaces/shop/deployments/${name}/scale`;
+  await bed.send('PATCH', path, { spec: { replicas } }, 'application/merge-patch+json');
+  await eventually(`${replicas} pods of ${name}`, async () => {
+    return statusOf(await bed.get('apps/v1', 'Deployment', name)).readyReplicas === replicas;
+  });
+}
+
+async function runScaled(): Promise<void> {
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1', { replicas: 1 }),
+    'hpa.json': scaler(hpaApi, hpa, { minReplicas: 1, maxReplicas: 12 }),
+    'canary.json': canaryWith(hpaApi, hpa),
+  });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await eventually(
+    'both scalers',
+    async () => (await read(hpaApi, hpa, 'web-primary')).spec.maxReplicas === 12,
+  );
+  await scaleTo('web-primary', 10);
+}
+
+async function expectRestored(): Promise<void> {
+  for (const name of ['web', 'web-primary']) {
+    const { spec, annotations } = await read(hpaApi, hpa, name);
+    expect(spec).toMatchObject({ minReplicas: 1, maxReplicas: 12 });
+    expect(annotations).not.toHaveProperty(['holdfast.dev/min-replicas']);
+  }
+  expect(await replicasOf('web')).toBe(0);
+}
+
+test('10 primary pods against a canary of one: a release is promoted without a failed request, and bounds are restored', async () => {
+  await runScaled();
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2', { replicas: 1 }) });
+  await waitForPhase(bed, 'Succeeded', 40_000);
+  sampler.stop();
+  expect(sampler.totals()).toMatchObject({ failed: 0 });
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  expect(await replicasOf('web-primary')).toBe(10);
+  await expectRestored();
+});
+
+test('a primary that does not come up is held by as many canary pods, then reverted without a failed request', async () => {
+  await runScaled();
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  const env = { PRIMARY_READY: 'false' };
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2', { replicas: 1, env }) });
+  await eventually(
+    'all traffic is on the canary',
+    async () => {
+      const { postPromotion, canaryWeight } = statusOf(await bed.canary());
+      return (postPromotion as { state?: string } | undefined)?.state === 'Held' && canaryWeight === 100;
+    },
+    { timeoutMs: 40_000, seen: async () => statusOf(await bed.canary()) },
+  );
+  expect(statusOf(await bed.get('apps/v1', 'Deployment', 'web')).readyReplicas).toBe(10);
+  await waitForPhase(bed, 'Failed', 40_000);
+  sampler.stop();
+  expect(sampler.totals()).toMatchObject({ failed: 0 });
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+  expect(await replicasOf('web-primary')).toBe(10);
+  await expectRestored();
+});
+
+test('a scaler that changes in Git reaches both copies, and a Canary that gets one keeps its pods', async () => {
+  const files = { 'web.json': deployment('shop/web:1', { replicas: 4 }), 'canary.json': canary() };
+  await bed.commit('v1', files);
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await bed.commit('with a scaler', {
+    'hpa.json': scaler(hpaApi, hpa, { minReplicas: 2, maxReplicas: 12 }),
+    'canary.json': canaryWith(hpaApi, hpa),
+  });
+  await eventually(
+    'the scaler of the primary',
+    async () => (await read(hpaApi, hpa, 'web-primary')).spec.minReplicas === 2,
+  );
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2', { replicas: 4 }) });
+  await waitForPhase(bed, 'Succeeded', 40_000);
+  expect(await replicasOf('web-primary')).toBe(4);
+  await bed.commit('more', { 'hpa.json': scaler(hpaApi, hpa, { minReplicas: 5, maxReplicas: 6 }) });
+  await eventually('the scaler of the primary follows', async () => {
+    return (
+      (await read(hpaApi, hpa, 'web-primary')).spec.minReplicas === 5 &&
+      (await replicasOf('web-primary')) === 5
+    );
+  });
+  expect((await read(hpaApi, hpa, 'web')).spec.maxReplicas).toBe(6);
+});
+
+test('a scaler that is nowhere is named', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canaryWith(hpaApi, hpa) });
+  await createSource(bed);
+  await bed.start();
+  await eventually(
+    'the reason',
+    async () => condition(await bed.canary(), 'Ready')?.reason === 'ScalerMissing',
+  );
+});
+
+test('a ScaledObject is paused while the canary rests, goes on for a release, and the primary is never paused', async () => {
+  await bed.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', scaledObjectCrd);
+  const keda = 'keda.sh/v1alpha1';
+  const paused = 'autoscaling.keda.sh/paused-replicas';
+  const triggers = [{ type: 'prometheus', metadata: { query: 'rate(x{app="web"}[1m])', threshold: '5' } }];
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1', { replicas: 1 }),
+    'scaler.json': scaler(keda, 'ScaledObject', { minReplicaCount: 1, maxReplicaCount: 5, triggers }),
+    'canary.json': canaryWith(keda, 'ScaledObject'),
+  });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const object = (name: string) => read(keda, 'ScaledObject', name);
+  await eventually('the canary rests', async () => (await object('web')).annotations[paused] === '0');
+  expect((await object('web-primary')).spec).toMatchObject({
+    scaleTargetRef: { name: 'web-primary' },
+    triggers: [{ metadata: { query: 'rate(x{app="web-primary"}[1m])' } }],
+  });
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2', { replicas: 1 }) });
+  await eventually('the canary goes on', async () => {
+    return (await object('web')).annotations[paused] === undefined && (await replicasOf('web')) === 1;
+  });
+  await waitForPhase(bed, 'Succeeded', 40_000);
+  expect((await object('web')).annotations[paused]).toBe('0');
+  expect((await object('web-primary')).annotations).not.toHaveProperty([paused]);
+  expect((await object('web-primary')).annotations).not.toHaveProperty(['holdfast.dev/min-replicas']);
+});
