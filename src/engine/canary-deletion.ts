@@ -4,6 +4,7 @@ import { keyOf } from './checks.ts';
 import { disownAll } from './disown.ts';
 import type { Failure } from './failure.ts';
 import { dropFinalizer } from './finalizer.ts';
+import { giveScalersBack } from './perform-scalers.ts';
 
 /** Beyond the time the core gives pods to come up: with the core's own half minute, a minute beyond what is configured (L10). */
 const graceMs = 60_000;
@@ -29,6 +30,7 @@ export async function afterFailedDeletion(
   const leftMs = endMs - parts.clock.nowMs();
   if (leftMs > 0) return Math.min(leftMs, againMs);
   await disownAll(parts, canary);
+  await giveScalersBack(parts, canary);
   await dropFinalizer(parts, canary);
   const message = `the traffic could not be handed back in time: ${failure.message}; all that was made for the Canary stays, without an owner, and the Canary goes`;
   parts.events.emit(canary, { type: 'Warning', reason: 'HandBackGivenUp', message });

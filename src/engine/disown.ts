@@ -3,6 +3,7 @@ import { canaryLabel, ownLabels } from '../api/generated-metadata.ts';
 import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import { targetKinds } from '../workload/kinds.ts';
 import { serviceNames } from '../workload/names.ts';
+import { type ScalerSpec, scalerKindOf } from '../workload/scaler.ts';
 import { givenBack } from '../workload/taken-over.ts';
 import type { ActionContext, Performer } from './action-context.ts';
 import { type CanaryParts, versionOf } from './canary-parts.ts';
@@ -23,7 +24,7 @@ export const disown: Performer<'Disown'> = (context, { primary }) => {
 };
 
 /**
- * Everything that was made for the Canary stays: routes, Services, the primary and its config copies. Found by label and owner, so that the
+ * Everything that was made for the Canary stays: routes, Services, the primary with its scaler and config copies. Found by label and owner, so that the
  * spec may be broken. True when something was written; throws what the API server refuses.
  */
 export async function disownAll(
@@ -32,7 +33,8 @@ export async function disownAll(
 ): Promise<boolean> {
   const namespace = canary.metadata.namespace ?? '';
   const labelSelector = `${canaryLabel}=${ownLabels(canary)[canaryLabel]}`;
-  const kinds = [...parts.routeKinds, serviceKind, ...configKinds, ...targetKinds];
+  const scalers = [scalerKindOf((canary.spec ?? {}) as ScalerSpec) ?? []].flat();
+  const kinds = [...parts.routeKinds, serviceKind, ...configKinds, ...targetKinds, ...scalers];
   const found = await Promise.all(
     kinds.map((kind) => parts.cluster.list({ ...kind, namespace, labelSelector })),
   );

@@ -5,7 +5,7 @@ import type { RouteView } from '../api/observed.ts';
 import type { ScalerView, WorkloadView } from '../rollout/world.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { primaryName, serviceNames } from '../workload/names.ts';
-import { scalerKindOf, scalerNames, scalerSide } from '../workload/scaler.ts';
+import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../workload/scaler.ts';
 import { type SelectorLabel, selectorLabel } from '../workload/selector.ts';
 import { type CanaryParts, type Observation, providerOf, type ReadParts } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
@@ -116,7 +116,13 @@ function scalerView({ spec }: Canary, view: NamespaceView): ScalerView | undefin
   if (!kind) return undefined;
   const names = scalerNames({ spec });
   const side = (name: string) => scalerSide(kind, view.get(kind, name));
-  return { kind: kind.kind, name: names.canary, canary: side(names.canary), primary: side(names.primary) };
+  return {
+    kind: kind.kind,
+    name: names.canary,
+    canary: side(names.canary),
+    primary: side(names.primary),
+    settleMs: settleMsOf(view.get(kind, names.canary)),
+  };
 }
 
 function workloadView(

@@ -6,11 +6,12 @@ import {
   pausePatch,
   primaryScaler,
   type ScalerKind,
+  type ScalerSpec,
   scalerKindOf,
   scalerNames,
 } from '../workload/scaler.ts';
 import type { ActionContext, Performer } from './action-context.ts';
-import { versionOf } from './canary-parts.ts';
+import { type CanaryParts, versionOf } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import { EngineError, StaleView } from './failure.ts';
 import { applyRollout } from './write.ts';
@@ -33,20 +34,32 @@ export const applyScalers: Performer<'ApplyScalers'> = async (context) => {
 /** minReplicas of one scaler, over exactly the version that was observed (S17). */
 export const setScalerFloor: Performer<'SetScalerFloor'> = async (context, { side, minReplicas }) => {
   const kind = scalerKindOf(context.observation.canary.spec);
-  if (!kind) return false;
-  const { own, primary } = liveScalers(context, kind);
-  const scaler = side === 'primary' ? primary : own;
-  if (!scaler) throw new StaleView('the scaler');
-  return patchScaler(context, scaler, floorPatch(kind, scaler, minReplicas));
+  const scaler = scalerAt(context, side);
+  return patchScaler(context, scaler, kind && floorPatch(kind, scaler, minReplicas));
 };
 
-/** KEDA's pause of the target's ScaledObject. */
-export const pauseScaler: Performer<'PauseScaler'> = async (context, { paused }) => {
-  const kind = scalerKindOf(context.observation.canary.spec);
-  const own = kind && liveScalers(context, kind).own;
-  if (!own) throw new StaleView('the scaler');
-  return patchScaler(context, own, pausePatch(own, paused));
+/** KEDA's pause of a ScaledObject. */
+export const pauseScaler: Performer<'PauseScaler'> = async (context, { side, paused }) => {
+  const scaler = scalerAt(context, side);
+  return patchScaler(context, scaler, pausePatch(scaler, paused));
 };
+
+/** Both scalers as they were before a rollout, neither paused: when nobody is left to do it later. */
+export async function giveScalersBack(
+  { cluster }: Pick<CanaryParts, 'cluster'>,
+  canary: KubernetesObject,
+): Promise<void> {
+  const spec = (canary.spec ?? {}) as ScalerSpec;
+  const kind = scalerKindOf(spec);
+  if (!kind) return;
+  const { apiVersion } = kind;
+  for (const name of Object.values(scalerNames({ spec }))) {
+    const reference = { apiVersion, kind: kind.kind, name, namespace: canary.metadata.namespace ?? '' };
+    const live = await cluster.get(reference);
+    const patches = live ? [floorPatch(kind, live, undefined), pausePatch(live, false)] : [];
+    for (const patch of patches) if (patch) await cluster.patch(reference, patch);
+  }
+}
 
 /**
  * Replicas to write on a primary that a scaler owns: none, but where we are on record as the owner of the field. Leaving it out would
@@ -65,6 +78,13 @@ export async function ownedReplicas(
   return spec && 'f:replicas' in spec
     ? (live?.spec as { replicas?: number } | undefined)?.replicas
     : undefined;
+}
+
+function scalerAt(context: ActionContext, side: 'canary' | 'primary'): KubernetesObject {
+  const kind = scalerKindOf(context.observation.canary.spec);
+  const scaler = kind && liveScalers(context, kind)[side === 'canary' ? 'own' : 'primary'];
+  if (!scaler) throw new StaleView('the scaler');
+  return scaler;
 }
 
 function liveScalers({ observation: { canary, view } }: ActionContext, kind: ScalerKind) {

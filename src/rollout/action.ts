@@ -34,8 +34,8 @@ export type Action =
   | { type: 'ApplyScalers' }
   /** minReplicas of one scaler, what it was kept beside it; undefined: as it was (S18). */
   | { type: 'SetScalerFloor'; side: 'canary' | 'primary'; minReplicas: number | undefined }
-  /** The target's ScaledObject stands still at zero pods, or goes on. */
-  | { type: 'PauseScaler'; paused: boolean }
+  /** A ScaledObject stands still at zero pods, or goes on; the primary's only ever goes on. */
+  | { type: 'PauseScaler'; side: 'canary' | 'primary'; paused: boolean }
   /** Generated Services exist with the ports of what they select; `canaryDigest` undefined: no canary Service change. */
   | { type: 'EnsureServices'; primaryDigest: string; canaryDigest: string | undefined }
   /** Routing objects exist and carry these weights. */

@@ -82,7 +82,7 @@ function keepsTheHealthyOne(world: World, action: Action): string | undefined {
 
 /** A paused ScaledObject is scaled to zero by KEDA. */
 function emptiesCanary(action: Action): boolean {
-  if (action.type === 'PauseScaler') return action.paused;
+  if (action.type === 'PauseScaler') return action.paused && action.side === 'canary';
   return (action.type === 'ScaleCanary' || action.type === 'ApplyCanary') && action.replicas === 0;
 }
 
@@ -121,6 +121,8 @@ function primaryCapacityBeforeShare(world: World, action: Action): string | unde
 function scalersOwnReplicas(world: World, action: Action): string | undefined {
   const { scaler, target } = world;
   if (action.type === 'ScalePrimary' && scaler?.primary) return 'the primary has a scaler';
+  if (action.type === 'PauseScaler' && action.paused && action.side === 'primary')
+    return 'the primary must be scaled';
   if (
     action.type === 'ScaleCanary' &&
     scaler?.canary &&

@@ -13,7 +13,7 @@ const NOT_RUNNING = new Set([
 
 /** Enough pods of the current template are available, and none of an older one is left (flagger-behaviour 2.6). */
 export function isReady(view: WorkloadView | undefined, readyPercent: number): boolean {
-  return view !== undefined && podComparisons(view, readyPercent).every(({ met }) => met);
+  return view !== undefined && podComparisons(view, { readyPercent }).every(({ met }) => met);
 }
 
 /** The rollout of the workload's current template is complete: nothing that blocks differs. What promotion waits for (S8). */

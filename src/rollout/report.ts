@@ -5,6 +5,7 @@ import { driftComparisons } from './expectation/drift-comparisons.ts';
 import { damageOf } from './kept.ts';
 import { hasConverged } from './readiness.ts';
 import { headRelease, lastKnownGood, runOf } from './run.ts';
+import { restsAtZero } from './scalers.ts';
 import type { RecordView, WorkloadView, World } from './world.ts';
 
 /** Who answers requests, read back: workload, release, share and ready pods; largest share first. */
@@ -79,7 +80,7 @@ function isReady(draft: Draft): boolean {
   const settled = status.phase === 'Succeeded' || status.phase === 'Initialized';
   if (!settled || run || world.route?.canaryWeight !== 0) return false;
   const runsGood = world.primary?.digest === lastKnownGood(world)?.digest;
-  return runsGood && hasConverged(world.primary, draft.plan.primaryReadyPercent);
+  return runsGood && (hasConverged(world.primary, draft.plan.primaryReadyPercent) || restsAtZero(world));
 }
 
 function rollbackReady(draft: Draft): Finding {

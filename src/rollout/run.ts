@@ -40,6 +40,8 @@ export interface Run {
   revert?: RevertCause;
   /** Since when the canary was seen without traffic on the way out. */
   drainedTime?: string;
+  /** Under a scaler: since when the primary was seen with all the traffic. */
+  returnedTime?: string;
   /** How this release ends, once that is decided: traffic to the primary, canary to zero, then this. */
   ending?: Ending;
   /** Phases whose gate a person opened for this release. */

@@ -1,6 +1,7 @@
 import { carriedBy, podsFor } from './capacity.ts';
-import { act, type Draft } from './draft.ts';
-import { hasConverged, servingPods } from './readiness.ts';
+import { act, type Draft, now, remainingMs, trackProgress } from './draft.ts';
+import { servingPods } from './readiness.ts';
+import type { Run } from './run.ts';
 import type { ScalerSide, World } from './world.ts';
 
 /** Which copy a scaler is about. */
@@ -13,7 +14,7 @@ export function scalerOf(world: World, side: Side): ScalerSide | undefined {
 
 /** Pods a canary begins with under its scaler, which goes on from there. */
 export function resumeReplicas(scaler: ScalerSide): number {
-  return Math.max(1, Math.min(scaler.restoreMinReplicas ?? scaler.minReplicas, scaler.maxReplicas));
+  return Math.max(1, Math.min(fewest(scaler), scaler.maxReplicas));
 }
 
 /** Raises minReplicas to this many pods, as far as maxReplicas lets; what it was is kept beside it and restored at the end (S18). */
@@ -30,12 +31,33 @@ export function holdPrimary(draft: Draft): void {
   if (route?.canaryWeight === 0) raiseFloor(draft, 'primary', primary?.desiredReplicas ?? 0);
 }
 
-/** Raises the primary's pods until it can carry this share, as far as its scaler lets. True when enough are ready (S4). */
+/** KEDA let the primary rest: without load that is how it should be. */
+export function restsAtZero({ scaler, primary }: World): boolean {
+  return primary?.desiredReplicas === 0 && scaler?.primary !== undefined && fewest(scaler.primary) === 0;
+}
+
+/**
+ * Wakes a primary that rests at zero pods: without it there is nothing to compare a canary with, and nobody to serve meanwhile. True once
+ * it serves, and when it does not come up within the deadline: then a newer release is the way out.
+ */
+export function isAwake(draft: Draft, run: Run): boolean {
+  const { scaler, primary } = draft.world;
+  if (!scaler?.primary || fewest(scaler.primary) > 0 || servingPods(primary) > 0) return true;
+  raiseFloor(draft, 'primary', 1);
+  trackProgress(draft, run, primary);
+  return remainingMs(draft, run.lastProgressTime, draft.plan.progressDeadlineMs) === 0;
+}
+
+/** minReplicas without a rollout. */
+function fewest({ restoreMinReplicas, minReplicas }: ScalerSide): number {
+  return restoreMinReplicas ?? minReplicas;
+}
+
+/** Raises the primary's pods to what both carry, as far as its scaler lets. True when enough for this share are ready (S4). */
 export function ensurePrimaryCapacity(draft: Draft, sharePercent: number): boolean {
   const { world } = draft;
-  if (servingPods(world.primary) >= primaryPodsFor(world, sharePercent)) return true;
-  raiseFloor(draft, 'primary', podsFor(sharePercent, carriedBy(world)));
-  return false;
+  raiseFloor(draft, 'primary', carriedBy(world));
+  return servingPods(world.primary) >= primaryPodsFor(world, sharePercent);
 }
 
 /** Ready pods the primary needs before this share comes to it; without a scaler its rollout alone tells (S1). */
@@ -44,31 +66,58 @@ export function primaryPodsFor(world: World, sharePercent: number): number {
   return scaler ? Math.min(podsFor(sharePercent, carriedBy(world)), scaler.maxReplicas) : 0;
 }
 
-/** The primary's scaler is at work: it asked for pods that are on their way, and nothing is wrong with them. */
-export function isGrowing(draft: Draft): boolean {
-  const { primary } = draft.world;
-  if (!scalerOf(draft.world, 'primary') || !primary?.observed || primary.faults.length > 0) return false;
-  return primary.readyReplicas > 0 && !hasConverged(primary, draft.plan.primaryReadyPercent);
-}
-
 /** KEDA stands still while the canary rests; a HorizontalPodAutoscaler does so by itself when there are no replicas. */
 export function pauseCanary(draft: Draft, paused: boolean): void {
   const { scaler } = draft.world;
   if (scaler?.kind !== 'ScaledObject' || !scaler.canary || scaler.canary.paused === paused) return;
-  act(draft, { type: 'PauseScaler', paused });
+  act(draft, { type: 'PauseScaler', side: 'canary', paused });
 }
 
-/** Gives both scalers the minReplicas back that they had before the rollout. True once that was read back. */
-export function restoreScalers(draft: Draft): boolean {
-  const raised = (['primary', 'canary'] as const).filter(
-    (side) => scalerOf(draft.world, side)?.restoreMinReplicas !== undefined,
-  );
-  for (const side of raised) act(draft, { type: 'SetScalerFloor', side, minReplicas: undefined });
-  return raised.length === 0;
+/** A pause on the primary's scaler is never ours; one that came with a copy would leave it without pods (flagger issue 1934). */
+export function wakePrimaryScaler(draft: Draft): void {
+  if (scalerOf(draft.world, 'primary')?.paused)
+    act(draft, { type: 'PauseScaler', side: 'primary', paused: false });
+}
+
+/** Keeps since when the primary has all the traffic: a scaler learns of its load late. */
+export function noteReturn(draft: Draft): void {
+  const { run, world } = draft;
+  if (!run || !world.scaler) return;
+  if (world.route?.canaryWeight === 0) run.returnedTime ??= now(draft);
+  else delete run.returnedTime;
+}
+
+/** Gives a copy the minReplicas back that it had before the rollout. True once that was read back. */
+export function restoreFloor(draft: Draft, side: Side): boolean {
+  if (scalerOf(draft.world, side)?.restoreMinReplicas === undefined) return true;
+  act(draft, { type: 'SetScalerFloor', side, minReplicas: undefined });
+  return false;
+}
+
+/**
+ * At the end of a release: the canary's minReplicas goes back at once, the primary's when its scaler had time to see the load that came
+ * back (flagger issue 1600). True once both were read back.
+ */
+export function restoreScalers(draft: Draft, run: Run): boolean {
+  const canary = restoreFloor(draft, 'canary');
+  return restorePrimary(draft, run.returnedTime) && canary;
+}
+
+function restorePrimary(draft: Draft, since: string | undefined): boolean {
+  const { scaler } = draft.world;
+  if (scaler?.primary?.restoreMinReplicas === undefined) return true;
+  if (remainingMs(draft, since, scaler.settleMs) > 0) {
+    const timeMs = draft.world.nowMs + remainingMs(draft, since, scaler.settleMs);
+    draft.next = { action: "the primary's scaler gets its minReplicas back", timeMs };
+    return false;
+  }
+  return restoreFloor(draft, 'primary');
 }
 
 /** At rest: both scalers as Git says, and nothing left of an earlier rollout. */
 export function keepScalers(draft: Draft): void {
-  if (!draft.world.scaler) return;
-  if (restoreScalers(draft)) act(draft, { type: 'ApplyScalers' });
+  const { scaler, route } = draft.world;
+  if (!scaler || route?.canaryWeight !== 0) return;
+  const canary = restoreFloor(draft, 'canary');
+  if (restoreFloor(draft, 'primary') && canary) act(draft, { type: 'ApplyScalers' });
 }

@@ -16,6 +16,7 @@ import { terminating } from './phases/terminating.ts';
 import { verifying } from './phases/verifying.ts';
 import { planOf } from './plan.ts';
 import { lastKnownGood, type Run } from './run.ts';
+import { noteReturn, wakePrimaryScaler } from './scalers.ts';
 import { handleVerbs } from './verbs/handle.ts';
 import type { World } from './world.ts';
 
@@ -37,6 +38,8 @@ function decide(draft: Draft): void {
     });
   }
   if (handleVerbs(draft)) return;
+  noteReturn(draft);
+  wakePrimaryScaler(draft);
   goOn(draft);
   keepConfigCopies(draft);
 }

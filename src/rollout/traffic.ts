@@ -3,6 +3,7 @@ import { act, type Draft } from './draft.ts';
 import { ALL_TO_CANARY, trafficAt } from './plan.ts';
 import { hasConverged, servingPods } from './readiness.ts';
 import { ensurePrimaryCapacity, pauseCanary, raiseFloor, resumeReplicas, scalerOf } from './scalers.ts';
+import type { WorkloadView } from './world.ts';
 
 /** All traffic is on the primary, read back. */
 export function isAllOnPrimary(draft: Draft): boolean {
@@ -42,18 +43,17 @@ export function ensureCanaryCapacity(draft: Draft, sharePercent: number): boolea
   const { target, primary } = draft.world;
   const needed = podsFor(sharePercent, carriedBy(draft.world));
   if (canaryPods(target) >= needed) return true;
-  const scaler = scalerOf(draft.world, 'canary');
-  if (!target || !primary) return false;
-  if (scaler && target.desiredReplicas > 0) raiseFloor(draft, 'canary', needed);
-  else if (target.desiredReplicas < needed) startCanary(draft, needed);
+  if (target && primary) growCanary(draft, target, needed);
   return false;
 }
 
-/** Brings a canary at rest up with this many pods; under a scaler with the fewest it allows, which then decides (S18). */
-export function startCanary(draft: Draft, replicas: number): void {
-  pauseCanary(draft, false);
+/** Asks for this many canary pods; under a scaler by its minReplicas, and only one at rest is started by us (S18). */
+export function growCanary(draft: Draft, target: WorkloadView, pods: number): void {
   const scaler = scalerOf(draft.world, 'canary');
-  act(draft, { type: 'ScaleCanary', replicas: scaler ? resumeReplicas(scaler) : replicas });
+  pauseCanary(draft, false);
+  if (scaler && target.desiredReplicas > 0) return raiseFloor(draft, 'canary', pods);
+  if (target.desiredReplicas < pods)
+    act(draft, { type: 'ScaleCanary', replicas: scaler ? resumeReplicas(scaler) : pods });
 }
 
 /** Takes the canary to zero; its scaler stands still first, so that it does not bring it back. */

@@ -49,6 +49,8 @@ export interface ScalerView {
   /** The target's own; undefined while it does not exist: then nobody but us scales the copy. */
   canary: ScalerSide | undefined;
   primary: ScalerSide | undefined;
+  /** Milliseconds until a change of the load shows in what they ask for. */
+  settleMs: number;
 }
 
 /** One scaler. Numbers are pods. */

@@ -18,16 +18,24 @@ export function primaryTriggers(canary: Canary, spec: Fields): Fields {
 
 function ofPrimary(canary: Canary, trigger: Fields): Fields {
   const metadata = trigger.metadata as Fields | undefined;
-  const query = metadata?.query;
-  if (typeof query !== 'string') return trigger;
-  const given = canary.spec.autoscalerRef?.primaryScalerQueries;
-  const own = typeof trigger.name === 'string' ? given?.[trigger.name] : undefined;
-  return { ...trigger, metadata: { ...metadata, query: own ?? (given ? query : rewritten(canary, query)) } };
+  const query = queryOf(canary, trigger.name, metadata?.query);
+  return query === undefined ? trigger : { ...trigger, metadata: { ...metadata, query } };
 }
 
-/** The target, its canary and its primary by name all become the primary. */
+/** With primaryScalerQueries only what they name is changed, and then whole. */
+function queryOf(canary: Canary, name: unknown, query: unknown): string | undefined {
+  const given = canary.spec.autoscalerRef?.primaryScalerQueries;
+  if (given) return typeof name === 'string' && Object.hasOwn(given, name) ? given[name] : undefined;
+  return typeof query === 'string' ? rewritten(canary, query) : undefined;
+}
+
+/**
+ * The target, its canary and its primary by name all become the primary. A name inside a longer word is something else, such as a metric
+ * that begins with it; Flagger rewrites that, too.
+ */
 function rewritten(canary: Canary, query: string): string {
   const { name } = canary.spec.targetRef;
   const literal = name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return query.replace(new RegExp(`${literal}(-canary|-primary)?`, 'g'), () => primaryName(canary));
+  const word = new RegExp(`(?<![A-Za-z0-9_])${literal}(-canary|-primary)?(?![A-Za-z0-9_])`, 'g');
+  return query.replace(word, () => primaryName(canary));
 }

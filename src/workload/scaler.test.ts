@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest';
 import type { CanarySpec } from '../api/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { aCanary } from './fixtures.test-support.ts';
-import { floorPatch, ownScaler, pausePatch, primaryScaler, scalerKindOf, scalerSide } from './scaler.ts';
+import {
+  floorPatch,
+  ownScaler,
+  pausePatch,
+  primaryScaler,
+  scalerKindOf,
+  scalerSide,
+  settleMsOf,
+} from './scaler.ts';
 
 type Reference = NonNullable<CanarySpec['autoscalerRef']>;
 
@@ -177,10 +185,35 @@ describe('a ScaledObject', () => {
     expect(specOf(primaryScaler(kind, named, { source, live: undefined })).triggers[0]?.metadata.query).toBe(
       'vector(1)',
     );
+    const cron = { type: 'cron', name: 'load', metadata: { timezone: 'UTC' } };
+    const without = scaler('ScaledObject', { triggers: [cron] });
+    expect(specOf(primaryScaler(kind, named, { source: without, live: undefined })).triggers).toEqual([
+      { ...cron, metadata: { timezone: 'UTC', query: 'vector(1)' } },
+    ]);
     const other = scaled('ScaledObject', { primaryScalerQueries: { other: 'vector(1)' } }).canary;
     expect(specOf(primaryScaler(kind, other, { source, live: undefined })).triggers[0]?.metadata.query).toBe(
       query,
     );
+  });
+
+  it('keeps longer words that hold the name of the target, and all other metadata', () => {
+    const metadata = { query: 'rate(podinfo_requests{app="podinfo"}[1m])', serverAddress: 'http://podinfo' };
+    const object = scaler('ScaledObject', { triggers: [{ type: 'prometheus', metadata }] });
+    expect(specOf(primaryScaler(kind, canary, { source: object, live: undefined })).triggers).toEqual([
+      {
+        type: 'prometheus',
+        metadata: { ...metadata, query: 'rate(podinfo_requests{app="podinfo-primary"}[1m])' },
+      },
+    ]);
+  });
+
+  it('is trusted to have seen a load after a minute, or after the time of its annotation', () => {
+    const settling = (text: string) =>
+      settleMsOf(scaler('ScaledObject', {}, { 'holdfast.dev/settle-time': text }));
+    expect(settleMsOf(source)).toBe(60_000);
+    expect(settling('90s')).toBe(90_000);
+    expect(settling('soon')).toBe(60_000);
+    expect(settling('9h')).toBe(600_000);
   });
 
   it('is paused and resumed by its annotation', () => {

@@ -1,5 +1,6 @@
 /** Scalers (autoscalerRef): what is written for both copies, and what is read back (flagger-behaviour.md 2.10, S18). */
 import type { Canary } from '../api/canary.ts';
+import { durationOr } from '../api/duration.ts';
 import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { ScalerSide, ScalerView } from '../rollout/world.ts';
@@ -39,10 +40,18 @@ export const floorAnnotation = 'holdfast.dev/min-replicas';
 /** KEDA scales to this number and then stands still. */
 export const pausedAnnotation = 'autoscaling.keda.sh/paused-replicas';
 
+/** How long after a change of the load a scaler is trusted to have seen it; on the scaler in Git, at most 10m. */
+export const settleAnnotation = 'holdfast.dev/settle-time';
+/** What the way from requests to a HorizontalPodAutoscaler takes: scrape, a rate over a minute at most, its own 15 s. */
+const usualSettleMs = 60_000;
+const mostSettleMs = 600_000;
+
 /** The part of a Canary's spec that says which scaler it has; from an object that need not be valid. */
 export interface ScalerSpec {
   readonly targetRef?: { readonly kind?: string | undefined } | undefined;
-  readonly autoscalerRef?: { readonly kind?: string | undefined } | undefined;
+  readonly autoscalerRef?:
+    | { readonly kind?: string | undefined; readonly name?: string | undefined }
+    | undefined;
 }
 
 /** The kind of scaler of a Canary; undefined without one, and for DaemonSets, which have no number of pods to scale. */
@@ -52,7 +61,7 @@ export function scalerKindOf({ targetRef, autoscalerRef }: ScalerSpec): ScalerKi
 }
 
 /** Names of the scalers of both copies. */
-export function scalerNames(canary: Pick<Canary, 'spec'>): { canary: string; primary: string } {
+export function scalerNames(canary: { readonly spec: ScalerSpec }): { canary: string; primary: string } {
   const name = canary.spec.autoscalerRef?.name ?? '';
   return { canary: name, primary: `${name}-primary` };
 }
@@ -68,6 +77,11 @@ export function scalerSide(kind: ScalerKind, object: KubernetesObject | undefine
     restoreMinReplicas: before === undefined ? undefined : Number(before) || 0,
     paused: annotations[pausedAnnotation] === '0',
   };
+}
+
+/** Milliseconds until a change of the load shows in what this scaler asks for. */
+export function settleMsOf(object: KubernetesObject | undefined): number {
+  return Math.min(durationOr(object?.metadata.annotations?.[settleAnnotation], usualSettleMs), mostSettleMs);
 }
 
 /** The target's scaler as Git says, bounds spelled out so that what was dropped from Git does not stay. Throws RefusedError. */

@@ -68,6 +68,8 @@ export class Model {
   /** The workloads are DaemonSets: their pods follow nodes, whatever number is asked for. */
   followsNodes = false;
   scalers: ScalerModel | undefined;
+  /** Most pods of the primary that find a node. */
+  room = Number.POSITIVE_INFINITY;
   /** Digests whose record was damaged, and those of them that Git gives although head is another one. */
   damaged = new Set<string>();
   /** Release of the primary's copy of its ConfigMap; undefined while it is gone. */
@@ -249,7 +251,8 @@ export class Model {
   private roll(pods: Pods | undefined, role: 'primaryReady' | 'canaryReady'): void {
     if (!pods) return;
     const healthy = this.behaviours.get(pods.digest)?.[role] ?? true;
-    pods.ready = healthy ? pods.desired : 0;
+    const most = role === 'primaryReady' ? this.room : Number.POSITIVE_INFINITY;
+    pods.ready = healthy ? Math.min(pods.desired, most) : 0;
     if (healthy) pods.oldReady = 0;
   }
 

@@ -193,6 +193,18 @@ function start(specIndex: number, update: Update): Model {
   return model;
 }
 
+function expectScalersAtRest({ scalers }: Model): void {
+  if (!scalers) return;
+  expect(scalers.left('primary')).toEqual([]);
+  expect(scalers.left('canary').filter((what) => what !== 'paused')).toEqual([]);
+}
+
+function expectScalersGivenBack({ scalers, primary }: Model): void {
+  if (!scalers) return;
+  expect(scalers.left('canary')).toEqual([]);
+  if (primary) expect(scalers.left('primary')).toEqual([]);
+}
+
 const worlds = fc.record({
   spec: fc.nat(specs.length - 1),
   update: fc.constantFrom(...updates),
@@ -280,6 +292,7 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
         play(model, meanwhile);
         for (let count = 0; count < 12 && !model.gone; count += 1) model.tick(10_000);
         expect(model.gone).toBe(true);
+        expectScalersGivenBack(model);
         expect(model.broken).toEqual([]);
       }),
       { numRuns },
@@ -302,6 +315,7 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
         for (let count = 0; count < 20; count += 1) model.tick(30_000);
         expect(model.writes).toBe(writes);
         expect(model.copy).toBe(model.primary?.digest);
+        expectScalersAtRest(model);
         expect(model.broken).toEqual([]);
         if (fixed) expect([model.status.phase, model.primary?.digest]).toEqual(['Succeeded', 'd']);
       }),

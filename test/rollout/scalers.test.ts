@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { step } from '../../src/rollout/step.ts';
 import { GOOD, Model } from './model.ts';
 
 const kinds = ['HorizontalPodAutoscaler', 'ScaledObject'] as const;
@@ -18,11 +19,62 @@ function scaled(kind: (typeof kinds)[number], spec: object = {}, bounds = {}): M
 }
 
 function expectRestored(model: Model): void {
-  const { primary, canary } = model.scalers?.view ?? {};
-  expect(primary).toMatchObject({ minReplicas: 1, restoreMinReplicas: undefined, paused: false });
-  expect(canary).toMatchObject({ minReplicas: 1, restoreMinReplicas: undefined });
+  expect(model.scalers?.left('primary')).toEqual([]);
+  expect(model.scalers?.left('canary')).toEqual(
+    model.scalers?.view.kind === 'ScaledObject' ? ['paused'] : [],
+  );
   expect(model.target?.desired).toBe(0);
 }
+
+function until(model: Model, holds: () => boolean): void {
+  for (let count = 0; count < 300 && !holds(); count += 1) model.tick(1000);
+  expect(holds()).toBe(true);
+}
+
+/** Every way in which a release ends, from its start to its end. */
+const ends: Record<string, (model: Model) => void> = {
+  promoted: (model) => {
+    model.commit('b');
+    model.until('Succeeded');
+  },
+  reverted: (model) => {
+    model.commit('b', { ...GOOD, primaryMetric: 50 });
+    model.until('Failed');
+  },
+  'held and reverted': (model) => {
+    model.commit('b', { ...GOOD, primaryReady: false });
+    model.until('Failed');
+  },
+  'failed in its analysis': (model) => {
+    model.commit('b', { ...GOOD, canaryMetric: 50 });
+    model.until('Failed');
+  },
+  aborted: (model) => {
+    model.commit('b');
+    until(model, () => model.route?.canaryWeight === 50);
+    model.ask('abort', 'b@1');
+    model.until('Failed');
+  },
+  'promoted without analysis': (model) => {
+    model.canary.spec.skipAnalysis = true;
+    model.commit('b');
+    model.until('Succeeded');
+  },
+  'suspended in between': (model) => {
+    model.commit('b');
+    until(model, () => model.route?.canaryWeight === 50);
+    model.canary.spec.suspend = true;
+    for (let count = 0; count < 30; count += 1) model.tick();
+    model.canary.spec.suspend = false;
+    model.until('Succeeded');
+  },
+  'reverted in Git': (model) => {
+    model.commit('b', { ...GOOD, primaryReady: false });
+    until(model, () => model.primary?.digest === 'b');
+    model.commit('a');
+    model.until('Succeeded');
+  },
+};
 
 function expectCarried(model: Model): void {
   expect(model.scalers?.overloads).toEqual([]);
@@ -87,4 +139,126 @@ describe.each(kinds)('10 primary pods against a canary of one, scaled by a %s', 
     expect(model.primary?.digest).toBe('a');
     expectRestored(model);
   });
+
+  it.each(Object.keys(ends))('gives everything back when a release is %s', (end) => {
+    const model = scaled(kind);
+    ends[end]?.(model);
+    expectCarried(model);
+    expectRestored(model);
+  });
+
+  it.each([0, 1, 2, 3])('carries on after crashes at write %i', (after) => {
+    const model = scaled(kind);
+    model.commit('b', { ...GOOD, primaryReady: false });
+    for (let count = 0; count < 120; count += 1) model.tick(1000, after);
+    model.until('Failed');
+    expectCarried(model);
+    expectRestored(model);
+  });
+
+  it.each([0, 10, 50])('hands the target its scaler back when the Canary is deleted at %i %%', (weight) => {
+    const model = scaled(kind, { revertOnDeletion: true });
+    if (weight > 0) model.commit('b');
+    until(model, () => model.route?.canaryWeight === weight);
+    model.delete();
+    until(model, () => model.gone);
+    expect(model.scalers?.left('canary')).toEqual([]);
+    expect(model.target).toMatchObject({ digest: 'a', ready: 10 });
+    expectCarried(model);
+  });
+
+  it('leaves a primary that keeps the traffic its scaler when the Canary goes', () => {
+    const model = scaled(kind, { revertOnDeletion: true });
+    model.behaviours.set('a', { ...GOOD, canaryReady: false });
+    model.delete();
+    until(model, () => model.gone);
+    expect(model.ownerless.primary).toBe(true);
+    expect([model.scalers?.left('canary'), model.scalers?.left('primary')]).toEqual([[], []]);
+    expectCarried(model);
+  });
+
+  it('analyses an A/B release whose canary could never carry all requests', () => {
+    const match = [{ headers: { x: { exact: 'y' } } }];
+    const model = scaled(
+      kind,
+      { analysis: { ...steps, stepWeights: undefined, iterations: 3, match } },
+      { canaryMax: 3 },
+    );
+    model.commit('b', { ...GOOD, canaryMetric: 50 });
+    model.until('Failed');
+    expect(model.rejected.map((entry) => entry.reason)).toEqual(['AnalysisFailed']);
+    expect(model.primary?.digest).toBe('a');
+    expectRestored(model);
+  });
+});
+
+it('minReplicas would be given back too early without time for the scaler to see the load', () => {
+  const model = scaled('HorizontalPodAutoscaler');
+  if (model.scalers) model.scalers.view.settleMs = 0;
+  ends['failed in its analysis']?.(model);
+  for (let count = 0; count < 20; count += 1) model.tick();
+  expect(model.scalers?.overloads).not.toEqual([]);
+});
+
+describe('while a release is verified', () => {
+  function verifying(): Model {
+    const model = scaled('HorizontalPodAutoscaler');
+    model.commit('b');
+    until(model, () => model.status.postPromotion?.state === 'Verifying');
+    return model;
+  }
+
+  it('pods that the scaler asks for and that find no node fail no check', () => {
+    const model = verifying();
+    model.room = 10;
+    if (model.scalers) model.scalers.load = 14;
+    model.until('Succeeded');
+    expect(model.primary).toMatchObject({ digest: 'b', desired: 14, ready: 10 });
+    expect(model.status.history?.[0]).toMatchObject({ digest: 'b', result: 'Succeeded' });
+  });
+
+  it('fewer pods than carried the load before fail it', () => {
+    const model = verifying();
+    model.room = 6;
+    until(model, () => model.status.postPromotion?.state === 'Reverting');
+    expect(model.rejected.map((entry) => entry.digest)).toEqual(['b']);
+  });
+
+  it('no check is made of counts that are of before the scaling, and none is held against the release', () => {
+    const world = verifying().world();
+    const since = world.status.postPromotion?.startTime;
+    const unseen = { ...world, primary: world.primary && { ...world.primary, observed: false } };
+    const decide = (waitedMs: number) => {
+      const first = step({ ...unseen, nowMs: unseen.nowMs + 30_000 });
+      return step({ ...unseen, status: first.status, nowMs: unseen.nowMs + 30_000 + waitedMs });
+    };
+    expect(decide(5000).check).toBeUndefined();
+    expect(decide(5000).status.postPromotion).toMatchObject({ state: 'Verifying', startTime: since });
+    expect(decide(61_000).status.postPromotion).toMatchObject({ state: 'Held', reason: 'ChecksUnavailable' });
+  });
+});
+
+it('a pause that came to the scaler of the primary is taken off (flagger issue 1934)', () => {
+  const model = scaled('ScaledObject');
+  if (model.scalers?.view.primary) model.scalers.view.primary.paused = true;
+  model.tick();
+  expect(model.scalers?.left('primary')).toEqual([]);
+});
+
+it('a primary that KEDA let rest at zero is live, and woken before a release has its canary', () => {
+  const model = scaled('ScaledObject');
+  const { primary } = model.scalers?.view ?? {};
+  if (!model.scalers || !primary) throw new Error('no scaler');
+  Object.assign(primary, { minReplicas: 0 });
+  model.scalers.load = 0;
+  until(model, () => model.primary?.desired === 0);
+  model.tick();
+  expect(model.status.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({ status: 'True' });
+  model.commit('b', { ...GOOD, canaryMetric: 50 });
+  until(model, () => (model.target?.desired ?? 0) > 0);
+  expect(model.primary?.ready).toBe(1);
+  until(model, () => model.status.phase === 'Failed' && model.status.run === undefined);
+  until(model, () => model.primary?.desired === 0);
+  expect(primary).toMatchObject({ minReplicas: 0, restoreMinReplicas: undefined });
+  expect(model.broken).toEqual([]);
 });

@@ -1,21 +1,20 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { scaledObjectCrd } from '../documents/scaled-object-crd.ts';
 import {
-  type Bed,
   canary,
   condition,
   createSource,
   deployment,
   eventually,
   imageOf,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
 });
 afterEach(() => bed.close());
 
@@ -32,8 +31,8 @@ function scaler(apiVersion: string, kind: string, spec: object): string {
   });
 }
 
-function canaryWith(apiVersion: string, kind: string): string {
-  return canary({ spec: { autoscalerRef: { apiVersion, kind, name: 'web' } } });
+function canaryWith(apiVersion: string, kind: string, more: Record<string, unknown> = {}): string {
+  return canary({ spec: { autoscalerRef: { apiVersion, kind, name: 'web' }, ...more } });
 }
 
 async function read(apiVersion: string, kind: string, name: string) {
@@ -180,4 +179,65 @@ test('a ScaledObject is paused while the canary rests, goes on for a release, an
   expect((await object('web')).annotations[paused]).toBe('0');
   expect((await object('web-primary')).annotations).not.toHaveProperty([paused]);
   expect((await object('web-primary')).annotations).not.toHaveProperty(['holdfast.dev/min-replicas']);
+});
+
+const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
+
+/** The Canary is in no repository, so that nobody creates it again. */
+async function runDeletable(kind: string, files: Record<string, string>, apiVersion: string): Promise<void> {
+  await bed.send('POST', canaries, JSON.parse(canaryWith(apiVersion, kind, { revertOnDeletion: true })));
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1', { replicas: 1 }), ...files });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+}
+
+test('a deleted Canary leaves the target as many pods as the primary had, and its scaler as it was', async () => {
+  await runDeletable(hpa, { 'hpa.json': scaler(hpaApi, hpa, { minReplicas: 1, maxReplicas: 12 }) }, hpaApi);
+  await scaleTo('web-primary', 10);
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  await bed.send('DELETE', `${canaries}/web`);
+  await eventually('the Canary is gone', async () => (await bed.canary()) === undefined);
+  await eventually('the primary is collected', async () => {
+    return (await bed.get('apps/v1', 'Deployment', 'web-primary')) === undefined;
+  });
+  sampler.stop();
+  expect(sampler.totals().failed).toBe(0);
+  expect(await replicasOf('web')).toBe(10);
+  expect(await bed.get(hpaApi, hpa, 'web-primary')).toBeUndefined();
+  const { spec, annotations } = await read(hpaApi, hpa, 'web');
+  expect(spec).toMatchObject({ minReplicas: 1, maxReplicas: 12 });
+  expect(annotations).not.toHaveProperty(['holdfast.dev/min-replicas']);
+});
+
+test('a deleted Canary leaves a ScaledObject that goes on', async () => {
+  await bed.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', scaledObjectCrd);
+  const keda = 'keda.sh/v1alpha1';
+  const triggers = [{ type: 'cron', metadata: { timezone: 'UTC' } }];
+  await runDeletable('ScaledObject', { 'scaler.json': scaler(keda, 'ScaledObject', { triggers }) }, keda);
+  const paused = async () =>
+    (await read(keda, 'ScaledObject', 'web')).annotations['autoscaling.keda.sh/paused-replicas'];
+  await eventually('the target rests', async () => (await paused()) === '0');
+  await bed.send('DELETE', `${canaries}/web`);
+  await eventually('the Canary is gone', async () => (await bed.canary()) === undefined);
+  expect(await paused()).toBeUndefined();
+  expect(await replicasOf('web')).toBe(1);
+});
+
+test('a primary that stays when the Canary goes keeps its scaler, with its own bounds', async () => {
+  await runDeletable(hpa, { 'hpa.json': scaler(hpaApi, hpa, { minReplicas: 1, maxReplicas: 12 }) }, hpaApi);
+  await scaleTo('web-primary', 3);
+  bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith('web-primary-') ? undefined : { failure: 'ImagePullBackOff' },
+  );
+  await bed.send('DELETE', `${canaries}/web`);
+  await eventually('the Canary is gone', async () => (await bed.canary()) === undefined, {
+    timeoutMs: 60_000,
+  });
+  await bed.pass(5_000);
+  const stays = await bed.get(hpaApi, hpa, 'web-primary');
+  expect(stays?.metadata.ownerReferences ?? []).toEqual([]);
+  for (const name of ['web', 'web-primary'])
+    expect((await read(hpaApi, hpa, name)).spec).toMatchObject({ minReplicas: 1 });
+  expect(await replicasOf('web-primary')).toBe(3);
 });

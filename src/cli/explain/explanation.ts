@@ -1,6 +1,7 @@
 import type { Comparison } from '../../rollout/expectation/comparison.ts';
 import { compare } from '../../rollout/expectation/expectation.ts';
 import { type ExpectedRelease, expectedRelease } from '../../rollout/expectation/expected-release.ts';
+import { expectedState } from '../../rollout/expectation/expected-state.ts';
 import { planOf } from '../../rollout/plan.ts';
 import type { World } from '../../rollout/world.ts';
 import { type Forecast, forecast } from './forecast.ts';
@@ -27,11 +28,7 @@ export function explain(world: World, assumed: readonly string[]): Explanation {
   const { status, canary } = world;
   const release = expectedRelease(world);
   const plan = planOf(canary, world.options);
-  const primary = compare(world.primary, {
-    digest: release?.digest,
-    readyPercent: plan.primaryReadyPercent,
-    maxRestarts: plan.postPromotion.maxRestarts,
-  });
+  const primary = compare(world.primary, expectedState(world, plan, release?.digest));
   const judgement = judge(world, primary);
   return {
     canary: `${canary.metadata.namespace ?? ''}/${canary.metadata.name}`,

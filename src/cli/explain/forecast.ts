@@ -115,7 +115,7 @@ function describeAction(action: Action): string {
         ? `the ${action.side}'s scaler gets its minReplicas back`
         : `the ${action.side}'s scaler gets ${action.minReplicas} as minReplicas`;
     case 'PauseScaler':
-      return `the canary's scaler ${action.paused ? 'stands still' : 'goes on'}`;
+      return `the ${action.side}'s scaler ${action.paused ? 'stands still' : 'goes on'}`;
     case 'Reject':
       return `release ${action.digest.slice(0, 15)} is rejected: ${action.reason}`;
     case 'Unreject':

@@ -68,6 +68,18 @@ describe('expected against actual', () => {
     expect(namesOf(view, { replicas: { min: 3, max: 5 }, maxRestarts: 2 })).toEqual(['replicas', 'restarts']);
   });
 
+  it('asks a scaled workload for the fewest pods of its range, and waits for no more', () => {
+    const view = aWorkload({ desiredReplicas: 5, replicas: 4, updatedReplicas: 4 });
+    expect(namesOf(view)).toEqual(['updated-replicas', 'available-replicas']);
+    expect(namesOf(view, { replicas: { min: 2, max: 9 } })).toEqual([]);
+    expect(namesOf(view, { replicas: { min: 3, max: 9 } })).toEqual(['available-replicas']);
+    expect(namesOf(view, { replicas: { min: 6, max: 9 } })).toEqual([
+      'updated-replicas',
+      'available-replicas',
+      'replicas',
+    ]);
+  });
+
   it('leaves endpoints out while there is no Service', () => {
     expect(compare(aWorkload({ endpoints: undefined }), expected).map(({ name }) => name)).not.toContain(
       'endpoints',

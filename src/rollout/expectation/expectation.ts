@@ -7,11 +7,7 @@ import { releaseComparisons } from './release-comparisons.ts';
 /** Everything that must be true of a workload beside what is, the met ones included, in the order in which a rollout reaches them. */
 export function compare(view: WorkloadView | undefined, expected: Expected): Comparison[] {
   if (!view) return [absent];
-  return [
-    ...copyComparisons(view),
-    ...podComparisons(view, expected.readyPercent),
-    ...releaseComparisons(view, expected),
-  ];
+  return [...copyComparisons(view), ...podComparisons(view, expected), ...releaseComparisons(view, expected)];
 }
 
 /** What differs: the findings of document 001. */
@@ -19,10 +15,18 @@ export function differences(view: WorkloadView | undefined, expected: Expected):
   return compare(view, expected).filter(({ met }) => !met);
 }
 
-/** Enough pods of the current template are available, and none of an older one is left (flagger-behaviour 2.6). */
-export function podComparisons(view: WorkloadView, readyPercent: number): Comparison[] {
+/**
+ * Enough pods of the current template are available, and none of an older one is left (flagger-behaviour 2.6). Where a range is expected,
+ * its least is enough: what a scaler asks for beyond may be on its way, or find no room, and is no fault of the release.
+ */
+export function podComparisons(
+  view: WorkloadView,
+  expected: Pick<Expected, 'readyPercent' | 'replicas'>,
+): Comparison[] {
   const { observed, desiredReplicas, updatedReplicas, replicas, availableReplicas } = view;
   const old = Math.max(0, replicas - updatedReplicas);
+  const enough = expected.replicas?.min ?? Number.POSITIVE_INFINITY;
+  const least = Math.min(desiredReplicas, enough);
   return [
     compareText('generation', {
       expected: 'seen by its controller',
@@ -38,13 +42,13 @@ export function podComparisons(view: WorkloadView, readyPercent: number): Compar
     }),
     compareAtLeast('updated-replicas', {
       value: updatedReplicas,
-      min: desiredReplicas,
+      min: least,
       detail: `${updatedReplicas} of ${desiredReplicas} pods run the new template`,
     }),
     compareAtMost('old-replicas', { value: old, max: 0, detail: `${old} old pods are terminating` }),
     compareAtLeast('available-replicas', {
       value: availableReplicas,
-      min: Math.max(1, Math.floor((updatedReplicas * readyPercent) / 100)),
+      min: Math.max(1, Math.floor((Math.min(updatedReplicas, enough) * expected.readyPercent) / 100)),
       detail: `${availableReplicas} of ${desiredReplicas} pods are available`,
     }),
   ];

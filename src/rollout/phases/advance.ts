@@ -38,9 +38,10 @@ export function advance(draft: Draft, run: Run): void {
 }
 
 /** Where the canary's scaler lets it have too few pods for the next share, the share rises as far as they carry; then that was the last. */
-function withinReach({ world }: Draft, move: Move, weight: number): Move {
+function withinReach({ world, plan }: Draft, move: Move, weight: number): Move {
   const scaler = scalerOf(world, 'canary');
-  if (!scaler || (move.kind !== 'weight' && move.kind !== 'iterate') || world.route?.matched) return move;
+  if (!scaler || (move.kind !== 'weight' && move.kind !== 'iterate') || plan.strategy.kind === 'ab')
+    return move;
   const reach = shareFor(scaler.maxReplicas, carriedBy(world));
   if (move.canaryWeight <= reach || reach < 1) return move;
   return move.kind === 'weight' && reach > weight

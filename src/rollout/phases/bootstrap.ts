@@ -31,7 +31,7 @@ export function bootstrap(draft: Draft): void {
   const fallback = headRelease(world);
   const standingMs = trackProgress(draft, run, world.primary);
   if (!isWhole(draft)) return wait(draft, head, { standingMs, fallback });
-  handOver(draft, head);
+  handOver(draft, head, run);
 }
 
 /**
@@ -100,7 +100,7 @@ function wait(
 }
 
 /** The primary is up: it gets Services and traffic, then the target rests, then the release is the first good one. */
-function handOver(draft: Draft, head: ReleaseView): void {
+function handOver(draft: Draft, head: ReleaseView, run: Run): void {
   const { world, plan } = draft;
   note(draft, 'Initializing', `the primary runs ${describe(head)}; handing over the traffic`);
   act(draft, { type: 'EnsureServices', primaryDigest: head.digest, canaryDigest: head.digest });
@@ -114,7 +114,7 @@ function handOver(draft: Draft, head: ReleaseView): void {
     act(draft, { type: 'ApplyCanary', digest: head.digest, replicas: 0 });
     return;
   }
-  if (!restoreScalers(draft)) return;
+  if (!restoreScalers(draft, run)) return;
   if (lastKnownGood(world)?.digest !== head.digest) act(draft, { type: 'MarkProven', digest: head.digest });
 }
 

@@ -44,7 +44,7 @@ export function windDown(draft: Draft, run: Run, ending: Ending): void {
     if (remainingMs(draft, run.drainedTime, SETTLE_MS) > 0) return;
     return restCanary(draft);
   }
-  if (!restoreScalers(draft)) return;
+  if (!restoreScalers(draft, run)) return;
   // The rejection is read back before the run that holds the reason for it is forgotten (S14).
   if (ending.reject && !isRejected(draft.world, run.digest)) return;
   finishRun(draft, run, ending);

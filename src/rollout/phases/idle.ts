@@ -4,7 +4,7 @@ import { isLost, soundRecord, standStill } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import { headRelease, isRejected } from '../run.ts';
-import { keepScalers, pauseCanary } from '../scalers.ts';
+import { keepScalers, pauseCanary, restsAtZero } from '../scalers.ts';
 import { isAllOnPrimary, rescueTraffic, restCanary, returnToPrimary } from '../traffic.ts';
 import type { RecordView, ReleaseView } from '../world.ts';
 import { admit, begin, describe, nameOf } from './admit.ts';
@@ -65,7 +65,7 @@ function settle(draft: Draft, head: ReleaseView): void {
     };
     say(draft, 'Normal', 'Succeeded', `${describe(head)} is what the primary runs: nothing to roll out`);
   }
-  if (hasConverged(world.primary, plan.primaryReadyPercent))
+  if (hasConverged(world.primary, plan.primaryReadyPercent) || restsAtZero(world))
     return note(
       draft,
       status.phase === 'Initialized' ? 'Initialized' : 'Succeeded',

@@ -16,8 +16,8 @@ import { soundRecord } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { isReady, whyNotReady } from '../readiness.ts';
 import { headFor, headRelease, type Run } from '../run.ts';
-import { holdPrimary, pauseCanary, resumeReplicas, scalerOf } from '../scalers.ts';
-import { rescueTraffic, returnToPrimary, startCanary } from '../traffic.ts';
+import { holdPrimary, isAwake, pauseCanary, resumeReplicas, scalerOf } from '../scalers.ts';
+import { growCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 
 import { isPaused } from '../verbs.ts';
 import { admit, nameOf } from './admit.ts';
@@ -113,6 +113,8 @@ function bringUp(draft: Draft, run: Run): void {
     act(draft, { type: 'SaveRecord', digest: run.digest });
   }
   if (world.route && !returnToPrimary(draft)) return;
+  if (!isAwake(draft, run))
+    return note(draft, 'PrimaryNotReady', 'the primary rests at zero pods and is woken first');
   const scaler = scalerOf(world, 'canary');
   const asked = head?.digest === run.digest && head.replicas ? head.replicas : carriedBy(world);
   const replicas = scaler ? resumeReplicas(scaler) : asked;
@@ -136,6 +138,6 @@ function waitForCanary(draft: Draft, run: Run, standingMs: number): void {
   }
   wakeIn(draft, progressDeadlineMs - standingMs);
   const weight = route?.canaryWeight ?? 0;
-  if (target && target.desiredReplicas === 0) startCanary(draft, carriedBy(draft.world));
+  if (target && target.desiredReplicas === 0) growCanary(draft, target, carriedBy(draft.world));
   note(draft, 'CanaryNotReady', `waiting for the canary at ${weight} %: ${why}`);
 }

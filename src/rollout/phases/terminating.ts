@@ -4,9 +4,10 @@ import { isLost } from '../kept.ts';
 import { ALL_TO_CANARY } from '../plan.ts';
 import { isReady, servingPods, whyNotReady } from '../readiness.ts';
 import { lastKnownGood } from '../run.ts';
-import { isAllOnCanary, returnToPrimary } from '../traffic.ts';
+import { pauseCanary, restoreFloor, resumeReplicas, scalerOf } from '../scalers.ts';
+import { growCanary, isAllOnCanary, returnToPrimary } from '../traffic.ts';
 import { sinceMs } from '../units.ts';
-import type { RecordView } from '../world.ts';
+import type { RecordView, WorkloadView, World } from '../world.ts';
 
 /** Beyond the time that pods may take: routes, reads and the queue (L10). */
 const GRACE_MS = 30_000;
@@ -31,7 +32,8 @@ export function terminating(draft: Draft): void {
     const settled = world.status.phase === 'Terminated';
     if (!settled) return wakeIn(draft, SETTLE_MS);
     if (remainingMs(draft, world.status.lastTransitionTime, SETTLE_MS) > 0) return;
-    return letGo(draft);
+    if (hasScalerBack(draft, limitMs - waitedMs)) letGo(draft);
+    return;
   }
   if (waitedMs < limitMs) {
     status.phase = 'Terminating';
@@ -40,9 +42,20 @@ export function terminating(draft: Draft): void {
   giveUp(draft);
 }
 
+/** The target's scaler is as it was before the rollout; it first has time to see the load, as far as there is any left. */
+function hasScalerBack(draft: Draft, leftMs: number): boolean {
+  const { scaler, status } = draft.world;
+  if (scaler?.canary?.restoreMinReplicas === undefined) return true;
+  if (leftMs > 0 && remainingMs(draft, status.lastTransitionTime, scaler.settleMs) > 0) {
+    wakeIn(draft, leftMs);
+    return false;
+  }
+  return restoreFloor(draft, 'canary');
+}
+
 /** One step towards all traffic on a ready target; true once that was read back. */
 function handedBack(draft: Draft): boolean {
-  const { world, plan } = draft;
+  const { world } = draft;
   const { target, route } = world;
   const good = lastKnownGood(world);
   const why = whyNotReady(target);
@@ -52,15 +65,12 @@ function handedBack(draft: Draft): boolean {
   if (good && !isLost(good) && wantsAnother(draft, good)) {
     // The target changes only without traffic.
     if (route && !returnToPrimary(draft)) return false;
-    act(draft, { type: 'ApplyCanary', digest: good.digest, replicas: carriedBy(world) });
+    pauseCanary(draft, false);
+    act(draft, { type: 'ApplyCanary', digest: good.digest, replicas: podsToStart(world) });
     return false;
   }
   if (!target) return world.primary === undefined;
-  if (target.desiredReplicas < carriedBy(world)) {
-    act(draft, { type: 'ScaleCanary', replicas: carriedBy(world) });
-    return false;
-  }
-  if (!isReady(target, plan.canaryReadyPercent)) return false;
+  if (!carriesAll(draft, target)) return false;
   if (isAllOnCanary(draft)) {
     apexFollows(draft);
     return route?.accepted === true;
@@ -69,10 +79,25 @@ function handedBack(draft: Draft): boolean {
   return false;
 }
 
+/** The target has the pods for all traffic, ready. With the traffic on it, its scaler alone decides how many it has. */
+function carriesAll(draft: Draft, target: WorkloadView): boolean {
+  const { world, plan } = draft;
+  if (isAllOnCanary(draft) && scalerOf(world, 'canary') && canaryPods(target) > 0) return true;
+  if (target.desiredReplicas >= carriedBy(world)) return isReady(target, plan.canaryReadyPercent);
+  growCanary(draft, target, carriedBy(world));
+  return false;
+}
+
 /** Who calls the apex Service past the route reaches the target as well, before the primary goes. */
 function apexFollows({ world, actions }: Draft): void {
   const digest = world.target?.digest;
   if (digest) actions.push({ type: 'EnsureServices', primaryDigest: digest, canaryDigest: digest });
+}
+
+/** Under a scaler a target begins with what that allows, and keeps the pods it has. */
+function podsToStart(world: World): number {
+  const scaler = scalerOf(world, 'canary');
+  return scaler ? Math.max(resumeReplicas(scaler), world.target?.desiredReplicas ?? 0) : carriedBy(world);
 }
 
 /** The target runs something else than the last-known-good, unless it is the only healthy copy: then what serves goes on serving. */
@@ -127,5 +152,8 @@ function letGo(draft: Draft): void {
 /** The status is written first: after the finalizer there is nothing to write to. */
 function release(draft: Draft, keepsPrimary: boolean): void {
   draft.intentFirst = true;
+  pauseCanary(draft, false);
+  restoreFloor(draft, 'canary');
+  if (keepsPrimary) restoreFloor(draft, 'primary');
   act(draft, { type: 'Disown', primary: keepsPrimary }, { type: 'RemoveFinalizer' });
 }

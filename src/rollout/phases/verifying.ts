@@ -1,11 +1,11 @@
 import type { CheckResult } from '../../api/canary-status.ts';
 import { check, later, primaryCheck } from '../checks.ts';
-import { act, type Draft, enter, note, remainingMs, say, trackProgress, wakeIn } from '../draft.ts';
+import { act, type Draft, enter, note, now, remainingMs, say, wakeIn } from '../draft.ts';
 import { checkResults } from '../expectation/check-results.ts';
 import { compare } from '../expectation/expectation.ts';
+import { expectedState } from '../expectation/expected-state.ts';
 import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
 import { headFor, isRejected, lastKnownGood, type Run } from '../run.ts';
-import { isGrowing } from '../scalers.ts';
 import { isAllOnPrimary } from '../traffic.ts';
 import { sinceMs, stamp } from '../units.ts';
 import { finding, verdictOf } from '../verdict.ts';
@@ -39,8 +39,7 @@ function verify(draft: Draft, run: Run): void {
   const passed = status.postPromotion?.passedChecks ?? 0;
   const count = `${passed} of ${postPromotion.successThreshold} checks passed`;
   note(draft, 'Verifying', `${nameOf(run)} serves from the primary; ${count}`, { action: 'next check' });
-  if (isGrowing(draft) && trackProgress(draft, run, draft.world.primary) < postPromotion.progressDeadlineMs)
-    return void remainingMs(draft, run.lastProgressTime, postPromotion.progressDeadlineMs);
+  if (draft.world.primary?.observed === false) return waitUnseen(draft, run);
   const firstCheck = later(run.lastCheckTime, run.stepTime) === run.stepTime;
   const results = check(draft, run, {
     ...primaryCheck(draft, run),
@@ -53,13 +52,17 @@ function verify(draft: Draft, run: Run): void {
   conclude(draft, run, all, verdictOf(state) !== 'fail');
 }
 
+/** Somebody changed it, a scaler mostly, and its counts are of before: a check now would be of nothing. */
+function waitUnseen(draft: Draft, run: Run): void {
+  run.unknownSince ??= now(draft);
+  if (remainingMs(draft, run.unknownSince, draft.plan.postPromotion.progressDeadlineMs) > 0) return;
+  const cause = whyNotReady(draft.world.primary);
+  hold(draft, run, { reason: 'ChecksUnavailable', finding: cause, control: false });
+}
+
 /** Expected against actual state of the primary, as check results (document 001). */
 function expectations({ world, plan }: Draft, run: Run): CheckResult[] {
-  const expected = {
-    digest: run.digest,
-    readyPercent: plan.primaryReadyPercent,
-    maxRestarts: plan.postPromotion.maxRestarts,
-  };
+  const expected = expectedState(world, plan, run.digest);
   return checkResults(compare(world.primary, expected), stamp(world.nowMs));
 }
 
