@@ -29,6 +29,13 @@ export function maxWeightPercent(canary: Canary): number {
   return maxWeight || 100;
 }
 
+const sessionProviders: ReadonlySet<string> = new Set(['gatewayapi:v1']);
+
+/** Whether session affinity works with this routing provider; others leave the field out. */
+export function keepsSessions(provider: string): boolean {
+  return sessionProviders.has(provider);
+}
+
 /** Percent of pods that must be available, per side. */
 export function readyThresholdPercent(canary: Canary, side: 'primary' | 'canary'): number {
   const { primaryReadyThreshold, canaryReadyThreshold } = canary.spec.analysis;

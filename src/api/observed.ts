@@ -20,7 +20,17 @@ export interface RouteTarget {
   canaryWeight: number;
   mirrored: boolean;
   matched: boolean;
+  /** Session affinity, where the Canary asks for it. */
+  sessions?: SessionCookies | undefined;
 }
+
+/**
+ * Cookies of users, as `name=value`. `keep`: who has one of these stays on that side, and who has none gets one. `end`: nobody stays any
+ * more, and who still has this cookie is told to drop it.
+ */
+export type SessionCookies =
+  | { kind: 'keep'; canary: string; primary?: string }
+  | { kind: 'end'; previous: string };
 
 /** The one answer of a metric provider, before thresholds. Not knowing is a value of its own (S29). */
 export type MetricReading =

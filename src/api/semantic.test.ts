@@ -45,6 +45,7 @@ describe('a Canary that the schema lets in', () => {
     [{ stepWeight: 1.5 }, 'spec.analysis.stepWeight must be a whole number'],
     [{ maxWeight: 101 }, 'spec.analysis.maxWeight must be between 0 and 100'],
     [{ webhooks: [{ name: 'load', url: 'loadtester' }] }, 'spec.analysis.webhooks[0].url is no http://'],
+    [{ sessionAffinity: { cookieName: 'a b' } }, 'spec.analysis.sessionAffinity.cookieName is no name'],
     [
       { sessionAffinity: { cookieName: 'a', primaryCookieName: 'a' } },
       'spec.analysis.sessionAffinity.primaryCookieName must differ',

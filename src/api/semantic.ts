@@ -160,10 +160,11 @@ function checkStepWeights(weights: readonly number[], found: Findings): void {
 }
 
 function checkAffinity({ spec }: Canary, found: Findings): void {
-  const { sessionAffinity } = spec.analysis;
-  if (sessionAffinity && sessionAffinity.cookieName === sessionAffinity.primaryCookieName)
-    found.problems.push({
-      path: 'spec.analysis.sessionAffinity.primaryCookieName',
-      message: 'must differ from cookieName',
-    });
+  const { cookieName, primaryCookieName } = spec.analysis.sessionAffinity ?? {};
+  const path = 'spec.analysis.sessionAffinity';
+  for (const [field, name] of Object.entries({ cookieName, primaryCookieName }))
+    if (name !== undefined && !/^[\w!#$%&'*+.^`|~-]+$/.test(name))
+      found.problems.push({ path: `${path}.${field}`, message: 'is no name that a cookie can have' });
+  if (cookieName !== undefined && cookieName === primaryCookieName)
+    found.problems.push({ path: `${path}.primaryCookieName`, message: 'must differ from cookieName' });
 }

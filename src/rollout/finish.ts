@@ -8,6 +8,7 @@ import { newIncident, remembered } from './incident.ts';
 import { findingsOf, servingOf } from './report.ts';
 import { lastKnownGood } from './run.ts';
 import { isSame } from './same.ts';
+import { keepSessions } from './sessions.ts';
 import { shorten, stamp } from './units.ts';
 
 const MAX_LINE_CHARACTERS = 160;
@@ -16,6 +17,7 @@ const MAX_REJECTED = 100;
 /** Derives the status from the draft: weights, commits and records only as read back (S27, S28), and one line for people. */
 export function finish(draft: Draft): Decision {
   const { world } = draft;
+  keepSessions(draft);
   const status = derive(draft);
   const incident = newIncident(draft, status);
   if (incident) status.incidents = remembered(status.incidents, incident);

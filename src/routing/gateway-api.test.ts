@@ -235,7 +235,6 @@ describe('what the provider cannot do', () => {
       { analysis: { iterations: 1, match: new Array(65).fill({ headers: { a: { exact: 'x' } } }) } },
       'spec.analysis.match',
     ],
-    [{ analysis: { stepWeight: 5, sessionAffinity: { cookieName: 'c' } } }, 'spec.analysis.sessionAffinity'],
     [
       { service: { port: 80, gatewayRefs: [{ name: 'g' }], corsPolicy: { maxAge: 'long' } } },
       'spec.service.corsPolicy.maxAge',

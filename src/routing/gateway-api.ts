@@ -1,11 +1,12 @@
 /** Provider `gatewayapi:v1`: an HTTPRoute called as the apex (flagger-behaviour.md 3.2). */
 import type { Canary } from '../api/canary.ts';
-import { parseDurationMs } from '../api/duration.ts';
+import { durationOr, parseDurationMs } from '../api/duration.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { RouteTarget } from '../api/observed.ts';
 import { routeFilters } from './gateway-filters.ts';
-import { analysisMatches, matchProblems, type RouteMatch, serviceMatches } from './gateway-matches.ts';
+import { analysisMatches, matchProblems, serviceMatches } from './gateway-matches.ts';
 import { type HttpRoute, readHttpRoute } from './gateway-read.ts';
+import { type Split, sessionSplits } from './gateway-sessions.ts';
 import { assertWeights, findRoute, isAbTest, routeMetadata } from './route-object.ts';
 import type { RouteContext, RouteProblem, RouteReading, Router } from './router.ts';
 
@@ -33,12 +34,8 @@ function check({ spec }: Canary): RouteProblem[] {
       'spec.service.gatewayRefs',
       'is needed: provider gatewayapi:v1 has to know which Gateway the route belongs to',
     );
-  if (analysis?.sessionAffinity)
-    report(
-      'error',
-      'spec.analysis.sessionAffinity',
-      'is not supported by this version with provider gatewayapi:v1',
-    );
+  if (analysis?.sessionAffinity && analysis.match?.length && analysis.iterations)
+    report('warning', 'spec.analysis.sessionAffinity', 'has no effect together with analysis.match');
   if (analysis?.mirror && !analysis.iterations)
     report(
       'warning',
@@ -74,24 +71,29 @@ function route(
   };
 }
 
-/** A/B: matched requests by weight, all others to the primary. Else one rule by weight for all requests. */
+/** A/B: matched requests by weight, all others to the primary. Else by weight for all requests, but for users that stay where they are. */
 function rules(context: RouteContext, target: RouteTarget): object[] {
   const { analysis, service } = context.canary.spec;
   const matches = serviceMatches(service?.match);
-  const split = backends(context, target);
-  if (!target.matched || !isAbTest(context)) return [rule(context, matches, split, target.mirrored)];
-  return [
-    rule(context, analysisMatches(analysis?.match ?? [], service?.match), split, target.mirrored),
-    rule(context, matches, [backend(context, context.names.primary, 100)], false),
-  ];
+  const { mirrored, sessions, primaryWeight, canaryWeight } = target;
+  if (target.matched && isAbTest(context)) {
+    const forMatched = analysisMatches(analysis?.match ?? [], service?.match);
+    return [
+      rule(context, { matches: forMatched, primaryWeight, canaryWeight }, mirrored),
+      {
+        ...rule(context, { matches, primaryWeight, canaryWeight }, false),
+        backendRefs: [backend(context, 'primary', 100)],
+      },
+    ];
+  }
+  const settings = analysis?.sessionAffinity;
+  if (!settings || !sessions) return [rule(context, { matches, primaryWeight, canaryWeight }, mirrored)];
+  const primaryMaxAge = Math.round(durationOr(analysis.interval, 60_000) / 1_000);
+  const splits = sessionSplits({ matches, target, settings, primaryMaxAge }, sessions);
+  return splits.map((split) => rule(context, split, mirrored));
 }
 
-function rule(
-  context: RouteContext,
-  matches: RouteMatch[],
-  backendRefs: object[],
-  mirrored: boolean,
-): object {
+function rule(context: RouteContext, split: Split, mirrored: boolean): object {
   const { service } = context.canary.spec;
   const filters: object[] = routeFilters(service);
   if (mirrored)
@@ -104,20 +106,18 @@ function rule(
     ...(service?.backendTimeout ? { backendRequest: service.backendTimeout } : {}),
   };
   return {
-    matches,
+    matches: split.matches,
     ...(filters.length > 0 ? { filters } : {}),
-    backendRefs,
+    backendRefs: [
+      backend(context, 'primary', split.primaryWeight, split.primaryFilter),
+      backend(context, 'canary', split.canaryWeight, split.canaryFilter),
+    ],
     ...(Object.keys(timeouts).length > 0 ? { timeouts } : {}),
   };
 }
 
-function backends(context: RouteContext, { primaryWeight, canaryWeight }: RouteTarget): object[] {
-  const { primary, canary } = context.names;
-  return [backend(context, primary, primaryWeight), backend(context, canary, canaryWeight)];
-}
-
-function backend(context: RouteContext, name: string, weight: number): object {
-  return { ...reference(context, name), weight };
+function backend(context: RouteContext, side: 'primary' | 'canary', weight: number, filter?: object): object {
+  return { ...reference(context, context.names[side]), weight, ...(filter ? { filters: [filter] } : {}) };
 }
 
 function reference({ canary }: RouteContext, name: string): object {

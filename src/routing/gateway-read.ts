@@ -25,7 +25,7 @@ export interface HttpRoute extends KubernetesObject {
   spec: {
     parentRefs?: ParentRef[];
     rules?: Array<{
-      backendRefs?: Array<{ name: string; weight?: number }>;
+      backendRefs?: Array<{ name: string; weight?: number; filters?: unknown[] }>;
       filters?: Array<{ type: string; requestMirror?: { backendRef?: { name?: string } } }>;
     }>;
   };
@@ -34,9 +34,12 @@ export interface HttpRoute extends KubernetesObject {
 
 /** Weights of the rule with both backends, and acceptance by every parent at the current generation. */
 export function readHttpRoute(route: HttpRoute, { names }: RouteContext): RouteReading {
-  const split = route.spec.rules?.find(({ backendRefs }) =>
+  const splits = (route.spec.rules ?? []).filter(({ backendRefs }) =>
     [names.primary, names.canary].every((name) => backendRefs?.some((backend) => backend.name === name)),
   );
+  // Users that stay where they are have rules of their own; the one by weight gives out their cookies.
+  const split =
+    splits.find(({ backendRefs }) => backendRefs?.some(({ filters }) => filters?.length)) ?? splits[0];
   const weightOf = (name: string): number | undefined => {
     const backend = split?.backendRefs?.find((one) => one.name === name);
     return backend && (backend.weight ?? 1);

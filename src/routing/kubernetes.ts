@@ -26,6 +26,12 @@ function check({ spec }: Canary): RouteProblem[] {
       path: 'spec.analysis.match',
       message: 'is left out: provider kubernetes cannot tell requests apart',
     });
+  if (spec.analysis?.sessionAffinity)
+    problems.push({
+      severity: 'warning',
+      path: 'spec.analysis.sessionAffinity',
+      message: 'has no effect with provider kubernetes',
+    });
   if (!spec.analysis?.iterations && !spec.skipAnalysis)
     problems.push({
       severity: 'warning',
