@@ -1,9 +1,17 @@
+import type { AlertProvider, AlertProviderSpec } from '../api/alert-provider.ts';
 import { parseAlertProvider } from '../api/parse.ts';
 import type { AlertAnswer, Alerts } from '../engine/alert-port.ts';
 import type { Cluster, WatchedSet } from '../engine/ports.ts';
 import type { HttpClient } from '../http/types.ts';
+import type { Notice } from '../notify/provider.ts';
 import { sendAlert } from '../notify/send-alert.ts';
 import { secretValues } from './secret-values.ts';
+
+/** A receiver that flags and the environment name, as an AlertProvider would. */
+export interface DefaultReceiver {
+  readonly spec: AlertProviderSpec;
+  readonly token: string | undefined;
+}
 
 /** What sending alerts needs. */
 export interface AlertsPortOptions {
@@ -11,14 +19,22 @@ export interface AlertsPortOptions {
   /** All AlertProviders, as watched. */
   readonly providers: WatchedSet;
   readonly cluster: Pick<Cluster, 'get'>;
+  /** Receiver of Canaries without alerts. */
+  readonly byDefault: DefaultReceiver | undefined;
+  /** Name of this cluster, for people; undefined: it has none. */
+  readonly clusterName: string | undefined;
   /** Root of the pages that runbooks are linked to, with a slash at the end. */
   readonly documentation: string | undefined;
 }
 
 /** The engine's view of alert receivers. Secrets are read when they are needed and kept nowhere. */
-export function createAlertsPort({ http, providers, cluster, documentation }: AlertsPortOptions): Alerts {
+export function createAlertsPort(options: AlertsPortOptions): Alerts {
+  const { http, providers, cluster, byDefault, clusterName, documentation } = options;
   return {
     async send({ canary, alert, incident }, signal) {
+      const about = { name: canary.metadata.name, namespace: canary.metadata.namespace ?? '' };
+      const notice = { incident, ...about, cluster: clusterName, documentation };
+      if (!alert) return sendDefault(notice, byDefault, http, signal);
       const namespace = alert.providerRef.namespace || canary.metadata.namespace || '';
       const { name } = alert.providerRef;
       const object = providers.get(namespace, name);
@@ -30,10 +46,25 @@ export function createAlertsPort({ http, providers, cluster, documentation }: Al
       }
       const provider = parsed.value;
       const secret = await secretValues(cluster, namespace, provider.spec.secretRef?.name);
-      const about = { name: canary.metadata.name, namespace: canary.metadata.namespace ?? '' };
-      return sendAlert({ incident, ...about, documentation }, provider, secret, http, signal);
+      return sendAlert(notice, provider, secret, http, signal);
     },
   };
+}
+
+async function sendDefault(
+  notice: Notice,
+  receiver: DefaultReceiver | undefined,
+  http: HttpClient,
+  signal: AbortSignal,
+): Promise<AlertAnswer> {
+  if (!receiver) return { kind: 'failed', detail: 'no flag names a receiver any more', final: true };
+  const provider: AlertProvider = {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'AlertProvider',
+    metadata: { name: 'set by flags' },
+    spec: receiver.spec,
+  };
+  return sendAlert(notice, provider, receiver.token ? { token: receiver.token } : undefined, http, signal);
 }
 
 /** It may be there, or be right, by the next attempt. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds.ts';
+import type { Alerts } from '../engine/alert-port.ts';
 import { createApplied } from '../engine/applied.ts';
 import { type CanaryController, createCanaryController } from '../engine/canary-controller.ts';
 import type { EngineOptions } from '../engine/canary-parts.ts';
@@ -19,7 +20,7 @@ import { createAlertsPort } from './alerts-port.ts';
 import { openDrillSchedule } from './drill-port.ts';
 import { createOpenPoller, createOpenRepository } from './git-port.ts';
 import { createMetricsPort } from './metrics-port.ts';
-import type { AppOptions } from './options.ts';
+import { type AppOptions, DEFAULT_CLUSTER_NAME } from './options.ts';
 import type { FileSources } from './source-files.ts';
 import { unionOf } from './watch-port.ts';
 
@@ -71,7 +72,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     canaries: canarySet,
     hooks: createHooks({ http, clock }),
     metrics: createMetricsPort({ http, clock, metricsServer: options.metricsServer, templates, cluster }),
-    alerts: createAlertsPort({ http, providers: alertProviders, cluster, documentation: options.runbookUrl }),
+    alerts: alertsOf(wiring, alertProviders),
     options: limitsOf(options),
     reproduce: (canaryKey, commit) => sources.reproduce(canaryKey, commit),
     writtenToGit: (canaryKey) => writer.conditionOf(canaryKey),
@@ -134,6 +135,16 @@ export function createEngine(wiring: EngineWiring): Engine {
   };
 }
 
+function alertsOf({ options, http, cluster }: EngineWiring, providers: WatchedSet): Alerts {
+  const { clusterName, defaultReceiver, runbookUrl } = options;
+  return createAlertsPort({
+    ...{ http, cluster, providers },
+    byDefault: defaultReceiver,
+    clusterName: clusterName === DEFAULT_CLUSTER_NAME ? undefined : clusterName,
+    documentation: runbookUrl,
+  });
+}
+
 function limitsOf(options: AppOptions): EngineOptions {
   const { minAnalysisIntervalMs, meshProvider, selectorLabels, includeLabelPrefixes } = options;
   return {
@@ -141,6 +152,8 @@ function limitsOf(options: AppOptions): EngineOptions {
     defaultProvider: meshProvider,
     selectorLabels,
     includeLabelPrefixes,
+    hasDefaultAlert: options.defaultReceiver !== undefined,
+    eventWebhook: options.eventWebhook,
   };
 }
 

@@ -1,4 +1,8 @@
 import type { ListenAddress } from '../web/http-server.ts';
+import type { DefaultReceiver } from './alerts-port.ts';
+
+/** A cluster that nobody named. */
+export const DEFAULT_CLUSTER_NAME = 'default';
 
 /** Everything `holdfast run` can be told. */
 export interface AppOptions {
@@ -11,7 +15,7 @@ export interface AppOptions {
   /** Watch only these namespaces; empty: all. */
   readonly watchNamespaces: readonly string[];
   readonly dataDirectory: string;
-  /** Name of this cluster in refs, branches and commit statuses; a DNS label. */
+  /** Name of this cluster in refs, branches, commit statuses and alerts; a DNS label. */
   readonly clusterName: string;
   /** Author and committer of what Holdfast commits. */
   readonly gitIdentity: { readonly name: string; readonly email: string };
@@ -28,6 +32,10 @@ export interface AppOptions {
   readonly drillSchedule?: string | undefined;
   /** Root of the pages that alerts link runbooks to, with a slash at the end; without it the path alone is shown. */
   readonly runbookUrl?: string | undefined;
+  /** Who is told of Canaries without alerts of their own. */
+  readonly defaultReceiver?: DefaultReceiver | undefined;
+  /** Who is told the Events of Canaries without webhooks of type event (Flagger's --event-webhook). */
+  readonly eventWebhook?: string | undefined;
 }
 
 /** Bad input from the command line: the program ends with code 2. */

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { parseDurationMs } from '../api/duration.ts';
 import { limits } from '../api/limits.ts';
 import { createLog, isLogLevel } from '../app/log.ts';
-import { type AppOptions, InputError } from '../app/options.ts';
+import { type AppOptions, DEFAULT_CLUSTER_NAME, InputError } from '../app/options.ts';
 import { startApp } from '../app.ts';
 import { DEFAULT_IDENTITY } from '../git/git-source.ts';
 import { scheduleProblem } from '../git/schedule.ts';
@@ -12,8 +12,9 @@ import { supportedProviders } from '../routing/table.ts';
 import type { ListenAddress } from '../web/http-server.ts';
 import { defaultSelectorLabels } from '../workload/selector.ts';
 import type { CliCommand } from './command.ts';
+import { httpUrl, type ReceiverFlags, receiversOf, withReceiverFlags } from './run-receivers.ts';
 
-interface RunFlags {
+interface RunFlags extends ReceiverFlags {
   readonly source: string[];
   readonly kubeconfig?: string;
   readonly namespace?: string;
@@ -36,11 +37,10 @@ interface RunFlags {
 /** `holdfast run`: the controller. */
 export const runCommand: CliCommand = {
   register(program, { version, setExitCode }) {
-    withFlags(program.command('run').description('follow Git and roll out what it says')).action(
-      async (flags: RunFlags) => {
-        setExitCode(await run(optionsOf(flags, version)));
-      },
-    );
+    const command = withFlags(program.command('run').description('follow Git and roll out what it says'));
+    withReceiverFlags(command).action(async (flags: RunFlags) => {
+      setExitCode(await run(optionsOf(flags, version)));
+    });
   },
 };
 
@@ -60,9 +60,9 @@ function withFlags(command: Command): Command {
     .option('--data-dir <folder>', 'where Git repositories are kept', defaultDataDirectory())
     .option(
       '--cluster-name <name>',
-      'name of this cluster in refs, branches and commit statuses that are written to Git',
+      'name of this cluster in refs, branches and commit statuses that are written to Git, and in alerts',
       clusterName,
-      'default',
+      DEFAULT_CLUSTER_NAME,
     )
     .option('--git-author-name <name>', 'author of commits that are written to Git', DEFAULT_IDENTITY.name)
     .option('--git-author-email <address>', 'address of that author', DEFAULT_IDENTITY.email)
@@ -149,6 +149,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     includeLabelPrefixes: flags.includeLabelPrefix,
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
+    ...receiversOf(flags, process.env),
   };
 }
 
@@ -204,9 +205,4 @@ export function provider(text: string): string {
 /** With a slash at the end, so that a path can follow. */
 function folderUrl(text: string): string {
   return httpUrl(text).replace(/\/?$/, '/');
-}
-
-function httpUrl(text: string): string {
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
-  throw new InvalidArgumentError('must be an http:// or https:// address.');
 }

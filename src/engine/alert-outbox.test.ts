@@ -61,7 +61,7 @@ function world(answers: AlertAnswer[] = []) {
     events: { emit: (_, { reason, message }) => events.push(`${reason}: ${message}`) },
     alerts: {
       async send({ alert, incident: { key } }: AlertNews) {
-        got.push(`${alert.name} ${key}`);
+        got.push(`${alert?.name ?? 'by default'} ${key}`);
         return answers.shift() ?? sent;
       },
     },
@@ -166,4 +166,13 @@ test('a flood is bounded, and nothing of it is lost', async () => {
   outbox.send(canary);
   await settle();
   expect(new Set(got).size).toBe(250);
+});
+
+test('an alert to the receiver of the flags needs no alert in the spec', async () => {
+  const { got, outbox } = world();
+  const canary = canaryWith(incident([{ name: '(default)', state: 'waiting' }]));
+  outbox.send(canary);
+  await settle();
+  expect(got).toEqual(['by default one']);
+  expect(statesAfter(outbox, canary)).toEqual([{ name: '(default)', state: 'sent' }]);
 });

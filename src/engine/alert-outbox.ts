@@ -2,7 +2,7 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import { type Clock, sleep } from '../api/clock.ts';
 import type { AlertState, Incident } from '../api/incident.ts';
-import { alertsById } from '../rollout/alerts.ts';
+import { alertsById, DEFAULT_ALERT } from '../rollout/alerts.ts';
 import type { AlertAnswer, Alerts } from './alert-port.ts';
 import { keyOf } from './checks.ts';
 import type { EventSink, Log } from './ports.ts';
@@ -96,7 +96,8 @@ async function deliver(
   signal: AbortSignal,
 ): Promise<AlertState | undefined> {
   const alert = alertsById(canary).get(name);
-  if (!alert) return { name, state: 'failed', detail: 'the Canary has no such alert any more' };
+  if (!alert && name !== DEFAULT_ALERT)
+    return { name, state: 'failed', detail: 'the Canary has no such alert any more' };
   for (let attempt = 1; ; attempt += 1) {
     const answer = await attemptOnce(alerts, { canary, alert, incident }, signal);
     if (signal.aborted) return undefined;

@@ -5,7 +5,8 @@ import type { Incident } from '../api/incident.ts';
 /** One piece of news for one alert of a Canary. */
 export interface AlertNews {
   readonly canary: Canary;
-  readonly alert: CanaryAlert;
+  /** Undefined: the receiver that flags name. */
+  readonly alert: CanaryAlert | undefined;
   readonly incident: Incident;
 }
 

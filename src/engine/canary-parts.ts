@@ -27,6 +27,10 @@ export interface EngineOptions {
   readonly selectorLabels: readonly string[];
   /** Label prefixes that copies take over. */
   readonly includeLabelPrefixes: readonly string[];
+  /** There is a receiver for Canaries without alerts of their own. */
+  readonly hasDefaultAlert?: boolean;
+  /** Address that is told the Events of Canaries without webhooks of type event. */
+  readonly eventWebhook?: string | undefined;
 }
 
 /** Everything one pass over a Canary uses. */

@@ -5,7 +5,7 @@ import { createEventHooks } from './event-hooks.ts';
 import type { HookCall } from './hooks-port.ts';
 import { createVirtualClock, settle } from './virtual-clock.test-support.ts';
 
-function bed(answer: (call: HookCall) => Promise<HookAnswer>, types = ['event']) {
+function bed(answer: (call: HookCall) => Promise<HookAnswer>, types = ['event'], eventWebhook?: string) {
   const heard: string[] = [];
   const warnings: string[] = [];
   const log = {
@@ -22,7 +22,8 @@ function bed(answer: (call: HookCall) => Promise<HookAnswer>, types = ['event'])
   };
   const webhooks = types.map((type, index) => ({ name: `hook-${index}`, type, url: 'http://hooks.test/' }));
   const canary = { metadata: { name: 'web', namespace: 'shop' }, spec: { analysis: { webhooks } } };
-  const events = createEventHooks({ hooks, clock: createVirtualClock(), log });
+  const options = { hooks, clock: createVirtualClock(), log, options: { eventWebhook } };
+  const events = createEventHooks(options);
   const emit = (message: string) =>
     events.emit(
       canary as unknown as Canary,
@@ -67,4 +68,15 @@ test('a receiver that never answers gets no endless queue', async () => {
   await settle();
   expect(heard).toHaveLength(1);
   expect(warnings).toHaveLength(50);
+});
+
+test('the webhook of the flags hears the news of Canaries without one of their own, and of no other', async () => {
+  const global = 'http://events.test/';
+  const without = bed(yes, ['rollout'], global);
+  without.emit('one');
+  const own = bed(yes, ['event'], global);
+  own.emit('one');
+  await settle();
+  expect(without.heard).toEqual(['event-webhook one Progressing d']);
+  expect(own.heard).toEqual(['hook-0 one Progressing d']);
 });

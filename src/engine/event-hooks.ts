@@ -1,7 +1,8 @@
 import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { Clock } from '../api/clock.ts';
-import { hooksOf } from '../api/hooks.ts';
+import { hooksOf, type Webhook } from '../api/hooks.ts';
+import type { EngineOptions } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import type { HookNews, Hooks } from './hooks-port.ts';
 import type { Log } from './ports.ts';
@@ -11,6 +12,7 @@ export interface EventHookOptions {
   readonly hooks: Hooks;
   readonly clock: Clock;
   readonly log: Log;
+  readonly options: Pick<EngineOptions, 'eventWebhook'>;
 }
 
 /** Tells webhooks of type event what was written as a Kubernetes Event. What they answer has no effect. */
@@ -24,7 +26,7 @@ export interface EventHooks {
 const maximumPending = 50;
 
 /** News of one Canary go out one after another; a slow receiver delays only its own Canary's, and no rollout. */
-export function createEventHooks({ hooks, clock, log }: EventHookOptions): EventHooks {
+export function createEventHooks({ hooks, clock, log, options }: EventHookOptions): EventHooks {
   const queues = new Map<string, { last: Promise<unknown>; pending: number }>();
   const stopping = new AbortController();
 
@@ -33,7 +35,7 @@ export function createEventHooks({ hooks, clock, log }: EventHookOptions): Event
     status: CanaryStatus,
     event: HookNews & { timeMs: number },
   ): Promise<void> {
-    for (const webhook of hooksOf(canary, 'event')) {
+    for (const webhook of webhooksOf(canary, options)) {
       if (stopping.signal.aborted) return;
       const facts = factsOf(status);
       const call = { canary, webhook, type: 'event' as const, facts, event };
@@ -51,7 +53,7 @@ export function createEventHooks({ hooks, clock, log }: EventHookOptions): Event
 
   return {
     emit(canary, status, news) {
-      if (hooksOf(canary, 'event').length === 0) return;
+      if (webhooksOf(canary, options).length === 0) return;
       const key = keyOf(canary);
       const queue = queues.get(key) ?? { last: Promise.resolve(), pending: 0 };
       if (queue.pending >= maximumPending) {
@@ -72,6 +74,16 @@ export function createEventHooks({ hooks, clock, log }: EventHookOptions): Event
       stopping.abort();
     },
   };
+}
+
+/** The Canary's own; without any, the one that flags name, as in Flagger. */
+function webhooksOf(
+  canary: Canary,
+  { eventWebhook }: Pick<EngineOptions, 'eventWebhook'>,
+): readonly Webhook[] {
+  const own = hooksOf(canary, 'event');
+  if (own.length > 0 || eventWebhook === undefined) return own;
+  return [{ name: 'event-webhook', type: 'event', url: eventWebhook }];
 }
 
 function factsOf({ phase, run, lastAppliedSpec, lastAppliedCommit, canaryWeight }: CanaryStatus) {

@@ -2,12 +2,18 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { RouteView } from '../api/observed.ts';
-import type { ScalerView, WorkloadView } from '../rollout/world.ts';
+import type { ScalerView, WorkloadView, WorldOptions } from '../rollout/world.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { primaryName, serviceNames } from '../workload/names.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../workload/scaler.ts';
 import { type SelectorLabel, selectorLabel } from '../workload/selector.ts';
-import { type CanaryParts, type Observation, providerOf, type ReadParts } from './canary-parts.ts';
+import {
+  type CanaryParts,
+  type EngineOptions,
+  type Observation,
+  providerOf,
+  type ReadParts,
+} from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import { primaryDrift } from './drift.ts';
 import { EngineError } from './failure.ts';
@@ -52,10 +58,14 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
     route: routeView(parts, canary, { router, view, target }),
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
-    options: { minIntervalMs: parts.options.minIntervalMs, defaultProvider: parts.options.defaultProvider },
+    options: worldOptions(parts.options),
   };
   const observation = { canary, world, view, target, primary, provider };
   return { kind: 'observed', observation: await withDrift(parts, observation) };
+}
+
+function worldOptions({ minIntervalMs, defaultProvider, hasDefaultAlert }: EngineOptions): WorldOptions {
+  return { minIntervalMs, defaultProvider, hasDefaultAlert: hasDefaultAlert === true };
 }
 
 async function withDrift(parts: ReadParts, observation: Observation): Promise<Observation> {

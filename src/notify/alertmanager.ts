@@ -27,8 +27,9 @@ export const alertmanager: AlertReceiver = {
   },
 };
 
-function labelsOf({ name, namespace }: Notice, severity: string): Record<string, string> {
-  return { alertname: 'HoldfastRelease', namespace, canary: name, severity };
+function labelsOf({ name, namespace, cluster }: Notice, severity: string): Record<string, string> {
+  const labels = { alertname: 'HoldfastRelease', namespace, canary: name, severity };
+  return cluster ? { ...labels, cluster } : labels;
 }
 
 function annotationsOf({ incident, documentation }: Notice): Record<string, string> {

@@ -6,12 +6,13 @@ export function authorOf({ name, namespace }: Notice): string {
   return `${name}.${namespace}`;
 }
 
-/** The facts of the news; the runbook as an address where the pages are known. */
-export function noticeFacts({ incident, documentation }: Notice): Fact[] {
-  return factsOf(incident).map(({ title, value }) => ({
+/** The facts of the news, and which cluster it is; the runbook as an address where the pages are known. */
+export function noticeFacts({ incident, cluster, documentation }: Notice): Fact[] {
+  const facts = factsOf(incident).map(({ title, value }) => ({
     title,
     value: title === 'Runbook' && documentation ? `${documentation}${value}` : value,
   }));
+  return cluster ? [{ title: 'Cluster', value: cluster }, ...facts] : facts;
 }
 
 /** Error and warn are shown in the receiver's colour of alarm. */

@@ -8,6 +8,8 @@ export interface Notice {
   /** The Canary it is about. */
   readonly name: string;
   readonly namespace: string;
+  /** Which cluster it is; undefined: it has no name. */
+  readonly cluster?: string | undefined;
   /** Root of the pages that runbooks are linked to, with a slash at the end; undefined: the path alone is shown. */
   readonly documentation: string | undefined;
 }

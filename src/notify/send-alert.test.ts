@@ -63,11 +63,21 @@ function provider(spec: AlertProviderSpec): AlertProvider {
 
 async function send(
   spec: AlertProviderSpec,
-  { incident = reverted, secret }: { incident?: typeof reverted; secret?: Record<string, string> } = {},
+  {
+    incident = reverted,
+    secret,
+    cluster,
+  }: { incident?: typeof reverted; secret?: Record<string, string>; cluster?: string } = {},
 ): Promise<AlertAnswer> {
   const http = createHttpClient({ allowLoopback: true });
   cleanups.push(() => http.close());
-  return sendAlert(noticeOf(incident), provider(spec), secret, http, new AbortController().signal);
+  return sendAlert(
+    { ...noticeOf(incident), cluster },
+    provider(spec),
+    secret,
+    http,
+    new AbortController().signal,
+  );
 }
 
 /** Compares with the golden file beside; UPDATE_GOLDEN=1 writes it. */
@@ -119,6 +129,18 @@ describe('payloads', () => {
     expectGolden('alertmanager-succeeded', seen[0]?.body);
   });
 });
+
+test.each(['slack', 'msteams', 'gchat', 'webhook', 'alertmanager'] as const)(
+  '%s names the cluster where it has a name, and not where it has none',
+  async (type) => {
+    const { url, seen } = await receiver();
+    await send({ type, address: url });
+    await send({ type, address: url }, { cluster: 'oslo-2' });
+    const [without, named] = seen.map(({ body }) => JSON.stringify(body));
+    expect(without).not.toContain('luster');
+    expect(named).toContain('oslo-2');
+  },
+);
 
 describe('addresses and tokens', () => {
   test('come from the Secret, which wins over the spec', async () => {

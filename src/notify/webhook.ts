@@ -5,11 +5,12 @@ import type { AlertReceiver } from './provider.ts';
 export const webhook: AlertReceiver = {
   type: 'webhook',
   build(notice, { address, token }) {
-    const { incident, name, namespace, documentation } = notice;
+    const { incident, name, namespace, cluster, documentation } = notice;
     const { alerts: _, reason, ...rest } = incident;
     const page = runbookOf(reason);
     const json = {
       version: '1',
+      ...(cluster ? { cluster } : {}),
       canary: { namespace, name },
       line: lineOf(incident),
       text: plainTextOf(incident),

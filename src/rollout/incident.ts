@@ -48,7 +48,8 @@ export function newIncident(draft: Draft, status: CanaryStatus): Incident | unde
   if (status.incidents?.some((known) => known.key === key)) return undefined;
   const severity = WARNINGS.has(moment.reason) ? 'warn' : SEVERITY[moment.outcome];
   const isBad = severity !== 'info';
-  const alerts = alertsFor(draft.world.canary, severity);
+  const { canary, options } = draft.world;
+  const alerts = alertsFor(canary, severity, options.hasDefaultAlert === true);
   return withoutAbsent({
     key,
     time: stamp(draft.world.nowMs),
@@ -64,7 +65,7 @@ export function newIncident(draft: Draft, status: CanaryStatus): Incident | unde
     stays: staysApplied(draft, moment.outcome, about.commit),
     serving: (status.serving ?? []).slice(0, 4).map(({ digest: _, ...row }) => row),
     next: isBad && status.next && status.next.action !== 'nothing automatic' ? status.next : undefined,
-    command: isBad ? commandFor(draft.world.canary, moment, about.commit) : undefined,
+    command: isBad ? commandFor(canary, moment, about.commit) : undefined,
     alerts: alerts.length > 0 ? alerts.map((name) => ({ name, state: 'waiting' as const })) : undefined,
   });
 }

@@ -29,7 +29,15 @@ export interface World {
   /** The other Canaries, for causes that no release has (design section 5, auto). */
   peers: PeersView;
   /** Limits set by flags. */
-  options: { minIntervalMs: number; defaultProvider: string };
+  options: WorldOptions;
+}
+
+/** What flags say. */
+export interface WorldOptions {
+  minIntervalMs: number;
+  defaultProvider: string;
+  /** Canaries without alerts of their own have somebody to tell. */
+  hasDefaultAlert?: boolean;
 }
 
 /** What is known of the other Canaries after promotion, from their statuses alone, so that a restart changes nothing. */

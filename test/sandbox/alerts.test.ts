@@ -148,3 +148,16 @@ test('a receiver that is down when the program ends gets the alert from the next
   await eventually('the alerts are answered', allAnswered);
   expect(of('Reverted')).toEqual(['errors', 'everything', 'infos', 'warnings']);
 });
+
+test('a Canary that names nobody tells the receiver and the event webhook of the flags', async () => {
+  await bed.commit('first', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start({
+    defaultReceiver: { spec: { type: 'webhook', address: `${server.url}/default` }, token: undefined },
+    eventWebhook: `${server.url}/events`,
+  });
+  await waitForPhase(bed, 'Initialized');
+  await eventually('told', async () => of('Initialized').length > 0 && (await allAnswered()));
+  expect(of('Initialized')).toEqual(['default']);
+  await eventually('events', async () => told.some(({ to }) => to === 'events'));
+});
