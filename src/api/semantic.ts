@@ -6,6 +6,7 @@ import { findNotActedOn } from './not-acted-on.ts';
 import type { Problem } from './problems.ts';
 import { checkWebhooks } from './semantic-hooks.ts';
 import { checkMetrics } from './semantic-metric.ts';
+import { checkNamespaces } from './semantic-namespaces.ts';
 
 /** What a check found. */
 export interface Findings {
@@ -18,6 +19,8 @@ export interface CanaryCheckOptions {
   intervalFloorMs?: number;
   /** The provider of Canaries that name none. */
   defaultProvider?: string;
+  /** References to objects of other namespaces are problems. */
+  forbidsOtherNamespaces?: boolean;
 }
 
 /** Checks a parsed Canary by itself; what needs other objects (templates, the target) is checked where they are known. */
@@ -32,6 +35,7 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   checkSteps(canary, found);
   checkWebhooks(canary, found);
   checkAffinity(canary, found);
+  if (options.forbidsOtherNamespaces) checkNamespaces(canary, found);
   checkMetrics(canary.spec.analysis.metrics, 'spec.analysis.metrics', found);
   checkMetrics(canary.spec.postPromotion?.metrics, 'spec.postPromotion.metrics', found);
   return found;

@@ -6,6 +6,7 @@ import { type ClusterClient, createClusterClient } from '../cluster/client.ts';
 import { createDiscovery } from '../cluster/discovery.ts';
 import { loadClusterAccess } from '../cluster/kubeconfig.ts';
 import type { Logger } from '../cluster/log.ts';
+import type { RateBounds } from '../cluster/rate-limit.ts';
 import type { Verb } from '../cluster/request.ts';
 import { createTransport, type Transport } from '../cluster/transport.ts';
 
@@ -26,16 +27,24 @@ export interface Connection {
 
 const publicRate = { perSecond: 10, burst: 20 };
 
+/** Which cluster, and how much may be asked of it. */
+export interface ConnectionOptions {
+  readonly kubeconfig: string | undefined;
+  readonly version: string;
+  /** Default 50 requests a second, 100 at once. */
+  readonly apiRate?: RateBounds;
+}
+
 /** Finds the cluster; no request is made yet. Throws a `configuration` ApiError for a kubeconfig that cannot be used. */
 export async function connect(
-  { kubeconfig, version }: { kubeconfig: string | undefined; version: string },
+  { kubeconfig, version, apiRate }: ConnectionOptions,
   clock: Clock,
   logger: Logger,
 ): Promise<Connection> {
   const allowExec = process.env.KUBERNETES_SERVICE_HOST === undefined;
   const access = await loadClusterAccess(kubeconfig ? { kubeconfig, allowExec } : { allowExec });
   const userAgent = `holdfast/${version}`;
-  const transport = createTransport({ access, userAgent });
+  const transport = createTransport({ access, userAgent, ...(apiRate ? { rate: apiRate } : {}) });
   const leaseTransport = createTransport({ access, userAgent, connections: 2 });
   const publicTransport = createTransport({ access, userAgent, connections: 2, rate: publicRate });
   const discovery = createDiscovery(transport);

@@ -83,6 +83,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     applied: createApplied(),
     secretKey,
     clusterName: options.clusterName,
+    tracksConfig: options.tracksConfig !== false,
     sources: sourceSet,
     canarySet,
     isFollowed: (source) => options.sourceFiles.length === 0 || fileSources.has(source),
@@ -152,6 +153,8 @@ function limitsOf(options: AppOptions): EngineOptions {
     defaultProvider: meshProvider,
     selectorLabels,
     includeLabelPrefixes,
+    forbidsOtherNamespaces: options.forbidsOtherNamespaces === true,
+    ...(options.concurrency ? { concurrency: options.concurrency } : {}),
     hasDefaultAlert: options.defaultReceiver !== undefined,
     eventWebhook: options.eventWebhook,
   };

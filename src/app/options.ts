@@ -1,3 +1,4 @@
+import type { RateBounds } from '../cluster/rate-limit.ts';
 import type { ListenAddress } from '../web/http-server.ts';
 import type { DefaultReceiver } from './alerts-port.ts';
 
@@ -32,6 +33,14 @@ export interface AppOptions {
   readonly drillSchedule?: string | undefined;
   /** Root of the pages that alerts link runbooks to, with a slash at the end; without it the path alone is shown. */
   readonly runbookUrl?: string | undefined;
+  /** Requests to the API server; default 50 a second, 100 at once. */
+  readonly apiRate?: RateBounds;
+  /** Canaries that are handled side by side; default 8. */
+  readonly concurrency?: number;
+  /** Canaries may not refer to objects of other namespaces (Flagger's --no-cross-namespace-refs). */
+  readonly forbidsOtherNamespaces?: boolean;
+  /** Whether ConfigMaps and Secrets are part of releases (Flagger's --enable-config-tracking); default true. */
+  readonly tracksConfig?: boolean;
   /** Who is told of Canaries without alerts of their own. */
   readonly defaultReceiver?: DefaultReceiver | undefined;
   /** Who is told the Events of Canaries without webhooks of type event (Flagger's --event-webhook). */

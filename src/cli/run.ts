@@ -12,9 +12,10 @@ import { supportedProviders } from '../routing/table.ts';
 import type { ListenAddress } from '../web/http-server.ts';
 import { defaultSelectorLabels } from '../workload/selector.ts';
 import type { CliCommand } from './command.ts';
+import { type LimitFlags, limitsIn, withLimitFlags } from './run-limits.ts';
 import { httpUrl, type ReceiverFlags, receiversOf, withReceiverFlags } from './run-receivers.ts';
 
-interface RunFlags extends ReceiverFlags {
+interface RunFlags extends ReceiverFlags, LimitFlags {
   readonly source: string[];
   readonly kubeconfig?: string;
   readonly namespace?: string;
@@ -38,7 +39,7 @@ interface RunFlags extends ReceiverFlags {
 export const runCommand: CliCommand = {
   register(program, { version, setExitCode }) {
     const command = withFlags(program.command('run').description('follow Git and roll out what it says'));
-    withReceiverFlags(command).action(async (flags: RunFlags) => {
+    withReceiverFlags(withLimitFlags(command)).action(async (flags: RunFlags) => {
       setExitCode(await run(optionsOf(flags, version)));
     });
   },
@@ -149,6 +150,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     includeLabelPrefixes: flags.includeLabelPrefix,
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
+    ...limitsIn(flags),
     ...receiversOf(flags, process.env),
   };
 }

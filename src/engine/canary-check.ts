@@ -17,8 +17,11 @@ export function readCanary(
   const parsed = parseCanary(object);
   if (!parsed.ok) return { failure: invalidCanary(parsed.problems) };
   const canary = parsed.value;
-  const { defaultProvider, minIntervalMs } = parts.options;
-  const { problems } = checkCanary(canary, { defaultProvider, intervalFloorMs: minIntervalMs });
+  const { defaultProvider, minIntervalMs, forbidsOtherNamespaces = false } = parts.options;
+  const { problems } = checkCanary(canary, {
+    ...{ defaultProvider, forbidsOtherNamespaces },
+    intervalFloorMs: minIntervalMs,
+  });
   if (problems.length > 0) return { failure: invalidCanary(problems) };
   const provider = providerOf(canary, parts.options);
   const router = parts.routing(provider);

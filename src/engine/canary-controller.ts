@@ -47,7 +47,7 @@ export interface CanaryController {
   depth(): number;
 }
 
-const concurrency = 8;
+const defaultConcurrency = 8;
 /** Bursts of watch events become one look. */
 const gatherMs = 20;
 
@@ -126,13 +126,13 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
 }
 
 function newQueue(
-  { clock, log, random, onPass }: CanaryControllerOptions,
+  { clock, log, random, onPass, options }: CanaryControllerOptions,
   pass: ReturnType<typeof createCanaryPass>,
 ): WorkQueue {
   return createWorkQueue({
     clock,
     random,
-    concurrency,
+    concurrency: options.concurrency ?? defaultConcurrency,
     backoff: { firstMs: 500, maximumMs: 60_000 },
     async pass(key) {
       const startedMs = clock.nowMs();

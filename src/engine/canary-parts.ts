@@ -27,6 +27,10 @@ export interface EngineOptions {
   readonly selectorLabels: readonly string[];
   /** Label prefixes that copies take over. */
   readonly includeLabelPrefixes: readonly string[];
+  /** Canaries may not refer to objects of other namespaces. */
+  readonly forbidsOtherNamespaces?: boolean;
+  /** Passes that run side by side; default 8. */
+  readonly concurrency?: number;
   /** There is a receiver for Canaries without alerts of their own. */
   readonly hasDefaultAlert?: boolean;
   /** Address that is told the Events of Canaries without webhooks of type event. */

@@ -28,6 +28,8 @@ export interface SourceParts {
   readonly records: Pick<Records, 'load'>;
   /** HMAC key of the cluster, for digests of Secrets. */
   readonly secretKey: Uint8Array;
+  /** Whether ConfigMaps and Secrets are part of releases; default true. */
+  readonly tracksConfig?: boolean;
   /** Canaries in the cluster that are ours, as watched. */
   readonly canaries: () => readonly KubernetesObject[];
   /** Looks at a Canary soon. */

@@ -28,6 +28,7 @@ export async function readSnapshot(
   const selection = selectPlans({
     objects: placed.objects,
     problems,
+    tracksConfig: parts.tracksConfig !== false,
     liveCanaries: parts.canaries().filter((canary) => isFree(parts, state, canary)),
     previous: state.previous,
     lineOf: rendered.lineOf,

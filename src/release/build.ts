@@ -29,6 +29,8 @@ export interface ReleaseInput {
   secretKey: Uint8Array;
   /** `path:line` of every object the release is read from. */
   origins: readonly string[];
+  /** Whether ConfigMaps and Secrets that the template names are part of the release. Default true. */
+  tracksConfig?: boolean;
 }
 
 /** Why objects make no release. The message names object and field, never a value (S31). */
@@ -52,7 +54,7 @@ export function buildRelease(input: ReleaseInput): ReleaseResult {
   const problem = targetProblem(target) ?? ignoreProblem(canary);
   if (problem) return { problem };
   const template = templateOf({ target });
-  const references = configReferences(template);
+  const references = input.tracksConfig === false ? [] : configReferences(template);
   const inGit = references.map((reference) => findConfig(reference, input));
   const configs = inGit.filter((object) => object !== undefined).filter(isTracked);
   const configProblem = configs.map(dataProblem).find((found) => found !== undefined);

@@ -24,7 +24,8 @@ export function releaseOfPlan(
   const { plan, canary, commit, secretKey, lineOf } = input;
   const configs = plan.configs.map(({ object }) => object);
   const target = plan.target.object;
-  const built = buildRelease({ canary, target, configs, commit, secretKey, origins: plan.origins });
+  const { origins, tracksConfig } = plan;
+  const built = buildRelease({ canary, target, configs, commit, secretKey, origins, tracksConfig });
   if (!built.problem) return built;
   const { object, field, message } = built.problem;
   const entry = [plan.target, ...plan.configs].find((one) => describe(one.object) === object);

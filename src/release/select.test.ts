@@ -101,6 +101,29 @@ test('target, tracked config and scaler go with their Canary, everything else is
   });
 });
 
+test('where config is not tracked it is applied, and releases neither copy it nor wait for it', () => {
+  const build = (files: Files) => {
+    const { objects, problems, lineOf } = renderPlain(toFiles(files));
+    const selection = selectPlans({
+      ...{ objects, problems, lineOf },
+      liveCanaries: [],
+      previous: new Map(),
+      tracksConfig: false,
+    });
+    const [plan] = selection.plans;
+    if (plan?.state !== 'release' || !plan.object) throw new Error(plan?.state);
+    const input = { plan, canary: plan.object, commit: testCommit, secretKey: testKey, lineOf };
+    return { selection, release: releaseOfPlan(input).ok };
+  };
+  const { selection, release } = build(good);
+  expect(restNames(selection)).toEqual(
+    expect.arrayContaining(['ConfigMap/pay-flags', 'ConfigMap/cart-flags']),
+  );
+  expect(release).toMatchObject({ configs: [], liveConfigs: [] });
+  const changed = { ...good, 'pay.yaml': good['pay.yaml'].replace('dark: "off"', 'dark: "on"') };
+  expect(build(changed).release?.digest).toBe(release?.digest);
+});
+
 test('a broken file freezes the Canaries whose objects were in it, and no others', () => {
   const previous = previousOf(good);
   const selection = select({ ...good, 'cart-config.yaml': 'kind: [' }, previous);

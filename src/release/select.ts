@@ -40,6 +40,8 @@ export type CanaryPlan =
       scaler: RenderedObject | undefined;
       /** `path:line` of all of them. */
       origins: string[];
+      /** False: the release is about the template and ports alone. */
+      tracksConfig: boolean;
     }
   /** Something that concerns it is broken: the previous plan stays (S24). */
   | { state: 'frozen'; canary: CanaryName; message: string; problems: FileProblem[] }
@@ -64,6 +66,8 @@ export interface SelectInput {
   liveCanaries: readonly KubernetesObject[];
   /** The previous release of each Canary of this Source, by `canaryKey`. */
   previous: ReadonlyMap<string, PreviousPlan>;
+  /** Whether ConfigMaps and Secrets are part of releases (Flagger's -enable-config-tracking). Default true. */
+  tracksConfig?: boolean;
   lineOf: LineOf;
 }
 
@@ -120,7 +124,7 @@ function planOf(candidate: Candidate, context: Context): CanaryPlan | undefined 
 }
 
 function releasePlan(candidate: Candidate, target: RenderedObject, context: Context): CanaryPlan {
-  const references = configReferences(templateIn(target.object));
+  const references = referencesIn(target.object, context);
   const inGit = references.map((reference) => context.byKey.get(configKey(reference, target.object)));
   const known = context.previous.get(candidate.key)?.liveConfigs ?? [];
   const lost = references.some(({ kind, name }, index) => {
@@ -140,7 +144,12 @@ function releasePlan(candidate: Candidate, target: RenderedObject, context: Cont
     configs,
     scaler,
     origins: [...(candidate.origin ? [formatOrigin(candidate.origin)] : []), ...origins],
+    tracksConfig: context.tracksConfig !== false,
   };
+}
+
+function referencesIn(target: KubernetesObject, { tracksConfig }: Context): ConfigReference[] {
+  return tracksConfig === false ? [] : configReferences(templateIn(target));
 }
 
 function frozen(candidate: Candidate, problems: FileProblem[] | readonly FileProblem[]): CanaryPlan {
@@ -166,7 +175,7 @@ function missing(candidate: Candidate, context: Context): CanaryPlan {
 function heldKeys(candidate: Candidate, plan: CanaryPlan, context: Context): string[] {
   const target = targetKey(candidate);
   const rendered = target ? context.byKey.get(target)?.object : undefined;
-  const references = rendered ? configReferences(templateIn(rendered)) : [];
+  const references = rendered ? referencesIn(rendered, context) : [];
   const configs = references.flatMap((reference) => {
     const entry = rendered && context.byKey.get(configKey(reference, rendered));
     return entry && isTracked(entry.object) ? [objectKey(entry.object)] : [];

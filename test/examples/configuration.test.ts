@@ -10,6 +10,7 @@ const page = join(import.meta.dirname, '../../docs/configuration.md');
 const shown: Readonly<Record<string, string>> = {
   '--data-dir': '`~/.local/share/holdfast`',
   '--listen': '`127.0.0.1:8080`',
+  '--no-cross-namespace-refs': '',
   '--min-analysis-interval': '`10s`',
 };
 
@@ -74,7 +75,7 @@ function meaning({ description, argChoices }: Option): string {
 
 function preset({ long, defaultValue }: Option): string {
   const known = shown[long ?? ''];
-  if (known) return known;
+  if (known !== undefined) return known;
   if (defaultValue === undefined || defaultValue === false) return '';
   const text = Array.isArray(defaultValue) ? defaultValue.join(',') : String(defaultValue);
   return text === '' ? '' : `\`${text.replace('0.0.0', 'VERSION')}\``;

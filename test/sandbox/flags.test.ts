@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+const flags = (dark: string) =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'flags', namespace: 'shop' },
+    data: { dark },
+  });
+
+/** The Deployment of the bed with a ConfigMap as its environment. */
+function withFlags(image: string): string {
+  const object = JSON.parse(deployment(image)) as { spec: { template: { spec: { containers: object[] } } } };
+  const [container] = object.spec.template.spec.containers;
+  Object.assign(container ?? {}, { envFrom: [{ configMapRef: { name: 'flags' } }] });
+  return JSON.stringify(object);
+}
+
+test('with --enable-config-tracking=false config is applied, never copied, and starts no release', async () => {
+  await bed.commit('v1', {
+    'web.json': withFlags('shop/web:1'),
+    'flags.json': flags('off'),
+    'canary.json': canary(),
+  });
+  await createSource(bed);
+  await bed.start({ tracksConfig: false });
+  await waitForPhase(bed, 'Initialized');
+  await bed.commit('dark', { 'flags.json': flags('on') });
+  await eventually('the ConfigMap as in Git', async () => {
+    const live = await bed.get('v1', 'ConfigMap', 'flags');
+    return (live?.data as { dark?: string } | undefined)?.dark === 'on';
+  });
+  expect(await bed.get('v1', 'ConfigMap', 'flags-primary')).toBeUndefined();
+  const primary = await bed.get('apps/v1', 'Deployment', 'web-primary');
+  expect(JSON.stringify(primary?.spec)).toContain('"configMapRef":{"name":"flags"}');
+  expect(statusOf(await bed.canary())).toMatchObject({ phase: 'Initialized', failedChecks: 0 });
+});
+
+test('with --no-cross-namespace-refs a Canary that refers elsewhere waits and says where', async () => {
+  const alerts = [{ name: 'chat', providerRef: { name: 'chat', namespace: 'ops' } }];
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary({ analysis: { alerts } }),
+    'cart.json': deployment('shop/cart:1', { name: 'cart' }),
+    'cart-canary.json': canary({ name: 'cart' }),
+  });
+  await createSource(bed);
+  await bed.start({ forbidsOtherNamespaces: true });
+  await eventually('refused', async () => condition(await bed.canary(), 'Ready')?.reason === 'InvalidSpec');
+  expect(condition(await bed.canary(), 'Ready')?.message).toContain(
+    'spec.analysis.alerts[0].providerRef.namespace: is ops',
+  );
+  await eventually('the other one', async () => statusOf(await bed.canary('cart')).phase === 'Initialized');
+});
