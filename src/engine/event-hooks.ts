@@ -2,7 +2,6 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { Clock } from '../api/clock.ts';
 import { hooksOf, type Webhook } from '../api/hooks.ts';
-import type { EngineOptions } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import type { HookNews, Hooks } from './hooks-port.ts';
 import type { Log } from './ports.ts';
@@ -12,7 +11,8 @@ export interface EventHookOptions {
   readonly hooks: Hooks;
   readonly clock: Clock;
   readonly log: Log;
-  readonly options: Pick<EngineOptions, 'eventWebhook'>;
+  /** Address for Canaries without webhooks of type event; undefined: there is none. */
+  readonly options: { readonly eventWebhook?: string | undefined };
 }
 
 /** Tells webhooks of type event what was written as a Kubernetes Event. What they answer has no effect. */
@@ -77,10 +77,7 @@ export function createEventHooks({ hooks, clock, log, options }: EventHookOption
 }
 
 /** The Canary's own; without any, the one that flags name, as in Flagger. */
-function webhooksOf(
-  canary: Canary,
-  { eventWebhook }: Pick<EngineOptions, 'eventWebhook'>,
-): readonly Webhook[] {
+function webhooksOf(canary: Canary, { eventWebhook }: EventHookOptions['options']): readonly Webhook[] {
   const own = hooksOf(canary, 'event');
   if (own.length > 0 || eventWebhook === undefined) return own;
   return [{ name: 'event-webhook', type: 'event', url: eventWebhook }];
