@@ -29,6 +29,8 @@ export interface GitClone {
 export interface GitRepo extends GitClone {
   /** Sets faults and authentication for this repository; `{}` takes all away. */
   configure(settings: RepositorySettings): Promise<void>;
+  /** Deletes every object on the server that no ref leads to. */
+  collectGarbage(): Promise<void>;
   /** What the server was asked for this repository since the last call with `reset`. */
   counts(options?: { readonly reset: boolean }): Promise<RepositoryCounts>;
 }
@@ -59,6 +61,10 @@ export async function createGitRepo(gitRoot: string, baseUrl: string, name: stri
     ...clone,
     configure: async (wanted) => {
       await fetch(control, { method: 'PUT', body: JSON.stringify(wanted) });
+    },
+    collectGarbage: async () => {
+      await run('git', ['-C', bare, 'reflog', 'expire', '--expire=now', '--all']);
+      await run('git', ['-C', bare, 'gc', '--quiet', '--prune=now']);
     },
     counts: async ({ reset } = { reset: false }) => {
       const response = await fetch(`${control}${reset ? '?reset' : ''}`);

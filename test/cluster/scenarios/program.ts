@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type BedClient, waitFor } from '../bed/client.ts';
@@ -12,6 +12,8 @@ export interface Program {
   kill(): Promise<void>;
   /** SIGTERM, and its exit code. */
   stop(): Promise<number | null>;
+  /** Removes its data, as in a pod that starts on another node. */
+  wipe(): void;
   readonly logPath: string;
   /** Process id while it runs. */
   pid(): number;
@@ -34,7 +36,8 @@ export function createProgram(
   writeFileSync(sourceFile, JSON.stringify(source(namespace, repositoryUrl, spec)));
   let child: ChildProcess | undefined;
   const flags = ['--source', sourceFile, '--kubeconfig', bed.kubeconfigPath, '--namespace', namespace];
-  const places = ['--data-dir', join(folder, 'data'), '--listen', '127.0.0.1:0'];
+  const data = join(folder, 'data');
+  const places = ['--data-dir', data, '--listen', '127.0.0.1:0'];
   const behaviour = [
     '--min-analysis-interval',
     '1s',
@@ -60,6 +63,7 @@ export function createProgram(
       child.stdout?.pipe(log);
       child.stderr?.pipe(log);
     },
+    wipe: () => rmSync(data, { recursive: true, force: true }),
     pid: () => child?.pid ?? 0,
     url: () =>
       waitFor(async () => /http:\/\/127\.0\.0\.1:\d+/.exec(listening(logPath))?.[0], {
