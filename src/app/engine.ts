@@ -17,6 +17,7 @@ import { step } from '../rollout/step.ts';
 import { routerFor, routers } from '../routing/table.ts';
 import type { MetricsSink } from '../web/metrics-sink.ts';
 import { createAlertsPort } from './alerts-port.ts';
+import { countReleases } from './count-releases.ts';
 import { openDrillSchedule } from './drill-port.ts';
 import { createOpenPoller, createOpenRepository } from './git-port.ts';
 import { createMetricsPort } from './metrics-port.ts';
@@ -114,7 +115,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     ...{ cluster, log, events, options, records, dryRun: wiring.dryRun },
     canaries: () => canarySet.list().filter(isOurs),
   });
-  countPhases(canarySet, wiring.sink);
+  countReleases(canarySet, wiring.sink);
   return {
     canaries,
     sources,
@@ -175,18 +176,4 @@ function openKind({ openWatch, options }: EngineWiring, kind: KindName): Watched
   const namespaces = options.namespace ? [options.namespace] : options.watchNamespaces;
   if (namespaces.length === 0) return openWatch({ apiVersion, kind });
   return unionOf(namespaces.map((namespace) => openWatch({ apiVersion, kind, namespace })));
-}
-
-/** Counts ends of releases as they are seen; what was over before the start is not counted again. */
-function countPhases(canaries: WatchedSet, sink: MetricsSink): void {
-  const phases = new Map<string, string>();
-  canaries.onChange((canary) => {
-    for (const one of canary ? [canary] : canaries.list()) {
-      const id = one.metadata.uid ?? one.metadata.name;
-      const phase = (one.status as { phase?: string } | undefined)?.phase ?? '';
-      const before = phases.get(id);
-      phases.set(id, phase);
-      if (canary && before !== undefined && before !== phase) sink.phase(one, phase);
-    }
-  });
 }

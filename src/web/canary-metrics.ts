@@ -50,12 +50,17 @@ export function addCanaryMetrics(
       metric.reset();
       for (const canary of sources.canaries()) {
         for (const { name: check, value } of checksOf(canary)) {
-          if (value !== undefined) metric.set({ ...named(canary), metric: check }, value);
+          if (value !== undefined) metric.set({ ...named(canary), metric: check }, inUnitOf(check, value));
         }
       }
     },
     ['name', 'namespace', 'metric'],
   );
+}
+
+/** Flagger shows the built-in duration in seconds; checks have it in milliseconds. */
+function inUnitOf(check: string, value: number): number {
+  return check === 'request-duration' ? value / 1000 : value;
 }
 
 function statusNumber({ status }: KubernetesObject): number {

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { ReleaseHistoryEntry } from '../api/canary-status.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { keyOf } from '../engine/checks.ts';
 import { named } from './gauge.ts';
@@ -9,12 +10,14 @@ export interface MetricsSink {
   pass(canaryKey: string, durationMs: number, succeeded: boolean): void;
   /** A poll of a Source (namespace/name), with all that follows, ended. */
   sync(sourceKey: string, succeeded: boolean): void;
-  /** A Canary went to another phase. */
-  phase(canary: KubernetesObject, phase: string): void;
+  /** A release of a Canary ended, as its history says. */
+  ended(canary: KubernetesObject, result: ReleaseHistoryEntry['result']): void;
 }
 
 /** The objects that series may be about, as watched. */
 export interface WatchedObjects {
+  /** Routing provider of Canaries that name none. */
+  readonly provider: string;
   canary(namespace: string, name: string): KubernetesObject | undefined;
   source(namespace: string, name: string): KubernetesObject | undefined;
 }
@@ -46,10 +49,10 @@ export function createMetricsSink(
       sources.note(key, meters.syncs, counted).inc(counted);
       if (succeeded) sources.note(key, meters.lastSync, labels).setToCurrentTime(labels);
     },
-    phase(canary, phase) {
-      const meter = { Succeeded: meters.successes, Failed: meters.failures }[phase];
-      if (!meter) return;
-      const labels = { ...named(canary), ...runOf(canary) };
+    ended(canary, result) {
+      if (result !== 'Succeeded' && result !== 'Failed') return;
+      const meter = result === 'Succeeded' ? meters.successes : meters.failures;
+      const labels = { ...named(canary), ...runOf(canary, watched.provider) };
       canaries.note(keyOf(canary), meter, labels).inc(labels);
     },
   };
@@ -122,14 +125,21 @@ function createSeries(find: Find) {
   };
 }
 
-function runOf({ spec }: KubernetesObject): { deployment_strategy: string; analysis_status: string } {
-  const { analysis, skipAnalysis } = (spec ?? {}) as {
+/** Flagger's labels of a release. Provider kubernetes cannot split traffic: without iterations it gets some (flagger-behaviour 2.2, step 27). */
+function runOf({ spec }: KubernetesObject, defaultProvider: string): Labels {
+  const {
+    analysis,
+    skipAnalysis,
+    provider = defaultProvider,
+  } = (spec ?? {}) as {
     analysis?: { iterations?: number; match?: unknown[] };
     skipAnalysis?: boolean;
+    provider?: string;
   };
   const byIterations = analysis?.match?.length ? 'ab-testing' : 'blue-green';
+  const iterates = Boolean(analysis?.iterations);
   return {
-    deployment_strategy: analysis?.iterations ? byIterations : 'canary',
+    deployment_strategy: iterates ? byIterations : provider === 'kubernetes' ? 'blue-green' : 'canary',
     analysis_status: skipAnalysis ? 'skipped' : 'completed',
   };
 }

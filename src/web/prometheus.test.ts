@@ -91,11 +91,56 @@ describe('what alarms are made of', () => {
   });
 });
 
+describe("Flagger's series", () => {
+  it('have its names, labels and values', async () => {
+    const checks = [
+      { name: 'request-success-rate', value: 99.5, verdict: 'pass', time },
+      { name: 'request-duration', value: 250, verdict: 'pass', time },
+      { name: 'restarts', verdict: 'inconclusive', time },
+    ] as const;
+    canaries = [
+      canaryOf('web', { phase: 'Progressing', canaryWeight: 20, checks: [...checks] }),
+      canaryOf('cart', { phase: 'Failed' }),
+    ];
+    const web = 'name="web-app",namespace="shop"';
+    const lines = (await scrape()).filter((line) => line.startsWith('flagger_'));
+    expect(lines).toEqual([
+      'flagger_info{version="1.2.3",mesh_provider="gatewayapi:v1"} 1',
+      'flagger_canary_total{namespace="shop"} 2',
+      `flagger_canary_status{${web}} 0`,
+      'flagger_canary_status{name="cart-app",namespace="shop"} 2',
+      'flagger_canary_weight{workload="web-app-primary",namespace="shop"} 80',
+      'flagger_canary_weight{workload="web-app",namespace="shop"} 20',
+      'flagger_canary_weight{workload="cart-app-primary",namespace="shop"} 100',
+      'flagger_canary_weight{workload="cart-app",namespace="shop"} 0',
+      `flagger_canary_metric_analysis{${web},metric="request-success-rate"} 99.5`,
+      `flagger_canary_metric_analysis{${web},metric="request-duration"} 0.25`,
+    ]);
+    canaries = [];
+    expect((await scrape()).filter((line) => line.startsWith('flagger_canary_'))).toEqual([]);
+  });
+
+  it.each([
+    [{ iterations: 3, match: [{}] }, {}, 'ab-testing', 'completed'],
+    [{ iterations: 3 }, {}, 'blue-green', 'completed'],
+    [{ stepWeight: 10 }, {}, 'canary', 'completed'],
+    [{ stepWeight: 10 }, { provider: 'kubernetes' }, 'blue-green', 'completed'],
+    [{ stepWeight: 10 }, { skipAnalysis: true }, 'canary', 'skipped'],
+  ])('count releases of %j %j as %s, %s', async (analysis, more, strategy, status) => {
+    const canary = { ...canaryOf('web'), spec: { targetRef: { name: 'web-app' }, analysis, ...more } };
+    sink.ended(canary, 'Succeeded');
+    sink.ended(canary, 'Superseded');
+    expect(about(await scrape(), 'successes_total')).toEqual([
+      `flagger_canary_successes_total{name="web-app",namespace="shop",deployment_strategy="${strategy}",analysis_status="${status}"} 1`,
+    ]);
+  });
+});
+
 describe('what is counted', () => {
   it('is named by the target of the Canary and by the Source', async () => {
     sink.pass('shop/web', 12, false);
-    sink.phase(canaryOf('web'), 'Failed');
-    sink.phase(canaryOf('web'), 'Progressing');
+    sink.ended(canaryOf('web'), 'Failed');
+    sink.ended(canaryOf('web'), 'Initialized');
     sink.sync('shop/shop', false);
     const lines = await scrape();
     const web = 'name="web-app",namespace="shop"';
@@ -111,7 +156,7 @@ describe('what is counted', () => {
 
   it('goes with the object it is about, and comes back only for a new one', async () => {
     for (const key of ['shop/web', 'shop/cart']) sink.pass(key, 12, false);
-    sink.phase(canaryOf('web'), 'Succeeded');
+    sink.ended(canaryOf('web'), 'Succeeded');
     sink.sync('shop/shop', true);
     expect(about(await scrape(), 'web-app').length).toBeGreaterThan(10);
     [canaries, sources] = [[canaryOf('cart')], []];

@@ -9,7 +9,6 @@ import { createMetricsSink, type MetricsSink, type WatchedObjects } from './metr
 /** What is counted at a scrape. */
 export interface MetricSources extends WatchedObjects {
   readonly version: string;
-  readonly provider: string;
   /** Canaries as watched; empty before. */
   canaries(): readonly KubernetesObject[];
   /** API requests so far, by verb. */
