@@ -3,7 +3,6 @@
  * lands. `stops`: going on without the field would be unsafe or impossible, so the object waits (its semantic check fails).
  */
 import type { Canary } from './canary.ts';
-import { keepsSessions } from './effective.ts';
 import { fieldPath } from './problems.ts';
 import type { Source } from './source.ts';
 
@@ -45,10 +44,6 @@ function cannotMirror({ provider, analysis }: Readonly<Record<string, unknown>>)
   return provider !== 'gatewayapi:v1' || !(analysis as { iterations?: number } | undefined)?.iterations;
 }
 
-function cannotKeepSessions({ provider }: Readonly<Record<string, unknown>>): boolean {
-  return provider !== undefined && !keepsSessions(String(provider));
-}
-
 const canaryRows: readonly Row[] = [
   { path: 'spec.targetRef.kind', when: otherThan('Deployment', 'DaemonSet'), stops: true },
   { path: 'spec.provider', when: otherThan('kubernetes', 'gatewayapi:v1', 'contour'), stops: true },
@@ -58,7 +53,6 @@ const canaryRows: readonly Row[] = [
   { path: 'spec.ingressRef' },
   { path: 'spec.analysis.mirror', only: cannotMirror },
   { path: 'spec.analysis.mirrorWeight' },
-  { path: 'spec.analysis.sessionAffinity', only: cannotKeepSessions },
   { path: 'spec.analysis.match.*.sourceLabels' },
   { path: 'spec.service.gateways' },
   { path: 'spec.service.trafficPolicy' },

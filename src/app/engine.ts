@@ -22,6 +22,7 @@ import { openDrillSchedule } from './drill-port.ts';
 import { createOpenPoller, createOpenRepository } from './git-port.ts';
 import { createMetricsPort } from './metrics-port.ts';
 import { type AppOptions, DEFAULT_CLUSTER_NAME } from './options.ts';
+import { createReferences } from './references.ts';
 import type { FileSources } from './source-files.ts';
 import { unionOf } from './watch-port.ts';
 
@@ -74,7 +75,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     hooks: createHooks({ http, clock }),
     metrics: createMetricsPort({ http, clock, metricsServer: options.metricsServer, templates, cluster }),
     alerts: alertsOf(wiring, alertProviders),
-    options: limitsOf(options),
+    ...{ options: limitsOf(options), references: createReferences(sets) },
     reproduce: (canaryKey, commit) => sources.reproduce(canaryKey, commit),
     writtenToGit: (canaryKey) => writer.conditionOf(canaryKey),
     onPass: wiring.sink.pass,

@@ -14,6 +14,7 @@ import type { Hooks } from './hooks-port.ts';
 import { createLostRecords } from './lost-records.ts';
 import { type NamespaceWatch, watchNamespace } from './namespace-view.ts';
 import type { Metrics, OpenWatch, WatchedSet } from './ports.ts';
+import { mayName } from './spec-notices.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 /** What the controller of all Canaries is made of. */
@@ -109,10 +110,16 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     if (canary && !canaries.get(canary.metadata.namespace, canary.metadata.name)) queue.add(keyOf(canary));
   }
 
+  function referenceChanged(object: KubernetesObject | undefined): void {
+    for (const canary of ours())
+      if (!object || mayName(canary, object)) queue.addAfter(keyOf(canary), gatherMs);
+  }
+
   return {
     start() {
       adjustWatches();
       canaries.onChange(canaryChanged);
+      options.references.onChange(referenceChanged);
     },
     wake: (key) => queue.addAfter(key, gatherMs),
     async stop() {

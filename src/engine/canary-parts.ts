@@ -17,6 +17,7 @@ import type { LostRecords } from './lost-records.ts';
 import type { NamespaceView } from './namespace-view.ts';
 import type { Cluster, EventSink, Log, RouteKind, Routing } from './ports.ts';
 import type { Records } from './records.ts';
+import type { References } from './references-port.ts';
 
 /** Limits and defaults set by flags. */
 export interface EngineOptions {
@@ -43,6 +44,7 @@ export interface CanaryParts {
   readonly log: Log;
   readonly cluster: Cluster;
   readonly routing: Routing;
+  readonly references: References;
   /** Kinds of the routing objects of every provider. */
   readonly routeKinds: readonly RouteKind[];
   readonly events: EventSink;

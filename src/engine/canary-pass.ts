@@ -5,18 +5,14 @@ import type { Decision } from '../rollout/action.ts';
 import { readCanary } from './canary-check.ts';
 import { afterFailedDeletion } from './canary-deletion.ts';
 import type { CanaryParts, Observation } from './canary-parts.ts';
-import {
-  type EngineFindings,
-  type News,
-  newsOf,
-  withEngineConditions,
-  writeStatus,
-} from './canary-status.ts';
+import { type EngineFindings, newsOf, withEngineConditions, writeStatus } from './canary-status.ts';
 import { keyOf } from './checks.ts';
+import type { News } from './conditions.ts';
 import { type Failure, failureOf, isStale } from './failure.ts';
 import { adjustFinalizer, waitsForUs } from './finalizer.ts';
 import { observe } from './observe.ts';
 import { performAll } from './perform.ts';
+import { specNotices } from './spec-notices.ts';
 import type { PassResult } from './work-queue.ts';
 
 /** Looks and decisions in one pass; a Canary that is busier than this comes back at the end of the queue (L8). */
@@ -144,7 +140,8 @@ function findingsOf(parts: CanaryParts, canary: Canary, status: CanaryStatus, no
   const key = keyOf(canary);
   const reproduced = parts.afterRevert.conditionOf(key, status);
   const others = parts.afterRevert.othersOf(key, status);
-  return { reproduced, others, written: parts.writtenToGit(key), nowMs };
+  const notices = specNotices(parts, canary);
+  return { notices, reproduced, others, written: parts.writtenToGit(key), nowMs };
 }
 
 /** The Canary itself may be what changed; the watches bring the rest. */

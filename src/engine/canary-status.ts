@@ -1,16 +1,20 @@
 import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import { type Condition, referenceOf } from '../api/kubernetes.ts';
-import { fieldsNotActedOn } from '../api/not-acted-on.ts';
 import { isReverted, reproducedCondition } from './after-revert.ts';
 import type { CanaryParts } from './canary-parts.ts';
-import { type ConditionNews, findCondition, withCondition, withoutCondition } from './conditions.ts';
+import {
+  type ConditionNews,
+  findCondition,
+  type News,
+  withCondition,
+  withoutCondition,
+} from './conditions.ts';
 import { EngineError, type Failure } from './failure.ts';
 import { writtenCondition } from './git-writer-memory.ts';
 import { mergePatchOf } from './merge-patch.ts';
 import { withOthers } from './others-stay.ts';
-
-const notActedOn = 'FieldsNotActedOn';
+import { noticesToTell, withNotices } from './spec-notices.ts';
 
 /** A CRD without our fields drops them; going on would mean to decide on half a memory. */
 function schemaOutdated(fields: readonly string[]): EngineError {
@@ -44,6 +48,8 @@ export async function writeStatus(
 
 /** What the engine itself knows about a Canary. */
 export interface EngineFindings {
+  /** What is to be told about the spec. */
+  readonly notices?: readonly ConditionNews[] | undefined;
   /** What stands in the way. */
   readonly failure?: Failure | undefined;
   /** How Git compares with the record after a revert. */
@@ -55,35 +61,28 @@ export interface EngineFindings {
   readonly nowMs: number;
 }
 
-/** The status with what the engine itself knows: fields it does not act on, failures, and the comparison after a revert. */
+/** The status with what the engine itself knows: notices about the spec, failures, and the comparison after a revert. */
 export function withEngineConditions(
   canary: Canary,
   status: CanaryStatus,
-  { failure, reproduced, others, written, nowMs }: EngineFindings,
+  { notices = [], failure, reproduced, others, written, nowMs }: EngineFindings,
 ): CanaryStatus {
-  let conditions: Condition[] = status.conditions ?? [];
-  const fields = fieldsNotActedOn(canary);
+  let conditions: readonly Condition[] = withNotices(status.conditions ?? [], notices, nowMs);
   const generation = canary.metadata.generation;
   const at = generation === undefined ? {} : { observedGeneration: generation };
-  if (fields.length > 0) {
-    const message = `valid, but not acted on by this version: ${fields.join(', ')}`;
-    conditions = withCondition(
-      conditions,
-      { type: notActedOn, status: 'True', reason: notActedOn, message, ...at },
-      nowMs,
-    );
-  } else if (findCondition(conditions, notActedOn)) conditions = withoutCondition(conditions, notActedOn);
   if (reproduced) conditions = withCondition(conditions, { ...reproduced, ...at }, nowMs);
   else if (!isReverted(status) && findCondition(conditions, reproducedCondition))
     conditions = withoutCondition(conditions, reproducedCondition);
-  if (others) conditions = withOthers(conditions, others, nowMs);
+  if (others) conditions = withOthers([...conditions], others, nowMs);
   if (written === 'absent') conditions = withoutIfThere(conditions, writtenCondition);
   else if (written) conditions = withCondition(conditions, { ...written, ...at }, nowMs);
   if (failure) conditions = withFailure(conditions, failure, at, nowMs);
-  return conditions === status.conditions || conditions.length === 0 ? status : { ...status, conditions };
+  return conditions === status.conditions || conditions.length === 0
+    ? status
+    : { ...status, conditions: [...conditions] };
 }
 
-function withoutIfThere(conditions: Condition[], type: string): Condition[] {
+function withoutIfThere(conditions: readonly Condition[], type: string): readonly Condition[] {
   return findCondition(conditions, type) ? withoutCondition(conditions, type) : conditions;
 }
 
@@ -98,26 +97,20 @@ function withFailure(
   return withCondition(ready, { type: 'Stalled', status: stalled, reason, message, ...at }, nowMs);
 }
 
-/** News for people, as an event carries it. */
-export interface News {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly message: string;
-}
-
-/** The decision's events, and one when the Canary cannot begin or go on without a person and they do not say so. A failed release has told. */
+/** What is new about the spec, the decision's events, and one when the Canary cannot begin or go on without a person and they do not say so. A failed release has told. */
 export function newsOf(
   before: CanaryStatus | undefined,
   after: CanaryStatus,
   events: readonly News[],
 ): News[] {
+  const news = [...noticesToTell(before, after), ...events];
   const stalled = findCondition(after.conditions ?? [], 'Stalled');
   const known = findCondition(before?.conditions ?? [], 'Stalled');
-  if (stalled?.status !== 'True' || after.phase === 'Failed') return [...events];
+  if (stalled?.status !== 'True' || after.phase === 'Failed') return news;
   const { reason, message } = stalled;
   const told = known?.status === 'True' && known.reason === reason;
-  if (told || events.some((event) => event.reason === reason)) return [...events];
-  return [...events, { type: 'Warning', reason, message }];
+  if (told || events.some((event) => event.reason === reason)) return news;
+  return [...news, { type: 'Warning', reason, message }];
 }
 
 /** A failure that only the author of the Canary can end. */

@@ -4,6 +4,13 @@ import type { Condition } from '../api/kubernetes.ts';
 /** A condition without its times; `withCondition` sets them. */
 export type ConditionNews = Omit<Condition, 'lastTransitionTime' | 'lastUpdateTime'>;
 
+/** News for people, as an event carries it. */
+export interface News {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
 const maximumMessageLength = 1024;
 
 /**
