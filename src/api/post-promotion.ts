@@ -23,7 +23,7 @@ export const postPromotionSchema = z.object({
     .min(1)
     .max(86_400)
     .describe(
-      "Longest time in seconds without a further updated or available pod while the primary comes up. Default: the Canary's progressDeadlineSeconds.",
+      "Longest time in seconds without progress while the primary comes up: a pod made, ready for the first time, or an old one gone. Default: the Canary's progressDeadlineSeconds.",
     )
     .optional(),
   interval: duration().describe('Time between two checks. Default: analysis.interval.').optional(),

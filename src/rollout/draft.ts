@@ -2,7 +2,7 @@ import type { CanaryStatus, PostPromotionState, PostPromotionStatus } from '../a
 import type { RolloutReason } from '../api/reasons.ts';
 import type { Action, CheckRequest, RolloutEvent } from './action.ts';
 import type { Plan } from './plan.ts';
-import { progressKey } from './readiness.ts';
+import { podsKey, progressKey } from './progress.ts';
 import { type Run, runOf } from './run.ts';
 import { sinceMs, stamp } from './units.ts';
 import type { WorkloadView, World } from './world.ts';
@@ -103,7 +103,12 @@ export function enter(draft: Draft, state: PostPromotionState, reason: RolloutRe
 
 /** Remembers when the workload that is waited for last made progress; returns the time without progress. */
 export function trackProgress(draft: Draft, run: Run, view: WorkloadView | undefined): number {
-  const key = progressKey(view);
+  const pods = podsKey(view);
+  if (run.podsKey !== pods || run.lastPodsTime === undefined) {
+    run.podsKey = pods;
+    run.lastPodsTime = now(draft);
+  }
+  const key = progressKey(run.progressKey, view);
   if (run.progressKey !== key || run.lastProgressTime === undefined) {
     run.progressKey = key;
     run.lastProgressTime = now(draft);
@@ -114,5 +119,7 @@ export function trackProgress(draft: Draft, run: Run, view: WorkloadView | undef
 /** Starts the progress clock anew, for another thing to wait for. */
 export function restartProgress(draft: Draft, run: Run): void {
   delete run.progressKey;
+  delete run.podsKey;
   run.lastProgressTime = now(draft);
+  run.lastPodsTime = now(draft);
 }

@@ -35,8 +35,3 @@ export function lostReadiness(view: WorkloadView): PodFault | undefined {
 export function whyNotReady(view: WorkloadView | undefined): string {
   return firstDifference(view, { readyPercent: 100 });
 }
-
-/** Grows while a workload makes progress: the deadline counts from its last change (design section 2.3). */
-export function progressKey(view: WorkloadView | undefined): string {
-  return view ? `${view.digest ?? ''}:${view.updatedReplicas}:${view.availableReplicas}` : 'absent';
-}

@@ -21,9 +21,12 @@ export interface Run {
   /** Number of the next check; part of its key, so that no answer is used twice. */
   checkNumber: number;
   lastCheckTime?: string;
-  /** Readiness.progressKey of the workload that is waited for, and since when it stands. */
+  /** The best that was seen of the workload that is waited for (see progress.ts), and since when it stands. */
   progressKey?: string;
   lastProgressTime?: string;
+  /** Its pods, and since when they did not change: endpoints follow them. */
+  podsKey?: string;
+  lastPodsTime?: string;
   /** Since when checks cannot be had (design section 2.3). */
   unknownSince?: string;
   /** Webhooks of type confirm-rollout must approve before anything of this release is written. */

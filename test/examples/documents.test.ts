@@ -2,8 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { parseSource } from '../../src/api/parse.ts';
+import { parseCanary, parseSource } from '../../src/api/parse.ts';
 import { rolloutReasons } from '../../src/api/reasons.ts';
+import { checkCanary } from '../../src/api/semantic.ts';
 import { checkSource } from '../../src/api/semantic-source.ts';
 import { renderPlain } from '../../src/render/render.ts';
 
@@ -53,6 +54,17 @@ describe('YAML in the pages', () => {
     const parsed = parseSource(entry?.object as KubernetesObject, { strict: true });
     expect(parsed).toMatchObject({ ok: true });
     expect(parsed.ok && checkSource(parsed.value)).toMatchObject({ problems: [], warnings: [] });
+  });
+});
+
+describe('a Canary in the pages', () => {
+  it.each(['docs/guides/failed-promotion.md'])('of %s is one that Holdfast takes', (page) => {
+    const [, text = ''] = /```yaml\n([\s\S]*?kind: Canary[\s\S]*?)\n```/.exec(read(page)) ?? [];
+    const [entry] = renderPlain([{ path: page, bytes: Buffer.from(text) }]).objects;
+    const parsed = parseCanary(entry?.object as KubernetesObject, { strict: true });
+    expect(parsed).toMatchObject({ ok: true });
+    const options = { defaultProvider: 'contour', intervalFloorMs: 10_000 };
+    expect(parsed.ok && checkCanary(parsed.value, options)).toMatchObject({ problems: [], warnings: [] });
   });
 });
 

@@ -42,8 +42,9 @@ function render(): string {
     '| `revert` | revert at the deadline | revert at once |',
     '| `halt` | hold; templates, config and replicas stand still | hold |',
     '',
-    'The deadline is `postPromotion.progressDeadlineSeconds` without progress: no further pod updated or available. A primary that was ready',
-    'and loses its readiness with all traffic on it counts as a failed check that needs no second opinion.',
+    'The deadline is `postPromotion.progressDeadlineSeconds` without progress: no further pod made, or ready for the first time, and no old',
+    'one gone. A primary that was ready and loses its readiness with all traffic on it counts as a failed check that needs no second opinion.',
+    'How to set deadlines and thresholds: [failed-promotion.md](failed-promotion.md#patience-for-a-period-or-a-number-of-checks).',
     '',
   ].join('\n');
 }

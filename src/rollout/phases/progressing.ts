@@ -43,7 +43,7 @@ export function progressing(draft: Draft, run: Run): void {
   if (rescueTraffic(draft)) return;
   const standingMs = trackProgress(draft, current, world.target);
   if (!isReady(world.target, plan.canaryReadyPercent)) return waitForCanary(draft, current, standingMs);
-  if (world.route.canaryWeight === 0 && remainingMs(draft, current.lastProgressTime, SETTLE_MS) > 0) {
+  if (world.route.canaryWeight === 0 && remainingMs(draft, current.lastPodsTime, SETTLE_MS) > 0) {
     return note(draft, 'CanaryNotReady', `the canary with ${nameOf(current)} is ready; traffic follows`);
   }
   if (!world.route.accepted) {

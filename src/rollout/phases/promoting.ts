@@ -137,7 +137,7 @@ function shift(draft: Draft, run: Run): void {
   const weight = world.route?.canaryWeight ?? 0;
   if (isAllOnPrimary(draft)) return startVerifying(draft, run);
   note(draft, 'Converging', `the primary is ready; traffic moves to it, ${weight} % left on the canary`);
-  if (remainingMs(draft, run.lastProgressTime, SETTLE_MS) > 0) return;
+  if (remainingMs(draft, run.lastPodsTime, SETTLE_MS) > 0) return;
   const stepped = plan.splitsTraffic && plan.promotionStepPercent < 100;
   const sameStep = run.stepTime !== undefined && run.weight === weight;
   if (stepped && sameStep && remainingMs(draft, run.stepTime, plan.intervalMs) > 0) return;

@@ -58,7 +58,7 @@ export function reverting(draft: Draft, run: Run): void {
   const standingMs = trackProgress(draft, run, world.primary);
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
     return waitForGood(draft, run, good, standingMs);
-  if (!isAllOnPrimary(draft) && remainingMs(draft, run.lastProgressTime, SETTLE_MS) > 0) return;
+  if (!isAllOnPrimary(draft) && remainingMs(draft, run.lastPodsTime, SETTLE_MS) > 0) return;
   if (!returnToPrimary(draft)) return;
   run.stepTime ??= now(draft);
   if (cause.control && !controlled(draft, run, good)) return;

@@ -1,0 +1,56 @@
+/** What counts as progress of a workload that is waited for (design section 2.3, progressDeadlineSeconds). */
+import type { WorkloadView } from './world.ts';
+
+/** Pods that bring a rollout forward, `old` ones by going, and how many are asked for. */
+interface Counts {
+  readonly digest: string;
+  readonly updated: number;
+  readonly ready: number;
+  readonly old: number;
+  readonly desired: number;
+}
+
+/** Changes with every change of a workload's pods: traffic waits until endpoints had time to follow. */
+export function podsKey(view: WorkloadView | undefined): string {
+  return view ? `${view.digest ?? ''}:${view.updatedReplicas}:${view.availableReplicas}` : 'absent';
+}
+
+/**
+ * The best that was seen of a workload so far, given that before; the deadline counts from its last change. Pods that become ready and fall
+ * back again and again bring it no further than once. A workload that was whole and loses a pod, or is to get more, starts anew.
+ */
+export function progressKey(before: string | undefined, view: WorkloadView | undefined): string {
+  if (!view) return 'absent';
+  const now = countsOf(view);
+  const best = parse(before);
+  if (!best || best.digest !== now.digest) return format(now);
+  if (isWhole(best) && !isWhole(now)) return format(now);
+  return format({
+    ...now,
+    updated: Math.max(best.updated, now.updated),
+    ready: Math.max(best.ready, now.ready),
+    old: Math.min(best.old, now.old),
+  });
+}
+
+function countsOf(view: WorkloadView): Counts {
+  const { digest = '', updatedReplicas: updated, updatedReadyReplicas: ready } = view;
+  const old = Math.max(0, view.replicas - updated);
+  return { digest, updated, ready, old, desired: view.desiredReplicas };
+}
+
+function isWhole({ updated, ready, old, desired }: Counts): boolean {
+  return updated >= desired && ready >= desired && old === 0;
+}
+
+function format({ digest, updated, ready, old, desired }: Counts): string {
+  return `${digest} ${updated} ${ready} ${old} ${desired}`;
+}
+
+/** Undefined for what another version wrote. */
+function parse(key: string | undefined): Counts | undefined {
+  const [, digest, ...counts] = /^(\S*) (\d+) (\d+) (\d+) (\d+)$/.exec(key ?? '') ?? [];
+  if (digest === undefined) return undefined;
+  const [updated = 0, ready = 0, old = 0, desired = 0] = counts.map(Number);
+  return { digest, updated, ready, old, desired };
+}
