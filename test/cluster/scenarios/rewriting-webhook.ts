@@ -13,7 +13,7 @@ export interface RewriteOptions {
 
 /** The object under review, as far as tests look. */
 export interface Reviewed {
-  readonly metadata: { readonly name?: string };
+  readonly metadata: { readonly name?: string; readonly labels?: Readonly<Record<string, string>> };
   readonly spec: {
     readonly containers: ReadonlyArray<{ readonly image: string }>;
     readonly template: {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Container, KubernetesObject } from '../../../../src/api/kubernetes.ts';
 import { ConfigMissing, missingVolumes, type ReadConfig, resolveEnvironment } from './environment.ts';
-import { behaviourOf, splitImage } from './image.ts';
+import { behaviourOf, pullError, splitImage } from './image.ts';
 import { type Probe, watchProbe } from './probe.ts';
 
 /** Where a container stands, in the words of a pod's containerStatuses; times are RFC 3339. */
@@ -113,7 +113,7 @@ export function startContainer(settings: ContainerSettings): RunningContainer {
   };
 
   const life = async () => {
-    await pull(container, wait, pause);
+    await pull(settings, wait, pause);
     for (let backoffMs = 0; !stopping.signal.aborted; ) {
       const environment = await configured(settings, wait, pause);
       if (stopping.signal.aborted) return;
@@ -160,21 +160,24 @@ type Wait = (reason: string, message?: string) => void;
 type Pause = (ms: number) => Promise<unknown>;
 
 /** Returns when the image is there; for an image that cannot be pulled, never. */
-async function pull(container: Container, wait: Wait, pause: Pause): Promise<void> {
+async function pull({ pod, container }: ContainerSettings, wait: Wait, pause: Pause): Promise<void> {
   const image = container.image ?? '';
-  const behaviour = behaviourOf(image);
-  if (behaviour === 'slow') {
-    const variables = (container.env ?? []) as Array<{ name?: string; value?: string }>;
-    await pause(Number(variables.find(({ name }) => name === 'SLOW_PULL_MS')?.value ?? 5_000));
-  }
-  while (behaviour === 'missing' || behaviour === 'unknown') {
-    const error = `failed to pull and unpack image "${image}": not found`;
+  if (behaviourOf(image) === 'slow') await pause(slowPullMs(pod, container));
+  for (let error = pullError(image); error !== undefined; ) {
     wait('ErrImagePull', error);
     await pause(RETRY_MS);
     // As kubelets since 1.31 say it.
     wait('ImagePullBackOff', `Back-off pulling image "${image}": ErrImagePull: ${error}`);
     await pause(60_000);
   }
+}
+
+/** SLOW_PULL_MS, or PRIMARY_SLOW_PULL_MS in a primary pod: the canary's node may have the image already. */
+function slowPullMs(pod: KubernetesObject, container: Container): number {
+  const variables = (container.env ?? []) as Array<{ name?: string; value?: string }>;
+  const value = (wanted: string) => variables.find(({ name }) => name === wanted)?.value;
+  const isPrimary = pod.metadata.name.includes('-primary-');
+  return Number((isPrimary ? value('PRIMARY_SLOW_PULL_MS') : undefined) ?? value('SLOW_PULL_MS') ?? 5_000);
 }
 
 /** Waits, with the reason shown, until every ConfigMap and Secret the container needs is there. */

@@ -1,17 +1,38 @@
 import { createHash } from 'node:crypto';
 
 /** What the bed does with an image, told by its repository. */
-export type ImageBehaviour = 'app' | 'fake' | 'missing' | 'slow' | 'unknown';
+export type ImageBehaviour = 'app' | 'denied' | 'fake' | 'missing' | 'slow' | 'unknown' | 'unreachable';
+
+const namedBehaviours = ['denied', 'fake', 'missing', 'slow', 'unreachable'] as const;
 
 /**
- * `fake/*` is Ready at once without a process; `missing/*` can never be pulled; `slow/*` is pulled for SLOW_PULL_MS and then runs;
- * any repository that ends in `app` runs the bed's program; anything else cannot be pulled either.
+ * `fake/*` is Ready at once without a process; `slow/*` is pulled for SLOW_PULL_MS and then runs; any repository that ends in `app` runs the
+ * bed's program. The rest can never be pulled: `denied/*` may not be, the registry of `unreachable/*` does not answer, `missing/*` and
+ * anything else does not exist.
  */
 export function behaviourOf(image: string): ImageBehaviour {
   const { repository } = splitImage(image);
   const first = repository.split('/')[0];
-  if (first === 'fake' || first === 'missing' || first === 'slow') return first;
+  const named = namedBehaviours.find((behaviour) => behaviour === first);
+  if (named) return named;
   return repository.split('/').at(-1) === 'app' ? 'app' : 'unknown';
+}
+
+/** What containerd says when it cannot pull the image; undefined for one that it can. */
+export function pullError(image: string): string | undefined {
+  const failed = `failed to pull and unpack image "${image}": `;
+  const unresolved = `${failed}failed to resolve reference "${image}": `;
+  switch (behaviourOf(image)) {
+    case 'missing':
+    case 'unknown':
+      return `${failed}not found`;
+    case 'denied':
+      return `${unresolved}pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials`;
+    case 'unreachable':
+      return `${unresolved}failed to do request: Head "https://registry.example.com/v2/": dial tcp 192.0.2.1:443: i/o timeout`;
+    default:
+      return undefined;
+  }
 }
 
 /** Repository and tag (`latest` when there is none); a digest is left out. */

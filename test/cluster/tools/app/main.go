@@ -11,6 +11,7 @@
 //	ERROR_AFTER_MS     ERROR_PERCENT counts only from then on
 //	DELAY_MS           every answer waits so long
 //	CRASH_AFTER_MS     the process ends then, with CRASH_EXIT_CODE (default 1)
+//	CRASH_FILE         the process ends, with CRASH_EXIT_CODE, as soon as a file of this name exists
 //	SHUTDOWN_DELAY_MS  how long it still serves after SIGTERM (default 3000)
 package main
 
@@ -100,6 +101,17 @@ func (a *app) serve(w http.ResponseWriter, _ *http.Request) {
 	a.metrics.observe(status, time.Since(begin))
 }
 
+// crashWith ends the process once the file is there: a fault that comes at a moment of a test's choosing, and stays.
+func crashWith(path string) {
+	for {
+		if _, err := os.Stat(path); err == nil {
+			log.Print("crashing: ", path, " is there")
+			os.Exit(int(number("CRASH_EXIT_CODE", 1)))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 func listen(address string) net.Listener {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -123,6 +135,9 @@ func main() {
 			log.Print("crashing as told")
 			os.Exit(int(number("CRASH_EXIT_CODE", 1)))
 		})
+	}
+	if path := setting("CRASH_FILE", ""); path != "" {
+		go crashWith(path)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ready", a.serveReadiness)

@@ -1,0 +1,276 @@
+/** Rows of docs/guides/diagnosis.md that a control plane can make, each on the primary alone unless it says otherwise. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../../src/api/canary-status.ts';
+import { allCrds } from '../../../src/api/crd.ts';
+import type { Explanation } from '../../../src/cli/explain/explanation.ts';
+import { type BedClient, useBed, waitFor } from '../bed/client.ts';
+import { runJson } from './command.ts';
+import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
+import { condition, imageOf, openRunningShop, replicasOf, type Shop, type ShopOptions } from './shop.ts';
+
+const bed: BedClient = useBed();
+const table = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/diagnosis.md'), 'utf8');
+const steps = { interval: '2s', threshold: 2, stepWeights: [30, 60], metrics: [] };
+const options: ShopOptions = { progressDeadlineSeconds: 6, analysis: steps };
+
+beforeAll(async () => {
+  await bed.apply(allCrds());
+  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+});
+
+/** What the guide says `auto` does about a cause. */
+function rowOf(cause: string): { canaryHealthy: string; canaryToo: string } {
+  const row = table.split('\n').find((line) => line.startsWith(`| ${cause} |`));
+  const [canaryHealthy = '', canaryToo = ''] = row?.split(' | ').slice(-2) ?? [];
+  return { canaryHealthy, canaryToo: canaryToo.replace(' |', '') };
+}
+
+const explain = (namespace: string) =>
+  runJson<Explanation>(bed, 'explain', 'canary/podinfo', '-n', namespace, '--min-analysis-interval', '1s');
+
+const isHeldByCanary = ({ postPromotion, canaryWeight }: CanaryStatus) =>
+  postPromotion?.state === 'Held' && canaryWeight === 100;
+
+/** The release is held while the canary serves, and explain says why; the guide has it so. */
+async function expectHeld(shop: Shop, cause: string, evidence: RegExp): Promise<void> {
+  await shop.until('held', isHeldByCanary);
+  const { judgement } = await explain(shop.namespace);
+  expect(judgement).toMatchObject({ cause, action: 'hold', onCanaryToo: false });
+  expect(judgement?.evidence.join('\n')).toMatch(evidence);
+  expect(rowOf(cause).canaryHealthy).toBe('hold; revert after another deadline without progress');
+}
+
+async function expectReverted(shop: Shop): Promise<void> {
+  const ended = await shop.until('reverted', ({ phase, run }) => phase === 'Failed' && !run);
+  expect(condition(ended, 'Reverted')).toBe('True');
+  expect(ended.rejected).toHaveLength(1);
+  expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+  expect(replicasOf(await shop.workload('podinfo'))).toBe(0);
+}
+
+async function expectPromoted(shop: Shop, commit: string): Promise<void> {
+  const ended = await shop.until('promoted', ({ phase, run }) => phase === 'Succeeded' && !run);
+  expect(ended.lastPromotedCommit).toBe(commit);
+  expect(ended.rejected ?? []).toEqual([]);
+}
+
+/** The canary has all its pods and the next check promotes. */
+const isAtLastStep = ({ canaryWeight }: CanaryStatus) => canaryWeight === 60;
+
+/** Rewrites pods of the new release, on the primary alone. */
+function onThePrimary(namespace: string, operations: readonly object[]) {
+  return startRewritingWebhook(bed, {
+    namespace,
+    resource: 'pods',
+    patch: ({ metadata, spec }: Reviewed) =>
+      metadata.labels?.app === 'podinfo-primary' && spec.containers[0]?.image.endsWith('app:v2')
+        ? operations
+        : [],
+  });
+}
+
+const otherImage = (image: string) => [{ op: 'replace', path: '/spec/containers/0/image', value: image }];
+const proxy = { name: 'proxy', image: 'missing/proxy:1' };
+
+describe.concurrent('nobody has to act', () => {
+  test('[SlowStart] a slow pull is held, and promoted when the image has come', async () => {
+    const shop = await openRunningShop(bed, 'slow-pull', { ...options, strategy: { type: 'Recreate' } });
+    const load = shop.startLoad();
+    const slow = { SLOW_PULL_MS: '0', PRIMARY_SLOW_PULL_MS: '9000' };
+    const commit = await shop.release('v2', slow, { image: 'slow/app:v2' });
+    await expectHeld(shop, 'SlowStart', /ContainerCreating in container app/);
+    await expectPromoted(shop, commit);
+    expect((await load.stop()).failures).toEqual([]);
+    await shop.close();
+  });
+
+  test('[PullFails] a registry that does not answer is held, then reverted', async () => {
+    const shop = await openRunningShop(bed, 'pull-fails', options);
+    const webhook = await onThePrimary(shop.namespace, otherImage('unreachable/app:v2'));
+    const load = shop.startLoad();
+    await shop.release('v2');
+    await expectHeld(shop, 'PullFails', /ImagePullBackOff in container app: .*i\/o timeout/);
+    await expectReverted(shop);
+    expect((await load.stop()).failures).toEqual([]);
+    await webhook.close();
+    await shop.close();
+  });
+
+  test('[ConfigCopyMissing] a copy whose original is gone as well is held, then reverted', async () => {
+    const shop = await openRunningShop(bed, 'copy-missing', options);
+    await bed.apply([configMap({ level: 'info' })], shop.namespace);
+    const load = shop.startLoad();
+    const container = { envFrom: [{ configMapRef: { name: 'settings' } }] };
+    await shop.release('v2', {}, { container });
+    await shop.until('at the last step', isAtLastStep);
+    await bed.kubectl(['-n', shop.namespace, 'delete', 'configmap', 'settings']);
+    await expectHeld(
+      shop,
+      'ConfigCopyMissing',
+      /CreateContainerConfigError in container app: configmap "settings-primary" not found/,
+    );
+    await expectReverted(shop);
+    expect((await load.stop()).failures).toEqual([]);
+    await shop.close();
+  });
+});
+
+describe.concurrent('whoever runs the cluster has to act', () => {
+  test('[Unschedulable] a full cluster is held, and promoted when there is room again', async () => {
+    const namespace = 'no-room';
+    const shop = await openRunningShop(bed, namespace, { ...options, progressDeadlineSeconds: 10 });
+    await bed.apply([hog('600')], namespace);
+    const load = shop.startLoad();
+    // Each of the two nodes has 1000: one pod of the canary fits beside the hog, one of the primary does not.
+    const container = { resources: { requests: { cpu: '300' } } };
+    const commit = await shop.release('v2', {}, { container });
+    await expectHeld(shop, 'Unschedulable', /Unschedulable: .*Insufficient cpu/);
+    await bed.kubectl(['-n', namespace, 'delete', 'daemonset', 'hog']);
+    await expectPromoted(shop, commit);
+    expect((await load.stop()).failures).toEqual([]);
+    await shop.close();
+  });
+
+  test('[QuotaExceeded] a quota without room is held, then reverted', async () => {
+    const namespace = 'quota';
+    const shop = await openRunningShop(bed, namespace, options);
+    // Two pods of the primary and two of the canary; the surge of the update would be the fifth.
+    const quota = {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'few' },
+      spec: { hard: { pods: '4' } },
+    };
+    await bed.apply([quota], namespace);
+    const load = shop.startLoad();
+    await shop.release('v2');
+    await expectHeld(shop, 'QuotaExceeded', /FailedCreate: .*exceeded quota: few/);
+    await expectReverted(shop);
+    expect((await load.stop()).failures).toEqual([]);
+    await shop.close();
+  });
+
+  test('[PullDenied] a registry that refuses is held, then reverted', async () => {
+    const shop = await openRunningShop(bed, 'pull-denied', options);
+    const webhook = await onThePrimary(shop.namespace, otherImage('denied/app:v2'));
+    const load = shop.startLoad();
+    await shop.release('v2');
+    await expectHeld(shop, 'PullDenied', /ImagePullBackOff in container app: .*authorization failed/);
+    await expectReverted(shop);
+    expect((await load.stop()).failures).toEqual([]);
+    await webhook.close();
+    await shop.close();
+  });
+
+  test('[SidecarFails] a container that only the primary gets is held, then reverted', async () => {
+    const shop = await openRunningShop(bed, 'sidecar', options);
+    const webhook = await onThePrimary(shop.namespace, [
+      { op: 'add', path: '/spec/containers/-', value: proxy },
+    ]);
+    const load = shop.startLoad();
+    await shop.release('v2');
+    await expectHeld(shop, 'SidecarFails', /ImagePullBackOff in container proxy/);
+    await expectReverted(shop);
+    expect((await load.stop()).failures).toEqual([]);
+    await webhook.close();
+    await shop.close();
+  });
+});
+
+describe.concurrent('the author of the release has to act', () => {
+  test('[ImageMissing] an image that the mirror of the primary lacks is held, then reverted', async () => {
+    const shop = await openRunningShop(bed, 'image-missing', options);
+    const webhook = await onThePrimary(shop.namespace, otherImage('missing/app:v2'));
+    const load = shop.startLoad();
+    await shop.release('v2');
+    await expectHeld(shop, 'ImageMissing', /ImagePullBackOff in container app: .*not found/);
+    await expectReverted(shop);
+    expect((await load.stop()).failures).toEqual([]);
+    await webhook.close();
+    await shop.close();
+  });
+
+  test('[ReferenceMissing] a key that is taken away meanwhile is held, then reverted', async () => {
+    const shop = await openRunningShop(bed, 'reference', options);
+    await bed.apply([configMap({ level: 'info' })], shop.namespace);
+    const load = shop.startLoad();
+    const level = { name: 'LEVEL', valueFrom: { configMapKeyRef: { name: 'settings', key: 'level' } } };
+    await shop.release('v2', {}, { container: { env: [level] } });
+    await shop.until('at the last step', isAtLastStep);
+    await bed.apply([configMap({ mode: 'safe' })], shop.namespace);
+    await expectHeld(
+      shop,
+      'ReferenceMissing',
+      /CreateContainerConfigError in container app: couldn't find key level in ConfigMap reference\/settings-primary/,
+    );
+    await expectReverted(shop);
+    expect((await load.stop()).failures).toEqual([]);
+    await shop.close();
+  });
+
+  test.each([
+    ['ProbeFails', 'probe-fails', { PRIMARY_READY: 'false' }, /NotReadyYet in container app/],
+    [
+      'CrashLoop',
+      'crash-loop',
+      { PRIMARY_READY: 'false', PRIMARY_CRASH_AFTER_MS: '300' },
+      /(CrashLoopBackOff|Error) in container app: .*(exit|restarting)/,
+    ],
+  ])('[%s] on the primary alone is held, then reverted', async (cause, namespace, env, evidence) => {
+    const shop = await openRunningShop(bed, namespace, options);
+    const load = shop.startLoad();
+    await shop.release('v2', env);
+    await expectHeld(shop, cause, evidence);
+    await expectReverted(shop);
+    expect((await load.stop()).failures).toEqual([]);
+    await shop.close();
+  });
+
+  test('[CrashLoop] on both copies is reverted at once, long before the deadline', async () => {
+    const shop = await openRunningShop(bed, 'crash-both', { ...options, progressDeadlineSeconds: 300 });
+    const fault = join(tmpdir(), `holdfast-crash-both-${process.pid}`);
+    await shop.release('v2', { PRIMARY_CRASH_AFTER_MS: '100', CRASH_FILE: fault });
+    const converging = await waitFor(
+      async () => {
+        const explanation = await explain(shop.namespace);
+        return explanation.judgement?.cause === 'CrashLoop' ? explanation : undefined;
+      },
+      { timeoutMs: 60_000, what: 'the primary crashes' },
+    );
+    expect(converging).toMatchObject({
+      state: 'Converging',
+      judgement: { action: 'hold', onCanaryToo: false },
+    });
+
+    writeFileSync(fault, '');
+    await expectReverted(shop);
+
+    expect(rowOf('CrashLoop').canaryToo).toBe('revert at once');
+    const [told] = (await shop.status()).incidents ?? [];
+    expect(JSON.stringify(told)).toContain('CrashLoop');
+    rmSync(fault);
+    await shop.close();
+  });
+});
+
+/** The ConfigMap `settings`, in the cluster alone. */
+function configMap(data: Record<string, string>) {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' }, data };
+}
+
+/** Takes this much of the cpu of each node. */
+function hog(cpu: string) {
+  const container = { name: 'hog', image: 'fake/hog', resources: { requests: { cpu } } };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { name: 'hog' },
+    spec: {
+      selector: { matchLabels: { app: 'hog' } },
+      template: { metadata: { labels: { app: 'hog' } }, spec: { containers: [container] } },
+    },
+  };
+}
