@@ -182,6 +182,13 @@ export const canaryStatusSchema = z.object({
     .max(5)
     .describe('What people were told last, newest first, and whether the alerts were sent.')
     .optional(),
+  scaledDown: z
+    .object({
+      time: timestamp().describe('When.'),
+      count: z.int().min(1).describe('How many times in a row.'),
+    })
+    .describe('The last time that a target at rest was scaled down which another tool had scaled up.')
+    .optional(),
   run: canaryRunSchema.describe('Bookkeeping of the release under way.').optional(),
 });
 

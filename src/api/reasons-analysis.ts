@@ -8,12 +8,23 @@ export const analysisReasons = {
     'continues when the Source is read',
     'look at the Source if it stays',
   ),
-  NoSource: row('no Source holds this Canary', 'as before', 'nothing', 'put the workload into a Source'),
-  TargetMissing: row(
-    'the Source holds no workload for spec.targetRef',
+  NoSource: row(
+    'no Source holds its target any more',
     'as before',
-    'continues when it is in Git',
+    'nothing',
+    'put the workload into a Source, or let another tool apply it',
+  ),
+  TargetMissing: row(
+    'neither a Source nor the cluster holds the workload of spec.targetRef',
+    'as before',
+    'continues when it is there',
     'commit the workload, or delete the Canary',
+  ),
+  TargetScaledUp: row(
+    'another tool scales the target up while it rests',
+    'as before',
+    'it is scaled down again, less and less often',
+    "leave replicas out of the other tool's manifest",
   ),
   Unknown: row(
     'it is not known what Git wants',

@@ -2,6 +2,7 @@ import type { Clock } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds.ts';
 import type { Alerts } from '../engine/alert-port.ts';
 import { createApplied } from '../engine/applied.ts';
+import { createLiveHeads } from '../engine/beside/live-heads.ts';
 import { type CanaryController, createCanaryController } from '../engine/canary-controller.ts';
 import type { EngineOptions } from '../engine/canary-parts.ts';
 import { createEventSink } from '../engine/event-sink.ts';
@@ -65,9 +66,10 @@ export function createEngine(wiring: EngineWiring): Engine {
   const isOurs = () => true;
   const records = createRecords(cluster, secretKey);
   const shared = { clock, log, cluster, openWatch, events, heads, records, isOurs, random: Math.random };
+  const tracksConfig = options.tracksConfig !== false;
   const canaries: CanaryController = createCanaryController({
     ...shared,
-    applied: createApplied(),
+    ...{ applied: createApplied(), liveHeads: createLiveHeads({ cluster, secretKey, tracksConfig }) },
     ports: new Map(),
     ...traffic,
     step,
@@ -83,9 +85,7 @@ export function createEngine(wiring: EngineWiring): Engine {
   const sources: SourceController = createSourceController({
     ...shared,
     applied: createApplied(),
-    secretKey,
-    clusterName: options.clusterName,
-    tracksConfig: options.tracksConfig !== false,
+    ...{ secretKey, tracksConfig, clusterName: options.clusterName },
     sources: sourceSet,
     canarySet,
     isFollowed: (source) => options.sourceFiles.length === 0 || fileSources.has(source),

@@ -101,6 +101,18 @@ export const watchedRights: readonly Right[] = [
     verbs: readAndApply,
     why: 'traffic, provider contour',
   },
+  {
+    group: 'kustomize.toolkit.fluxcd.io',
+    resource: 'kustomizations',
+    verbs: ['get'],
+    why: 'the commit of a target that Flux applies',
+  },
+  {
+    group: 'argoproj.io',
+    resource: 'applications',
+    verbs: ['get'],
+    why: 'the commit of a target that Argo CD applies',
+  },
   { group: 'events.k8s.io', resource: 'events', verbs: ['create'], why: 'news for kubectl describe' },
 ];
 

@@ -60,7 +60,8 @@ export async function readCanaryWith<T>(
     const observed = await observe(parts, canary);
     if (observed.kind === 'waiting') throw new Error(observed.message);
     const { world } = observed.observation;
-    const observation = { ...observed.observation, world: { ...world, head: assumedHead(world) } };
+    const head = assumedHead(world);
+    const observation = { ...observed.observation, world: withHead(world, head) };
     return await use({ parts, observation });
   } finally {
     view.close();
@@ -116,6 +117,7 @@ function readParts(
     checks: { request: nothing, outcomeOf: nothing, forget: nothing },
     records: createRecords(cluster, undefined),
     ports: new Map(),
+    liveHeads: { read: async () => ({ view: notAsked }), names: () => false, forget: nothing },
     lostRecords: { of: nothing, find: nothing },
     drift: new Map(),
     options,
@@ -123,10 +125,22 @@ function readParts(
   };
 }
 
+const notAsked: HeadView = {
+  kind: 'unknown',
+  reason: 'Unknown',
+  message: 'Git is not asked by this command',
+};
+
+/** A target that another tool applies runs what is at head. */
+function withHead(world: World, head: HeadView): World {
+  if (!world.foreignTarget || head.kind !== 'release') return { ...world, head };
+  return { ...world, head, target: world.target && { ...world.target, digest: head.release.digest } };
+}
+
 /** Head as the status tells it; settings count as applied. */
 function assumedHead({ status, primary }: World): HeadView {
   const { lastAppliedSpec: digest, lastAppliedCommit: commit = '' } = status;
-  if (!digest) return { kind: 'unknown', reason: 'Unknown', message: 'Git is not asked by this command' };
+  if (!digest) return notAsked;
   return {
     kind: 'release',
     release: {

@@ -89,7 +89,8 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
   function changed(namespace: string, object: KubernetesObject | undefined): void {
     for (const canary of ours()) {
       if (canary.metadata.namespace !== namespace) continue;
-      if (!object || affects(object, canary)) queue.addAfter(keyOf(canary), gatherMs);
+      const isNamed = object !== undefined && options.liveHeads.names(keyOf(canary), object);
+      if (!object || isNamed || affects(object, canary)) queue.addAfter(keyOf(canary), gatherMs);
     }
   }
 
@@ -120,6 +121,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
       adjustWatches();
       canaries.onChange(canaryChanged);
       options.references.onChange(referenceChanged);
+      options.heads.onAllRead(() => canaryChanged(undefined));
     },
     wake: (key) => queue.addAfter(key, gatherMs),
     async stop() {

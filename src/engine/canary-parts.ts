@@ -8,6 +8,7 @@ import type { World } from '../rollout/world.ts';
 import type { AfterRevert } from './after-revert.ts';
 import type { AlertOutbox } from './alert-outbox.ts';
 import type { Applied } from './applied.ts';
+import type { LiveHeads } from './beside/live-heads.ts';
 import type { Checks } from './checks.ts';
 import type { ConditionNews } from './conditions.ts';
 import type { DriftMemory } from './drift-memory.ts';
@@ -50,6 +51,7 @@ export interface CanaryParts {
   readonly events: EventSink;
   readonly eventHooks: EventHooks;
   readonly heads: Heads;
+  readonly liveHeads: LiveHeads;
   readonly checks: Checks;
   readonly records: Records;
   readonly afterRevert: AfterRevert;
@@ -83,6 +85,7 @@ export type ReadParts = Pick<
   | 'cluster'
   | 'drift'
   | 'heads'
+  | 'liveHeads'
   | 'log'
   | 'lostRecords'
   | 'namespace'

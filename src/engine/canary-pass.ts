@@ -155,6 +155,8 @@ function forget(parts: CanaryParts, key: string): void {
   parts.checks.forget(key);
   parts.outbox.forget(key);
   parts.drift.delete(key);
+  parts.heads.setLive(key, undefined);
+  parts.liveHeads.forget(key);
 }
 
 /** What a builder refused, as a failure that only the author can end. */

@@ -11,9 +11,34 @@ function head(digest: string): Head {
 test('nothing is known of any Canary while a Source has not been read', () => {
   const heads = createHeads();
   heads.expect('shop/git');
+  heads.listed();
   expect(heads.of('shop/web').view).toMatchObject({ kind: 'unknown', reason: 'SourceNotRead' });
   heads.publish('shop/git', new Map());
   expect(heads.of('shop/web').view).toMatchObject({ kind: 'unknown', reason: 'NoSource' });
+});
+
+test('no Source may be taken for absent before all of them were listed', () => {
+  const heads = createHeads();
+  let allRead = 0;
+  heads.onAllRead(() => {
+    allRead += 1;
+  });
+  expect(heads.inGit('shop/web').view).toMatchObject({ reason: 'SourceNotRead' });
+  heads.listed();
+  expect(heads.inGit('shop/web').view).toMatchObject({ reason: 'NoSource' });
+  expect(allRead).toBe(1);
+});
+
+test('what a live target says stands in the place of Git until it is taken back', () => {
+  const heads = createHeads();
+  heads.listed();
+  heads.setLive('shop/web', head('a'));
+  expect(heads.of('shop/web').release?.digest).toBe('a');
+  expect(heads.releasesIn('shop').get('shop/web')?.digest).toBe('a');
+  expect(heads.inGit('shop/web').view).toMatchObject({ reason: 'NoSource' });
+  heads.setLive('shop/web', undefined);
+  expect(heads.of('shop/web').view).toMatchObject({ reason: 'NoSource' });
+  expect(heads.earlier('shop/web', 'a')?.digest).toBe('a');
 });
 
 test('publishing names the Canaries whose head changed, those that left included', () => {

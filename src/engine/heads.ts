@@ -15,8 +15,12 @@ export interface Head {
 
 /** What Git says about every Canary. Filled by the Source loops, read by the Canary loop. Lost on restart on purpose: Git says it again. */
 export interface Heads {
-  /** `unknown` while a Source that could hold the Canary has not been read since the start (S24). */
+  /** What is wanted of a Canary: what Git says, or its live target where no Source speaks for it. */
   of(canaryKey: string): Head;
+  /** What Git alone says: `unknown` while a Source that could hold the Canary has not been read since the start (S24). */
+  inGit(canaryKey: string): Head;
+  /** Puts what the live target says in the place of Git's word; undefined takes it back. */
+  setLive(canaryKey: string, head: Head | undefined): void;
   /** The Source that holds this Canary, `namespace/name`. */
   sourceOf(canaryKey: string): string | undefined;
   /** Bytes of a release that was head before, while Holdfast runs; a few per Canary. */
@@ -25,6 +29,10 @@ export interface Heads {
   releasesIn(namespace: string): ReadonlyMap<string, Release>;
   /** A Source exists whose content is not known yet. */
   expect(sourceKey: string): void;
+  /** The Sources were listed: there is none but those that are expected. Until then any could hold any Canary. */
+  listed(): void;
+  /** Called each time that everything there is to read has been read. */
+  onAllRead(listener: () => void): void;
   /** Replaces everything this Source says; returns the keys of Canaries whose head changed. */
   publish(sourceKey: string, heads: ReadonlyMap<string, Head>): string[];
   /** The Source is gone; returns the keys it spoke for. */
@@ -37,7 +45,9 @@ const rememberedReleases = 3;
 /** An empty registry. A Canary that two Sources hold belongs to the one that was read first. */
 export function createHeads(): Heads {
   const bySource = new Map<string, ReadonlyMap<string, Head>>();
-  const unread = new Set<string>();
+  const live = new Map<string, Head>();
+  const unread = new Set<string>([theList]);
+  const listeners: Array<() => void> = [];
   const earlier = new Map<string, Release[]>();
 
   function sourceOf(canaryKey: string): string | undefined {
@@ -45,12 +55,18 @@ export function createHeads(): Heads {
     return undefined;
   }
 
-  function headOf(canaryKey: string): Head {
+  function inGit(canaryKey: string): Head {
     const source = sourceOf(canaryKey);
     const head = source === undefined ? undefined : bySource.get(source)?.get(canaryKey);
     if (head) return head;
     const [waitingFor] = unread;
     return waitingFor === undefined ? noSource : notRead(waitingFor);
+  }
+
+  function noLongerUnread(sourceKey: string): boolean {
+    const was = unread.delete(sourceKey);
+    if (was && unread.size === 0) for (const listener of listeners) listener();
+    return was;
   }
 
   function remember(canaryKey: string, release: Release | undefined): void {
@@ -60,36 +76,48 @@ export function createHeads(): Heads {
   }
 
   return {
-    of: headOf,
+    of: (canaryKey) => live.get(canaryKey) ?? inGit(canaryKey),
+    inGit,
+    setLive(canaryKey, head) {
+      remember(canaryKey, live.get(canaryKey)?.release);
+      if (head) live.set(canaryKey, head);
+      else live.delete(canaryKey);
+    },
     sourceOf,
     earlier: (canaryKey, digest) => earlier.get(canaryKey)?.find((release) => release.digest === digest),
     releasesIn(namespace) {
-      const entries = [...bySource.values()].flatMap((heads) => [...heads]);
+      const entries = [...[...bySource.values()].flatMap((heads) => [...heads]), ...live];
       const inside = entries.filter(([key]) => key.startsWith(`${namespace}/`));
       return new Map(inside.flatMap(([key, { release }]) => (release ? [[key, release] as const] : [])));
     },
     expect(sourceKey) {
       if (!bySource.has(sourceKey)) unread.add(sourceKey);
     },
+    listed: () => void noLongerUnread(theList),
+    onAllRead: (listener) => void listeners.push(listener),
     publish(sourceKey, heads) {
       const before = bySource.get(sourceKey);
-      const firstRead = unread.delete(sourceKey);
+      const firstRead = unread.has(sourceKey);
       const keys = new Set([...(before?.keys() ?? []), ...heads.keys()]);
       const changed = [...keys].filter((key) => firstRead || differs(before?.get(key), heads.get(key)));
       for (const [key, head] of before ?? []) remember(key, head.release);
       for (const [key, head] of heads) remember(key, head.ledger);
       bySource.set(sourceKey, heads);
+      noLongerUnread(sourceKey);
       return changed;
     },
     forget(sourceKey) {
-      unread.delete(sourceKey);
       const keys = [...(bySource.get(sourceKey)?.keys() ?? [])];
       bySource.delete(sourceKey);
       for (const key of keys) earlier.delete(key);
+      noLongerUnread(sourceKey);
       return keys;
     },
   };
 }
+
+/** Stands for all Sources until they were listed. */
+const theList = '';
 
 const noSource: Head = {
   view: {
@@ -104,7 +132,7 @@ function notRead(sourceKey: string): Head {
     view: {
       kind: 'unknown',
       reason: 'SourceNotRead',
-      message: `Source ${sourceKey} has not been read since the start of Holdfast`,
+      message: `${sourceKey === theList ? 'the list of Sources' : `Source ${sourceKey}`} has not been read since the start of Holdfast`,
     },
   };
 }

@@ -17,6 +17,11 @@ export interface NamespaceView {
   rejections(): readonly KubernetesObject[];
   /** Metadata of a primary's copy of a ConfigMap or Secret. */
   configCopy(kind: 'ConfigMap' | 'Secret', name: string): KubernetesObject | undefined;
+  /**
+   * Names the version of a ConfigMap or Secret, empty when there is none; undefined while that is not known. Watched, by metadata alone,
+   * from the first question on.
+   */
+  configVersion(kind: 'ConfigMap' | 'Secret', name: string): string | undefined;
   /** Takes a fresh read in, so that the next look sees it. */
   remember(object: KubernetesObject): void;
 }
@@ -59,6 +64,15 @@ export function watchNamespace(
     ConfigMap: open({ ...configMapKind, namespace, labelSelector: labelCanary, metadataOnly: true }),
     Secret: open({ ...secrets, labelSelector: `${labelCanary},!${labelRecord}`, metadataOnly: true }),
   };
+  const configs = new Map<string, WatchedSet>();
+
+  function configsOf(kind: 'ConfigMap' | 'Secret'): WatchedSet {
+    const known = configs.get(kind);
+    if (known) return known;
+    const set = open({ apiVersion: 'v1', kind, namespace, metadataOnly: true });
+    configs.set(kind, set);
+    return set;
+  }
 
   function setKinds(kinds: Iterable<RouteKind>): void {
     const wanted = new Map([...baseKinds, ...kinds].map((kind) => [idOf(kind), kind]));
@@ -82,6 +96,7 @@ export function watchNamespace(
         [idOf(secretKind), rejections],
         [idOf(configMapKind), copies.ConfigMap],
         [idOf(secretKind), copies.Secret],
+        ...configs,
       ]),
     get: (kind, name) => sets.get(idOf(kind))?.get(namespace, name),
     list: (kind) => sets.get(idOf(kind))?.list(namespace) ?? [],
@@ -89,11 +104,18 @@ export function watchNamespace(
     records: () => records.list(namespace),
     rejections: () => rejections.list(namespace),
     configCopy: (kind, name) => copies[kind].get(namespace, name),
+    configVersion(kind, name) {
+      const set = configsOf(kind);
+      if (!set.synced()) return undefined;
+      const metadata = set.get(namespace, name)?.metadata;
+      return metadata ? `${metadata.uid} ${metadata.resourceVersion}` : '';
+    },
     remember: (object) => sets.get(idOf(object))?.remember(object),
     close() {
-      for (const set of [...sets.values(), replicaSets, records, rejections, copies.ConfigMap, copies.Secret])
-        set.close();
+      const single = [replicaSets, records, rejections, copies.ConfigMap, copies.Secret];
+      for (const set of [...sets.values(), ...configs.values(), ...single]) set.close();
       sets.clear();
+      configs.clear();
     },
   };
 }

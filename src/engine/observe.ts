@@ -2,11 +2,12 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { RouteView } from '../api/observed.ts';
-import type { ScalerView, WorkloadView, WorldOptions } from '../rollout/world.ts';
+import type { ScalerView, WorkloadView, World, WorldOptions } from '../rollout/world.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { primaryName, serviceNames } from '../workload/names.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../workload/scaler.ts';
 import { type SelectorLabel, selectorLabel } from '../workload/selector.ts';
+import { hearTarget } from './beside/hear-target.ts';
 import {
   type CanaryParts,
   type EngineOptions,
@@ -44,8 +45,11 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
   const target = view.get(kind, canary.spec.targetRef.name);
   const primary = view.get(kind, primaryName(canary));
   const key = keyOf(canary);
+  const keeper = await hearTarget(parts, canary, { target, primary }, view);
+  if (keeper === 'waiting')
+    return { kind: 'waiting', message: 'the watches of its config are being started' };
   const names = serviceNames(canary);
-  const world = {
+  const world: World = {
     nowMs: parts.clock.nowMs(),
     canary,
     status: (canary.status ?? {}) as CanaryStatus,
@@ -61,7 +65,16 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
     options: worldOptions(parts.options),
   };
   const observation = { canary, world, view, target, primary, provider };
-  return { kind: 'observed', observation: await withDrift(parts, observation) };
+  const seen = keeper === 'another' ? withForeignTarget(observation) : observation;
+  return { kind: 'observed', observation: await withDrift(parts, seen) };
+}
+
+/** A target that another tool applies runs what is read from it. */
+function withForeignTarget(observation: Observation): Observation {
+  const { world } = observation;
+  const digest = world.head.kind === 'release' ? world.head.release.digest : undefined;
+  const target = world.target && { ...world.target, digest };
+  return { ...observation, world: { ...world, target, foreignTarget: true } };
 }
 
 function worldOptions({ minIntervalMs, defaultProvider, hasDefaultAlert }: EngineOptions): WorldOptions {

@@ -1,6 +1,6 @@
 import { describe, type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import { stampAnnotations } from '../release/record.ts';
-import type { Release } from '../release/release.ts';
+import type { Release, WorkloadSettings } from '../release/release.ts';
 import { soundRecord } from '../rollout/kept.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { digestAnnotation } from '../workload/names.ts';
@@ -17,6 +17,7 @@ import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
 
 /** Tracked config under its own names first, then the target (design section 4, admit). */
 export const applyCanary: Performer<'ApplyCanary'> = async (context, { digest, replicas }) => {
+  if (context.observation.world.foreignTarget) return scaleForeign(context, digest, replicas);
   const { canary, target } = context.observation;
   const bytes = await bytesOf(context, digest);
   const objects = canaryObjects({ ...sourceOf(context, bytes), canary, replicas });
@@ -37,7 +38,7 @@ export const applyPrimary: Performer<'ApplyPrimary'> = async (context, { digest,
     ...sourceOf(context, bytes),
     replicas: scalerKindOf(canary.spec)
       ? await ownedReplicas(context, primary)
-      : primaryReplicas({ canary, settings }),
+      : replicasForPrimary(context, settings),
     live: primary,
     liveConfigs: await readLiveConfigs(context.parts.cluster, context.observation.view.namespace, release),
     sharedConfigs: await sharedConfigs(context, release),
@@ -91,6 +92,25 @@ async function scale(
   if (!patch) return false;
   await parts.cluster.patch(referenceOf(workload), withVersion(patch, workload));
   return true;
+}
+
+/** Of a target that another tool applies only the number of pods is written (flagger-behaviour 2.17). */
+async function scaleForeign(context: ActionContext, digest: string, replicas: number): Promise<boolean> {
+  const { world, target } = context.observation;
+  if (world.target?.digest !== digest) throw new StaleView('the target');
+  if (replicas === 0) await ensureFresh(context);
+  return scale(context, target, replicas);
+}
+
+/** Git's number; beside another tool as many as either copy has, since the target's number is written by the rollout too. */
+function replicasForPrimary({ observation }: ActionContext, settings: WorkloadSettings): number | undefined {
+  const { canary, primary, target, world } = observation;
+  if (!world.foreignTarget) return primaryReplicas({ canary, settings });
+  return Math.max(1, replicasIn(primary), replicasIn(target));
+}
+
+function replicasIn(workload: KubernetesObject | undefined): number {
+  return (workload?.spec as { replicas?: number } | undefined)?.replicas ?? 0;
 }
 
 function withVersion(patch: Record<string, unknown>, live: KubernetesObject): Record<string, unknown> {

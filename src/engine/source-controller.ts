@@ -107,6 +107,7 @@ export function createSourceController(options: SourceControllerOptions): Source
       });
       sources.onChange((source) => {
         for (const one of source ? [source] : sources.list()) sourceChanged(one);
+        if (sources.synced()) options.heads.listed();
       });
     },
     wake(key) {

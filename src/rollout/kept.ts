@@ -57,7 +57,7 @@ export function damageOf(world: World, good: RecordView): string {
   const next = provenReleases(world).find((record) => record.damaged === undefined);
   const way = `restore the Secret from a backup, or put ${nameOf(good)} back to Git's head`;
   const other = next
-    ? `; the next proven release is ${nameOf(next)}: put it to Git's head, or annotate the Canary with holdfast.dev/rollback-to: "${next.commit.commit.slice(0, 7)}"`
+    ? `; the next proven release is ${nameOf(next)}: put it to Git's head, or annotate the Canary with holdfast.dev/rollback-to: "${next.commit.commit.slice(0, 7) || next.digest}"`
     : '; no other proven release is kept';
   return `${problem}; ${way}${other}`;
 }

@@ -2,6 +2,7 @@ import { canaryPods, carriedBy, mostToCanary, podsFor, shareFor } from './capaci
 import { act, type Draft } from './draft.ts';
 import { ALL_TO_CANARY, trafficAt } from './plan.ts';
 import { hasConverged, servingPods } from './readiness.ts';
+import type { Run } from './run.ts';
 import { ensurePrimaryCapacity, pauseCanary, raiseFloor, resumeReplicas, scalerOf } from './scalers.ts';
 import type { WorkloadView } from './world.ts';
 
@@ -62,11 +63,24 @@ export function restCanary(draft: Draft): void {
   act(draft, { type: 'ScaleCanary', replicas: 0 });
 }
 
+/** The canary may stand in for this release: it runs it, unless another tool wrote something newer to the target meanwhile. */
+export function canStandIn({ world }: Draft, run: { readonly digest: string } | undefined): boolean {
+  return !world.foreignTarget || world.target?.digest === run?.digest;
+}
+
+/** Traffic would be taken off the primary before it is written, by a canary that can stand in for it (S2). */
+export function mustClear(draft: Draft, run: Run): boolean {
+  const { primary } = draft.world;
+  if (!primary || servingPods(primary) === 0 || isAllOnCanary(draft) || !canStandIn(draft, run)) return false;
+  return !primary.keepsReadyPod || run.mountsConfig;
+}
+
 /**
  * Moves all traffic to the canary, at once or as far as its pods can carry it. True once all of it was read back there.
  */
 export function moveToCanary(draft: Draft): boolean {
   if (isAllOnCanary(draft)) return true;
+  if (!canStandIn(draft, draft.run)) return false;
   ensureCanaryCapacity(draft, 100);
   const most = mostToCanary(draft.plan, draft.world);
   const weight = draft.world.route?.canaryWeight ?? 0;

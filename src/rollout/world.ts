@@ -22,6 +22,8 @@ export interface World {
   target: WorkloadView | undefined;
   /** What autoscalerRef names; undefined where the Canary names none. */
   scaler?: ScalerView | undefined;
+  /** Another tool applies the target and no Source holds it: its template is read and never written (design section 2.5). */
+  foreignTarget?: boolean;
   /** Undefined when the routing objects do not exist yet. */
   route: RouteView | undefined;
   /** The answers that came last, by the key of their request; they stay until newer ones are there. */
@@ -96,6 +98,8 @@ export interface ReleaseView {
   replicas: number | undefined;
   /** Running pods mount tracked config as a volume, so that writing the copies reaches them live. */
   mountsConfig: boolean;
+  /** Pods of the target may have been started with another config than this release's: one that is read from the live target has some. */
+  hasLiveConfig?: boolean;
 }
 
 /** A release record: the bytes of a release, kept in the cluster and checked against their digest when read back (S10, S11). */

@@ -92,6 +92,7 @@ describe('what the guides list is what the code has', () => {
   it('reasons of Canaries', () => {
     const known = new Set<string>(Object.keys(rolloutReasons));
     const engine = readdirSync(join(root, 'src/engine'))
+      .filter((name) => name.endsWith('.ts'))
       .map((name) => read(`src/engine/${name}`))
       .join('\n');
     const git = read('src/git/errors.ts');

@@ -65,6 +65,8 @@ export class Model {
   writes = 0;
   behaviours = new Map<string, Behaviour>();
   recreate = false;
+  /** Another tool applies the target: its template changes with the commit, and only its pods are the rollout's. */
+  foreign = false;
   /** The workloads are DaemonSets: their pods follow nodes, whatever number is asked for. */
   followsNodes = false;
   scalers: ScalerModel | undefined;
@@ -114,7 +116,14 @@ export class Model {
   /** Commits a release; the same letter is the same digest. */
   commit(digest: string, behaviour: Behaviour = GOOD, settingsKey = 's1', sha = `sha-${digest}`): void {
     this.behaviours.set(digest, behaviour);
-    this.head = { kind: 'release', release: releaseOf(digest, sha, settingsKey) };
+    const release = releaseOf(digest, sha, settingsKey);
+    this.head = { kind: 'release', release: this.foreign ? { ...release, hasLiveConfig: true } : release };
+    if (this.foreign) this.target = this.applied(this.target, digest, this.target?.desired ?? 2, false);
+  }
+
+  /** The other tool applies its manifest again, replicas included. */
+  applyAgain(): void {
+    if (this.foreign && this.target) this.target.desired = 2;
   }
 
   /** Somebody deletes the Canary; with `revertOnDeletion` it waits for its finalizer. */
@@ -170,13 +179,20 @@ export class Model {
       records: this.records.map((record) => this.recordAsRead(record)),
       rejected: this.rejected,
       primary: this.view('podinfo-primary', this.primary, 'primary'),
-      target: this.view('podinfo', this.target, 'canary'),
+      target: this.targetAsRead(),
+      ...(this.foreign ? { foreignTarget: true } : {}),
       scaler: this.scalers?.view,
       route: this.route,
       checks: this.answer,
       peers: this.peers,
       options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' },
     });
+  }
+
+  private targetAsRead(): WorkloadView | undefined {
+    const seen = this.view('podinfo', this.target, 'canary');
+    if (!this.foreign || this.head.kind === 'release') return seen;
+    return seen && { ...seen, digest: undefined };
   }
 
   private recordAsRead(record: RecordView): RecordView {
@@ -391,20 +407,9 @@ export class Model {
         );
         return;
       case 'ApplyCanary':
-        this.target = this.applied(
-          this.target,
-          action.digest,
-          this.podsOf(action.replicas),
-          this.followsNodes,
-        );
-        return;
+        return this.writeTarget(action.digest, action.replicas);
       case 'ScaleCanary':
-        if (this.target && this.target.desired !== this.podsOf(action.replicas)) {
-          this.target.desired = this.podsOf(action.replicas);
-          this.target.ready = Math.min(this.target.ready, this.target.desired);
-          this.target.oldReady = Math.min(this.target.oldReady, this.target.desired);
-        }
-        return;
+        return this.scaleTarget(action.replicas);
       case 'ApplyPrimary':
         this.copy = action.digest;
         this.primary = this.applied(
@@ -453,6 +458,21 @@ export class Model {
   /** Under a scaler the number is left alone. */
   private primaryPods(): number {
     return this.scalers ? (this.primary?.desired ?? 1) : 2;
+  }
+
+  private writeTarget(digest: string, replicas: number): void {
+    const isAsked = this.target?.digest === digest;
+    if (this.foreign && !isAsked) throw new Error("another tool's target was to be written");
+    if (this.foreign) this.scaleTarget(replicas);
+    else this.target = this.applied(this.target, digest, this.podsOf(replicas), this.followsNodes);
+  }
+
+  private scaleTarget(replicas: number): void {
+    const { target } = this;
+    if (!target || target.desired === this.podsOf(replicas)) return;
+    target.desired = this.podsOf(replicas);
+    target.ready = Math.min(target.ready, target.desired);
+    target.oldReady = Math.min(target.oldReady, target.desired);
   }
 
   /** A DaemonSet runs on both nodes or on none. */

@@ -16,6 +16,7 @@ type Event =
   | { kind: 'pause'; value: string }
   | { kind: 'damage'; digest: string; inGit: boolean }
   | { kind: 'restore' }
+  | { kind: 'applyAgain' }
   /** Somebody deletes the primary's copy of its config, or a crash leaves that of another release. */
   | { kind: 'copy'; of: string | undefined }
   | { kind: 'tick'; ms: number }
@@ -94,6 +95,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('damage' as const), digest, inGit: fc.boolean() }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('restore' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('applyAgain' as const) }) },
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('copy' as const), of: fc.constantFrom('a', 'b', undefined) }),
@@ -170,6 +172,8 @@ function apply(model: Model, entry: Event): void {
     case 'copy':
       model.copy = entry.of;
       return;
+    case 'applyAgain':
+      return model.applyAgain();
     case 'tick':
       return model.tick(entry.ms);
     case 'crash':
@@ -177,12 +181,23 @@ function apply(model: Model, entry: Event): void {
   }
 }
 
-/** How the pods of a workload are replaced and counted: a DaemonSet is cleared first, as Recreate is, and a scaler has its own mind. */
-const updates = ['RollingUpdate', 'Recreate', 'DaemonSet', 'scaled by HPA', 'scaled by KEDA'] as const;
+/**
+ * How the pods of a workload are replaced and counted: a DaemonSet is cleared first, as Recreate is, and a scaler has its own mind. Foreign:
+ * as RollingUpdate, with a target that another tool applies.
+ */
+const updates = [
+  'RollingUpdate',
+  'Recreate',
+  'DaemonSet',
+  'scaled by HPA',
+  'scaled by KEDA',
+  'Foreign',
+] as const;
 type Update = (typeof updates)[number];
 
 function start(specIndex: number, update: Update): Model {
   const model = new Model(specs[specIndex] as never);
+  model.foreign = update === 'Foreign';
   model.commit('a');
   model.until('Initialized');
   model.outages.length = 0;

@@ -7,7 +7,7 @@ import { headRelease, lastKnownGood, type Run } from '../run.ts';
 import { ensurePrimaryCapacity, pauseCanary, restoreScalers } from '../scalers.ts';
 import { isAllOnPrimary } from '../traffic.ts';
 import type { ReleaseView, World } from '../world.ts';
-import { describe } from './admit.ts';
+import { describe, nameOf } from './admit.ts';
 
 /**
  * No release has proven itself yet: each new digest goes straight to the primary until one converges; nothing is rejected (design
@@ -146,6 +146,6 @@ export function initialized(draft: Draft, run: Run): void {
     failedChecks: 0,
     iterations: 0,
   };
-  say(draft, 'Normal', 'Initialized', `initialization done, ${run.commit.slice(0, 7)} is live`);
-  note(draft, 'Initialized', `${run.commit.slice(0, 7)} "${run.subject}" is live`);
+  say(draft, 'Normal', 'Initialized', `initialization done, ${nameOf(run)} is live`);
+  note(draft, 'Initialized', `${nameOf(run)} is live`);
 }

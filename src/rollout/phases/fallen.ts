@@ -49,7 +49,7 @@ export function throughThePrimary(
   rollback?: Run['rollback'],
 ): Run | undefined {
   const { world } = draft;
-  if (servingPods(world.target) > 0 && !isAllOnCanary(draft)) {
+  if (!world.foreignTarget && servingPods(world.target) > 0 && !isAllOnCanary(draft)) {
     moveToCanary(draft);
     return undefined;
   }

@@ -2,15 +2,16 @@ import { knownReason } from '../../api/reasons.ts';
 import { act, type Draft, note, restartProgress, say, stall } from '../draft.ts';
 import { isLost, soundRecord, standStill } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
-import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
+import { hasConverged, whyNotReady } from '../readiness.ts';
 import { headRelease, isRejected } from '../run.ts';
-import { keepScalers, pauseCanary, restsAtZero } from '../scalers.ts';
-import { isAllOnPrimary, rescueTraffic, restCanary, returnToPrimary } from '../traffic.ts';
+import { keepScalers, restsAtZero } from '../scalers.ts';
+import { isAllOnPrimary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import type { RecordView, ReleaseView } from '../world.ts';
 import { admit, begin, describe, nameOf } from './admit.ts';
 import { isPostRolloutDone } from './post-rollout.ts';
 import { progressing } from './progressing.ts';
 import { recreatePrimary } from './recreate.ts';
+import { restTarget } from './rest-target.ts';
 import { startRevert } from './reverting.ts';
 import { askRollback } from './rollback-hook.ts';
 
@@ -109,10 +110,9 @@ function keepSteady(draft: Draft): void {
   if (rescueTraffic(draft)) return;
   if (isAllOnPrimary(draft)) act(draft, { type: 'SetTraffic', route: trafficAt(plan, 0) });
   else returnToPrimary(draft);
-  if (!target) return act(draft, { type: 'ApplyCanary', digest: primary.digest, replicas: 0 });
-  if (isAllOnPrimary(draft) && target.desiredReplicas > 0 && servingPods(primary) > 0) {
-    restCanary(draft);
-  } else if (target.desiredReplicas === 0) pauseCanary(draft, true);
+  if (!target && !world.foreignTarget)
+    return act(draft, { type: 'ApplyCanary', digest: primary.digest, replicas: 0 });
+  restTarget(draft);
 }
 
 /** The primary runs something that never proved itself and that Git does not want: back to the last-known-good, safely. */

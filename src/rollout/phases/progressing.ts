@@ -22,6 +22,7 @@ import { growCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import { isPaused } from '../verbs.ts';
 import { admit, nameOf } from './admit.ts';
 import { advance } from './advance.ts';
+import { bringUpForeign } from './bring-up-foreign.ts';
 import { end } from './ending.ts';
 import { endedByGit } from './git-moved-on.ts';
 import { promote } from './promoting.ts';
@@ -35,7 +36,7 @@ export function progressing(draft: Draft, run: Run): void {
   if (!isConfirmed(draft, current)) return;
   if (goesThroughPrimary(draft, current)) return promote(draft, current);
   observeWeight(draft, current);
-  if (world.target?.digest !== current.digest) return bringUp(draft, current);
+  if (!isBroughtUp(draft, current)) return bringUp(draft, current);
   const canaryDigest = current.digest;
   if (world.primary?.digest)
     act(draft, { type: 'EnsureServices', primaryDigest: world.primary.digest, canaryDigest });
@@ -102,6 +103,10 @@ function observeWeight(draft: Draft, run: Run): void {
   run.stepTime = now(draft);
 }
 
+function isBroughtUp({ world }: Draft, run: Run): boolean {
+  return world.target?.digest === run.digest && (!world.foreignTarget || run.broughtUp === true);
+}
+
 /** Writes the release to the canary, with its traffic at zero, read back, and its bytes kept first. */
 function bringUp(draft: Draft, run: Run): void {
   const { world } = draft;
@@ -115,6 +120,7 @@ function bringUp(draft: Draft, run: Run): void {
   if (world.route && !returnToPrimary(draft)) return;
   if (!isAwake(draft, run))
     return note(draft, 'PrimaryNotReady', 'the primary rests at zero pods and is woken first');
+  if (world.foreignTarget) return bringUpForeign(draft, run);
   const scaler = scalerOf(world, 'canary');
   const asked = head?.digest === run.digest && head.replicas ? head.replicas : carriedBy(world);
   const replicas = scaler ? resumeReplicas(scaler) : asked;

@@ -16,10 +16,17 @@ import {
 } from '../draft.ts';
 import { isLostDigest, soundRecord, standStill } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
-import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
+import { hasConverged, whyNotReady } from '../readiness.ts';
 import { headFor, headRelease, lastKnownGood, type Run } from '../run.ts';
 import { ensurePrimaryCapacity } from '../scalers.ts';
-import { isAllOnCanary, isAllOnPrimary, moveToCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
+import {
+  canStandIn,
+  isAllOnPrimary,
+  moveToCanary,
+  mustClear,
+  rescueTraffic,
+  returnToPrimary,
+} from '../traffic.ts';
 import { admit, describe, nameOf } from './admit.ts';
 import { end } from './ending.ts';
 import { failPromotion } from './failure.ts';
@@ -46,6 +53,7 @@ export function converging(draft: Draft, run: Run): void {
   const good = lastKnownGood(draft.world);
   const head = headFor(draft.world, run);
   if (good && head?.digest === good.digest && good.digest !== run.digest) return revertInGit(draft, run);
+  if (!canStandIn(draft, run)) returnToPrimary(draft);
   const standingMs = trackProgress(draft, run, primary);
   if (hasConverged(primary, draft.plan.primaryReadyPercent)) return shift(draft, run);
   if (rescueTraffic(draft)) return;
@@ -77,9 +85,7 @@ function write(draft: Draft, run: Run): void {
   note(draft, 'Promoting', `${nameOf(run)} is written to the primary`);
   if (!keepRecords(draft, run)) return;
   const { primary } = world;
-  const mustClear =
-    primary !== undefined && servingPods(primary) > 0 && (!primary.keepsReadyPod || run.mountsConfig);
-  if (mustClear && !isAllOnCanary(draft)) {
+  if (mustClear(draft, run)) {
     note(draft, 'Clearing', 'all traffic goes to the canary before the primary is written');
     moveToCanary(draft);
     return waitForClear(draft, run);

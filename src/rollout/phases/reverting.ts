@@ -15,9 +15,9 @@ import {
   wakeIn,
 } from '../draft.ts';
 import { isLost, standStill } from '../kept.ts';
-import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
+import { hasConverged, whyNotReady } from '../readiness.ts';
 import { headRelease, lastKnownGood, type RevertCause, type Run } from '../run.ts';
-import { isAllOnCanary, isAllOnPrimary, moveToCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
+import { isAllOnPrimary, moveToCanary, mustClear, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import { sinceMs } from '../units.ts';
 import { finding, verdictOf } from '../verdict.ts';
 import type { RecordView } from '../world.ts';
@@ -69,9 +69,7 @@ export function reverting(draft: Draft, run: Run): void {
 function applyGood(draft: Draft, run: Run, good: RecordView): void {
   const { world, plan } = draft;
   const { primary } = world;
-  const mustClear =
-    primary !== undefined && servingPods(primary) > 0 && (!primary.keepsReadyPod || run.mountsConfig);
-  if (mustClear && !isAllOnCanary(draft) && canaryPods(world.target) > 0) {
+  if (mustClear(draft, run) && canaryPods(world.target) > 0) {
     const waitedMs = sinceMs(world.nowMs, draft.status.postPromotion?.startTime);
     moveToCanary(draft);
     if (waitedMs < plan.postPromotion.progressDeadlineMs) {

@@ -103,7 +103,7 @@ function podsToStart(world: World): number {
 /** The target runs something else than the last-known-good, unless it is the only healthy copy: then what serves goes on serving. */
 function wantsAnother({ world }: Draft, good: RecordView): boolean {
   const { target, primary, route } = world;
-  if (target?.digest === good.digest) return false;
+  if (target?.digest === good.digest || world.foreignTarget) return false;
   const onlyTheTarget = (route?.canaryWeight ?? 0) > 0 && primary?.digest !== good.digest;
   return !onlyTheTarget || servingPods(target) === 0;
 }

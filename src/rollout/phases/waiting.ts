@@ -51,6 +51,8 @@ function keepOld(draft: Draft): void {
   if (!route) return act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
   if (rescueTraffic(draft)) return;
   if (!returnToPrimary(draft) || !isAllOnPrimary(draft)) return;
+  // What another tool started without being asked to runs without traffic; stopping it would only start a fight.
+  if (draft.world.foreignTarget) return;
   if (target && target.desiredReplicas > 0 && servingPods(primary) > 0)
     act(draft, { type: 'ScaleCanary', replicas: 0 });
 }

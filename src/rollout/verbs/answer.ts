@@ -1,5 +1,6 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import type { Draft } from '../draft.ts';
+import { describe } from '../phases/admit.ts';
 import type { Request } from '../verbs.ts';
 import type { RecordView } from '../world.ts';
 
@@ -33,6 +34,6 @@ export function notApplicable(why: string): Answer {
 
 /** The release that it would lead to cannot be had: its record is damaged (S12). */
 export function notKept(record: RecordView): Answer {
-  const message = `the record of release ${record.commit.commit.slice(0, 7)} is damaged: ${record.damaged ?? ''}`;
+  const message = `the record of release ${describe(record)} is damaged: ${record.damaged ?? ''}`;
   return { result: 'Refused', reason: 'RecordDamaged', message };
 }

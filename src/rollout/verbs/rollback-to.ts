@@ -3,6 +3,7 @@ import { isLost } from '../kept.ts';
 import { admit, describe, nameOf } from '../phases/admit.ts';
 import { end } from '../phases/ending.ts';
 import { throughThePrimary } from '../phases/fallen.ts';
+import { promote } from '../phases/promoting.ts';
 import { startRevert } from '../phases/reverting.ts';
 import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { names, type Request } from '../verbs.ts';
@@ -122,6 +123,8 @@ function start(draft: Draft, stage: Stage, wanted: RecordView, good: RecordView)
   if (stage.kind === 'fallen' && draft.status.postPromotion?.reason === 'LKGNotReady') {
     return throughThePrimary(draft, release, left) !== undefined;
   }
-  admit(draft, release, left);
+  const run = admit(draft, release, left);
+  // Another tool writes the canary: the older release cannot be shown there first.
+  if (draft.world.foreignTarget) promote(draft, run);
   return true;
 }

@@ -1,0 +1,61 @@
+import type { Canary } from '../../api/canary.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { digestAnnotation } from '../../workload/names.ts';
+import type { ReadParts } from '../canary-parts.ts';
+import { keyOf } from '../checks.ts';
+import type { Head } from '../heads.ts';
+import type { NamespaceView } from '../namespace-view.ts';
+
+/** The two workloads of a Canary as they are in the cluster. */
+export interface LiveWorkloads {
+  readonly target: KubernetesObject | undefined;
+  readonly primary: KubernetesObject | undefined;
+}
+
+/** Whose the target is: Git's through Holdfast, or another tool's. `waiting`: it is, but cannot be read yet. */
+export type TargetKeeper = 'holdfast' | 'another' | 'waiting';
+
+/**
+ * Where no Source speaks for a Canary, its live target does: what that says is put where Git's word would be (design section 2.5), so that
+ * everything else is alike.
+ */
+export async function hearTarget(
+  { heads, liveHeads }: Pick<ReadParts, 'heads' | 'liveHeads'>,
+  canary: Canary,
+  workloads: LiveWorkloads,
+  view: NamespaceView,
+): Promise<TargetKeeper> {
+  const key = keyOf(canary);
+  if (!isAnothers(heads.inGit(key), workloads)) {
+    heads.setLive(key, undefined);
+    return 'holdfast';
+  }
+  const { target } = workloads;
+  const isThere = target !== undefined && target.metadata.deletionTimestamp === undefined;
+  const head = isThere ? await liveHeads.read(canary, target, view) : absent(canary);
+  if (!head) return 'waiting';
+  heads.setLive(key, head);
+  return 'another';
+}
+
+/**
+ * No Source holds the target. While one has not been read it might: then only a target that this Canary has been released from before, and
+ * that Holdfast never wrote, is known to be another tool's.
+ */
+function isAnothers({ view }: Head, { target, primary }: LiveWorkloads): boolean {
+  if (view.kind === 'release') return false;
+  const isUntouched = target !== undefined && digestOf(target) === undefined;
+  if (view.kind === 'missing') return isUntouched;
+  if (view.reason === 'NoSource') return target === undefined || isUntouched;
+  return view.reason === 'SourceNotRead' && isUntouched && digestOf(primary) !== undefined;
+}
+
+function digestOf(workload: KubernetesObject | undefined): string | undefined {
+  return workload?.metadata.annotations?.[digestAnnotation];
+}
+
+function absent({ metadata, spec }: Canary): Head {
+  const { kind, name } = spec.targetRef;
+  const target = describe({ apiVersion: '', kind, name, namespace: metadata.namespace ?? '' });
+  return { view: { kind: 'missing', message: `no Source holds ${target}, the target, and it is not there` } };
+}

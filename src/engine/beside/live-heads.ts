@@ -1,0 +1,117 @@
+import type { Canary } from '../../api/canary.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { CommitInfo } from '../../api/observed.ts';
+import { buildRelease, viewOf } from '../../release/build.ts';
+import { tooLarge } from '../../release/record-size.ts';
+import { type ConfigReference, configReferences } from '../../release/refs.ts';
+import { type Release, templateOf } from '../../release/release.ts';
+import { wantedConfig, wantedTarget } from '../../workload/live-target.ts';
+import { keyOf } from '../checks.ts';
+import type { Head } from '../heads.ts';
+import type { NamespaceView } from '../namespace-view.ts';
+import type { Cluster } from '../ports.ts';
+import { recordViews } from '../records.ts';
+import { toldCommit, trackedCommit } from './tracked-commit.ts';
+
+/** Reads releases of Canaries from their live targets (design section 2.5). */
+export interface LiveHeads {
+  /**
+   * What the live target says; undefined while it is not known which ConfigMaps and Secrets there are. Reads their content only when one
+   * of them changed.
+   */
+  read(canary: Canary, target: KubernetesObject, view: NamespaceView): Promise<Head | undefined>;
+  /** Whether the last read named this ConfigMap or Secret. */
+  names(canaryKey: string, config: KubernetesObject): boolean;
+  forget(canaryKey: string): void;
+}
+
+interface Known {
+  /** Of everything the head was built from; another one builds anew. */
+  readonly version: string;
+  readonly references: readonly ConfigReference[];
+  readonly head: Head;
+}
+
+/** What the reader works with. */
+export interface LiveHeadOptions {
+  readonly cluster: Pick<Cluster, 'get'>;
+  /** The cluster's HMAC key. */
+  readonly secretKey: Uint8Array;
+  /** False: ConfigMaps and Secrets are no part of a release. */
+  readonly tracksConfig: boolean;
+}
+
+/** A reader that has read nothing yet. */
+export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOptions): LiveHeads {
+  const memory = new Map<string, Known>();
+
+  function referencesOf(target: KubernetesObject): ConfigReference[] {
+    return tracksConfig ? configReferences(templateOf({ target })) : [];
+  }
+
+  async function build(canary: Canary, live: KubernetesObject, view: NamespaceView): Promise<Head> {
+    const target = wantedTarget(live);
+    const configs = await readConfigs(cluster, view.namespace, referencesOf(target));
+    const input = { canary, target, configs, secretKey, tracksConfig, origins: [], commit: noCommit };
+    const built = buildRelease(input);
+    if (!built.ok) return broken('InvalidManifests', `${built.problem.object}: ${built.problem.message}`);
+    const problem = tooLarge(built.ok);
+    if (problem) return broken('RecordTooLarge', problem);
+    const release = { ...built.ok, commit: await commitFor(built.ok, canary, { live, view }) };
+    const seen = { ...viewOf(release), hasLiveConfig: release.configs.length > 0 };
+    return { view: { kind: 'release', release: seen }, release };
+  }
+
+  /** The commit of a digest stays what it was found to be first: tools tell of their newest one, which may not have touched it. */
+  async function commitFor(
+    { digest, canary: name }: Release,
+    canary: Canary,
+    { live, view }: { live: KubernetesObject; view: NamespaceView },
+  ): Promise<CommitInfo> {
+    const told = toldCommit(live);
+    if (told) return { ...noCommit, commit: told };
+    const kept = recordViews(view.records(), name).find((record) => record.digest === digest)?.commit;
+    const before = memory.get(keyOf(canary))?.head.release;
+    if (kept?.commit) return kept;
+    if (before?.digest === digest) return before.commit;
+    return { ...noCommit, commit: await trackedCommit(cluster, live) };
+  }
+
+  return {
+    async read(canary, target, view) {
+      const wanted = wantedTarget(target);
+      const references = referencesOf(wanted);
+      const versions = references.map(({ kind, name }) => view.configVersion(kind, name));
+      if (versions.includes(undefined)) return undefined;
+      const { service, revisionIgnore } = canary.spec;
+      const seen = [target.metadata.uid, toldCommit(target), wanted, versions, service, revisionIgnore];
+      const version = JSON.stringify(seen);
+      const before = memory.get(keyOf(canary));
+      if (before?.version === version) return before.head;
+      const head = await build(canary, target, view);
+      memory.set(keyOf(canary), { version, references, head });
+      return head;
+    },
+    names(canaryKey, { kind, metadata }) {
+      const references = memory.get(canaryKey)?.references ?? [];
+      return references.some((reference) => reference.kind === kind && reference.name === metadata.name);
+    },
+    forget: (canaryKey) => void memory.delete(canaryKey),
+  };
+}
+
+const noCommit: CommitInfo = { commit: '', subject: '', author: '', time: '' };
+
+async function readConfigs(
+  cluster: Pick<Cluster, 'get'>,
+  namespace: string,
+  references: readonly ConfigReference[],
+): Promise<KubernetesObject[]> {
+  const read = references.map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name }));
+  const found = await Promise.all(read);
+  return found.filter((object) => object !== undefined).map(wantedConfig);
+}
+
+function broken(reason: string, message: string): Head {
+  return { view: { kind: 'unknown', reason, message } };
+}

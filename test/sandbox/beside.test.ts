@@ -1,0 +1,233 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  isNotIdle,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { fieldsOfHoldfast, type OtherTool, otherTool } from './other-tool.ts';
+
+let bed: Bed;
+let flux: OtherTool;
+beforeEach(async () => {
+  bed = await startBed();
+  flux = otherTool(bed);
+});
+afterEach(() => bed.close());
+
+/** A Deployment that says nothing of replicas, as Flagger's users write it. */
+function target(image: string, more: { replicas?: number; config?: string } = {}): string {
+  const object = JSON.parse(deployment(image)) as { spec: Record<string, unknown> };
+  const { replicas: _, ...spec } = object.spec as {
+    replicas: number;
+    template: { spec: { containers: object[] } };
+  };
+  const [container] = spec.template.spec.containers;
+  const envFrom = more.config ? { envFrom: [{ configMapRef: { name: more.config } }] } : {};
+  spec.template.spec.containers = [{ ...container, ...envFrom }];
+  return JSON.stringify({
+    ...object,
+    spec: more.replicas === undefined ? spec : { ...spec, replicas: more.replicas },
+  });
+}
+
+function config(data: Record<string, string>): string {
+  const metadata = { name: 'settings', namespace: 'shop' };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+}
+
+const workload = (name: string) => bed.get('apps/v1', 'Deployment', name);
+
+async function replicasOf(name: string): Promise<number | undefined> {
+  return ((await workload(name))?.spec as { replicas?: number } | undefined)?.replicas;
+}
+
+async function podsOf(name: RegExp): Promise<string[]> {
+  const { body } = await bed.send('GET', '/api/v1/namespaces/shop/pods');
+  const pods = (body as { items: KubernetesObject[] }).items.filter(({ metadata }) =>
+    name.test(metadata.name),
+  );
+  return pods.map(({ metadata }) => metadata.uid ?? '').sort();
+}
+
+const primaryPods = () => podsOf(/^web-primary-/);
+
+async function runFirst(first = target('shop/web:1'), more: string[] = []): Promise<void> {
+  await flux.apply(...more, first, canary());
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+}
+
+describe('a Canary whose target another tool applies', () => {
+  test('is initialized from the live target, of which only the pods are written', async () => {
+    await runFirst();
+    const status = statusOf(await bed.canary());
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:1');
+    expect(status.lastKnownGood).toMatchObject({ commit: '', digest: expect.stringMatching(/^v1:/) });
+    expect(condition(await bed.canary(), 'RollbackReady')?.status).toBe('True');
+    expect(await replicasOf('web')).toBe(0);
+    expect(fieldsOfHoldfast(await workload('web'))).toEqual(['spec.replicas']);
+  });
+
+  test('rolls a new template out, and takes a bad one back while the bad one stays on the target', async () => {
+    await runFirst();
+    await flux.apply(target('shop/web:2'));
+    await waitForPhase(bed, 'Succeeded');
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
+
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+    bed.sandbox.behaviour.rule((pod) => {
+      const isBad = imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:3';
+      return isBad && pod.metadata.name.startsWith('web-primary-')
+        ? { failure: 'CrashLoopBackOff' }
+        : undefined;
+    });
+    await flux.apply(target('shop/web:3'));
+    await waitForPhase(bed, 'Failed', 40_000);
+    sampler.stop();
+
+    expect(sampler.totals().failed).toBe(0);
+    expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
+    expect(imageOf(await workload('web'))).toBe('shop/web:3');
+    expect(fieldsOfHoldfast(await workload('web'))).toEqual(['spec.replicas']);
+  });
+
+  test('stays quiet while the bad template is applied 200 times, and rolls a fix out', async () => {
+    await runFirst();
+    bed.sandbox.behaviour.rule((pod) => {
+      const isBad = imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2';
+      return isBad ? { failure: 'ImagePullBackOff' } : undefined;
+    });
+    await flux.apply(target('shop/web:2'));
+    await waitForPhase(bed, 'Failed', 40_000);
+    await eventually('the target rests', async () => (await replicasOf('web')) === 0);
+    const before = { pods: await primaryPods(), status: statusOf(await bed.canary()) };
+    bed.sandbox.requests.clear();
+
+    const kubectl = otherTool(bed, 'kubectl');
+    for (let count = 0; count < 200; count += 1) {
+      const tool = count % 2 === 0 ? flux : kubectl;
+      await tool.apply(target('shop/web:2', { replicas: 2 }));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+
+    const writes = bed.sandbox.requests.all().filter(({ method, userAgent, path }) => {
+      return userAgent.startsWith('holdfast/') && method !== 'GET' && !path.includes('/leases');
+    });
+    expect(writes.length).toBeLessThanOrEqual(3);
+    expect(await primaryPods()).toEqual(before.pods);
+    expect(statusOf(await bed.canary()).rejected).toEqual(before.status.rejected);
+    expect(statusOf(await bed.canary()).phase).toBe('Failed');
+
+    await flux.apply(target('shop/web:3'));
+    await waitForPhase(bed, 'Succeeded', 40_000);
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:3');
+  });
+
+  test('goes back to rest without analysis when the tool puts the good template back', async () => {
+    await runFirst();
+    await flux.apply(target('shop/web:2'));
+    await eventually(
+      'the release is under way',
+      async () => statusOf(await bed.canary()).phase === 'Progressing',
+    );
+    await flux.apply(target('shop/web:1'));
+    await waitForPhase(bed, 'Succeeded');
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:1');
+    const [newest] = statusOf(await bed.canary()).history as Array<{ reason: string }>;
+    expect(newest?.reason).toBe('RevertedInGit');
+  });
+
+  test('rolls a changed ConfigMap out, and gives the primary its old copy back when that fails', async () => {
+    await runFirst(target('shop/web:1', { config: 'settings' }), [config({ mode: 'one' })]);
+    const copy = async () => {
+      return ((await bed.get('v1', 'ConfigMap', 'settings-primary')) as { data?: object } | undefined)?.data;
+    };
+    expect(await copy()).toEqual({ mode: 'one' });
+    await flux.apply(config({ mode: 'two' }));
+    await waitForPhase(bed, 'Succeeded');
+    expect(await copy()).toEqual({ mode: 'two' });
+
+    bed.sandbox.behaviour.rule((pod) =>
+      pod.metadata.name.startsWith('web-primary-') ? { failure: 'CrashLoopBackOff' } : undefined,
+    );
+    await flux.apply(config({ mode: 'three' }));
+    await eventually(
+      'the primary has the copy of before',
+      async () => {
+        const reverting = statusOf(await bed.canary()).postPromotion as { state?: string } | undefined;
+        return reverting?.state === 'Reverting' && JSON.stringify(await copy()) === '{"mode":"two"}';
+      },
+      { timeoutMs: 40_000, seen: async () => [await copy(), statusOf(await bed.canary())] },
+    );
+    expect(fieldsOfHoldfast(await bed.get('v1', 'ConfigMap', 'settings'))).toEqual([]);
+  });
+
+  test('gives the canary new pods when only its config changes during the analysis', async () => {
+    await runFirst(target('shop/web:1', { config: 'settings' }), [config({ mode: 'one' })]);
+    await flux.apply(config({ mode: 'two' }));
+    const pods = await eventually('the canary is ready', async () => {
+      const found = await podsOf(/^web-(?!primary)/);
+      return found.length > 0 && statusOf(await bed.canary()).iterations === 1 && found;
+    });
+    await flux.apply(config({ mode: 'three' }));
+    await waitForPhase(bed, 'Progressing');
+    await eventually('the pods with the old config are gone', async () => {
+      const found = await podsOf(/^web-(?!primary)/);
+      return found.length > 0 && found.every((uid) => !pods.includes(uid));
+    });
+    await waitForPhase(bed, 'Succeeded');
+    expect(statusOf(await bed.canary()).history).toHaveLength(1);
+  });
+
+  test('is brought up as a DaemonSet by its node selector alone', async () => {
+    const { kind: _, ...rest } = JSON.parse(target('shop/web:1')) as KubernetesObject;
+    const daemonSet = (image: string) => {
+      const { spec } = JSON.parse(target(image)) as KubernetesObject;
+      return JSON.stringify({ ...rest, kind: 'DaemonSet', spec });
+    };
+    const targetRef = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'web' };
+    await flux.apply(daemonSet('shop/web:1'), canary({ spec: { targetRef } }));
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    await flux.apply(daemonSet('shop/web:2'));
+    await waitForPhase(bed, 'Succeeded');
+    expect(imageOf(await bed.get('apps/v1', 'DaemonSet', 'web-primary'))).toBe('shop/web:2');
+    const written = fieldsOfHoldfast(await bed.get('apps/v1', 'DaemonSet', 'web'));
+    expect(written.filter((path) => !path.startsWith('spec.template.spec.nodeSelector'))).toEqual([]);
+  });
+
+  test('costs no request at rest', async () => {
+    await runFirst(target('shop/web:1', { config: 'settings' }), [config({ mode: 'one' })]);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    bed.sandbox.requests.clear();
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+  });
+
+  test('is served the same when the Canary itself comes from a Source', async () => {
+    await flux.apply(target('shop/web:1'));
+    await bed.commit('the Canary alone', { 'canary.json': canary() });
+    await createSource(bed);
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    expect(fieldsOfHoldfast(await workload('web'))).toEqual(['spec.replicas']);
+  });
+
+  test('names the commit that the tool applies', async () => {
+    const commit = 'c0ffee'.padEnd(40, '0');
+    const labelled = JSON.parse(target('shop/web:1')) as KubernetesObject;
+    labelled.metadata.annotations = { 'holdfast.dev/commit': commit };
+    await runFirst(JSON.stringify(labelled));
+    expect(statusOf(await bed.canary()).lastPromotedCommit).toBe(commit);
+  });
+});
