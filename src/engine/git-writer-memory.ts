@@ -1,6 +1,16 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
+import type { Condition } from '../api/kubernetes.ts';
 import type { SourceWrite } from '../api/source.ts';
-import { formatTold, openRequests, type Told, toldLedger, withTold } from '../writeback/told.ts';
+import {
+  formatTold,
+  openRequests,
+  parseTold,
+  type Told,
+  toldLedger,
+  toldRefused,
+  untold,
+  withTold,
+} from '../writeback/told.ts';
 import type { ConditionNews } from './conditions.ts';
 import { codeOf } from './failure.ts';
 import type { Write } from './git-writer-perform.ts';
@@ -18,8 +28,6 @@ export interface Problem {
 export interface Memory {
   told: readonly Told[];
   problem: Problem | undefined;
-  /** Refusals by write; a change of the Source begins anew. */
-  readonly refusals: Map<string, number>;
   failures: number;
   notBeforeMs: number;
   isWanted: boolean;
@@ -39,27 +47,47 @@ const refusedCodes = new Set([
 ]);
 
 /** Nothing done yet, on top of what the Canary's condition says. */
-export function newMemory(told: readonly Told[]): Memory {
-  return { told, problem: undefined, refusals: new Map(), failures: 0, notBeforeMs: 0, isWanted: false };
+export function newMemory(condition: Pick<Condition, 'reason' | 'message'> | undefined): Memory {
+  const { reason, message = '' } = condition ?? {};
+  const told = parseTold(message);
+  const problem: Problem | undefined =
+    reason === 'GitRefused' ? { reason, message: untold(message) } : undefined;
+  return { told, problem, failures: 0, notBeforeMs: 0, isWanted: false };
 }
 
 /** True when this write was refused so often that only a person can help. */
-export function isGivenUp(memory: Memory, id: string): boolean {
-  return (memory.refusals.get(id) ?? 0) >= maximumTries;
+export function isGivenUp(memory: Memory, write: string, request: string): boolean {
+  return timesRefused(memory, write, request) >= maximumTries;
 }
 
-/** Does one write and remembers what came of it; the problem, if there is one. */
-export async function attempt(memory: Memory, write: Write, id: string): Promise<Problem | undefined> {
+/** What is told of a write that was given up; its words may have been told of another one since. */
+export function refusal({ problem }: Memory, write: string): Problem {
+  if (problem?.reason === 'GitRefused') return problem;
+  return { reason: 'GitRefused', message: `${write} was refused ${maximumTries} times` };
+}
+
+function timesRefused({ told }: Memory, write: string, request: string): number {
+  const found = told.find((entry) => entry.kind === 'refused' && entry.write === write);
+  return found?.kind === 'refused' && found.request === request ? found.times : 0;
+}
+
+/** Forgets refusals of what is not to be written any more. */
+export function forgetRefusals(told: readonly Told[], writes: readonly Pick<Write, 'id'>[]): readonly Told[] {
+  return told.filter((entry) => entry.kind !== 'refused' || writes.some(({ id }) => id === entry.write));
+}
+
+/** Does one write that `request` asks for, and remembers what came of it; the problem, if there is one. */
+export async function attempt(memory: Memory, write: Write, request: string): Promise<Problem | undefined> {
   try {
     const told = await write.perform();
     if (told) memory.told = withTold(memory.told, told);
-    memory.refusals.delete(id);
+    memory.told = memory.told.filter((entry) => entry.kind !== 'refused' || entry.write !== write.id);
     return undefined;
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     if (!refusedCodes.has(codeOf(error) ?? '')) return { reason: 'GitUnavailable', message };
-    const tries = (memory.refusals.get(id) ?? 0) + 1;
-    memory.refusals.set(id, tries);
+    const tries = timesRefused(memory, write.id, request) + 1;
+    memory.told = withTold(memory.told, toldRefused(write.id, request, tries));
     if (tries < maximumTries) return { reason: 'GitUnavailable', message };
     return { reason: 'GitRefused', message: `${message} (tried ${tries} times)` };
   }
@@ -80,6 +108,7 @@ export function stillTrue(told: readonly Told[], { write, status, head, ledger }
   const kept = told.filter((entry) => {
     if (entry.kind === 'ledger') return false;
     if (entry.kind === 'status') return write.status === true;
+    if (entry.kind === 'refused') return true;
     if (entry.kind === 'bump') return entry.commit === status.lastAppliedCommit;
     return open.has(entry.text) || status.phase === 'Failed';
   });

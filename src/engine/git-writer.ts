@@ -2,7 +2,7 @@ import type { CanaryStatus } from '../api/canary-status.ts';
 import type { Clock } from '../api/clock.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { type Facts, wantedInGit } from '../writeback/decide.ts';
-import { parseTold } from '../writeback/told.ts';
+import { requestOf } from '../writeback/told.ts';
 import { keyOf } from './checks.ts';
 import { type ConditionNews, findCondition } from './conditions.ts';
 import {
@@ -10,10 +10,12 @@ import {
   attempt,
   byHand,
   conditionFrom,
+  forgetRefusals,
   isGivenUp,
   type Memory,
   newMemory,
   type Problem,
+  refusal,
   stillTrue,
   writtenCondition,
 } from './git-writer-memory.ts';
@@ -69,8 +71,7 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
     const known = memories.get(key);
     if (known) return known;
     const status = (canary.status ?? {}) as CanaryStatus;
-    const told = parseTold(findCondition(status.conditions, writtenCondition)?.message ?? '');
-    const memory = newMemory(told);
+    const memory = newMemory(findCondition(status.conditions, writtenCondition));
     memories.set(key, memory);
     return memory;
   }
@@ -137,7 +138,10 @@ async function bringUpToDate(options: GitWriterOptions, look: Look): Promise<voi
   const { where, status } = facts;
   const { clock, documentation } = options;
   const context: WriteContext = { git, canaryKey: key, where, status, nowMs: clock.nowMs(), documentation };
-  const { problems, retry } = await writeAll(options, look, writesFor(context, wantedInGit(facts)));
+  const writes = writesFor(context, wantedInGit(facts));
+  // While head is not known, nobody knows whether a revert is still wanted.
+  if (facts.head) memory.told = forgetRefusals(memory.told, writes);
+  const { problems, retry } = await writeAll(options, look, writes);
   memory.failures = retry ? memory.failures + 1 : 0;
   memory.notBeforeMs = retry ? options.clock.nowMs() + retryMs(memory.failures) : 0;
   const refused = problems.find(({ reason }) => reason === 'GitRefused');
@@ -163,17 +167,17 @@ async function writeAll(
 ): Promise<{ problems: Problem[]; retry: boolean }> {
   const problems: Problem[] = [];
   let retry = false;
+  const request = requestOf(git.source);
   for (const one of writes) {
-    const id = `${git.source.metadata.generation} ${one.id}`;
-    if (isGivenUp(memory, id)) {
-      if (memory.problem) problems.push(memory.problem);
+    if (isGivenUp(memory, one.id, request)) {
+      problems.push(refusal(memory, one.id));
       continue;
     }
-    const problem = await attempt(memory, one, id);
+    const problem = await attempt(memory, one, request);
     if (!problem) continue;
     log.warn({ canary: key, write: one.id, reason: problem.reason }, problem.message);
     problems.push(problem);
-    retry ||= !isGivenUp(memory, id);
+    retry ||= !isGivenUp(memory, one.id, request);
   }
   return { problems, retry };
 }

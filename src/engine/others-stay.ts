@@ -1,20 +1,20 @@
 import type { Condition } from '../api/kubernetes.ts';
 import { clip, limits } from '../api/limits.ts';
+import { staysSeparator, whyReverted } from '../api/reverted-message.ts';
 import { findCondition } from './conditions.ts';
 
 /** The finding comes first and keeps at least this much of the message. */
 const findingCharacters = 500;
 /** Room for how many are not named. */
 const moreCharacters = 20;
-const separator = '; stays as head says: ';
 
 /** The conditions with Reverted naming what a revert left as head says (design section 5, Scope); the same list where nothing is new. */
 export function withOthers(conditions: Condition[], others: readonly string[], nowMs: number): Condition[] {
   const reverted = findCondition(conditions, 'Reverted');
   if (reverted?.status !== 'True') return conditions;
-  const [said = ''] = (reverted.message ?? '').split(separator);
+  const said = whyReverted(reverted.message ?? '');
   const message =
-    others.length === 0 ? said : withNames(`${clip(said, findingCharacters)}${separator}`, others);
+    others.length === 0 ? said : withNames(`${clip(said, findingCharacters)}${staysSeparator}`, others);
   if (message === reverted.message) return conditions;
   const next = { ...reverted, message, lastUpdateTime: new Date(nowMs).toISOString() };
   return conditions.map((condition) => (condition === reverted ? next : condition));

@@ -3,7 +3,18 @@ import type { CanaryStatus } from '../api/canary-status.ts';
 import type { Incident } from '../api/incident.ts';
 import { lineOf } from '../api/incident-text.ts';
 import { type Facts, wantedInGit } from './decide.ts';
-import { formatTold, parseTold, toldBump, toldLedger, toldRevert, toldStatus, withTold } from './told.ts';
+import {
+  formatTold,
+  parseTold,
+  requestOf,
+  toldBump,
+  toldLedger,
+  toldRefused,
+  toldRevert,
+  toldStatus,
+  untold,
+  withTold,
+} from './told.ts';
 
 const [v1, v2, v3] = ['1', '2', '3'].map((digit) => digit.repeat(40)) as [string, string, string];
 const good = `v1:${'a'.repeat(64)}`;
@@ -167,8 +178,35 @@ it('what was told is read back from the condition as it was written', () => {
     toldStatus('failure', v2, 'Held'),
     toldRevert(branch, 'open https://forge/1'),
     toldBump(v3),
+    toldRefused(`revert ${branch}`, 'generation 3', 3),
+    toldRefused(`status failure Held ${v2}`, 'generation 3 sync 0a1b2c3d', 1),
   ];
   expect(parseTold(formatTold(told))).toEqual(told);
+  expect(untold(`${formatTold(told)}; main is protected; ask Ada (tried 3 times)`)).toBe(
+    'main is protected; ask Ada (tried 3 times)',
+  );
   expect(parseTold('whatever; else')).toEqual([]);
+  expect(withTold(told, toldRefused(`revert ${branch}`, 'generation 4', 1))).toHaveLength(told.length);
   expect(withTold(told, toldStatus('failure', v3)).filter(({ kind }) => kind === 'status')).toHaveLength(1);
+});
+
+it('another spec of the Source and another request to look at Git ask anew', () => {
+  const metadata = { name: 'shop', namespace: 'shop', generation: 3 };
+  const asked = (sync: string) =>
+    requestOf({ metadata: { ...metadata, annotations: { 'holdfast.dev/sync': sync } } });
+
+  expect(requestOf({ metadata })).toBe('generation 3');
+  expect(asked('1; or more')).toMatch(/^generation 3 sync [0-9a-f]{8}$/);
+  expect(asked('1')).not.toBe(asked('2'));
+});
+
+it('says why it was reverted, not what stays', () => {
+  const message = 'v2 was reverted to v1: latency 900 ms; stays as head says: ConfigMap shop/other';
+  const conditions = reverted.conditions?.map((entry) =>
+    entry.type === 'Reverted' ? { ...entry, message } : entry,
+  );
+
+  expect(wanted({ status: { ...reverted, conditions } }).revert?.finding).toBe(
+    'v2 was reverted to v1: latency 900 ms',
+  );
 });

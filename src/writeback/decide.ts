@@ -1,5 +1,6 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
 import { lineOf } from '../api/incident-text.ts';
+import { whyReverted } from '../api/reverted-message.ts';
 import type { SourceWrite } from '../api/source.ts';
 import { type CanaryInCluster, ledgerRef, revertBranch, statusContext } from './names.ts';
 import { openRequests, type Told, toldBump, toldStatus } from './told.ts';
@@ -127,7 +128,7 @@ function wantedRevert({ where, write, status, head, told }: Facts): WantedRevert
   if (told.some((entry) => entry.kind === 'revert' && entry.branch === branch)) return undefined;
   const { digest, reason } = rejection;
   const bad = isCommit(rejection.commit) ? rejection.commit : head.commit;
-  const finding = reverted.message ?? '';
+  const finding = whyReverted(reverted.message ?? '');
   return { mode, branch, digest, bad, good: good.commit, goodDigest: good.digest, reason, finding };
 }
 

@@ -1,3 +1,7 @@
+import { createHash } from 'node:crypto';
+import type { Source } from '../api/source.ts';
+import { syncAnnotation } from '../api/verbs.ts';
+
 /**
  * What is in Git already. It is kept as text in a condition of the Canary, for people to read and for the next process to read back: so
  * nothing is written twice after a restart, and no request is needed to know it.
@@ -7,6 +11,7 @@ export type Told = { readonly text: string } & (
   | { readonly kind: 'status'; readonly state: string; readonly commit: string; readonly about: string }
   | { readonly kind: 'revert'; readonly branch: string; readonly outcome: string }
   | { readonly kind: 'bump'; readonly commit: string }
+  | { readonly kind: 'refused'; readonly write: string; readonly request: string; readonly times: number }
 );
 
 const SEPARATOR = '; ';
@@ -33,6 +38,18 @@ export function toldBump(commit: string): Told {
   return { kind: 'bump', commit, text: `rejected again in ${commit}` };
 }
 
+/** This write was refused so often; `request` is what asked for it (`requestOf`): another one begins anew. */
+export function toldRefused(write: string, request: string, times: number): Told {
+  return { kind: 'refused', write, request, times, text: `refused ${times}x at ${request}: ${write}` };
+}
+
+/** Names what a Source asks for now, in few characters: its spec, and the last request to look at Git. */
+export function requestOf({ metadata }: Pick<Source, 'metadata'>): string {
+  const sync = metadata.annotations?.[syncAnnotation];
+  const hash = sync && createHash('sha256').update(sync).digest('hex').slice(0, 8);
+  return `generation ${metadata.generation ?? 0}${hash ? ` sync ${hash}` : ''}`;
+}
+
 /** The message of the condition. */
 export function formatTold(told: readonly Told[]): string {
   return told.map(({ text }) => text).join(SEPARATOR);
@@ -40,16 +57,30 @@ export function formatTold(told: readonly Told[]): string {
 
 /** Reads the message back; what it does not know is left out. */
 export function parseTold(message: string): Told[] {
-  return message.split(SEPARATOR).flatMap((text): Told[] => {
-    const ledger = new RegExp(`^ledger at ${COMMIT}$`).exec(text);
-    if (ledger?.[1]) return [toldLedger(ledger[1])];
-    const status = new RegExp(`^commit status (\\w+)(?: \\((\\w+)\\))? on ${COMMIT}$`).exec(text);
-    if (status?.[1] && status[3]) return [toldStatus(status[1], status[3], status[2])];
-    const revert = /^revert (\S+) (\S.*)$/.exec(text);
-    if (revert?.[1] && revert[2]) return [toldRevert(revert[1], revert[2])];
-    const bump = new RegExp(`^rejected again in ${COMMIT}$`).exec(text);
-    return bump?.[1] ? [toldBump(bump[1])] : [];
-  });
+  return message.split(SEPARATOR).flatMap(parsed);
+}
+
+/** The rest of the message: why something is not in Git. */
+export function untold(message: string): string {
+  return message
+    .split(SEPARATOR)
+    .filter((text) => parsed(text).length === 0)
+    .join(SEPARATOR);
+}
+
+function parsed(text: string): Told[] {
+  const ledger = new RegExp(`^ledger at ${COMMIT}$`).exec(text);
+  if (ledger?.[1]) return [toldLedger(ledger[1])];
+  const status = new RegExp(`^commit status (\\w+)(?: \\((\\w+)\\))? on ${COMMIT}$`).exec(text);
+  if (status?.[1] && status[3]) return [toldStatus(status[1], status[3], status[2])];
+  const revert = /^revert (\S+) (\S.*)$/.exec(text);
+  if (revert?.[1] && revert[2]) return [toldRevert(revert[1], revert[2])];
+  const bump = new RegExp(`^rejected again in ${COMMIT}$`).exec(text);
+  if (bump?.[1]) return [toldBump(bump[1])];
+  const refused = /^refused (\d{1,6})x at (generation \d+(?: sync [0-9a-f]{8})?): (\S.*)$/.exec(text);
+  return refused?.[1] && refused[2] && refused[3]
+    ? [toldRefused(refused[3], refused[2], Number(refused[1]))]
+    : [];
 }
 
 /** Replaces what is about the same thing, and adds the rest at the end. */
@@ -58,8 +89,9 @@ export function withTold(before: readonly Told[], news: Told): Told[] {
   return [...kept, news];
 }
 
-/** A Canary has one ledger and one current commit status; reverts differ by branch. */
+/** A Canary has one ledger and one current commit status; reverts differ by branch, refusals by what was to be written. */
 function sameThing(left: Told, right: Told): boolean {
+  if (left.kind === 'refused') return right.kind === 'refused' && left.write === right.write;
   return left.kind !== 'revert' || (right.kind === 'revert' && left.branch === right.branch);
 }
 

@@ -1,4 +1,4 @@
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { git } from '../../src/sandbox/git-repository.ts';
@@ -108,14 +108,15 @@ test('a bad commit is taken back in Git by one commit that keeps later work, and
   expect(statusOf(await bed.canary()).phase).toBe('Succeeded');
 }, 60_000);
 
-test('a refused push changes nothing in the cluster, is tried three times, and is told', async () => {
+test('a refused push changes nothing in the cluster, is tried three times also over restarts, and again when a person asks', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   await createSource(bed, { write: { revert: 'commit' } });
   const hook = join(bed.repository, 'hooks', 'pre-receive');
   const tries = join(bed.repository, 'tries');
   await writeFile(hook, `#!/bin/sh\necho x >> ${tries}\necho "main is protected" >&2\nexit 1\n`);
   await chmod(hook, 0o755);
-  await bed.start();
+  const timesTried = async () => (await readFile(tries, 'utf8')).trim().split('\n').length;
+  const app = await bed.start();
   await waitForPhase(bed, 'Initialized');
   primaryFailsWith('shop/web:2');
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
@@ -130,7 +131,24 @@ test('a refused push changes nothing in the cluster, is tried three times, and i
   expect(status.phase).toBe('Failed');
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
   expect(await git(bed.repository, ['rev-parse', 'main'])).toBe(v2);
-  expect((await import('node:fs')).readFileSync(tries, 'utf8').trim().split('\n')).toHaveLength(3);
+  expect(await timesTried()).toBe(3);
+
+  await app.drain();
+  const told = condition(await bed.canary(), 'WrittenToGit');
+  await bed.start();
+  await bed.pass(20_000);
+  expect(await timesTried()).toBe(3);
+  expect(condition(await bed.canary(), 'WrittenToGit')).toEqual(told);
+
+  await chmod(hook, 0o644);
+  await bed.send(
+    'PATCH',
+    '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
+    { metadata: { annotations: { 'holdfast.dev/sync': 'the right was given' } } },
+    'application/merge-patch+json',
+  );
+  await waitForPhase(bed, 'Succeeded');
+  expect(await git(bed.repository, ['log', '-1', '--format=%s', 'main'])).toContain('Revert');
 }, 60_000);
 
 test('without a forge the pull request is a branch, made once, also over a restart', async () => {
