@@ -22,6 +22,7 @@ const PROMOTED: Partial<Record<CanaryPhase, { status: Condition['status']; messa
   Promoting: { status: 'Unknown', message: 'Canary analysis completed, starting primary rolling update.' },
   Finalising: { status: 'Unknown', message: 'Canary analysis completed, routing all traffic to primary.' },
   Succeeded: { status: 'True', message: 'Canary analysis completed successfully, promotion finished.' },
+  Terminating: { status: 'Unknown', message: 'Canary deleted, handing the traffic back to the target.' },
   Failed: { status: 'False', message: 'Canary analysis failed, the release was not promoted.' },
 };
 

@@ -1,0 +1,229 @@
+import { describe, expect, it } from 'vitest';
+import type { Canary } from '../../src/api/canary.ts';
+import { type Behaviour, GOOD, Model } from './model.ts';
+
+type Analysis = Partial<Canary['spec']['analysis']>;
+
+const base = { interval: '10s', threshold: 2, metrics: [{ name: 'rate', thresholdRange: { min: 99 } }] };
+
+/** `a` is initialized, and `b` committed on top of it. */
+function released(analysis: Analysis, behaviour: Behaviour = GOOD, spec: object = {}): Model {
+  const model = new Model({ analysis: { ...base, ...analysis }, ...spec } as never);
+  model.commit('a');
+  model.until('Initialized');
+  model.commit('b', behaviour);
+  return model;
+}
+
+/** Calls `look` after every step of the core. */
+function afterEachStep(model: Model, look: () => void): void {
+  const { reconcile } = model;
+  model.reconcile = (crashAfter) => {
+    const again = reconcile.call(model, crashAfter);
+    look();
+    return again;
+  };
+}
+
+/** `phase weight` of each status that was written, without repetitions, up to the end of the release or the number of ticks. */
+function timeline(model: Model, ticks = 200): string[] {
+  const seen = [`${model.status.phase} ${model.status.canaryWeight}`];
+  afterEachStep(model, () => {
+    const now = `${model.status.phase} ${model.status.canaryWeight}`;
+    if (seen.at(-1) !== now) seen.push(now);
+  });
+  for (let count = 0; count < ticks && (seen.length === 1 || model.status.run !== undefined); count += 1)
+    model.tick(1000);
+  expect(model.broken).toEqual([]);
+  expect(model.outages).toEqual([]);
+  return seen;
+}
+
+function promoted(model: Model): string | undefined {
+  const found = model.status.conditions?.find(({ type }) => type === 'Promoted');
+  return found && `${found.status} ${found.reason}`;
+}
+
+function hook(type: string) {
+  return { name: type, type, url: 'http://gate.example.com/' } as never;
+}
+
+describe('the phases of a release (flagger-behaviour 2.15)', () => {
+  it('are those of a canary by weight, with stepWeightPromotion', () => {
+    expect(timeline(released({ stepWeight: 100, stepWeightPromotion: 50 }))).toEqual([
+      'Initialized 0',
+      'Progressing 0',
+      'Progressing 100',
+      'Promoting 100',
+      'Promoting 50',
+      'Finalising 0',
+      'Succeeded 0',
+    ]);
+  });
+
+  it('are those of blue/green', () => {
+    expect(timeline(released({ iterations: 1 }))).toEqual([
+      'Initialized 0',
+      'Progressing 0',
+      'Progressing 100',
+      'Promoting 100',
+      'Finalising 0',
+      'Succeeded 0',
+    ]);
+  });
+
+  it('are those of an A/B test, whose weight is that of matched requests', () => {
+    const match = [{ headers: { a: { exact: 'b' } } }];
+    expect(timeline(released({ iterations: 2, match }))).toEqual([
+      'Initialized 0',
+      'Progressing 0',
+      'Progressing 100',
+      'Promoting 100',
+      'Finalising 0',
+      'Succeeded 0',
+    ]);
+  });
+
+  it('end in Failed with the traffic back first when the checks fail', () => {
+    expect(timeline(released({ stepWeight: 50 }, { ...GOOD, canaryMetric: 10 }))).toEqual([
+      'Initialized 0',
+      'Progressing 0',
+      'Progressing 50',
+      'Progressing 0',
+      'Failed 0',
+    ]);
+  });
+
+  it('end in Failed when the canary never becomes ready, without any traffic', () => {
+    const model = released({ stepWeight: 50 }, { ...GOOD, canaryReady: false });
+    expect(timeline(model)).toEqual(['Initialized 0', 'Progressing 0', 'Failed 0']);
+  });
+
+  it('promote without steps under skipAnalysis, and look at the primary all the same', () => {
+    const model = released({ stepWeight: 50 }, GOOD, { skipAnalysis: true });
+    const seen = timeline(model);
+    expect(seen[0]).toBe('Initialized 0');
+    expect(seen).not.toContain('Progressing 50');
+    expect(seen.slice(-3)).toEqual(['Promoting 0', 'Finalising 0', 'Succeeded 0']);
+  });
+
+  it('wait for confirm-rollout before, and for confirm-promotion with weight and iterations as they are', () => {
+    const webhooks = [hook('confirm-rollout'), hook('confirm-promotion')];
+    const model = released({ stepWeight: 50, maxWeight: 50, webhooks });
+    model.hooks = { 'confirm-rollout': 'refused', 'confirm-promotion': 'refused' };
+    expect(timeline(model, 40)).toEqual(['Initialized 0', 'Waiting 0']);
+    expect(promoted(model)).toBe('Unknown Waiting');
+    model.hooks = { 'confirm-promotion': 'refused' };
+    expect(timeline(model, 80)).toEqual([
+      'Waiting 0',
+      'Progressing 0',
+      'Progressing 50',
+      'WaitingPromotion 50',
+    ]);
+    expect(promoted(model)).toBe('Unknown WaitingPromotion');
+    model.hooks = {};
+    expect(timeline(model).at(-1)).toBe('Succeeded 0');
+  });
+
+  it('begin again at weight 0 when a newer revision arrives, also from WaitingPromotion', () => {
+    const model = released({ stepWeight: 50, maxWeight: 50, webhooks: [hook('confirm-promotion')] });
+    model.hooks = { 'confirm-promotion': 'refused' };
+    timeline(model, 80);
+    model.commit('c');
+    expect(timeline(model, 10).slice(0, 3)).toEqual([
+      'WaitingPromotion 50',
+      'Progressing 50',
+      'Progressing 0',
+    ]);
+  });
+
+  it('go from Failed, Succeeded and Initialized to the next release', () => {
+    const model = released({ stepWeight: 100 }, { ...GOOD, canaryMetric: 10 });
+    timeline(model);
+    for (const digest of ['c', 'd']) {
+      model.commit(digest);
+      expect(timeline(model).at(-1)).toBe('Succeeded 0');
+    }
+  });
+
+  it('stay Initializing, and say so, when the first primary does not come up; the next commit gets another try', () => {
+    const model = new Model({ analysis: { ...base, stepWeight: 50 } } as never);
+    model.commit('a', { ...GOOD, primaryReady: false });
+    for (let count = 0; count < 100; count += 1) model.tick(1000);
+    expect(model.status.phase).toBe('Initializing');
+    expect(promoted(model)).toBe('Unknown Initializing');
+    const stalled = model.status.conditions?.find(({ type }) => type === 'Stalled');
+    expect(stalled).toMatchObject({ status: 'True', reason: 'PrimaryNotReady' });
+    model.commit('b');
+    model.until('Initialized');
+  });
+
+  it('say Terminating and Terminated while a deletion hands the traffic back', () => {
+    const model = released({ stepWeight: 50 }, GOOD, { revertOnDeletion: true });
+    model.until('Succeeded');
+    model.delete();
+    const seen = new Set<string>();
+    afterEachStep(model, () => seen.add(`${model.status.phase} ${promoted(model)}`));
+    for (let count = 0; count < 60 && !model.gone; count += 1) model.tick(1000);
+    expect([...seen]).toContain('Terminating Unknown Terminating');
+    expect(model.status.phase).toBe('Terminated');
+  });
+});
+
+describe('the condition Promoted (flagger-behaviour 1.4)', () => {
+  it('has the phase as its reason throughout', () => {
+    const model = released({ stepWeight: 50, stepWeightPromotion: 50 });
+    const seen = new Set([promoted(model)]);
+    afterEachStep(model, () => seen.add(promoted(model)));
+    model.until('Succeeded');
+    expect([...seen]).toEqual([
+      'True Initialized',
+      'Unknown Progressing',
+      'Unknown Promoting',
+      'Unknown Finalising',
+      'True Succeeded',
+    ]);
+    model.commit('c', { ...GOOD, canaryMetric: 10 });
+    timeline(model);
+    expect(promoted(model)).toBe('False Failed');
+  });
+});
+
+describe('thresholds', () => {
+  it.each([
+    [1, 1],
+    [3, 3],
+    [0, 1],
+    [-2, 1],
+  ])('of %i stop a release at failed check %i', (threshold, failed) => {
+    const model = released({ stepWeight: 50, threshold }, { ...GOOD, canaryMetric: 10 });
+    timeline(model);
+    expect(model.status).toMatchObject({ phase: 'Failed', failedChecks: failed });
+  });
+
+  it('count failed checks over the whole run: passes between them take nothing back', () => {
+    const model = released({ stepWeight: 10, threshold: 3 });
+    for (let count = 0; count < 300 && model.status.phase !== 'Failed'; count += 1) {
+      model.behaviours.set('b', { ...GOOD, canaryMetric: count % 30 < 15 ? 100 : 10 });
+      model.tick(1000);
+    }
+    expect(model.status).toMatchObject({ phase: 'Failed', failedChecks: 3 });
+  });
+});
+
+describe('a suspended Canary', () => {
+  it('stands still with its weights, and goes on with what Git says then', () => {
+    const model = released({ stepWeight: 50 });
+    for (let count = 0; count < 60 && model.route?.canaryWeight !== 50; count += 1) model.tick(1000);
+    model.canary.spec.suspend = true;
+    model.tick(1000);
+    const { writes } = model;
+    model.commit('c');
+    for (let count = 0; count < 60; count += 1) model.tick(1000);
+    expect(model.route?.canaryWeight).toBe(50);
+    expect(model.writes).toBe(writes);
+    model.canary.spec.suspend = false;
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('c');
+  });
+});
