@@ -6,9 +6,7 @@ import {
   apexName,
   effectivePostPromotion,
   failureThreshold,
-  maxWeightPercent,
   progressDeadlineMs,
-  readyThresholdPercent,
   sourceIntervalMs,
   sourceRetryIntervalMs,
   webhookTimeoutMs,
@@ -30,18 +28,11 @@ describe('defaults', () => {
     const object = canary({ analysis: base });
     expect(apexName(object)).toBe('shop');
     expect(analysisIntervalMs(object, 10_000)).toBe(60_000);
-    expect(maxWeightPercent(object)).toBe(100);
-    expect(readyThresholdPercent(object, 'primary')).toBe(100);
     expect(progressDeadlineMs(object)).toBe(600_000);
     expect([failureThreshold(undefined), failureThreshold(-3), failureThreshold(4)]).toEqual([1, 1, 4]);
     expect([webhookTimeoutMs(undefined), webhookTimeoutMs('5'), webhookTimeoutMs('2s')]).toEqual([
       10_000, 10_000, 2_000,
     ]);
-  });
-
-  test('give the last of the own steps as the end, whatever maxWeight says', () => {
-    const steps = { interval: '1m', threshold: 1, stepWeights: [5, 60], maxWeight: 10 };
-    expect(maxWeightPercent(canary({ analysis: steps }))).toBe(60);
   });
 
   test('raise an interval to the floor', () => {

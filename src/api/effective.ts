@@ -21,25 +21,11 @@ export function failureThreshold(threshold: number | undefined): number {
   return Math.max(1, threshold ?? 0);
 }
 
-/** Percent at which a release is promoted: `maxWeight` or 100; with `stepWeights` their last, at most 100. */
-export function maxWeightPercent(canary: Canary): number {
-  const { stepWeights, maxWeight } = canary.spec.analysis;
-  const last = stepWeights?.at(-1);
-  if (last !== undefined) return Math.min(100, last);
-  return maxWeight || 100;
-}
-
 const sessionProviders: ReadonlySet<string> = new Set(['gatewayapi:v1']);
 
 /** Whether session affinity works with this routing provider; others leave the field out. */
 export function keepsSessions(provider: string): boolean {
   return sessionProviders.has(provider);
-}
-
-/** Percent of pods that must be available, per side. */
-export function readyThresholdPercent(canary: Canary, side: 'primary' | 'canary'): number {
-  const { primaryReadyThreshold, canaryReadyThreshold } = canary.spec.analysis;
-  return (side === 'primary' ? primaryReadyThreshold : canaryReadyThreshold) ?? 100;
 }
 
 /** Milliseconds a workload may stay without progress: 600 s if absent. */

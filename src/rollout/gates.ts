@@ -1,10 +1,11 @@
+import { durationOr } from '../api/duration.ts';
 import { isGateOpen } from '../api/gates.ts';
 import { hooksOf } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import { type Draft, note, now, say, wakeIn } from './draft.ts';
 import { hasHooks, keyPrefix, poll, verdictOfHooks, whyClosed } from './hooks.ts';
 import type { ClosedGate, Run } from './run.ts';
-import { durationMs, sinceMs } from './units.ts';
+import { sinceMs } from './units.ts';
 import { isApproved } from './verbs.ts';
 import { verdictOf } from './verdict.ts';
 import type { CheckOutcome } from './world.ts';
@@ -96,7 +97,7 @@ function closed(draft: Draft, run: Run, type: GateType, outcome: CheckOutcome): 
 /** Gates wait without end unless one of them has a deadline; the shortest counts. */
 function isOverdue(draft: Draft, type: GateType, since: string): boolean {
   const deadlines = hooksOf(draft.world.canary, type).map((hook) =>
-    durationMs('deadline' in hook ? hook.deadline : undefined, Number.POSITIVE_INFINITY),
+    durationOr('deadline' in hook ? hook.deadline : undefined, Number.POSITIVE_INFINITY),
   );
   const leftMs = Math.min(...deadlines) - sinceMs(draft.world.nowMs, since);
   if (leftMs <= 0) return true;

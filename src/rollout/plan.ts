@@ -1,8 +1,14 @@
 import type { Canary } from '../api/canary.ts';
 import type { CanaryMetric } from '../api/canary-metric.ts';
+import {
+  analysisIntervalMs,
+  type EffectivePostPromotion,
+  effectivePostPromotion,
+  failureThreshold,
+  metricWindowMs,
+  progressDeadlineMs,
+} from '../api/effective.ts';
 import type { RouteTarget } from '../api/observed.ts';
-import type { OnFailure } from '../api/post-promotion.ts';
-import { durationMs } from './units.ts';
 
 /** How a release is tried: Flagger's three strategies, or none. */
 export type Strategy =
@@ -30,44 +36,32 @@ export interface Plan {
 }
 
 /** What is watched after promotion. */
-export interface PostPromotionPlan {
-  progressDeadlineMs: number;
-  intervalMs: number;
-  successThreshold: number;
-  threshold: number;
-  onFailure: OnFailure;
-  maxRestarts: number | undefined;
-  metrics: readonly CanaryMetric[];
+export interface PostPromotionPlan extends EffectivePostPromotion {
   /** No check before this much time under full traffic: the longest window a metric looks back. */
   settleMs: number;
 }
 
-const DEFAULT_INTERVAL_MS = 60_000;
-const DEFAULT_METRIC_WINDOW_MS = 60_000;
-const DEFAULT_PROGRESS_DEADLINE_SECONDS = 600;
 /** Flagger: provider kubernetes without iterations gets this many. */
 const KUBERNETES_ITERATIONS = 10;
 
 /** Fills in the defaults of a Canary's spec. Pure; the same spec gives the same plan. */
 export function planOf(canary: Canary, options: { minIntervalMs: number; defaultProvider: string }): Plan {
   const { spec } = canary;
-  const analysis = spec.analysis ?? {};
+  const { analysis } = spec;
   const provider = spec.provider ?? options.defaultProvider;
-  const intervalMs = Math.max(options.minIntervalMs, durationMs(analysis.interval, DEFAULT_INTERVAL_MS));
-  const progressDeadlineSeconds = spec.progressDeadlineSeconds ?? DEFAULT_PROGRESS_DEADLINE_SECONDS;
   const strategy = strategyOf(canary, provider);
   return {
     strategy,
-    skipAnalysis: spec.skipAnalysis === true || spec.analysis === undefined,
-    intervalMs,
-    threshold: atLeastOne(analysis.threshold),
+    skipAnalysis: spec.skipAnalysis === true,
+    intervalMs: analysisIntervalMs(canary, options.minIntervalMs),
+    threshold: failureThreshold(analysis.threshold),
     metrics: analysis.metrics ?? [],
     primaryReadyPercent: analysis.primaryReadyThreshold ?? 100,
     canaryReadyPercent: analysis.canaryReadyThreshold ?? 100,
-    progressDeadlineMs: progressDeadlineSeconds * 1000,
+    progressDeadlineMs: progressDeadlineMs(canary),
     promotionStepPercent: analysis.stepWeightPromotion ? Math.min(100, analysis.stepWeightPromotion) : 100,
     splitsTraffic: provider !== 'kubernetes' && strategy.kind !== 'ab',
-    postPromotion: postPromotionOf(canary, intervalMs, progressDeadlineSeconds, options.minIntervalMs),
+    postPromotion: postPromotionOf(canary, options.minIntervalMs),
     restartKey: JSON.stringify([
       strategy,
       analysis.metrics ?? [],
@@ -97,15 +91,15 @@ export const ALL_TO_CANARY: RouteTarget = {
 
 function strategyOf(canary: Canary, provider: string): Strategy {
   const { analysis } = canary.spec;
-  const iterations = analysis?.iterations ?? 0;
+  const iterations = analysis.iterations ?? 0;
   if (provider === 'kubernetes') {
     const count = iterations >= 1 ? iterations : KUBERNETES_ITERATIONS;
     return { kind: 'blueGreen', iterations: count, mirror: false, shiftsTraffic: false };
   }
-  if (iterations > 0 && (analysis?.match?.length ?? 0) > 0) return { kind: 'ab', iterations };
+  if (iterations > 0 && (analysis.match?.length ?? 0) > 0) return { kind: 'ab', iterations };
   if (iterations > 0)
-    return { kind: 'blueGreen', iterations, mirror: analysis?.mirror === true, shiftsTraffic: true };
-  const steps = analysis?.stepWeights;
+    return { kind: 'blueGreen', iterations, mirror: analysis.mirror === true, shiftsTraffic: true };
+  const steps = analysis.stepWeights;
   if (steps && steps.length > 0) {
     const maxWeight = Math.min(100, Math.max(...steps));
     return { kind: 'canary', steps, stepWeight: 0, maxWeight };
@@ -113,32 +107,12 @@ function strategyOf(canary: Canary, provider: string): Strategy {
   return {
     kind: 'canary',
     steps: undefined,
-    stepWeight: analysis?.stepWeight ?? 0,
-    maxWeight: Math.min(100, analysis?.maxWeight || 100),
+    stepWeight: analysis.stepWeight ?? 0,
+    maxWeight: Math.min(100, analysis.maxWeight || 100),
   };
 }
 
-function postPromotionOf(
-  canary: Canary,
-  intervalMs: number,
-  progressDeadlineSeconds: number,
-  minIntervalMs: number,
-): PostPromotionPlan {
-  const post = canary.spec.postPromotion ?? {};
-  const metrics = post.metrics ?? [];
-  return {
-    progressDeadlineMs: (post.progressDeadlineSeconds ?? progressDeadlineSeconds) * 1000,
-    intervalMs: post.interval ? Math.max(minIntervalMs, durationMs(post.interval, intervalMs)) : intervalMs,
-    successThreshold: post.successThreshold ?? 1,
-    threshold: atLeastOne(post.threshold),
-    onFailure: post.onFailure ?? 'auto',
-    maxRestarts: post.expect?.maxRestarts,
-    metrics,
-    settleMs: Math.max(0, ...metrics.map((metric) => durationMs(metric.interval, DEFAULT_METRIC_WINDOW_MS))),
-  };
-}
-
-/** Flagger: thresholds of 0 and below behave as 1. */
-function atLeastOne(threshold: number | undefined): number {
-  return Math.max(1, threshold ?? 1);
+function postPromotionOf(canary: Canary, minIntervalMs: number): PostPromotionPlan {
+  const plan = effectivePostPromotion(canary, minIntervalMs);
+  return { ...plan, settleMs: Math.max(0, ...plan.metrics.map(metricWindowMs)) };
 }
