@@ -52,6 +52,13 @@ export function act(draft: Draft, ...actions: Action[]): void {
   draft.actions.push(...actions);
 }
 
+/** Writes a release to the primary, over exactly the version that was observed (S17). */
+export function applyPrimary(draft: Draft, digest: string): void {
+  const { primary } = draft.world;
+  const precondition = primary && { uid: primary.uid, resourceVersion: primary.resourceVersion };
+  act(draft, { type: 'ApplyPrimary', digest, precondition });
+}
+
 /** Tells people once; callers do so only on a change. */
 export function say(draft: Draft, type: RolloutEvent['type'], reason: RolloutReason, message: string): void {
   draft.events.push({ type, reason, message });

@@ -1,8 +1,9 @@
 import type { ExpectedObject } from '../../engine/expected-objects.ts';
 import type { FieldDifference } from '../../rollout/drift-view.ts';
 import type { Comparison } from '../../rollout/expectation/comparison.ts';
-import { compare } from '../../rollout/expectation/expectation.ts';
+import { differences } from '../../rollout/expectation/expectation.ts';
 import type { ExpectedRelease } from '../../rollout/expectation/expected-release.ts';
+import { expectedState } from '../../rollout/expectation/expected-state.ts';
 import { planOf } from '../../rollout/plan.ts';
 import type { World } from '../../rollout/world.ts';
 import { differencesOf } from '../../workload/covers.ts';
@@ -40,11 +41,7 @@ export function differenceOf(
   expected: readonly ExpectedObject[],
 ): Difference {
   const plan = planOf(world.canary, world.options);
-  const findings = compare(world.primary, {
-    digest: release.digest,
-    readyPercent: plan.primaryReadyPercent,
-    maxRestarts: plan.postPromotion.maxRestarts,
-  }).filter(({ met }) => !met);
+  const findings = differences(world.primary, expectedState(world, plan, release.digest));
   const objects = expected.map(compareObject);
   const { digest, commit, subject } = release;
   const { namespace, name } = world.canary.metadata;

@@ -1,5 +1,5 @@
 import { knownReason } from '../../api/reasons.ts';
-import { act, type Draft, note, now, say, stall, trackProgress, wakeIn } from '../draft.ts';
+import { act, applyPrimary, type Draft, note, now, say, stall, trackProgress, wakeIn } from '../draft.ts';
 import { soundRecord } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, whyNotReady } from '../readiness.ts';
@@ -56,12 +56,7 @@ function isWhole(draft: Draft): boolean {
 }
 
 function firstWrite(draft: Draft, head: ReleaseView): void {
-  const { primary } = draft.world;
-  act(draft, {
-    type: 'ApplyPrimary',
-    digest: head.digest,
-    precondition: primary && { uid: primary.uid, resourceVersion: primary.resourceVersion },
-  });
+  applyPrimary(draft, head.digest);
   draft.status.lastAppliedSpec = head.digest;
   draft.status.lastAppliedCommit = head.commit.commit;
   note(draft, 'Initializing', `creating the primary from ${describe(head)}`);

@@ -3,6 +3,7 @@ import { isBeyondHope } from '../diagnosis/decision.ts';
 import { diagnose } from '../diagnosis/diagnose.ts';
 import {
   act,
+  applyPrimary,
   type Draft,
   enter,
   note,
@@ -80,21 +81,15 @@ export function revertInGit(draft: Draft, run: Run): void {
 
 /** Before the first write: Git may still change its mind; the record and the traffic must be in place (S2, S10). */
 function write(draft: Draft, run: Run): void {
-  const { world } = draft;
   if (gitMovedOn(draft, run)) return;
   note(draft, 'Promoting', `${nameOf(run)} is written to the primary`);
   if (!keepRecords(draft, run)) return;
-  const { primary } = world;
   if (mustClear(draft, run)) {
     note(draft, 'Clearing', 'all traffic goes to the canary before the primary is written');
     moveToCanary(draft);
     return waitForClear(draft, run);
   }
-  act(draft, {
-    type: 'ApplyPrimary',
-    digest: run.digest,
-    precondition: primary && { uid: primary.uid, resourceVersion: primary.resourceVersion },
-  });
+  applyPrimary(draft, run.digest);
   restartProgress(draft, run);
 }
 

@@ -1,4 +1,4 @@
-import { act, type Draft, note, say } from '../draft.ts';
+import { applyPrimary, type Draft, note, say } from '../draft.ts';
 import type { RecordView } from '../world.ts';
 import { describe } from './admit.ts';
 
@@ -6,5 +6,5 @@ import { describe } from './admit.ts';
 export function recreatePrimary(draft: Draft, good: RecordView): void {
   say(draft, 'Warning', 'PrimaryMissing', `the primary is gone; it is created again from ${describe(good)}`);
   note(draft, 'PrimaryMissing', 'the primary is gone; it is created again from the last-known-good');
-  act(draft, { type: 'ApplyPrimary', digest: good.digest, precondition: undefined });
+  applyPrimary(draft, good.digest);
 }

@@ -2,7 +2,7 @@ import type { RolloutReason } from '../../api/reasons.ts';
 import { canaryPods } from '../capacity.ts';
 import { check, later } from '../checks.ts';
 import {
-  act,
+  applyPrimary,
   type Draft,
   enter,
   note,
@@ -68,7 +68,6 @@ export function reverting(draft: Draft, run: Run): void {
 /** The primary is cleared first where the write would take its last ready pod, if somebody else can serve (S2). */
 function applyGood(draft: Draft, run: Run, good: RecordView): void {
   const { world, plan } = draft;
-  const { primary } = world;
   if (mustClear(draft, run) && canaryPods(world.target) > 0) {
     const waitedMs = sinceMs(world.nowMs, draft.status.postPromotion?.startTime);
     moveToCanary(draft);
@@ -76,11 +75,7 @@ function applyGood(draft: Draft, run: Run, good: RecordView): void {
       return wakeIn(draft, plan.postPromotion.progressDeadlineMs - waitedMs);
     }
   }
-  act(draft, {
-    type: 'ApplyPrimary',
-    digest: good.digest,
-    precondition: primary && { uid: primary.uid, resourceVersion: primary.resourceVersion },
-  });
+  applyPrimary(draft, good.digest);
   restartProgress(draft, run);
 }
 

@@ -13,7 +13,7 @@ import { condition, imageOf, openRunningShop, replicasOf, type Shop, type ShopOp
 
 const bed: BedClient = useBed();
 const table = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/diagnosis.md'), 'utf8');
-const steps = { interval: '2s', threshold: 2, stepWeights: [30, 60], metrics: [] };
+const steps = { interval: '3s', threshold: 2, stepWeights: [60], metrics: [] };
 const options: ShopOptions = { progressDeadlineSeconds: 6, analysis: steps };
 
 beforeAll(async () => {
@@ -77,9 +77,13 @@ const proxy = { name: 'proxy', image: 'missing/proxy:1' };
 
 describe.concurrent('nobody has to act', () => {
   test('[SlowStart] a slow pull is held, and promoted when the image has come', async () => {
-    const shop = await openRunningShop(bed, 'slow-pull', { ...options, strategy: { type: 'Recreate' } });
+    const shop = await openRunningShop(bed, 'slow-pull', {
+      ...options,
+      progressDeadlineSeconds: 10,
+      strategy: { type: 'Recreate' },
+    });
     const load = shop.startLoad();
-    const slow = { SLOW_PULL_MS: '0', PRIMARY_SLOW_PULL_MS: '9000' };
+    const slow = { SLOW_PULL_MS: '0', PRIMARY_SLOW_PULL_MS: '13000' };
     const commit = await shop.release('v2', slow, { image: 'slow/app:v2' });
     await expectHeld(shop, 'SlowStart', /ContainerCreating in container app/);
     await expectPromoted(shop, commit);
@@ -106,7 +110,7 @@ describe.concurrent('nobody has to act', () => {
     const container = { envFrom: [{ configMapRef: { name: 'settings' } }] };
     await shop.release('v2', {}, { container });
     await shop.until('at the last step', isAtLastStep);
-    await bed.kubectl(['-n', shop.namespace, 'delete', 'configmap', 'settings']);
+    await bed.api.request('DELETE', settingsOf(shop));
     await expectHeld(
       shop,
       'ConfigCopyMissing',
@@ -200,7 +204,8 @@ describe.concurrent('the author of the release has to act', () => {
     const level = { name: 'LEVEL', valueFrom: { configMapKeyRef: { name: 'settings', key: 'level' } } };
     await shop.release('v2', {}, { container: { env: [level] } });
     await shop.until('at the last step', isAtLastStep);
-    await bed.apply([configMap({ mode: 'safe' })], shop.namespace);
+    const merge = { 'content-type': 'application/merge-patch+json' };
+    await bed.api.request('PATCH', settingsOf(shop), { data: { level: null, mode: 'safe' } }, merge);
     await expectHeld(
       shop,
       'ReferenceMissing',
@@ -255,6 +260,11 @@ describe.concurrent('the author of the release has to act', () => {
     await shop.close();
   });
 });
+
+/** Where the API server has that ConfigMap: kubectl would take its time, and the promotion comes soon. */
+function settingsOf({ namespace }: Shop): string {
+  return `/api/v1/namespaces/${namespace}/configmaps/settings`;
+}
 
 /** The ConfigMap `settings`, in the cluster alone. */
 function configMap(data: Record<string, string>) {
