@@ -6,6 +6,7 @@ import { runOf } from '../rollout/run.ts';
 import { expectedCopies, sharedIn } from '../workload/expected-copies.ts';
 import { workloadKind } from '../workload/kinds.ts';
 import { primaryReplicas } from '../workload/objects.ts';
+import { primaryScaler, scalerKindOf, scalerNames } from '../workload/scaler.ts';
 import type { ReadContext } from './action-context.ts';
 import { routerOf } from './observe.ts';
 import { bytesOf, type ReleaseBytes } from './releases.ts';
@@ -21,7 +22,7 @@ export interface ExpectedObject {
 }
 
 /**
- * Primary, copies of its config, Services and routes, in this order; each is read once, since the caches keep no managers. Throws
+ * Primary, copies of its config, its scaler, Services and routes, in this order; each is read once, since the caches keep no managers. Throws
  * EngineError when the release's bytes cannot be had.
  */
 export async function expectedObjects(context: ReadContext, digest: string): Promise<ExpectedObject[]> {
@@ -38,6 +39,7 @@ export async function expectedObjects(context: ReadContext, digest: string): Pro
   const wanted = [
     named(primary),
     ...copies.map(({ kind, name, written }) => ({ apiVersion: 'v1', kind, name, wanted: written })),
+    ...scaler(context).map(named),
     ...(await traffic(context, digest)).map(named),
   ];
   return Promise.all(
@@ -59,13 +61,26 @@ function primaryOf({ parts, observation }: ReadContext, bytes: ReleaseBytes): Ku
   return workloadKind(canary).primary({
     ...bytes,
     canary,
-    replicas: primaryReplicas({ canary, settings: bytes.settings }),
+    // Beside another tool the number of pods is the rollout's own.
+    replicas: observation.world.foreignTarget
+      ? undefined
+      : primaryReplicas({ canary, settings: bytes.settings }),
     selectorLabels,
     includeLabelPrefixes,
     live,
     liveConfigs: [],
     sharedConfigs: live ? sharedIn(live, { canary, release: bytes.release }) : new Set(),
   });
+}
+
+/** The copy of the target's scaler; a rollout under way raises its floor. */
+function scaler({ observation }: ReadContext): KubernetesObject[] {
+  const { canary, view, world } = observation;
+  const kind = scalerKindOf(canary.spec);
+  if (!kind || runOf(world.status)) return [];
+  const names = scalerNames(canary);
+  const source = view.get(kind, names.canary);
+  return source ? [primaryScaler(kind, canary, { source, live: view.get(kind, names.primary) })] : [];
 }
 
 /** Weights as they are while a release is under way: they are its steps. At rest the primary has everything. */

@@ -24,8 +24,9 @@ function diff(...more: string[]): Promise<{ code: number; text: string }> {
 }
 
 /** A Canary at rest whose controller is gone, so that nothing is put right. */
-async function atRest(spec: Record<string, unknown>): Promise<void> {
+async function atRest(spec: Record<string, unknown>, files: Record<string, string> = {}): Promise<void> {
   await bed.commit('v1', {
+    ...files,
     'web.json': deploymentWithConfig('shop/web:1'),
     'config.json': configWith('info'),
     'canary.json': canary({ spec }),
@@ -68,6 +69,27 @@ test.each([
   expect(found.objects.map(({ kind }) => kind).sort()).toEqual(kinds.toSorted());
   expect(found.objects.filter(({ state }) => state !== 'same')).toEqual([]);
   expect(bed.sandbox.requests.all().filter(({ method }) => method !== 'GET')).toEqual([]);
+});
+
+test('the copy of a scaler is compared, and the number of pods is left to it', async () => {
+  const autoscalerRef = { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', name: 'web' };
+  const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
+  const scaler = {
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { scaleTargetRef, minReplicas: 2, maxReplicas: 5 },
+  };
+  await atRest({ autoscalerRef }, { 'scaler.json': JSON.stringify(scaler) });
+  expect(await diff('web')).toMatchObject({ code: 0 });
+
+  await patch('/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/web-primary', {
+    spec: { maxReplicas: 9 },
+  });
+
+  const { code, text } = await diff('web');
+  expect(code).toBe(1);
+  expect(text).toMatch(/HorizontalPodAutoscaler web-primary +spec.maxReplica.* 5 +9 +kubectl/);
 });
 
 test('every field that somebody changed is named with both values and who did it; a Secret keeps its values', async () => {
