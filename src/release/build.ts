@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { describe } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
-import { digestOf } from './digest.ts';
+import { configKeyOf, digestOf } from './digest.ts';
 import { isRecord, pointerSteps, recordOf, textOf } from './json.ts';
 import { type ServicePortSpec, servicePorts } from './ports.ts';
 import { type ConfigReference, configReferences, isTracked } from './refs.ts';
@@ -62,6 +62,7 @@ export function buildRelease(input: ReleaseInput): ReleaseResult {
   const ports = servicePorts(canary.spec.service, template);
   const revisionIgnore = [...(canary.spec.revisionIgnore ?? [])];
   const digest = digestOf({ template, ports, configs, revisionIgnore, secretKey: input.secretKey });
+  const configKey = configKeyOf(configs, input.secretKey);
   const release: Release = {
     digest,
     commit: { ...input.commit },
@@ -71,6 +72,7 @@ export function buildRelease(input: ReleaseInput): ReleaseResult {
     configs,
     liveConfigs: references.filter((_, index) => inGit[index] === undefined).map(withoutMount),
     origins: [...new Set(input.origins)].sort(),
+    ...(configKey === undefined ? {} : { configKey }),
   };
   return { ok: revisionIgnore.length > 0 ? { ...release, revisionIgnore } : release };
 }

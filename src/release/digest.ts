@@ -28,6 +28,13 @@ export function digestOf(input: DigestInput): string {
   return `${version}:${createHash('sha256').update(body).digest('hex')}`;
 }
 
+/** Stands for the content of tracked config, as it enters a digest: 16 hex digits. Undefined without any. */
+export function configKeyOf(configs: readonly KubernetesObject[], secretKey: Uint8Array): string | undefined {
+  if (configs.length === 0) return undefined;
+  const body = canonicalJson(configs.map((object) => configEntry(object, secretKey)).sort(byKindAndName));
+  return createHash('sha256').update(body).digest('hex').slice(0, 16);
+}
+
 function effectiveTemplate(template: PodTemplate, revisionIgnore: readonly string[]): unknown {
   let target: unknown = { spec: { template } };
   for (const pointer of revisionIgnore) target = withoutPath(target, pointerSteps(pointer) ?? []);

@@ -26,6 +26,8 @@ export interface Release {
   configs: KubernetesObject[];
   /** Tracked names the template needs that are not in Git; they are copied from the cluster. */
   liveConfigs: Array<{ kind: 'ConfigMap' | 'Secret'; name: string; optional: boolean }>;
+  /** Stands for the content of `configs`, 16 hex digits; absent without any. */
+  configKey?: string;
   /** Files of the repository this release was read from (sorted, unique), as `path:line` of each object. */
   origins: string[];
   /** JSON pointers below `/spec/template/` that are no part of the digest; absent: none. */

@@ -1,10 +1,11 @@
 /** What Deployments and DaemonSets have in common: metadata, selector and template of the two copies (flagger-behaviour.md 2.10). */
 import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
 import { describe, type KubernetesObject, type PodTemplate } from '../api/kubernetes.ts';
+import { configStamp, primaryStamp, stamped } from './config-stamp.ts';
 import { primaryConfigNames, releaseAnnotations } from './configs.ts';
 import type { PrimarySource, WorkloadSource } from './kind.ts';
 import { copied, copiedByPrefix, withoutBookkeeping } from './metadata.ts';
-import { primaryName, settingsAnnotation } from './names.ts';
+import { configAnnotation, primaryName, settingsAnnotation } from './names.ts';
 import { refuseForeign } from './ownership.ts';
 import { RefusedError } from './refusal.ts';
 import { primaryTemplate } from './rewrite.ts';
@@ -29,7 +30,7 @@ export function canaryWorkload(source: WorkloadSource, spec: Record<string, unkn
         [settingsAnnotation]: source.settingsKey,
       },
     },
-    spec,
+    spec: { ...spec, template: stamped(spec.template as PodTemplate, configStamp(release)) },
   };
 }
 
@@ -51,12 +52,15 @@ export function primaryWorkload(
     spec: {
       ...fields,
       selector: { matchLabels: { [label.key]: label.primary } },
-      template: primaryTemplate(template, {
-        targetName: target.metadata.name,
-        label,
-        selectorLabels,
-        configNames: primaryConfigNames(source),
-      }),
+      template: stamped(
+        primaryTemplate(template, {
+          targetName: target.metadata.name,
+          label,
+          selectorLabels,
+          configNames: primaryConfigNames(source),
+        }),
+        primaryStamp(release, source.live),
+      ),
     },
   };
 }
@@ -64,6 +68,7 @@ export function primaryWorkload(
 function primaryMetadata(source: PrimarySource, label: SelectorLabel): KubernetesObject['metadata'] {
   const { canary, release, settingsKey } = source;
   const { metadata } = release.target;
+  const stamp = configStamp(release);
   return {
     name: primaryName(canary),
     namespace: metadata.namespace ?? canary.metadata.namespace ?? 'default',
@@ -77,6 +82,7 @@ function primaryMetadata(source: PrimarySource, label: SelectorLabel): Kubernete
       ...keepAwayAnnotations,
       ...releaseAnnotations(release),
       [settingsAnnotation]: settingsKey,
+      ...(stamp === undefined ? {} : { [configAnnotation]: stamp }),
     },
     ownerReferences: [ownerReference(canary)],
   };

@@ -8,6 +8,8 @@ export const digestAnnotation = 'holdfast.dev/digest';
 export const commitAnnotation = 'holdfast.dev/commit';
 /** Hash of the settings (replicas, strategy, deadlines) an object was written with. */
 export const settingsAnnotation = 'holdfast.dev/settings';
+/** What stands for the config an object was written with, see config-stamp.ts. */
+export const configAnnotation = 'holdfast.dev/config';
 
 /** Names of the generated Services. */
 export interface ServiceNames {

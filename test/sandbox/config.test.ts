@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import {
+  type Bed,
+  canary,
+  createSource,
+  deployment,
+  eventually,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+/** Deployment web whose pods read variables from ConfigMap settings. */
+function reading(image: string): string {
+  const object = JSON.parse(deployment(image));
+  object.spec.template.spec.containers[0].envFrom = [{ configMapRef: { name: 'settings' } }];
+  return JSON.stringify(object);
+}
+
+function settings(data: Record<string, string>, more: object = {}): string {
+  const metadata = { name: 'settings', namespace: 'shop' };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data, ...more });
+}
+
+/** Uids of the pods of a workload. */
+async function podsOf(workload: RegExp): Promise<string[]> {
+  const { body } = await bed.send('GET', '/api/v1/namespaces/shop/pods');
+  const pods = (body as { items: KubernetesObject[] }).items.filter(
+    ({ metadata }) => workload.test(metadata.name) && !metadata.deletionTimestamp,
+  );
+  return pods.map(({ metadata }) => metadata.uid ?? '');
+}
+
+const primaryPods = () => podsOf(/^web-primary-/);
+
+async function started(files: Record<string, string>): Promise<void> {
+  await bed.commit('v1', files);
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+}
+
+async function succeededAfter(change: () => Promise<string>): Promise<void> {
+  const commit = await change();
+  await eventually(
+    'the release has ended well',
+    async () => {
+      const status = statusOf(await bed.canary());
+      return status.lastPromotedCommit === commit && status.phase === 'Succeeded' && !status.run;
+    },
+    { seen: async () => statusOf(await bed.canary()) },
+  );
+}
+
+test('a change of config alone reaches pods that read it as variables: both copies get new ones', async () => {
+  await started({
+    'web.json': reading('shop/web:1'),
+    'settings.json': settings({ mode: 'one' }),
+    'canary.json': canary({ analysis: { iterations: 1 } }),
+  });
+  const before = await primaryPods();
+  await succeededAfter(() => bed.commit('mode two', { 'settings.json': settings({ mode: 'two' }) }));
+  const after = await primaryPods();
+  expect(after).toHaveLength(2);
+  expect(after.filter((uid) => before.includes(uid))).toEqual([]);
+  expect(await bed.get('v1', 'ConfigMap', 'settings-primary')).toMatchObject({ data: { mode: 'two' } });
+
+  await bed.commit('unrelated', { 'other.json': settings({ a: 'b' }).replace('"settings"', '"other"') });
+  await eventually('it is applied', () => bed.get('v1', 'ConfigMap', 'other'));
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(await primaryPods()).toEqual(after);
+});
+
+test('a change of config in the middle of an analysis gives the canary new pods', async () => {
+  await started({
+    'web.json': reading('shop/web:1'),
+    'settings.json': settings({ mode: 'one' }),
+    'canary.json': canary({ analysis: { iterations: 2 } }),
+  });
+  await bed.commit('mode two', { 'settings.json': settings({ mode: 'two' }) });
+  const first = await eventually('the canary is being analysed', async () => {
+    const pods = await podsOf(/^web-(?!primary)/);
+    return pods.length === 2 && statusOf(await bed.canary()).iterations === 1 && pods;
+  });
+  await succeededAfter(async () => {
+    const commit = await bed.commit('mode three', { 'settings.json': settings({ mode: 'three' }) });
+    await eventually('the canary has other pods', async () => {
+      const pods = await podsOf(/^web-(?!primary)/);
+      return pods.length > 0 && pods.every((uid) => !first.includes(uid));
+    });
+    return commit;
+  });
+});
+
+test('binary data, immutable objects and objects that opt out are treated as Flagger users expect', async () => {
+  const optOut = { 'flagger.app/config-tracking': 'disabled' };
+  const more = { binaryData: { logo: 'AAEC' }, immutable: true };
+  const web = JSON.parse(reading('shop/web:1'));
+  web.spec.template.spec.volumes = [
+    {
+      name: 'all',
+      projected: {
+        sources: [{ configMap: { name: 'shared' } }, { configMap: { name: 'absent', optional: true } }],
+      },
+    },
+  ];
+  web.spec.template.spec.initContainers = [
+    { name: 'init', image: 'shop/init:1', envFrom: [{ secretRef: { name: 'login' } }] },
+  ];
+  await started({
+    'web.json': JSON.stringify(web),
+    'settings.json': settings({ mode: 'one' }, more),
+    'shared.json': JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'shared', namespace: 'shop', annotations: optOut },
+      data: { a: 'b' },
+    }),
+    'login.json': JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'login', namespace: 'shop' },
+      stringData: { password: 'x' },
+    }),
+    'canary.json': canary(),
+  });
+  const copy = await bed.get('v1', 'ConfigMap', 'settings-primary');
+  expect(copy).toMatchObject({ data: { mode: 'one' }, binaryData: { logo: 'AAEC' } });
+  expect(copy).not.toHaveProperty('immutable');
+  expect(copy?.metadata.ownerReferences).toMatchObject([{ kind: 'Canary', name: 'web', controller: true }]);
+  expect(await bed.get('v1', 'Secret', 'login-primary')).toMatchObject({
+    data: { password: Buffer.from('x').toString('base64') },
+  });
+  expect(await bed.get('v1', 'ConfigMap', 'shared-primary')).toBeUndefined();
+  const primary = await bed.get('apps/v1', 'Deployment', 'web-primary');
+  expect(primary?.spec).toMatchObject({
+    template: {
+      spec: {
+        initContainers: [{ envFrom: [{ secretRef: { name: 'login-primary' } }] }],
+        volumes: [
+          {
+            projected: {
+              sources: [{ configMap: { name: 'shared' } }, { configMap: { name: 'absent-primary' } }],
+            },
+          },
+        ],
+      },
+    },
+  });
+});
