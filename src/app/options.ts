@@ -33,7 +33,7 @@ export interface AppOptions {
   readonly drillSchedule?: string | undefined;
   /** Root of the pages that alerts link runbooks to, with a slash at the end; without it the path alone is shown. */
   readonly runbookUrl?: string | undefined;
-  /** Requests to the API server; default 50 a second, 100 at once. */
+  /** Requests to the API server; default 100 a second, 250 at once, as Flagger's. */
   readonly apiRate?: RateBounds;
   /** Canaries that are handled side by side; default 8. */
   readonly concurrency?: number;

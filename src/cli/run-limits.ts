@@ -13,8 +13,8 @@ export interface LimitFlags {
 /** Adds the flags. */
 export function withLimitFlags(command: Command): Command {
   return command
-    .option('--kubeconfig-qps <number>', 'requests a second to the API server, watches left out', count, 50)
-    .option('--kubeconfig-burst <number>', 'how many of them may come at once', count, 100)
+    .option('--kubeconfig-qps <number>', 'requests a second to the API server, watches left out', count, 100)
+    .option('--kubeconfig-burst <number>', 'how many of them may come at once', count, 250)
     .option('--threadiness <number>', 'Canaries that are handled side by side', count, 8)
     .option(
       '--enable-config-tracking <boolean>',

@@ -68,7 +68,7 @@ export function createTransport(options: TransportOptions): Transport {
     options,
     clock,
     random: options.random ?? Math.random,
-    rateLimit: createRateLimiter(options.rate ?? { perSecond: 50, burst: 100 }, clock),
+    rateLimit: createRateLimiter(options.rate ?? { perSecond: 100, burst: 250 }, clock),
     pool: createConnectionPool(options.connections ?? 16),
     watchPool: createConnectionPool(null),
     counts: { get: 0, list: 0, watch: 0, create: 0, apply: 0, patch: 0, delete: 0 },

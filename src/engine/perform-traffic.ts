@@ -1,5 +1,6 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Performer } from './action-context.ts';
+import { withMark } from './applied.ts';
 import { liveRoutes, routerOf } from './observe.ts';
 import { liveServices, wantedRoutes, wantedServices } from './traffic-objects.ts';
 import { applyRollout, ensureFresh } from './write.ts';
@@ -12,9 +13,11 @@ export const ensureServices: Performer<'EnsureServices'> = async (
   const live = liveServices(context);
   const generated = await wantedServices(context, { primaryDigest, canaryDigest });
   // Primary and canary before the apex: what the apex or a route points to exists first.
-  const primary = await applyRollout(context, generated.primary, live.primary);
-  const canary = generated.canary ? await applyRollout(context, generated.canary, live.canary) : false;
-  const apex = await applyRollout(context, generated.apex, live.apex);
+  const primary = await applyRollout(context, generated.primary, live.primary, withMark);
+  const canary = generated.canary
+    ? await applyRollout(context, generated.canary, live.canary, withMark)
+    : false;
+  const apex = await applyRollout(context, generated.apex, live.apex, withMark);
   return primary || canary || apex;
 };
 
@@ -26,7 +29,7 @@ export const setTraffic: Performer<'SetTraffic'> = async (context, { route }) =>
   const pending = objects.filter((object) => !parts.applied.has(liveOf(live, object), object));
   if (pending.length === 0) return false;
   await ensureFresh(context);
-  for (const object of pending) await applyRollout(context, object, liveOf(live, object));
+  for (const object of pending) await applyRollout(context, object, liveOf(live, object), withMark);
   return true;
 };
 

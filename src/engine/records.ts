@@ -8,6 +8,7 @@ import type { Release } from '../release/release.ts';
 import type { RecordView } from '../rollout/world.ts';
 import { EngineError, StaleView } from './failure.ts';
 import type { Cluster } from './ports.ts';
+import { createRecordMemory } from './record-memory.ts';
 import { readParts, recordReference, removeParts, writeParts } from './record-store.ts';
 
 /** Which Canary, for names of Secrets. */
@@ -23,7 +24,9 @@ export interface Records {
    * proves its bytes. True when something was written. Throws EngineError RecordTooLarge or RecordNameTaken.
    */
   save(release: Release, stamp?: { promotedTime?: string | undefined }): Promise<boolean>;
-  /** The bytes of a record, checked. Throws EngineError RecordDamaged or RecordMissing. */
+  /**
+   * The bytes of a record, checked: as `problemOf` read them last, else read now. Throws EngineError RecordDamaged or RecordMissing.
+   */
   load(canary: CanaryName, digest: string): Promise<DecodedRecord>;
   /**
    * What is wrong with a record, for people; undefined when its bytes fit its digest. Read once per version; `version` names what is
@@ -82,9 +85,9 @@ export function createRecords(
   cluster: Pick<Cluster, 'get' | 'create' | 'patch' | 'apply' | 'delete'>,
   secretKey: Uint8Array | undefined,
 ): Records {
-  const judged = new Map<string, { readonly version: string; readonly problem: string | undefined }>();
+  const memory = createRecordMemory();
 
-  async function load(canary: CanaryName, digest: string): Promise<DecodedRecord> {
+  async function read(canary: CanaryName, digest: string): Promise<DecodedRecord> {
     const { namespace, name } = recordReference(canary, digest);
     const parts = await readParts(cluster, canary.namespace, name);
     if (parts.length === 0)
@@ -95,21 +98,24 @@ export function createRecords(
   }
 
   return {
-    load,
+    async load(canary, digest) {
+      return memory.get(memoryKey(canary, digest))?.record ?? (await read(canary, digest));
+    },
     async save(release, stamp = {}) {
-      if ((await problemOf(() => load(release.canary, release.digest))) === undefined) return false;
+      if ((await tryTo(() => read(release.canary, release.digest))).problem === undefined) return false;
       await writeParts(cluster, release, stamp);
-      await load(release.canary, release.digest);
+      await read(release.canary, release.digest);
       return true;
     },
     async problemOf(canary, digest, version) {
-      const key = `${canary.namespace}/${recordName(canary, digest)}`;
-      const known = judged.get(key);
+      const key = memoryKey(canary, digest);
+      const known = memory.get(key);
       if (known?.version === version) return known.problem;
-      const problem = await problemOf(() => load(canary, digest));
       // What no watch shows may change unseen.
-      if (version !== '') judged.set(key, { version, problem });
-      return problem;
+      memory.delete(key);
+      const found = await tryTo(() => read(canary, digest));
+      if (version !== '') memory.set(key, { version, ...found });
+      return found.problem;
     },
     async stamp(canary, digest, annotations) {
       const reference = recordReference(canary, digest);
@@ -127,13 +133,18 @@ export function createRecords(
   };
 }
 
-/** What loading complains about; other errors, as of a server that does not answer, are thrown. */
-async function problemOf(load: () => Promise<unknown>): Promise<string | undefined> {
+function memoryKey(canary: CanaryName, digest: string): string {
+  return `${canary.namespace}/${recordName(canary, digest)}`;
+}
+
+/** The record, or what reading complains about; other errors, as of a server that does not answer, are thrown. */
+async function tryTo(
+  read: () => Promise<DecodedRecord>,
+): Promise<{ problem: undefined; record: DecodedRecord } | { problem: string }> {
   try {
-    await load();
-    return undefined;
+    return { problem: undefined, record: await read() };
   } catch (error) {
-    if (error instanceof EngineError) return error.message;
+    if (error instanceof EngineError) return { problem: error.message };
     throw error;
   }
 }

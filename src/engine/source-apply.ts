@@ -81,8 +81,12 @@ async function applyOne(
   return live?.metadata.resourceVersion !== written.metadata.resourceVersion;
 }
 
-/** A rollout may write this object, too: which parts is read back and written over exactly that version. */
-function hasNameOfCanary(canaries: readonly KubernetesObject[], { metadata }: KubernetesObject): boolean {
+/** A rollout may write this object, too: which parts is read back and written over exactly that version. It applies no kind of our own. */
+function hasNameOfCanary(
+  canaries: readonly KubernetesObject[],
+  { apiVersion, metadata }: KubernetesObject,
+): boolean {
+  if (apiVersion.startsWith('flagger.app/')) return false;
   return canaries.some((canary) => {
     if (canary.metadata.namespace !== metadata.namespace) return false;
     const { targetRef, service } = (canary.spec ?? {}) as CanaryNames;

@@ -7,14 +7,18 @@ import { StaleView } from './failure.ts';
 import { routerOf } from './observe.ts';
 import type { Cluster } from './ports.ts';
 
-/** Applies what a rollout decided unless it is there; true when a request was made. The write carries the live version (S17). */
+/**
+ * Applies what a rollout decided unless it is there; true when a request was made. The write carries the live version (S17). `mark`: see
+ * `withMark`.
+ */
 export async function applyRollout(
   { parts }: ActionContext,
   wanted: KubernetesObject,
   live: KubernetesObject | undefined,
+  mark: (object: KubernetesObject) => KubernetesObject = (object) => object,
 ): Promise<boolean> {
   if (parts.applied.has(live, wanted)) return false;
-  await parts.cluster.apply(wanted, {
+  await parts.cluster.apply(mark(wanted), {
     manager: 'holdfast-rollout',
     force: true,
     ...(live ? { over: versionOf(live) } : {}),

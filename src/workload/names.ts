@@ -10,6 +10,8 @@ export const commitAnnotation = 'holdfast.dev/commit';
 export const settingsAnnotation = 'holdfast.dev/settings';
 /** What stands for the config an object was written with, see config-stamp.ts. */
 export const configAnnotation = 'holdfast.dev/config';
+/** On Services and routes: hash of what was applied last, so that a restart writes none of them again. */
+export const appliedAnnotation = 'holdfast.dev/applied';
 
 /** Names of the generated Services. */
 export interface ServiceNames {

@@ -25,8 +25,8 @@ function environment(name: string, note?: string): FlaggerFlag {
 /** In the order of the reference. */
 export const flaggerFlags: readonly FlaggerFlag[] = [
   same('kubeconfig', '', 'also KUBECONFIG and ~/.kube/config'),
-  same('kubeconfig-qps', '100', 'here 50: watches take the place of reads'),
-  same('kubeconfig-burst', '250', 'here 100'),
+  same('kubeconfig-qps', '100'),
+  same('kubeconfig-burst', '250'),
   { name: 'master', preset: '', flags: ['--kubeconfig'], note: 'the kubeconfig names the server' },
   same('metrics-server', 'http://prometheus:9090'),
   {
