@@ -10,12 +10,13 @@ import { holderIdentity } from './app/holder-identity.ts';
 import { waitForKinds } from './app/kinds-ready.ts';
 import { createMemoryKeeper } from './app/memory.ts';
 import type { AppOptions } from './app/options.ts';
+import { createShadowPort, shadowElection } from './app/shadow-port.ts';
 import { inNamespace, readSourceFiles, rememberFileSources } from './app/source-files.ts';
 import { createSteadyClock } from './app/steady-clock.ts';
 import { createOpenWatch } from './app/watch-port.ts';
 import { startWeb } from './app/web.ts';
 import { isLoopback } from './cluster/kubeconfig.ts';
-import { startElection } from './cluster/lease.ts';
+import { type Election, startElection } from './cluster/lease.ts';
 import type { Cluster } from './engine/ports.ts';
 import { createHttpClient } from './http/client.ts';
 import type { MetricsSink } from './web/metrics-sink.ts';
@@ -54,16 +55,12 @@ export async function startApp(
   const fileSources = sources.map((source) => inNamespace(source, namespace));
   const stopping = new AbortController();
   const identity = await holderIdentity(options.dataDirectory);
-  const election = startElection({
-    client: connection.leaseClient,
-    namespace,
-    name: 'holdfast',
-    identity,
-    manager: 'holdfast',
-    logger: log,
-  });
+  const candidate = { namespace, name: 'holdfast', identity, manager: 'holdfast', logger: log };
+  const election = options.shadow
+    ? shadowElection()
+    : startElection({ client: connection.leaseClient, ...candidate });
   const state: State = { engine: undefined, problem: 'starting' };
-  const cluster = createClusterPort(connection.client, () => election.leading());
+  const cluster = clusterPort(connection, election, { options, log });
   const web = await startWeb({ options, connection, election, cluster, log, state, instance: identity });
   const memory = createMemoryKeeper(clock);
   const http = createHttpClient(addressPolicy(connection, options));
@@ -97,7 +94,8 @@ export async function startApp(
     if (stopping.signal.aborted) return engine.stop();
     state.engine = engine;
     engine.start();
-    log.info({ namespace, server: connection.access.server }, 'Holdfast leads and follows Git');
+    const what = options.shadow ? 'Holdfast looks on and writes nothing' : 'Holdfast leads and follows Git';
+    log.info({ namespace, server: connection.access.server }, what);
   }
 
   return {
@@ -116,6 +114,15 @@ export async function startApp(
       await connection.close();
     },
   };
+}
+
+function clusterPort(
+  { client }: Connection,
+  election: Election,
+  { options, log }: { options: AppOptions; log: Logger },
+): Cluster {
+  const cluster = createClusterPort(client, () => election.leading());
+  return options.shadow ? createShadowPort(cluster, log) : cluster;
 }
 
 /** Every pass tells that there is work; a poll without news is none. */

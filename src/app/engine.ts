@@ -2,7 +2,6 @@ import type { Clock } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds.ts';
 import type { Alerts } from '../engine/alert-port.ts';
 import { createApplied } from '../engine/applied.ts';
-import { createLiveHeads } from '../engine/beside/live-heads.ts';
 import { type CanaryController, createCanaryController } from '../engine/canary-controller.ts';
 import type { EngineOptions } from '../engine/canary-parts.ts';
 import { createEventSink } from '../engine/event-sink.ts';
@@ -18,11 +17,12 @@ import { step } from '../rollout/step.ts';
 import { routerFor, routers } from '../routing/table.ts';
 import type { MetricsSink } from '../web/metrics-sink.ts';
 import { createAlertsPort } from './alerts-port.ts';
+import { besideParts } from './beside.ts';
 import { countReleases } from './count-releases.ts';
 import { openDrillSchedule } from './drill-port.ts';
 import { createOpenPoller, createOpenRepository } from './git-port.ts';
 import { createMetricsPort } from './metrics-port.ts';
-import { type AppOptions, DEFAULT_CLUSTER_NAME } from './options.ts';
+import { type AppOptions, DEFAULT_CLUSTER_NAME, namespacesOf } from './options.ts';
 import { createReferences } from './references.ts';
 import type { FileSources } from './source-files.ts';
 import { unionOf } from './watch-port.ts';
@@ -66,10 +66,11 @@ export function createEngine(wiring: EngineWiring): Engine {
   const isOurs = () => true;
   const records = createRecords(cluster, secretKey);
   const shared = { clock, log, cluster, openWatch, events, heads, records, isOurs, random: Math.random };
-  const tracksConfig = options.tracksConfig !== false;
+  const beside = besideParts(wiring);
   const canaries: CanaryController = createCanaryController({
     ...shared,
-    ...{ applied: createApplied(), liveHeads: createLiveHeads({ cluster, secretKey, tracksConfig }) },
+    ...beside,
+    applied: createApplied(),
     ports: new Map(),
     ...traffic,
     step,
@@ -85,23 +86,17 @@ export function createEngine(wiring: EngineWiring): Engine {
   const sources: SourceController = createSourceController({
     ...shared,
     applied: createApplied(),
-    ...{ secretKey, tracksConfig, clusterName: options.clusterName },
+    ...{ secretKey, tracksConfig: options.tracksConfig !== false, clusterName: options.clusterName },
     sources: sourceSet,
     canarySet,
     isFollowed: (source) => options.sourceFiles.length === 0 || fileSources.has(source),
     wakeCanary: canaries.wake,
-    openRepository: createOpenRepository({
-      client: http,
-      dataDir: options.dataDirectory,
-      identity: options.gitIdentity,
-      env: process.env,
-      fileSources,
-    }),
+    openRepository: repositoriesOf(wiring),
     openPoller: createOpenPoller(clock, Math.random),
     openForge: createOpenForge({ http, clock }),
     onSync(key, succeeded) {
       wiring.sink.sync(key, succeeded);
-      writer.sourceRead(key);
+      if (!options.shadow) writer.sourceRead(key);
     },
   });
   const writer: GitWriter = createGitWriter({
@@ -125,6 +120,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     start() {
       sources.start();
       canaries.start();
+      if (options.shadow) return;
       writer.start();
       drills?.start();
     },
@@ -133,9 +129,14 @@ export function createEngine(wiring: EngineWiring): Engine {
       await sources.stop();
       await writer.stop();
       await canaries.stop();
-      for (const set of Object.values(sets)) set.close();
+      for (const set of [...Object.values(sets), beside.flagger]) set.close();
     },
   };
+}
+
+function repositoriesOf({ options, http, fileSources }: EngineWiring) {
+  const { dataDirectory: dataDir, gitIdentity: identity } = options;
+  return createOpenRepository({ client: http, dataDir, identity, env: process.env, fileSources });
 }
 
 function alertsOf({ options, http, cluster }: EngineWiring, providers: WatchedSet): Alerts {
@@ -174,7 +175,7 @@ function openSets(wiring: EngineWiring) {
 /** All namespaces, or those that flags name. */
 function openKind({ openWatch, options }: EngineWiring, kind: KindName): WatchedSet {
   const apiVersion = apiVersionOf(kind);
-  const namespaces = options.namespace ? [options.namespace] : options.watchNamespaces;
+  const namespaces = namespacesOf(options);
   if (namespaces.length === 0) return openWatch({ apiVersion, kind });
   return unionOf(namespaces.map((namespace) => openWatch({ apiVersion, kind, namespace })));
 }

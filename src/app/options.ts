@@ -45,6 +45,13 @@ export interface AppOptions {
   readonly defaultReceiver?: DefaultReceiver | undefined;
   /** Who is told the Events of Canaries without webhooks of type event (Flagger's --event-webhook). */
   readonly eventWebhook?: string | undefined;
+  /** Decide and tell, and write nothing: no Lease, no status, nothing in Git. */
+  readonly shadow?: boolean;
+}
+
+/** The namespaces that are looked at; none: all. */
+export function namespacesOf({ namespace, watchNamespaces }: AppOptions): readonly string[] {
+  return namespace ? [namespace] : watchNamespaces;
 }
 
 /** Bad input from the command line: the program ends with code 2. */

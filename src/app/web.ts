@@ -52,7 +52,7 @@ export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readon
       wake: (namespace, name) => state.engine?.sources.wake(`${namespace}/${name}`) ?? false,
       log: (fields, message) => log.info(fields, message),
     }),
-    ...gateRoutes(gateKeeper(wiring)),
+    ...(options.shadow ? [] : gateRoutes(gateKeeper(wiring))),
   ];
   const server = await startHttpServer(options.listen, routes, (error) => {
     log.error({ err: error }, 'a request to the web endpoints failed');

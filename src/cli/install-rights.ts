@@ -113,6 +113,13 @@ export const watchedRights: readonly Right[] = [
     verbs: ['get'],
     why: 'the commit of a target that Argo CD applies',
   },
+  {
+    group: 'coordination.k8s.io',
+    resource: 'leases',
+    names: ['flagger-leader-election'],
+    verbs: read,
+    why: 'not to act while Flagger does',
+  },
   { group: 'events.k8s.io', resource: 'events', verbs: ['create'], why: 'news for kubectl describe' },
 ];
 

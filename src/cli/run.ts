@@ -33,6 +33,7 @@ interface RunFlags extends ReceiverFlags, LimitFlags {
   readonly includeLabelPrefix: string[];
   readonly drillSchedule?: string;
   readonly runbookUrl: string | undefined;
+  readonly shadow?: true;
 }
 
 /** `holdfast run`: the controller. */
@@ -97,6 +98,7 @@ function withFlags(command: Command): Command {
       'when to try every last-known-good by dry-run (UTC); default: never by itself',
       cron,
     )
+    .option('--shadow', 'decide and log what would be done, and write nothing: beside another controller')
     .option('--runbook-url <url>', 'root of the documentation that alerts link runbooks to', folderUrl);
 }
 
@@ -132,6 +134,8 @@ function signalled(): Promise<NodeJS.Signals> {
 function optionsOf(flags: RunFlags, version: string): AppOptions {
   if (flags.namespace && flags.watchNamespaces.length > 0)
     throw new InputError('--namespace and --watch-namespaces cannot be used together');
+  if (flags.shadow && flags.source.length > 0)
+    throw new InputError('--shadow follows the Sources of the cluster: --source would write one');
   return {
     version,
     sourceFiles: flags.source,
@@ -150,6 +154,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     includeLabelPrefixes: flags.includeLabelPrefix,
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
+    shadow: flags.shadow === true,
     ...limitsIn(flags),
     ...receiversOf(flags, process.env),
   };

@@ -133,11 +133,13 @@ function observeIn(selection: Selection, store: ObjectStore, object: KubernetesO
 
 function coverage(selection: Selection): (object: KubernetesObject) => boolean {
   const fits: LabelMatcher = parseLabelSelector(selection.labelSelector);
-  const { namespace } = selection;
+  const { namespace, name } = selection;
   return ({ metadata }) =>
-    (namespace === undefined || metadata.namespace === namespace) && fits(metadata.labels);
+    (namespace === undefined || metadata.namespace === namespace) &&
+    (name === undefined || metadata.name === name) &&
+    fits(metadata.labels);
 }
 
-function keyOf({ apiVersion, kind, namespace, labelSelector, metadataOnly }: Selection): string {
-  return JSON.stringify([apiVersion, kind, namespace, labelSelector, metadataOnly ?? false]);
+function keyOf({ apiVersion, kind, namespace, labelSelector, name, metadataOnly }: Selection): string {
+  return JSON.stringify([apiVersion, kind, namespace, labelSelector, name, metadataOnly ?? false]);
 }

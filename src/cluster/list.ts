@@ -10,6 +10,8 @@ export interface ListOptions {
   /** Default: all namespaces. */
   readonly namespace?: string;
   readonly labelSelector?: string;
+  /** Only objects of this name. */
+  readonly name?: string;
   /** Only metadata is sent: for Secrets, ConfigMaps and other kinds whose content is not needed. */
   readonly metadataOnly?: boolean;
 }
@@ -83,13 +85,13 @@ async function readPage(
   options: ListOptions & Pick<ApiRequest, 'signal' | 'impersonate'>,
   next: string,
 ): Promise<ListBody> {
-  const { namespace, labelSelector, metadataOnly, signal, impersonate } = options;
+  const { namespace, metadataOnly, signal, impersonate } = options;
   const answer = await transport.request({
     verb: 'list',
     path: collectionPath(info, namespace),
     query: {
       limit: String(pageSize),
-      ...(labelSelector ? { labelSelector } : {}),
+      ...selectorsOf(options),
       ...(next ? { continue: next } : {}),
     },
     accept: listAccept(metadataOnly),
@@ -99,6 +101,14 @@ async function readPage(
     ...(impersonate ? { impersonate } : {}),
   });
   return answer.body as ListBody;
+}
+
+/** The part of a query that says which objects of a kind are meant. */
+export function selectorsOf({ labelSelector, name }: ListOptions): Record<string, string> {
+  return {
+    ...(labelSelector ? { labelSelector } : {}),
+    ...(name ? { fieldSelector: `metadata.name=${name}` } : {}),
+  };
 }
 
 /** Items of a list lack apiVersion and kind (and metadata-only ones name another kind): both are filled in. */

@@ -5,7 +5,7 @@ import type { Random } from './backoff.ts';
 import type { Discovery } from './discovery.ts';
 import type { ResourceInfo } from './discovery-format.ts';
 import { isApiError, localError } from './errors.ts';
-import { type ListOptions, listAll, watchAccept } from './list.ts';
+import { type ListOptions, listAll, selectorsOf, watchAccept } from './list.ts';
 import { collectionPath } from './paths.ts';
 import { compareResourceVersions } from './resource-version.ts';
 import type { ObjectStore } from './store.ts';
@@ -203,7 +203,7 @@ async function* events(
       watch: 'true',
       allowWatchBookmarks: 'true',
       timeoutSeconds: String(Math.round(minimum + random() * (maximum - minimum))),
-      ...(selection.labelSelector ? { labelSelector: selection.labelSelector } : {}),
+      ...selectorsOf(selection),
       ...query,
     },
     accept: watchAccept(selection.metadataOnly),

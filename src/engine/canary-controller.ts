@@ -5,6 +5,8 @@ import { affects } from './affected.ts';
 import { createAfterRevert, type Reproduced } from './after-revert.ts';
 import { createAlertOutbox } from './alert-outbox.ts';
 import type { Alerts } from './alert-port.ts';
+import { createShadowPass } from './beside/shadow.ts';
+import { standingBack } from './beside/stand-back.ts';
 import type { CanaryParts } from './canary-parts.ts';
 import { createCanaryPass } from './canary-pass.ts';
 import { createChecks, keyOf } from './checks.ts';
@@ -31,6 +33,8 @@ export interface CanaryControllerOptions
   readonly reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>;
   /** The set of all Canaries. */
   readonly canaries: WatchedSet;
+  /** Decisions are only told, and nothing is done. */
+  readonly isShadow: boolean;
   /** Whether a Canary is ours; what is not is left alone. */
   readonly isOurs: (canary: KubernetesObject) => boolean;
   readonly random: () => number;
@@ -75,7 +79,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     },
     namespace: (namespace) => viewOf(namespace),
   };
-  const pass = createCanaryPass(parts);
+  const pass = options.isShadow ? createShadowPass(parts) : standingBack(parts, createCanaryPass(parts));
   const queue = newQueue(options, pass);
 
   function viewOf(namespace: string): NamespaceWatch {
@@ -122,6 +126,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
       canaries.onChange(canaryChanged);
       options.references.onChange(referenceChanged);
       options.heads.onAllRead(() => canaryChanged(undefined));
+      options.flagger.onChange(() => canaryChanged(undefined));
     },
     wake: (key) => queue.addAfter(key, gatherMs),
     async stop() {

@@ -8,6 +8,7 @@ import type { World } from '../rollout/world.ts';
 import type { AfterRevert } from './after-revert.ts';
 import type { AlertOutbox } from './alert-outbox.ts';
 import type { Applied } from './applied.ts';
+import type { FlaggerWatch } from './beside/flagger-watch.ts';
 import type { LiveHeads } from './beside/live-heads.ts';
 import type { Checks } from './checks.ts';
 import type { ConditionNews } from './conditions.ts';
@@ -52,6 +53,7 @@ export interface CanaryParts {
   readonly eventHooks: EventHooks;
   readonly heads: Heads;
   readonly liveHeads: LiveHeads;
+  readonly flagger: FlaggerWatch;
   readonly checks: Checks;
   readonly records: Records;
   readonly afterRevert: AfterRevert;

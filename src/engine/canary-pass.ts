@@ -56,7 +56,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     const read = readCanary(parts, object);
     if ('failure' in read) {
       if (waitsForUs(object)) return retryDeletion(object, read.failure);
-      await report(object as Canary, read.failure);
+      await report(parts, object as Canary, read.failure);
       return { again: false, afterMs: undefined };
     }
     try {
@@ -66,7 +66,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       const failure = refusalOf(error) ?? failureOf(error);
       if (waitsForUs(object)) return retryDeletion(object, failure);
       failures.set(key, failure);
-      await report(read.canary, failure);
+      await report(parts, read.canary, failure);
       throw error;
     }
   }
@@ -111,17 +111,18 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     return written;
   }
 
-  async function report(canary: Canary, failure: Failure): Promise<void> {
-    const status = withEngineConditions(canary, canary.status ?? {}, { failure, nowMs: parts.clock.nowMs() });
-    try {
-      await writeStatus(parts, canary, status);
-    } catch (error) {
-      parts.log.warn({ err: error, canary: keyOf(canary) }, 'could not write the status of a Canary');
-    }
-    parts.events.emit(canary, { type: 'Warning', reason: failure.reason, message: failure.message });
-  }
-
   return pass;
+}
+
+/** A failure as condition and event; one that cannot be written is logged. */
+async function report(parts: CanaryParts, canary: Canary, failure: Failure): Promise<void> {
+  const status = withEngineConditions(canary, canary.status ?? {}, { failure, nowMs: parts.clock.nowMs() });
+  try {
+    await writeStatus(parts, canary, status);
+  } catch (error) {
+    parts.log.warn({ err: error, canary: keyOf(canary) }, 'could not write the status of a Canary');
+  }
+  parts.events.emit(canary, { type: 'Warning', reason: failure.reason, message: failure.message });
 }
 
 function tell(

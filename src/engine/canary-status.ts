@@ -2,6 +2,7 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import { type Condition, referenceOf } from '../api/kubernetes.ts';
 import { isReverted, reproducedCondition } from './after-revert.ts';
+import { foreignControllerCondition } from './beside/flagger-watch.ts';
 import type { CanaryParts } from './canary-parts.ts';
 import {
   type ConditionNews,
@@ -74,6 +75,7 @@ export function withEngineConditions(
   else if (!isReverted(status) && findCondition(conditions, reproducedCondition))
     conditions = withoutCondition(conditions, reproducedCondition);
   if (others) conditions = withOthers([...conditions], others, nowMs);
+  conditions = withoutIfThere(conditions, foreignControllerCondition);
   if (written === 'absent') conditions = withoutIfThere(conditions, writtenCondition);
   else if (written) conditions = withCondition(conditions, { ...written, ...at }, nowMs);
   if (failure) conditions = withFailure(conditions, failure, at, nowMs);

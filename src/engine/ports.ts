@@ -70,6 +70,8 @@ export interface WatchQuery {
   /** All namespaces when absent. */
   readonly namespace?: string;
   readonly labelSelector?: string;
+  /** Only the objects of this name. */
+  readonly name?: string;
   /** Only metadata is kept and sent by the server. */
   readonly metadataOnly?: boolean;
 }

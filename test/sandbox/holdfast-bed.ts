@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import type { Clock } from '../../src/api/clock.ts';
 import { allCrds } from '../../src/api/crd.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
@@ -22,7 +22,7 @@ export interface Bed {
   /** Replaces the whole history by one commit, as a force-push does. */
   rewrite(subject: string, files: Readonly<Record<string, string>>): Promise<string>;
   /** Starts another copy of the program; the first one is started by `startBed`. */
-  start(more?: Partial<AppOptions>): Promise<App>;
+  start(more?: Partial<AppOptions>, log?: Logger): Promise<App>;
   get(
     apiVersion: string,
     kind: string,
@@ -88,7 +88,7 @@ export async function startBed(clock?: Clock): Promise<Bed> {
       await runGit(repository, ['update-ref', '-d', 'refs/heads/rewritten']);
       return commit;
     },
-    async start(more = {}) {
+    async start(more = {}, log = pino({ level: logLevel })) {
       copies += 1;
       const app = await startApp(
         {
@@ -109,7 +109,7 @@ export async function startBed(clock?: Clock): Promise<Bed> {
           includeLabelPrefixes: [],
           ...more,
         },
-        pino({ level: logLevel }),
+        log,
         clock,
       );
       apps.push(app);

@@ -1,4 +1,5 @@
 import type { Action, Decision } from '../../rollout/action.ts';
+import { describeAction } from '../../rollout/action-words.ts';
 import { step } from '../../rollout/step.ts';
 import type { World } from '../../rollout/world.ts';
 
@@ -94,45 +95,4 @@ function assume(world: World, action: Action): World {
   const commit = { commit: '', subject: '', author: '', time: '' };
   const record = { digest: action.digest, commit, name: 'assumed', promotedTime: undefined };
   return { ...world, records: [record, ...world.records] };
-}
-
-function describeAction(action: Action): string {
-  switch (action.type) {
-    case 'SetTraffic':
-      return `traffic: ${action.route.primaryWeight} % primary, ${action.route.canaryWeight} % canary`;
-    case 'ApplyPrimary':
-      return `the primary is written from release ${action.digest.slice(0, 15)}`;
-    case 'ApplyCanary':
-      return `the canary is written from release ${action.digest.slice(0, 15)}`;
-    case 'ScaleCanary':
-      return `the canary gets ${action.replicas} pods`;
-    case 'ScalePrimary':
-      return `the primary gets ${action.replicas} pods`;
-    case 'ApplyScalers':
-      return 'the scalers of both copies are written';
-    case 'SetScalerFloor':
-      return action.minReplicas === undefined
-        ? `the ${action.side}'s scaler gets its minReplicas back`
-        : `the ${action.side}'s scaler gets ${action.minReplicas} as minReplicas`;
-    case 'PauseScaler':
-      return `the ${action.side}'s scaler ${action.paused ? 'stands still' : 'goes on'}`;
-    case 'Reject':
-      return `release ${action.digest.slice(0, 15)} is rejected: ${action.reason}`;
-    case 'Unreject':
-      return `the rejection of release ${action.digest.slice(0, 15)} is lifted`;
-    case 'SaveRecord':
-      return `a record of release ${action.digest.slice(0, 15)} is kept`;
-    case 'MarkProven':
-      return `release ${action.digest.slice(0, 15)} becomes the last-known-good`;
-    case 'RestoreConfigs':
-      return 'copies of ConfigMaps and Secrets are written again for the primary';
-    case 'ApplySettings':
-      return 'replicas, strategy and deadlines are applied to the primary';
-    case 'EnsureServices':
-      return 'the Services are written';
-    case 'Disown':
-      return `Services${action.primary ? ', primary' : ''} and routes stay, without an owner`;
-    case 'RemoveFinalizer':
-      return 'the Canary goes';
-  }
 }
