@@ -17,9 +17,10 @@ import type { EventHooks } from './event-hooks.ts';
 import type { Heads } from './heads.ts';
 import type { LostRecords } from './lost-records.ts';
 import type { NamespaceView } from './namespace-view.ts';
-import type { Cluster, EventSink, Log, RouteKind, Routing } from './ports.ts';
+import type { Cluster, EventSink, Log } from './ports.ts';
 import type { Records } from './records.ts';
 import type { References } from './references-port.ts';
+import type { RouteKind, Routing } from './routing-port.ts';
 
 /** Limits and defaults set by flags. */
 export interface EngineOptions {

@@ -8,8 +8,8 @@ import { givenBack } from '../workload/taken-over.ts';
 import type { ActionContext, Performer } from './action-context.ts';
 import { type CanaryParts, versionOf } from './canary-parts.ts';
 import { serviceKind } from './namespace-view.ts';
-import { liveRoutes, routerOf } from './observe.ts';
-import type { RouteKind } from './ports.ts';
+import { liveRoutes, routerOf } from './route-context.ts';
+import type { RouteKind } from './routing-port.ts';
 
 const configKinds: readonly RouteKind[] = [
   { apiVersion: 'v1', kind: 'ConfigMap' },

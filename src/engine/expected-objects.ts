@@ -8,8 +8,8 @@ import { workloadKind } from '../workload/kinds.ts';
 import { primaryReplicas } from '../workload/objects.ts';
 import { primaryScaler, scalerKindOf, scalerNames } from '../workload/scaler.ts';
 import type { ReadContext } from './action-context.ts';
-import { routerOf } from './observe.ts';
 import { bytesOf, type ReleaseBytes } from './releases.ts';
+import { routerOf } from './route-context.ts';
 import { wantedRoutes, wantedServices } from './traffic-objects.ts';
 
 /** One object that must be there. */

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { WantedRevert } from '../writeback/decide.ts';
+import type { CommitStatus, Forge, PullRequest } from './forge-port.ts';
+import type { Repository } from './git-port.ts';
 import { writesFor } from './git-writer-perform.ts';
-import type { CommitStatus, Forge, PullRequest, Repository } from './ports.ts';
 import type { SourceGit } from './source-git.ts';
 
 const [head, good] = ['2'.repeat(40), '1'.repeat(40)];

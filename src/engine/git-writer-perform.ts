@@ -11,7 +11,7 @@ import {
 import type { CanaryInCluster } from '../writeback/names.ts';
 import { type Told, toldBump, toldLedger, toldRevert, toldStatus } from '../writeback/told.ts';
 import { codeOf } from './failure.ts';
-import type { Forge, PullRequest } from './ports.ts';
+import type { Forge, PullRequest } from './forge-port.ts';
 import { type BuiltRevert, buildRevert } from './revert-build.ts';
 import type { SourceGit } from './source-git.ts';
 

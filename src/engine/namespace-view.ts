@@ -1,6 +1,7 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { labelCanary, labelRecord } from '../release/names.ts';
-import type { OpenWatch, RouteKind, WatchedSet, WatchQuery } from './ports.ts';
+import type { OpenWatch, WatchedSet, WatchQuery } from './ports.ts';
+import type { RouteKind } from './routing-port.ts';
 
 /** What is watched in one namespace with Canaries, so that observing costs no request. */
 export interface NamespaceView {

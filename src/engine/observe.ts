@@ -6,23 +6,17 @@ import type { ScalerView, WorkloadView, World, WorldOptions } from '../rollout/w
 import { workloadKind } from '../workload/kinds.ts';
 import { primaryName, serviceNames } from '../workload/names.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../workload/scaler.ts';
-import { type SelectorLabel, selectorLabel } from '../workload/selector.ts';
 import { hearTarget } from './beside/hear-target.ts';
-import {
-  type CanaryParts,
-  type EngineOptions,
-  type Observation,
-  providerOf,
-  type ReadParts,
-} from './canary-parts.ts';
+import { type EngineOptions, type Observation, providerOf, type ReadParts } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import { primaryDrift } from './drift.ts';
 import { EngineError } from './failure.ts';
 import { controllerRevisionKind, type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
 import { observeRecords } from './observe-records.ts';
 import { peersOf } from './peers.ts';
-import type { RouteContext, Router } from './ports.ts';
 import { rejectionsOf } from './records.ts';
+import { labelOf, liveRoutes, routeContext, routerOf } from './route-context.ts';
+import type { Router } from './routing-port.ts';
 
 /** What a look at a Canary gave: its world, or that the watches are still being started. */
 export type Observed =
@@ -86,43 +80,6 @@ async function withDrift(parts: ReadParts, observation: Observation): Promise<Ob
   if (!primary) return observation;
   const found = await primaryDrift({ parts, observation });
   return { ...observation, world: { ...observation.world, primary: { ...primary, ...found } } };
-}
-
-/** The router of a provider. Throws EngineError UnknownProvider. */
-export function routerOf(parts: Pick<CanaryParts, 'routing'>, provider: string): Router {
-  const router = parts.routing(provider);
-  if (router) return router;
-  throw new EngineError(
-    'UnknownProvider',
-    `spec.provider: this version cannot route traffic with ${provider}`,
-  );
-}
-
-/** The label that tells the two workloads apart: of the live target, or of the one Git wants. Undefined when there is neither. */
-export function labelOf(
-  parts: Pick<CanaryParts, 'heads' | 'options'>,
-  canary: Canary,
-  target: KubernetesObject | undefined,
-): SelectorLabel | undefined {
-  const source = target ?? parts.heads.of(keyOf(canary)).release?.target;
-  return source && selectorLabel(source, parts.options.selectorLabels);
-}
-
-/** What a router is asked with; undefined while the target is not known. */
-export function routeContext(
-  canary: Canary,
-  label: SelectorLabel | undefined,
-  apex?: KubernetesObject,
-): RouteContext | undefined {
-  return label && { canary, names: serviceNames(canary), label, apex };
-}
-
-/** Live routing objects and Services that a router may look at. */
-export function liveRoutes(router: Router, view: NamespaceView, canary: Canary): KubernetesObject[] {
-  const { apex } = serviceNames(canary);
-  const routes = router.kinds.filter(({ kind }) => kind !== serviceKind.kind);
-  const kinds = [...routes, serviceKind];
-  return kinds.map((kind) => view.get(kind, apex)).filter((object) => object !== undefined);
 }
 
 function routeView(

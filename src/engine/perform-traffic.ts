@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Performer } from './action-context.ts';
 import { withMark } from './applied.ts';
-import { liveRoutes, routerOf } from './observe.ts';
+import { liveRoutes, routerOf } from './route-context.ts';
 import { liveServices, wantedRoutes, wantedServices } from './traffic-objects.ts';
 import { applyRollout, ensureFresh } from './write.ts';
 

@@ -5,7 +5,7 @@ import { canaryKey } from '../release/candidates.ts';
 import { canonicalJson } from '../release/json.ts';
 import type { CanaryPlan } from '../release/select.ts';
 import { keyOf } from './checks.ts';
-import type { PollResult } from './ports.ts';
+import type { PollResult } from './git-port.ts';
 import { releaseAt } from './source-heads.ts';
 import type { Snapshot, SourceParts, SourceState, SyncProblem } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';

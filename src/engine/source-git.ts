@@ -1,7 +1,8 @@
 import { sourceTimeoutMs } from '../api/effective.ts';
 import type { Source } from '../api/source.ts';
 import { createRenderCache } from '../render/cache.ts';
-import type { Forge, Repository } from './ports.ts';
+import type { Forge } from './forge-port.ts';
+import type { Repository } from './git-port.ts';
 import { infoOf, releaseIn } from './reproduce.ts';
 import type { Snapshot, SourceParts, SourceState } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';

@@ -10,8 +10,9 @@ import type { RenderResult } from '../render/render.ts';
 import type { FileProblem, RenderedObject } from '../render/types.ts';
 import type { Applied } from './applied.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
+import type { Repository } from './git-port.ts';
 import type { Heads } from './heads.ts';
-import type { Cluster, EventSink, Log, OpenWatch, Repository } from './ports.ts';
+import type { Cluster, EventSink, Log, OpenWatch } from './ports.ts';
 import type { Records } from './records.ts';
 
 /** Everything one sync uses. */

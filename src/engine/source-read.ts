@@ -5,8 +5,9 @@ import { selectPlans } from '../release/select.ts';
 import type { RenderCache } from '../render/cache.ts';
 import { type RenderResult, readAhead, renderPlain } from '../render/render.ts';
 import type { FileProblem, RenderedObject, SourceFile } from '../render/types.ts';
+import type { CommitFiles } from './git-port.ts';
 import { ignoreRules } from './ignore-rules.ts';
-import type { Cluster, CommitFiles } from './ports.ts';
+import type { Cluster } from './ports.ts';
 import { folderOf, type Snapshot, type SourceParts, type SourceState } from './source-parts.ts';
 
 /** Reads, renders and sorts one commit. Problems of files are in the snapshot; only Git's own errors are thrown. */

@@ -8,8 +8,8 @@ import { type GeneratedServices, services } from '../workload/services.ts';
 import type { ReadContext } from './action-context.ts';
 import { EngineError } from './failure.ts';
 import { serviceKind } from './namespace-view.ts';
-import { labelOf, liveRoutes, routeContext, routerOf } from './observe.ts';
 import { bytesOf } from './releases.ts';
+import { labelOf, liveRoutes, routeContext, routerOf } from './route-context.ts';
 
 /** Apex, primary and canary Service with the ports of what they select; without a digest of the canary, its Service is left out. */
 export async function wantedServices(

@@ -4,8 +4,8 @@ import { primaryName, serviceNames } from '../workload/names.ts';
 import type { ActionContext } from './action-context.ts';
 import { versionOf } from './canary-parts.ts';
 import { StaleView } from './failure.ts';
-import { routerOf } from './observe.ts';
 import type { Cluster } from './ports.ts';
+import { routerOf } from './route-context.ts';
 
 /**
  * Applies what a rollout decided unless it is there; true when a request was made. The write carries the live version (S17). `mark`: see
