@@ -132,7 +132,7 @@ test('a revert restores config, template and port as one; the rest of the commit
   await bed.pass(10_000);
   bed.sandbox.requests.clear();
   const polls = bed.git.requests();
-  await eventually('50 polls', async () => bed.git.requests() - polls >= 100);
+  await eventually('20 polls', async () => bed.git.requests() - polls >= 40);
   expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
 
   await bed.send(
