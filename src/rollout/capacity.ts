@@ -30,6 +30,13 @@ export function canaryPods(view: WorkloadView | undefined): number {
 }
 
 /**
+ * The canary can answer. Between a change of its number of pods, a scaler's mostly, and its controller's look at it, what was ready still is.
+ */
+export function canaryServes(view: WorkloadView | undefined): boolean {
+  return view !== undefined && (view.observed ? view.updatedReadyReplicas : view.readyReplicas) > 0;
+}
+
+/**
  * As much traffic to the canary as it can carry now, never less than it has: for clear and hold (design sections 4 and 5).
  * Undefined when it can carry none.
  */

@@ -44,6 +44,8 @@ interface Pods {
   ready: number;
   oldReady: number;
   version: number;
+  /** Its controller has not seen the last change of the number of pods. */
+  unseen?: boolean;
 }
 
 /** A small world around the pure core: one Canary, workloads that become ready one tick later, a route, records and a clock. */
@@ -236,7 +238,7 @@ export class Model {
   /** Lets time pass: pods of the current templates become ready (or not), then the loop settles. */
   tick(ms = 5000, crashAfter = Number.POSITIVE_INFINITY): void {
     this.nowMs += ms;
-    this.scalers?.work(this);
+    this.scaleByLoad(crashAfter);
     this.roll(this.primary, 'primaryReady');
     this.roll(this.target, 'canaryReady');
     this.look();
@@ -264,6 +266,19 @@ export class Model {
     if (this.primary) this.primary.desired = load;
   }
 
+  /** Scalers do their work, and the loop looks before the controllers have seen it. */
+  private scaleByLoad(crashAfter: number): void {
+    if (!this.scalers) return;
+    const copies = [this.primary, this.target];
+    const before = copies.map((pods) => pods?.desired);
+    this.scalers.work(this);
+    const scaled = copies.filter((pods, index) => pods && pods.desired !== before[index]);
+    for (const pods of scaled) if (pods) pods.unseen = true;
+    if (scaled.length > 0) this.reconcile(crashAfter);
+    delete this.primary?.unseen;
+    delete this.target?.unseen;
+  }
+
   private roll(pods: Pods | undefined, role: 'primaryReady' | 'canaryReady'): void {
     if (!pods) return;
     const healthy = this.behaviours.get(pods.digest)?.[role] ?? true;
@@ -286,23 +301,25 @@ export class Model {
       settingsKey: pods.settingsKey,
       drift: undefined,
       configCopies: role === 'primary' ? [this.copyOf(pods)] : [],
-      observed: true,
+      observed: !pods.unseen,
       desiredReplicas: pods.desired,
       replicas: updated + pods.oldReady,
       updatedReplicas: updated,
       readyReplicas: pods.ready + pods.oldReady,
       availableReplicas: pods.ready + pods.oldReady,
-      updatedReadyReplicas: pods.ready,
+      updatedReadyReplicas: pods.unseen ? 0 : pods.ready,
       followsNodes: this.followsNodes,
       progressDeadlineExceeded: false,
       keepsReadyPod: !this.followsNodes && (role === 'canary' || !this.recreate),
       faults:
-        stuck && broken ? [{ pod: 'p', container: 'app', reason: 'ProbeFailing', message: 'not ready' }] : [],
+        stuck && broken && !pods.unseen
+          ? [{ pod: 'p', container: 'app', reason: 'ProbeFailing', message: 'not ready' }]
+          : [],
       restarts: 0,
       imagesMatch: true,
       images: [{ container: 'app', image: pods.digest, found: [pods.digest], ids: [pods.digest] }],
       podContainers: ['app'],
-      endpoints: pods.ready,
+      endpoints: pods.unseen ? 0 : pods.ready,
     };
   }
 

@@ -15,6 +15,7 @@ function scaled(kind: (typeof kinds)[number], spec: object = {}, bounds = {}): M
   model.tick();
   model.tick();
   model.outages.length = 0;
+  model.scalers?.overloads.splice(0);
   return model;
 }
 
@@ -96,6 +97,29 @@ describe.each(kinds)('10 primary pods against a canary of one, scaled by a %s', 
     const model = scaled(kind);
     model.recreate = recreate;
     model.commit('b', { ...GOOD, primaryReady: false });
+    model.until('Failed');
+    expect(model.primary?.digest).toBe('a');
+    expectCarried(model);
+    expectRestored(model);
+  });
+
+  it('holds while the canary grows, and goes on when the primary heals', () => {
+    const model = scaled(kind);
+    model.commit('b', { ...GOOD, primaryReady: false });
+    until(model, () => model.status.postPromotion?.state === 'Held');
+    for (let count = 0; count < 40; count += 1) model.tick(1000);
+    expect(model.status.postPromotion?.state).toBe('Held');
+    expect(model.route?.canaryWeight).toBe(100);
+    model.behaviours.set('b', GOOD);
+    model.until('Succeeded');
+    expectCarried(model);
+    expectRestored(model);
+  });
+
+  it.each([false, true])('reverts a release whose checks fail after promotion (Recreate: %s)', (recreate) => {
+    const model = scaled(kind);
+    model.recreate = recreate;
+    model.commit('b', { ...GOOD, primaryMetric: 50 });
     model.until('Failed');
     expect(model.primary?.digest).toBe('a');
     expectCarried(model);

@@ -46,7 +46,7 @@ function ofDifferences(world: World, run: Run, postPromotion: PostPromotionStatu
   const plan = planOf(world.canary, world.options);
   const { onFailure } = plan.postPromotion;
   const diagnosis = diagnose(world.primary, world.target);
-  const canary = canaryState(world.target, run.digest, plan.canaryReadyPercent, diagnosis);
+  const canary = canaryState(world, run.digest, plan.canaryReadyPercent, diagnosis);
   const decision = hasAllTraffic(postPromotion)
     ? decideVerification(onFailure)
     : decidePromotion(onFailure, canary);

@@ -1,7 +1,8 @@
 import type { OnFailure } from '../../api/post-promotion.ts';
-import { canaryPods } from '../capacity.ts';
+import { canaryServes } from '../capacity.ts';
+import { podComparisons } from '../expectation/expectation.ts';
 import { isReady } from '../readiness.ts';
-import type { WorkloadView } from '../world.ts';
+import type { ScalerSide, WorkloadView, World } from '../world.ts';
 import { type Cause, causes } from './causes.ts';
 import type { Diagnosis } from './diagnose.ts';
 
@@ -16,14 +17,22 @@ export interface FailureDecision {
 
 /** The canary's state, for the release under way. */
 export function canaryState(
-  target: WorkloadView | undefined,
+  { target, scaler }: Pick<World, 'target' | 'scaler'>,
   digest: string,
   readyPercent: number,
   { onCanaryToo }: Pick<Diagnosis, 'onCanaryToo'>,
 ): CanaryState {
   if (target?.digest !== digest) return 'otherRelease';
   if (onCanaryToo) return 'sameFault';
-  return isReady(target, readyPercent) && canaryPods(target) > 0 ? 'healthy' : 'notReady';
+  return isHealthy(target, readyPercent, scaler?.canary) ? 'healthy' : 'notReady';
+}
+
+/** Under a scaler pods beyond the fewest may be on their way at any time. */
+function isHealthy(target: WorkloadView, readyPercent: number, scaler: ScalerSide | undefined): boolean {
+  if (!scaler) return isReady(target, readyPercent) && canaryServes(target);
+  const replicas = { min: scaler.minReplicas, max: scaler.maxReplicas };
+  const differs = podComparisons(target, { readyPercent, replicas }).filter(({ met }) => !met);
+  return canaryServes(target) && differs.every(({ name }) => name === 'generation');
 }
 
 /** A primary that does not take the release over, by onFailure (design section 5). */

@@ -128,8 +128,25 @@ describe('the decision', () => {
     ['otherRelease', aWorkload({ digest: 'v1:b' }), none, 'revert'],
     ['otherRelease', undefined, none, 'revert'],
   ] as const)('auto, canary %s', (state, target, twin, action) => {
-    expect(canaryState(target, 'v1:a', 100, twin)).toBe(state);
+    expect(canaryState({ target }, 'v1:a', 100, twin)).toBe(state);
     expect(decidePromotion('auto', state).action).toBe(action);
+  });
+
+  it('takes a scaled canary for healthy while pods beyond its fewest are on their way', () => {
+    const side = { minReplicas: 2, maxReplicas: 9, restoreMinReplicas: 1, paused: false };
+    const scaler = {
+      kind: 'HorizontalPodAutoscaler' as const,
+      name: 'web',
+      canary: side,
+      primary: side,
+      settleMs: 0,
+    };
+    const stateOf = (more: Parameters<typeof aWorkload>[0]) =>
+      canaryState({ target: aWorkload(more), scaler }, 'v1:a', 100, none);
+    expect(stateOf({ desiredReplicas: 5, replicas: 4, updatedReplicas: 4 })).toBe('healthy');
+    expect(stateOf({ desiredReplicas: 3, observed: false, updatedReadyReplicas: 0 })).toBe('healthy');
+    expect(stateOf({ availableReplicas: 1 })).toBe('notReady');
+    expect(stateOf({ observed: false, updatedReadyReplicas: 0, readyReplicas: 0 })).toBe('notReady');
   });
 
   it('hold, halt and revert do what they say whatever the canary does', () => {

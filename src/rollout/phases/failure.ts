@@ -28,7 +28,7 @@ export function failPromotion(draft: Draft, run: Run, failure: Omit<Failure, 'fi
   const { plan, world } = draft;
   const diagnosis = diagnose(world.primary, world.target);
   const finding = sentence(diagnosis, world.primary);
-  const canary = canaryState(world.target, run.digest, plan.canaryReadyPercent, diagnosis);
+  const canary = canaryState(world, run.digest, plan.canaryReadyPercent, diagnosis);
   const { action } = decidePromotion(plan.postPromotion.onFailure, canary);
   if (action === 'revert') return revert(draft, run, { ...failure, finding });
   hold(draft, run, { ...failure, finding });

@@ -1,5 +1,5 @@
 import { knownReason, type RolloutReason } from '../../api/reasons.ts';
-import { canaryPods } from '../capacity.ts';
+import { canaryServes } from '../capacity.ts';
 import { primaryCheck, quietCheck } from '../checks.ts';
 import { isBeyondHope } from '../diagnosis/decision.ts';
 import { diagnose, sentence } from '../diagnosis/diagnose.ts';
@@ -59,7 +59,7 @@ function serveFromCanary(draft: Draft, run: Run): void {
     },
   );
   if (rescueTraffic(draft)) return;
-  if (canaryPods(draft.world.target) > 0 || servingPods(draft.world.primary) === 0) moveToCanary(draft);
+  if (canaryServes(draft.world.target) || servingPods(draft.world.primary) === 0) moveToCanary(draft);
 }
 
 /** auto: holding has an end. Without progress of the primary for another deadline, or without a healthy canary, it is reverted. */
@@ -70,7 +70,7 @@ function deadline(draft: Draft, run: Run, reason: RolloutReason): void {
   const { progressDeadlineMs } = plan.postPromotion;
   const standingMs = trackProgress(draft, run, world.primary);
   const diagnosis = diagnose(world.primary, world.target);
-  const mayHeal = canaryPods(world.target) > 0 && !isBeyondHope(diagnosis);
+  const mayHeal = canaryServes(world.target) && !isBeyondHope(diagnosis);
   if (mayHeal && standingMs < progressDeadlineMs) {
     draft.next = { action: 'revert', timeMs: world.nowMs + progressDeadlineMs - standingMs };
     return wakeIn(draft, progressDeadlineMs - standingMs);

@@ -1,5 +1,5 @@
 import type { RolloutReason } from '../../api/reasons.ts';
-import { canaryPods } from '../capacity.ts';
+import { canaryServes } from '../capacity.ts';
 import { check, later } from '../checks.ts';
 import {
   applyPrimary,
@@ -68,7 +68,7 @@ export function reverting(draft: Draft, run: Run): void {
 /** The primary is cleared first where the write would take its last ready pod, if somebody else can serve (S2). */
 function applyGood(draft: Draft, run: Run, good: RecordView): void {
   const { world, plan } = draft;
-  if (mustClear(draft, run) && canaryPods(world.target) > 0) {
+  if (mustClear(draft, run) && canaryServes(world.target) > 0) {
     const waitedMs = sinceMs(world.nowMs, draft.status.postPromotion?.startTime);
     moveToCanary(draft);
     if (waitedMs < plan.postPromotion.progressDeadlineMs) {

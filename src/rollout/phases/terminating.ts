@@ -1,4 +1,4 @@
-import { canaryPods, carriedBy } from '../capacity.ts';
+import { canaryPods, canaryServes, carriedBy } from '../capacity.ts';
 import { act, type Draft, note, remainingMs, SETTLE_MS, say, wakeIn } from '../draft.ts';
 import { isLost } from '../kept.ts';
 import { ALL_TO_CANARY } from '../plan.ts';
@@ -82,7 +82,7 @@ function handedBack(draft: Draft): boolean {
 /** The target has the pods for all traffic, ready. With the traffic on it, its scaler alone decides how many it has. */
 function carriesAll(draft: Draft, target: WorkloadView): boolean {
   const { world, plan } = draft;
-  if (isAllOnCanary(draft) && scalerOf(world, 'canary') && canaryPods(target) > 0) return true;
+  if (isAllOnCanary(draft) && scalerOf(world, 'canary') && canaryServes(target)) return true;
   if (target.desiredReplicas >= carriedBy(world)) return isReady(target, plan.canaryReadyPercent);
   growCanary(draft, target, carriedBy(world));
   return false;

@@ -43,6 +43,8 @@ export interface ShopOptions {
   readonly targetKind?: 'Deployment' | 'DaemonSet';
   /** More objects in the repository. */
   readonly files?: Readonly<Record<string, unknown>>;
+  /** Settings of the program in every release. */
+  readonly env?: Readonly<Record<string, string>>;
   /** More fields of the Canary's spec. */
   readonly spec?: Partial<Canary['spec']>;
 }
@@ -100,7 +102,7 @@ export function openShopOn<Repo extends GitClone>(
         name: 'podinfo',
         image: `app:${version}`,
         replicas: 2,
-        env: { SHUTDOWN_DELAY_MS: '2000', ...env },
+        env: { SHUTDOWN_DELAY_MS: '2000', ...options.env, ...env },
         strategy: options.strategy,
         ...more,
       });

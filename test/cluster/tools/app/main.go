@@ -10,6 +10,7 @@
 //	ERROR_PERCENT      share of requests answered with 500
 //	ERROR_AFTER_MS     ERROR_PERCENT counts only from then on
 //	DELAY_MS           every answer waits so long
+//	MAX_PER_SECOND     more requests than that are answered with 503
 //	CRASH_AFTER_MS     the process ends then, with CRASH_EXIT_CODE (default 1)
 //	CRASH_FILE         the process ends, with CRASH_EXIT_CODE, as soon as a file of this name exists
 //	SHUTDOWN_DELAY_MS  how long it still serves after SIGTERM (default 3000)
@@ -77,6 +78,7 @@ type app struct {
 	errorPercent float64
 	errorAfter   time.Duration
 	delay        time.Duration
+	limit        limit
 	metrics      metrics
 }
 
@@ -94,6 +96,9 @@ func (a *app) serve(w http.ResponseWriter, _ *http.Request) {
 	status := http.StatusOK
 	if time.Since(started) >= a.errorAfter && rand.Float64()*100 < a.errorPercent {
 		status = http.StatusInternalServerError
+	}
+	if !a.limit.take(begin) {
+		status = http.StatusServiceUnavailable
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -129,6 +134,7 @@ func main() {
 		errorPercent: number("ERROR_PERCENT", 0),
 		errorAfter:   milliseconds("ERROR_AFTER_MS", 0),
 		delay:        milliseconds("DELAY_MS", 0),
+		limit:        limit{perSecond: number("MAX_PER_SECOND", 0)},
 	}
 	if after := milliseconds("CRASH_AFTER_MS", -1); after >= 0 {
 		time.AfterFunc(after, func() {

@@ -1,0 +1,104 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { allCrds } from '../../../src/api/crd.ts';
+import { type BedClient, useBed, waitFor } from '../bed/client.ts';
+import { type LoadScaler, startLoadScaler } from './load-scaler.ts';
+import { condition, imageOf, openShop, replicasOf, type Shop, untilRunning } from './shop.ts';
+
+const bed: BedClient = useBed();
+
+beforeAll(async () => {
+  await bed.apply(allCrds());
+  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+});
+
+const bounds = { minReplicas: 1, maxReplicas: 12 };
+const scaler = {
+  apiVersion: 'autoscaling/v2',
+  kind: 'HorizontalPodAutoscaler',
+  metadata: { name: 'podinfo', annotations: { 'holdfast.dev/settle-time': '10s' } },
+  spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'podinfo' }, ...bounds },
+};
+/** Of 50 requests a second; ten pods have room for unevenness, four have not enough. */
+const env = { MAX_PER_SECOND: '12' };
+const strategies = [
+  ['RollingUpdate', { type: 'RollingUpdate' }],
+  ['Recreate', { type: 'Recreate' }],
+] as const;
+
+async function running(
+  namespace: string,
+  strategy: unknown,
+): Promise<{ shop: Shop; autoscaler: LoadScaler }> {
+  const { apiVersion, kind, metadata } = scaler;
+  const shop = await openShop(bed, namespace, {
+    strategy,
+    progressDeadlineSeconds: 15,
+    files: { scaler },
+    env,
+    spec: { autoscalerRef: { apiVersion, kind: kind as 'HorizontalPodAutoscaler', name: metadata.name } },
+  });
+  const autoscaler = startLoadScaler(bed, namespace, { podsForAll: 10, lagMs: 6000 });
+  await untilRunning(shop);
+  await untilReady(shop, 'podinfo-primary', 10);
+  return { shop, autoscaler };
+}
+
+function untilReady(shop: Shop, name: 'podinfo' | 'podinfo-primary', pods: number): Promise<unknown> {
+  const readyPods = async () => (await shop.workload(name))?.status as { readyReplicas?: number } | undefined;
+  const what = `${shop.namespace}: ${pods} ready pods of ${name}`;
+  return waitFor(async () => (await readyPods())?.readyReplicas === pods, {
+    timeoutMs: 60_000,
+    what,
+    describe: readyPods,
+  });
+}
+
+async function expectRestored(shop: Shop): Promise<void> {
+  for (const name of ['podinfo', 'podinfo-primary']) {
+    const found = await bed.readObject('HorizontalPodAutoscaler', shop.namespace, name);
+    expect(found?.spec).toMatchObject(bounds);
+    expect(found?.metadata.annotations ?? {}).not.toHaveProperty(['holdfast.dev/min-replicas']);
+  }
+  expect(replicasOf(await shop.workload('podinfo'))).toBe(0);
+  await untilReady(shop, 'podinfo-primary', 10);
+}
+
+describe('10 primary pods against a canary of one, under as much load as 10 pods carry', () => {
+  test.each(strategies)('a good release is promoted, and no request fails (%s)', async (name, strategy) => {
+    const { shop, autoscaler } = await running(`scaled-good-${name.toLowerCase()}`, strategy);
+    const load = shop.startLoad();
+    const commit = await shop.release('v2');
+    await shop.until(
+      'v2 succeeded',
+      (status) => status.phase === 'Succeeded' && status.lastPromotedCommit === commit,
+    );
+    await expectRestored(shop);
+    const seen = await load.stop();
+    await autoscaler.stop();
+    expect(seen.failures).toEqual([]);
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+    await shop.close();
+  });
+
+  test.each(strategies)(
+    '[scaled-reverts] a primary that never becomes ready is held by as many canary pods and reverted, and no request fails (%s)',
+    async (name, strategy) => {
+      const { shop, autoscaler } = await running(`scaled-unready-${name.toLowerCase()}`, strategy);
+      const load = shop.startLoad();
+      await shop.release('v2', { PRIMARY_READY: 'false' });
+      await shop.until(
+        'v2 held',
+        (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,
+      );
+      await untilReady(shop, 'podinfo', 10);
+      const ended = await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
+      await expectRestored(shop);
+      const seen = await load.stop();
+      await autoscaler.stop();
+      expect(seen.failures).toEqual([]);
+      expect(condition(ended, 'Reverted')).toBe('True');
+      expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+      await shop.close();
+    },
+  );
+});
