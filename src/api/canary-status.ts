@@ -142,6 +142,13 @@ export const canaryStatusSchema = z.object({
   lastAppliedCommit: text(64)
     .describe('Commit of the newest release that was started or rejected.')
     .optional(),
+  scaler: z
+    .object({
+      kind: text(64).describe('HorizontalPodAutoscaler or ScaledObject.'),
+      name: text(253).describe("Name of the target's scaler."),
+    })
+    .describe('The scaler that the primary has a copy of.')
+    .optional(),
   lastPromotedCommit: text(64).describe('Commit of the last known good release.').optional(),
   lastKnownGood: lastKnownGoodSchema.describe('The release a revert goes back to.').optional(),
   postPromotion: postPromotionStatusSchema

@@ -76,10 +76,15 @@ export const watchedRights: readonly Right[] = [
   {
     group: 'autoscaling',
     resource: 'horizontalpodautoscalers',
-    verbs: readAndApply,
+    verbs: [...readAndApply, 'delete'],
     why: 'scalers of targets and their primaries',
   },
-  { group: 'keda.sh', resource: 'scaledobjects', verbs: readAndApply, why: 'the same, with KEDA' },
+  {
+    group: 'keda.sh',
+    resource: 'scaledobjects',
+    verbs: [...readAndApply, 'delete'],
+    why: 'the same, with KEDA',
+  },
   { group: '', resource: 'pods', verbs: read, why: 'readiness, restarts and images of both copies' },
   { group: '', resource: 'services', verbs: readAndApply, why: 'apex, primary and canary Services' },
   { group: '', resource: 'configmaps', verbs: readAndApply, why: 'config of targets and its copies' },

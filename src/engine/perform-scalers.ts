@@ -14,6 +14,7 @@ import type { ActionContext, Performer } from './action-context.ts';
 import { type CanaryParts, versionOf } from './canary-parts.ts';
 import { keyOf } from './checks.ts';
 import { EngineError, StaleView } from './failure.ts';
+import type { Cluster } from './ports.ts';
 import { applyRollout } from './write.ts';
 
 /** The target's scaler from Git, if Git holds it, then the primary's copy of it. */
@@ -44,21 +45,68 @@ export const pauseScaler: Performer<'PauseScaler'> = async (context, { side, pau
   return patchScaler(context, scaler, pausePatch(scaler, paused));
 };
 
+/** What is left of a scaler that the Canary named before: the primary's copy goes, where it is this Canary's. */
+export const removeScaler: Performer<'RemoveScaler'> = async ({ parts, observation }, former) => {
+  const { cluster } = parts;
+  const { metadata } = observation.canary;
+  const [own, copy] = await readScalers(cluster, observation.canary, {
+    targetRef: { kind: 'Deployment' },
+    autoscalerRef: former,
+  });
+  // A pause stays: the target rests, and nothing must wake it.
+  if (own) await patchAll(cluster, own.live, [floorPatch(own.kind, own.live, undefined)]);
+  const isOurs = copy?.live.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
+  if (!copy || !isOurs) return false;
+  const { uid, resourceVersion } = copy.live.metadata;
+  await cluster.delete(referenceOf(copy.live), {
+    ...(uid ? { uid } : {}),
+    ...(resourceVersion ? { resourceVersion } : {}),
+  });
+  return true;
+};
+
 /** Both scalers as they were before a rollout, neither paused: when nobody is left to do it later. */
 export async function giveScalersBack(
   { cluster }: Pick<CanaryParts, 'cluster'>,
   canary: KubernetesObject,
 ): Promise<void> {
-  const spec = (canary.spec ?? {}) as ScalerSpec;
-  const kind = scalerKindOf(spec);
-  if (!kind) return;
-  const { apiVersion } = kind;
-  for (const name of Object.values(scalerNames({ spec }))) {
-    const reference = { apiVersion, kind: kind.kind, name, namespace: canary.metadata.namespace ?? '' };
-    const live = await cluster.get(reference);
-    const patches = live ? [floorPatch(kind, live, undefined), pausePatch(live, false)] : [];
-    for (const patch of patches) if (patch) await cluster.patch(reference, patch);
+  const found = await readScalers(cluster, canary, (canary.spec ?? {}) as ScalerSpec);
+  for (const scaler of found) {
+    if (!scaler) continue;
+    const { kind, live } = scaler;
+    await patchAll(cluster, live, [floorPatch(kind, live, undefined), pausePatch(live, false)]);
   }
+}
+
+interface LiveScaler {
+  readonly kind: ScalerKind;
+  readonly live: KubernetesObject;
+}
+
+/** The target's scaler and the primary's, read past the watches; undefined what is not there, or of a kind that is not served. */
+async function readScalers(
+  cluster: Cluster,
+  { metadata }: KubernetesObject,
+  spec: ScalerSpec,
+): Promise<Array<LiveScaler | undefined>> {
+  const kind = scalerKindOf(spec);
+  if (!kind || !(await cluster.kindOf(kind.apiVersion, kind.kind))) return [];
+  const { canary, primary } = scalerNames({ spec });
+  const { apiVersion } = kind;
+  const namespace = metadata.namespace ?? '';
+  const read = async (name: string) => {
+    const live = await cluster.get({ apiVersion, kind: kind.kind, name, namespace });
+    return live && { kind, live };
+  };
+  return [await read(canary), await read(primary)];
+}
+
+async function patchAll(
+  cluster: Cluster,
+  live: KubernetesObject,
+  patches: ReadonlyArray<Record<string, unknown> | undefined>,
+): Promise<void> {
+  for (const patch of patches) if (patch) await cluster.patch(referenceOf(live), patch);
 }
 
 /**

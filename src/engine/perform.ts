@@ -4,7 +4,7 @@ import { disown } from './disown.ts';
 import { removeFinalizer } from './finalizer.ts';
 import { restoreConfigs } from './perform-configs.ts';
 import { markProven, reject, saveRecord, unreject } from './perform-records.ts';
-import { applyScalers, pauseScaler, setScalerFloor } from './perform-scalers.ts';
+import { applyScalers, pauseScaler, removeScaler, setScalerFloor } from './perform-scalers.ts';
 import { ensureServices, setTraffic } from './perform-traffic.ts';
 import { applyCanary, applyPrimary, applySettings, scaleCanary, scalePrimary } from './perform-workloads.ts';
 
@@ -18,6 +18,7 @@ const performers: { readonly [Type in ActionType]: Performer<Type> } = {
   ApplySettings: applySettings,
   ScalePrimary: scalePrimary,
   ApplyScalers: applyScalers,
+  RemoveScaler: removeScaler,
   SetScalerFloor: setScalerFloor,
   PauseScaler: pauseScaler,
   EnsureServices: ensureServices,

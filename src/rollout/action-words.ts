@@ -15,6 +15,8 @@ export function describeAction(action: Action): string {
       return `the primary gets ${action.replicas} pods`;
     case 'ApplyScalers':
       return 'the scalers of both copies are written';
+    case 'RemoveScaler':
+      return `the primary's copy of ${action.kind} ${action.name} goes`;
     case 'SetScalerFloor':
       return action.minReplicas === undefined
         ? `the ${action.side}'s scaler gets its minReplicas back`

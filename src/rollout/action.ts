@@ -2,6 +2,7 @@ import type { CanaryStatus } from '../api/canary-status.ts';
 import type { HookFacts, HookType } from '../api/hooks.ts';
 import type { RouteTarget } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
+import type { ScalerView } from './world.ts';
 
 /**
  * What the engine is to do, in this order, stopping at the first failure. Plain data. Every action may be repeated: an action whose
@@ -32,6 +33,8 @@ export type Action =
   | { type: 'ScalePrimary'; replicas: number }
   /** The target's scaler as Git says, then the primary's copy of it. Raised minReplicas and a pause stay as they are. */
   | { type: 'ApplyScalers' }
+  /** The primary's copy of a scaler that the Canary names no more goes, and that scaler gets its minReplicas back. */
+  | { type: 'RemoveScaler'; kind: ScalerView['kind']; name: string }
   /** minReplicas of one scaler, what it was kept beside it; undefined: as it was (S18). */
   | { type: 'SetScalerFloor'; side: 'canary' | 'primary'; minReplicas: number | undefined }
   /** A ScaledObject stands still at zero pods, or goes on; the primary's only ever goes on. */

@@ -2,7 +2,7 @@ import { carriedBy, podsFor } from './capacity.ts';
 import { act, type Draft, now, remainingMs, trackProgress } from './draft.ts';
 import { servingPods } from './readiness.ts';
 import type { Run } from './run.ts';
-import type { ScalerSide, World } from './world.ts';
+import type { ScalerSide, ScalerView, World } from './world.ts';
 
 /** Which copy a scaler is about. */
 export type Side = 'canary' | 'primary';
@@ -114,10 +114,26 @@ function restorePrimary(draft: Draft, since: string | undefined): boolean {
   return restoreFloor(draft, 'primary');
 }
 
-/** At rest: both scalers as Git says, and nothing left of an earlier rollout. */
+/** At rest: both scalers as Git says, and nothing left of an earlier rollout, nor of a scaler that was named before. */
 export function keepScalers(draft: Draft): void {
   const { scaler, route } = draft.world;
+  removeFormer(draft);
   if (!scaler || route?.canaryWeight !== 0) return;
   const canary = restoreFloor(draft, 'canary');
   if (restoreFloor(draft, 'primary') && canary) act(draft, { type: 'ApplyScalers' });
+}
+
+/** Two scalers on the primary would work against each other (flagger issue 1241). The status follows once the write was made. */
+function removeFormer({ world, status, actions }: Draft): void {
+  const { scaler } = world;
+  const former = status.scaler;
+  if (former && (former.kind !== scaler?.kind || former.name !== scaler.name)) {
+    if (isKind(former.kind)) actions.push({ type: 'RemoveScaler', kind: former.kind, name: former.name });
+    delete status.scaler;
+  }
+  if (scaler?.primary) status.scaler = { kind: scaler.kind, name: scaler.name };
+}
+
+function isKind(kind: string): kind is ScalerView['kind'] {
+  return kind === 'HorizontalPodAutoscaler' || kind === 'ScaledObject';
 }

@@ -448,6 +448,7 @@ export class Model {
       case 'EnsureServices':
         return;
       case 'ApplyScalers':
+      case 'RemoveScaler':
         return;
       case 'SetScalerFloor':
       case 'PauseScaler':

@@ -286,3 +286,36 @@ it('a primary that KEDA let rest at zero is live, and woken before a release has
   expect(primary).toMatchObject({ minReplicas: 0, restoreMinReplicas: undefined });
   expect(model.broken).toEqual([]);
 });
+
+describe('a Canary that names another scaler', () => {
+  const web = (model: Model, kind: (typeof kinds)[number], name = 'podinfo') => {
+    model.scale(kind, 4);
+    if (!model.scalers?.view.canary) return;
+    model.scalers.view.name = name;
+    model.scalers.view.canary.paused = kind === 'ScaledObject';
+  };
+
+  it.each([
+    ['of another kind', (model: Model) => web(model, 'ScaledObject')],
+    ['of another name', (model: Model) => web(model, 'HorizontalPodAutoscaler', 'other')],
+    [
+      'none',
+      (model: Model) => {
+        model.scalers = undefined;
+      },
+    ],
+  ])('%s loses the copy of the one before, once', (_, change) => {
+    const model = scaled('HorizontalPodAutoscaler');
+    expect(model.status.scaler).toEqual({ kind: 'HorizontalPodAutoscaler', name: 'podinfo' });
+    change(model);
+    const remove = { type: 'RemoveScaler', kind: 'HorizontalPodAutoscaler', name: 'podinfo' };
+    expect(step(model.world()).actions).toContainEqual(remove);
+    model.tick(1000, 0);
+    expect(step(model.world()).actions).toContainEqual(remove);
+    model.tick();
+    expect(step(model.world()).actions).not.toContainEqual(remove);
+    expect(model.status.scaler).toEqual(
+      model.scalers && { kind: model.scalers.view.kind, name: model.scalers.view.name },
+    );
+  });
+});

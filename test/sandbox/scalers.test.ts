@@ -181,6 +181,29 @@ test('a ScaledObject is paused while the canary rests, goes on for a release, an
   expect((await object('web-primary')).annotations).not.toHaveProperty(['holdfast.dev/min-replicas']);
 });
 
+test('a Canary that names another scaler, or none, leaves no second one on its primary', async () => {
+  await runScaled();
+  await eventually('it is remembered', async () => statusOf(await bed.canary()).scaler !== undefined);
+  const named = { apiVersion: hpaApi, kind: hpa, name: 'other' };
+  const other = JSON.parse(scaler(hpaApi, hpa, { minReplicas: 2, maxReplicas: 12 }));
+  other.metadata.name = 'other';
+  await bed.commit('another scaler', {
+    'hpa.json': JSON.stringify(other),
+    'canary.json': canary({ spec: { autoscalerRef: named } }),
+  });
+  await eventually('the copy of the first one is gone', async () => {
+    return (await bed.get(hpaApi, hpa, 'web-primary')) === undefined;
+  });
+  await eventually('the copy of the other', async () => {
+    return (await read(hpaApi, hpa, 'other-primary')).spec.minReplicas === 2;
+  });
+  await bed.commit('none', { 'canary.json': canary() });
+  await eventually('no copy is left', async () => {
+    return (await bed.get(hpaApi, hpa, 'other-primary')) === undefined;
+  });
+  expect(await bed.get(hpaApi, hpa, 'web')).toBeDefined();
+});
+
 const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
 
 /** The Canary is in no repository, so that nobody creates it again. */

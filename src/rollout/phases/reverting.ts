@@ -68,7 +68,7 @@ export function reverting(draft: Draft, run: Run): void {
 /** The primary is cleared first where the write would take its last ready pod, if somebody else can serve (S2). */
 function applyGood(draft: Draft, run: Run, good: RecordView): void {
   const { world, plan } = draft;
-  if (mustClear(draft, run) && canaryServes(world.target) > 0) {
+  if (mustClear(draft, run) && canaryServes(world.target)) {
     const waitedMs = sinceMs(world.nowMs, draft.status.postPromotion?.startTime);
     moveToCanary(draft);
     if (waitedMs < plan.postPromotion.progressDeadlineMs) {
