@@ -10,12 +10,13 @@ import { createOpenWatch } from '../app/watch-port.ts';
 import { isApiError } from '../cluster/errors.ts';
 import type { ReadContext } from '../engine/action-context.ts';
 import { readCanary } from '../engine/canary-check.ts';
-import { kindsByNamespace } from '../engine/canary-controller.ts';
 import type { EngineOptions, ReadParts } from '../engine/canary-parts.ts';
 import { createHeads } from '../engine/heads.ts';
 import { type NamespaceWatch, watchNamespace } from '../engine/namespace-view.ts';
 import { observe } from '../engine/observe.ts';
+import type { RouteKind } from '../engine/ports.ts';
 import { createRecords } from '../engine/records.ts';
+import { kindsOf } from '../engine/watched-kinds.ts';
 import type { HeadView, World } from '../rollout/world.ts';
 import { routerFor } from '../routing/table.ts';
 
@@ -54,8 +55,9 @@ export async function readCanaryWith<T>(
   const canary = typed(object, canaries, options);
   const view = watchNamespace(namespace, createOpenWatch(connection.caches), () => undefined);
   try {
-    view.setKinds(kindsByNamespace([object], { routing: routerFor, options }).get(namespace) ?? []);
-    await listed(view);
+    const kinds = kindsOf(object, { routing: routerFor, options });
+    view.setKinds(kinds);
+    await listed(view, kinds);
     const parts = { ...readParts(connection, view, options), canaries };
     const observed = await observe(parts, canary);
     if (observed.kind === 'waiting') throw new Error(observed.message);
@@ -93,9 +95,9 @@ async function allCanaries({ client }: Connection, object: KubernetesObject): Pr
   };
 }
 
-async function listed(view: NamespaceWatch): Promise<void> {
+async function listed(view: NamespaceWatch, kinds: readonly RouteKind[]): Promise<void> {
   const endMs = Date.now() + listDeadlineMs;
-  for (let problem = view.problem(); problem; problem = view.problem()) {
+  for (let problem = view.problem(kinds); problem; problem = view.problem(kinds)) {
     if (!problem.waiting || Date.now() > endMs) throw new Error(problem.message);
     await sleep(systemClock, 25);
   }

@@ -1,6 +1,4 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { watchedKinds } from '../workload/kinds.ts';
-import { type ScalerSpec, scalerKindOf } from '../workload/scaler.ts';
 import { affects } from './affected.ts';
 import { createAfterRevert, type Reproduced } from './after-revert.ts';
 import { createAlertOutbox } from './alert-outbox.ts';
@@ -17,6 +15,7 @@ import { createLostRecords } from './lost-records.ts';
 import { type NamespaceWatch, watchNamespace } from './namespace-view.ts';
 import type { Metrics, OpenWatch, WatchedSet } from './ports.ts';
 import { mayName } from './spec-notices.ts';
+import { kindsByNamespace } from './watched-kinds.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 /** What the controller of all Canaries is made of. */
@@ -165,23 +164,6 @@ function newQueue(
         'a Canary could not be handled',
       ),
   });
-}
-
-/** The kinds to watch beside the base ones, by namespace: those of targets and routes. */
-export function kindsByNamespace(
-  canaries: readonly KubernetesObject[],
-  { routing, options }: Pick<CanaryControllerOptions, 'routing' | 'options'>,
-) {
-  const byNamespace = new Map<string, Array<{ apiVersion: string; kind: string }>>();
-  for (const { metadata, spec } of canaries) {
-    const { provider, ...scaled } = (spec ?? {}) as { provider?: string } & ScalerSpec;
-    const scaler = scalerKindOf(scaled);
-    const routes = routing(provider ?? options.defaultProvider)?.kinds ?? [];
-    const kinds = [...watchedKinds(scaled.targetRef?.kind ?? ''), ...(scaler ? [scaler] : []), ...routes];
-    const namespace = metadata.namespace ?? '';
-    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...kinds]);
-  }
-  return byNamespace;
 }
 
 /** The Canary itself and those with the same target: when one goes, the other may begin. */

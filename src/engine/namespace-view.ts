@@ -6,8 +6,11 @@ import type { RouteKind } from './routing-port.ts';
 /** What is watched in one namespace with Canaries, so that observing costs no request. */
 export interface NamespaceView {
   readonly namespace: string;
-  /** What is still missing or unreadable, for people; undefined when everything was listed. */
-  problem(): { readonly waiting: boolean; readonly message: string } | undefined;
+  /**
+   * What is still missing or unreadable of these kinds and those every Canary needs, for people; undefined when all of it was listed. A
+   * kind that only another Canary asks for, and that the server does not have, stops nobody else.
+   */
+  problem(kinds: readonly RouteKind[]): { readonly waiting: boolean; readonly message: string } | undefined;
   get(kind: RouteKind, name: string): KubernetesObject | undefined;
   list(kind: RouteKind): readonly KubernetesObject[];
   /** Metadata of the ReplicaSets here. */
@@ -89,16 +92,18 @@ export function watchNamespace(
   return {
     namespace,
     setKinds,
-    problem: () =>
-      problemOf(namespace, [
-        ...sets,
+    problem(kinds) {
+      const needed = new Set([...baseKinds, ...kinds].map(idOf));
+      return problemOf(namespace, [
+        ...[...sets].filter(([id]) => needed.has(id)),
         [idOf(replicaSetKind), replicaSets],
         [idOf(secretKind), records],
         [idOf(secretKind), rejections],
         [idOf(configMapKind), copies.ConfigMap],
         [idOf(secretKind), copies.Secret],
         ...configs,
-      ]),
+      ]);
+    },
     get: (kind, name) => sets.get(idOf(kind))?.get(namespace, name),
     list: (kind) => sets.get(idOf(kind))?.list(namespace) ?? [],
     replicaSets: () => replicaSets.list(namespace),

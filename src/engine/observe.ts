@@ -17,6 +17,7 @@ import { peersOf } from './peers.ts';
 import { rejectionsOf } from './records.ts';
 import { labelOf, liveRoutes, routeContext, routerOf } from './route-context.ts';
 import type { Router } from './routing-port.ts';
+import { kindsOf } from './watched-kinds.ts';
 
 /** What a look at a Canary gave: its world, or that the watches are still being started. */
 export type Observed =
@@ -32,7 +33,7 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
   const provider = providerOf(canary, parts.options);
   const router = routerOf(parts, provider);
   const view = parts.namespace(canary.metadata.namespace ?? '');
-  const problem = view.problem();
+  const problem = view.problem(kindsOf(canary, parts));
   if (problem?.waiting) return { kind: 'waiting', message: problem.message };
   if (problem) throw new EngineError('WatchFailed', problem.message, true);
   const kind = workloadKind(canary);

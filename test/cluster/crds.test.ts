@@ -4,6 +4,7 @@ import { type KindName, kinds } from '../../src/api/kinds.ts';
 import type { Condition, KubernetesObject } from '../../src/api/kubernetes.ts';
 import { parseKind } from '../../src/api/parse.ts';
 import { canaryDocument } from '../documents/builders.ts';
+import { flaggerFields } from '../documents/flagger-fields.ts';
 import { documentRows } from '../documents/kinds.ts';
 import { type ApiClient, createApiClient } from './bed/api-client.ts';
 
@@ -62,6 +63,15 @@ describe('the CRDs on an API server', () => {
     const types = (await conditionsOf(crd)).filter(({ status }) => status === 'True').map(({ type }) => type);
     expect(types.sort()).toEqual(['Established', 'NamesAccepted']);
   });
+
+  test.each(flaggerFields().filter(({ kind }) => Object.hasOwn(kinds, kind)))(
+    'take $kind $metadata.name of the documents of every field',
+    async (object) => {
+      const metadata = { ...object.metadata, namespace: 'default' };
+      const stored = await tryToCreate({ ...object, metadata });
+      expect(stored.spec).toEqual(object.spec);
+    },
+  );
 
   test.each(documentRows.filter((row) => !row.refusedAt))(
     'take $name and store what the parser reads, without defaults',

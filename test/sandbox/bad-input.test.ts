@@ -128,6 +128,22 @@ test('a kind that the cluster does not serve is named', async () => {
   expect(await bed.get('v1', 'ConfigMap', 'ours')).toBeDefined();
 });
 
+test('a Canary that asks for a kind the server does not have stops nobody else in its namespace', async () => {
+  const autoscalerRef = { apiVersion: 'keda.sh/v1alpha1', kind: 'ScaledObject', name: 'cart' };
+  await bed.commit('first', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary(),
+    'cart.json': deployment('shop/cart:1', { name: 'cart' }),
+    'cart-canary.json': canary({ name: 'cart', spec: { autoscalerRef } }),
+  });
+  await createSource(bed);
+  await bed.start();
+  expect(await canaryCondition('cart', 'WatchFailed')).toContain('is its CRD installed?');
+  await waitForPhase(bed, 'Initialized');
+  await bed.commit('second', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded');
+});
+
 test('two Canaries on one target: the older one works, the younger one says why it does not', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   await createSource(bed);
