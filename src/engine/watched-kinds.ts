@@ -2,7 +2,7 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import { watchedKinds } from '../workload/kinds.ts';
 import { type ScalerSpec, scalerKindOf } from '../workload/scaler.ts';
 import type { CanaryParts } from './canary-parts.ts';
-import type { RouteKind } from './ports.ts';
+import type { RouteKind } from './routing-port.ts';
 
 type Parts = Pick<CanaryParts, 'routing' | 'options'>;
 
