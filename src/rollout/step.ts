@@ -17,6 +17,7 @@ import { verifying } from './phases/verifying.ts';
 import { planOf } from './plan.ts';
 import { lastKnownGood, type Run } from './run.ts';
 import { noteReturn, wakePrimaryScaler } from './scalers.ts';
+import { rescueTraffic } from './traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
 import type { World } from './world.ts';
 
@@ -51,6 +52,7 @@ function goOn(draft: Draft): void {
   tellDamage(draft, good);
   restoreRecord(draft, good);
   if (draft.status.phase === 'Initializing' && run) return initialized(draft, run);
+  if (rescueTraffic(draft)) return;
   if (!run) return idle(draft, good);
   if (run.ending) return windDown(draft, run, run.ending);
   if (rolledBack(draft, run)) return;

@@ -1,4 +1,4 @@
-import { canaryPods, carriedBy, mostToCanary, podsFor, shareFor } from './capacity.ts';
+import { canaryPods, canaryServes, carriedBy, mostToCanary, podsFor, shareFor } from './capacity.ts';
 import { act, type Draft } from './draft.ts';
 import { ALL_TO_CANARY, trafficAt } from './plan.ts';
 import { hasConverged, servingPods } from './readiness.ts';
@@ -91,11 +91,11 @@ export function moveToCanary(draft: Draft): boolean {
 
 /**
  * Whatever the policy says: traffic goes to whichever copy is ready (design section 5). Acts only when the copy that has traffic has no
- * ready pod and the other one does. True when it acted.
+ * ready pod and the other one does, or when somebody took the route away. True when it acted.
  */
 export function rescueTraffic(draft: Draft): boolean {
   const { route, primary, target } = draft.world;
-  if (!route) return false;
+  if (!route) return routeAnew(draft);
   const primaryServes = route.canaryWeight < 100 || route.matched;
   if (primaryServes && servingPods(primary) === 0 && canaryPods(target) > 0) {
     act(draft, { type: 'SetTraffic', route: ALL_TO_CANARY });
@@ -106,4 +106,17 @@ export function rescueTraffic(draft: Draft): boolean {
     return true;
   }
   return false;
+}
+
+/** The route is gone: whoever is ready gets all the traffic, the primary first. */
+function routeAnew(draft: Draft): boolean {
+  const { primary, target } = draft.world;
+  if (servingPods(primary) === 0 && !canaryServes(target)) return false;
+  if (primary?.digest)
+    act(draft, { type: 'EnsureServices', primaryDigest: primary.digest, canaryDigest: target?.digest });
+  act(draft, {
+    type: 'SetTraffic',
+    route: servingPods(primary) > 0 ? trafficAt(draft.plan, 0) : ALL_TO_CANARY,
+  });
+  return true;
 }

@@ -33,3 +33,11 @@ function nextWeight(strategy: Extract<Strategy, { kind: 'canary' }>, weight: num
   const canaryWeight = Math.min(100, Math.round(next));
   return canaryWeight > weight ? { kind: 'weight', canaryWeight } : { kind: 'stuck' };
 }
+
+/** The largest share that a step of the analysis gives the canary, in percent; 100 where there are no steps. */
+export function largestWeight({ strategy }: Plan): number {
+  if (strategy.kind !== 'canary' || strategy.maxWeight <= 0) return 100;
+  if (strategy.steps) return Math.min(100, Math.round(Math.max(...strategy.steps)));
+  if (strategy.stepWeight <= 0) return 100;
+  return Math.min(100, Math.ceil(strategy.maxWeight / strategy.stepWeight) * strategy.stepWeight);
+}

@@ -2,10 +2,10 @@ import type { Canary } from '../../src/api/canary.ts';
 import type { CanaryStatus } from '../../src/api/canary-status.ts';
 import { type HookAnswer, type HookType, hooksOf } from '../../src/api/hooks.ts';
 import type { RouteView } from '../../src/api/observed.ts';
-import type { Action, CheckRequest, RolloutEvent } from '../../src/rollout/action.ts';
+import type { Action, CheckRequest, Decision, RolloutEvent } from '../../src/rollout/action.ts';
 import type { ConfigCopyView } from '../../src/rollout/drift-view.ts';
 import { type Violation, violations } from '../../src/rollout/invariants.ts';
-import { lastKnownGood } from '../../src/rollout/run.ts';
+import { lastKnownGood, runOf } from '../../src/rollout/run.ts';
 import { step } from '../../src/rollout/step.ts';
 import type {
   CheckOutcome,
@@ -64,6 +64,10 @@ export class Model {
   broken: Violation[] = [];
   /** Moments at which requests would have failed. */
   outages: string[] = [];
+  /** Digests the primary was written with, in order, where it ran another one before. */
+  written: string[] = [];
+  /** Digests whose way back was begun. */
+  reverts: string[] = [];
   writes = 0;
   behaviours = new Map<string, Behaviour>();
   recreate = false;
@@ -227,12 +231,18 @@ export class Model {
     if (budget <= 0) return true;
     if (changed) this.writes += 1;
     this.status = copy(decision.status);
-    this.events.push(...decision.events);
+    this.hear(decision);
     this.asked = decision.check;
     if (!this.asked) return acted || changed;
     const hangs = this.asked.hooks.some((type) => this.hooks[type] === 'hang');
     if (!hangs) this.answer = this.answerTo(this.asked);
     return acted || changed || !hangs;
+  }
+
+  private hear({ events, status }: Decision): void {
+    this.events.push(...events);
+    const digest = runOf(status)?.digest;
+    if (digest && events.some(({ reason }) => reason === 'Reverting')) this.reverts.push(digest);
   }
 
   /** Lets time pass: pods of the current templates become ready (or not), then the loop settles. */
@@ -366,7 +376,8 @@ export class Model {
       return [];
     const analysed = spec.skipAnalysis !== true && this.status.run?.fastLane !== true;
     const approved = (this.status.run as { approved?: string[] } | undefined)?.approved ?? [];
-    const gates: HookType[] = approved.includes('Waiting') ? [] : ['confirm-rollout'];
+    const isAsked = runOf(this.status)?.rollback !== undefined;
+    const gates: HookType[] = approved.includes('Waiting') || isAsked ? [] : ['confirm-rollout'];
     if (
       action.type === 'ApplyPrimary' &&
       analysed &&
@@ -428,14 +439,7 @@ export class Model {
       case 'ScaleCanary':
         return this.scaleTarget(action.replicas);
       case 'ApplyPrimary':
-        this.copy = action.digest;
-        this.primary = this.applied(
-          this.primary,
-          action.digest,
-          this.primaryPods(),
-          this.recreate || this.followsNodes,
-        );
-        return;
+        return this.applyPrimary(action.digest);
       case 'RestoreConfigs':
         this.copy = action.digest;
         return;
@@ -491,6 +495,13 @@ export class Model {
     target.desired = this.podsOf(replicas);
     target.ready = Math.min(target.ready, target.desired);
     target.oldReady = Math.min(target.oldReady, target.desired);
+  }
+
+  private applyPrimary(digest: string): void {
+    this.copy = digest;
+    if (this.primary?.digest !== digest) this.written.push(digest);
+    const recreate = this.recreate || this.followsNodes;
+    this.primary = this.applied(this.primary, digest, this.primaryPods(), recreate);
   }
 
   /** A DaemonSet runs on both nodes or on none. */

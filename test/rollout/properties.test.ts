@@ -17,6 +17,9 @@ type Event =
   | { kind: 'damage'; digest: string; inGit: boolean }
   | { kind: 'restore' }
   | { kind: 'applyAgain' }
+  | { kind: 'lose'; what: 'primary' | 'target' | 'route' }
+  | { kind: 'edit'; weight: number }
+  | { kind: 'suspend'; value: boolean }
   /** Somebody deletes the primary's copy of its config, or a crash leaves that of another release. */
   | { kind: 'copy'; of: string | undefined }
   | { kind: 'tick'; ms: number }
@@ -98,6 +101,18 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('applyAgain' as const) }) },
   {
     weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('lose' as const),
+      what: fc.constantFrom('primary' as const, 'target' as const, 'route' as const),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('edit' as const), weight: fc.constantFrom(0, 30, 100) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('suspend' as const), value: fc.boolean() }) },
+  {
+    weight: 1,
     arbitrary: fc.record({ kind: fc.constant('copy' as const), of: fc.constantFrom('a', 'b', undefined) }),
   },
   {
@@ -169,6 +184,14 @@ function apply(model: Model, entry: Event): void {
       return;
     case 'restore':
       return model.damaged.clear();
+    case 'lose':
+      model[entry.what] = undefined;
+      return;
+    case 'edit':
+      return routed(model, entry.weight);
+    case 'suspend':
+      model.canary.spec.suspend = entry.value;
+      return;
     case 'copy':
       model.copy = entry.of;
       return;
@@ -179,6 +202,11 @@ function apply(model: Model, entry: Event): void {
     case 'crash':
       return model.tick(1000, entry.after);
   }
+}
+
+/** Somebody else changes the weights. */
+function routed(model: Model, canaryWeight: number): void {
+  if (model.route) model.route = { ...model.route, primaryWeight: 100 - canaryWeight, canaryWeight };
 }
 
 /**
@@ -323,6 +351,7 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
         model.canary.metadata.annotations = {};
         model.damaged.clear();
         model.hooks = {};
+        model.canary.spec.suspend = false;
         for (const name of ['a', 'b', 'c', 'd']) model.behaviours.set(name, GOOD);
         if (fixed) model.commit('d');
         for (let count = 0; count < 300; count += 1) model.tick(5000);

@@ -2,7 +2,7 @@ import { canaryPods, carriedBy, shareFor } from '../capacity.ts';
 import { check, later } from '../checks.ts';
 import { act, type Draft, note, now, positionOf, say, stall, wakeIn } from '../draft.ts';
 import { isOpenedByHand, noteClosed } from '../gates.ts';
-import { trafficAt } from '../plan.ts';
+import { ALL_TO_CANARY, trafficAt } from '../plan.ts';
 import { isReady, servingPods, whyNotReady } from '../readiness.ts';
 import type { Run } from '../run.ts';
 import { scalerOf } from '../scalers.ts';
@@ -131,7 +131,10 @@ function make(draft: Draft, run: Run, move: Move): void {
   }
   status.iterations = move.iterations;
   run.stepTime = now(draft);
-  act(draft, { type: 'SetTraffic', route: trafficAt(plan, move.canaryWeight, move.mirrored) });
+  // A primary that cannot serve gets nothing of it back (S1).
+  const isAlone = servingPods(world.primary) === 0 && canaryPods(world.target) > 0;
+  const route = isAlone ? ALL_TO_CANARY : trafficAt(plan, move.canaryWeight, move.mirrored);
+  act(draft, { type: 'SetTraffic', route });
   say(
     draft,
     'Normal',

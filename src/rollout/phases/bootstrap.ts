@@ -15,7 +15,7 @@ import { describe, nameOf } from './admit.ts';
  */
 export function bootstrap(draft: Draft): void {
   const { world } = draft;
-  const head = firstRelease(world);
+  const head = firstRelease(world) ?? underWay(draft);
   draft.status.phase = 'Initializing';
   if (!head) {
     const message = world.head.kind === 'release' ? '' : world.head.message;
@@ -53,6 +53,16 @@ function isWhole(draft: Draft): boolean {
     return false;
   }
   return ensurePrimaryCapacity(draft, 100) && hasConverged(primary, draft.plan.primaryReadyPercent);
+}
+
+/** Git cannot be read now: what is on the primary already, and kept, needs nothing more of it (L6). */
+function underWay({ world, run }: Draft): ReleaseView | undefined {
+  const { head, primary } = world;
+  const record = soundRecord(world, run?.digest);
+  if (head.kind !== 'unknown' || !run || !record || primary?.digest !== run.digest) return undefined;
+  const { digest, mountsConfig } = run;
+  const settingsKey = primary.settingsKey ?? '';
+  return { digest, commit: record.commit, settingsKey, replicas: undefined, mountsConfig };
 }
 
 function firstWrite(draft: Draft, head: ReleaseView): void {

@@ -5,6 +5,7 @@ import { type Ending, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { restoreScalers } from '../scalers.ts';
 import { restCanary, returnToPrimary } from '../traffic.ts';
 import { owedPostRollout } from './post-rollout.ts';
+import { recreateMissing } from './recreate.ts';
 
 /** Decides how a release ends; intent is written before the traffic moves. A rejection is written first of all (S14). */
 export function end(draft: Draft, run: Run, how: Ending, reject?: RolloutReason): void {
@@ -29,6 +30,7 @@ export function windDown(draft: Draft, run: Run, ending: Ending): void {
   const { target, primary } = draft.world;
   if (ending.reject) ensureRejected(draft, run, ending.reject);
   note(draft, ending.reason, ending.message, { action: 'traffic to the primary, then the canary to zero' });
+  if (recreateMissing(draft)) return;
   if (!returnToPrimary(draft)) {
     if (!draft.actions.some((action) => action.type === 'SetTraffic')) {
       note(

@@ -1,12 +1,14 @@
 import { knownReason } from '../../api/reasons.ts';
 import { type Draft, enter, note, say, wakeIn } from '../draft.ts';
+import { isLost } from '../kept.ts';
 import { hasConverged, servingPods } from '../readiness.ts';
 import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
-import { isAllOnCanary, moveToCanary, rescueTraffic } from '../traffic.ts';
+import { isAllOnCanary, moveToCanary, returnToPrimary } from '../traffic.ts';
 import type { ReleaseView } from '../world.ts';
 import { admit, describe } from './admit.ts';
 import { endedByGit } from './git-moved-on.ts';
 import { promote } from './promoting.ts';
+import { bringBackCanary, recreateMissing } from './recreate.ts';
 import { reverting } from './reverting.ts';
 
 /**
@@ -32,8 +34,12 @@ export function fallen(draft: Draft, run: Run): void {
     const next = admit(draft, head);
     return void wakeIn(draft, next.checkNumber + 1);
   }
-  if (rescueTraffic(draft)) return;
-  if (reason === 'LKGNotReady' && hasConverged(world.primary, plan.primaryReadyPercent)) {
+  if (recreateMissing(draft)) return;
+  // Deleted by somebody: what it ran was rejected, so that the last-known-good is all that may take its place (S14).
+  if (good && !isLost(good) && reason === 'LKGNotReady') bringBackCanary(draft, good.digest);
+  if (reason === 'LKGFailsToo') return void returnToPrimary(draft);
+  const isBack = good !== undefined && world.primary?.digest === good.digest;
+  if (reason === 'LKGNotReady' && isBack && hasConverged(world.primary, plan.primaryReadyPercent)) {
     enter(draft, 'Reverting', run.revert?.reason ?? reason);
     return reverting(draft, run);
   }

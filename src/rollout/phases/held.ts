@@ -3,16 +3,27 @@ import { canaryServes } from '../capacity.ts';
 import { primaryCheck, quietCheck } from '../checks.ts';
 import { isBeyondHope } from '../diagnosis/decision.ts';
 import { diagnose, sentence } from '../diagnosis/diagnose.ts';
-import { type Draft, enter, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
-import { isLost, wayBack } from '../kept.ts';
+import {
+  applyPrimary,
+  type Draft,
+  enter,
+  note,
+  now,
+  restartProgress,
+  say,
+  trackProgress,
+  wakeIn,
+} from '../draft.ts';
+import { isLost, soundRecord, wayBack } from '../kept.ts';
 import { hasConverged, servingPods } from '../readiness.ts';
 import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
-import { isAllOnCanary, moveToCanary, rescueTraffic } from '../traffic.ts';
+import { isAllOnCanary, moveToCanary } from '../traffic.ts';
 import type { ReleaseView } from '../world.ts';
 import { describe, nameOf } from './admit.ts';
 import { throughThePrimary } from './fallen.ts';
 import { heldTogether } from './held-together.ts';
 import { converging, revertInGit } from './promoting.ts';
+import { bringBackCanary } from './recreate.ts';
 import { startRevert } from './reverting.ts';
 
 /** State Held: the healthy canary carries the traffic; the promotion goes on by itself when the primary heals (design section 5). */
@@ -58,8 +69,16 @@ function serveFromCanary(draft: Draft, run: Run): void {
       action: 'nothing automatic; fix or revert it in Git',
     },
   );
-  if (rescueTraffic(draft)) return;
+  bringBack(draft, run);
   if (canaryServes(draft.world.target) || servingPods(draft.world.primary) === 0) moveToCanary(draft);
+}
+
+/** A copy that somebody deleted meanwhile comes back as it was: the primary goes on trying, the canary on serving. */
+function bringBack(draft: Draft, run: Run): void {
+  const { world } = draft;
+  if (!soundRecord(world, run.digest)) return;
+  if (!world.primary) applyPrimary(draft, run.digest);
+  bringBackCanary(draft, run.digest);
 }
 
 /** auto: holding has an end. Without progress of the primary for another deadline, or without a healthy canary, it is reverted. */
@@ -92,7 +111,6 @@ function resume(draft: Draft, run: Run): void {
 /** Held because nobody could tell: asked again each interval; an answer, whatever it is, brings verification back. */
 function askAgain(draft: Draft, run: Run): void {
   const { postPromotion } = draft.plan;
-  if (rescueTraffic(draft)) return;
   note(
     draft,
     'ChecksUnavailable',

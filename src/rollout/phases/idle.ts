@@ -125,7 +125,8 @@ function repairPrimary(draft: Draft, good: RecordView): void {
     commit: records.find((record) => record.digest === digest)?.commit ?? nobody,
     settingsKey: primary?.settingsKey ?? '',
     replicas: undefined,
-    mountsConfig: false,
+    // Nobody knows: clearing the primary first is right either way.
+    mountsConfig: true,
   });
   restartProgress(draft, run);
   draft.status.phase = 'Promoting';

@@ -17,15 +17,17 @@ import { trafficAt } from '../plan.ts';
 import { isReady, whyNotReady } from '../readiness.ts';
 import { headFor, headRelease, type Run } from '../run.ts';
 import { holdPrimary, isAwake, pauseCanary, resumeReplicas, scalerOf } from '../scalers.ts';
-import { growCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
+import { growCanary, returnToPrimary } from '../traffic.ts';
 
 import { isPaused } from '../verbs.ts';
+import { largestWeight } from '../weights.ts';
 import { admit, nameOf } from './admit.ts';
 import { advance } from './advance.ts';
 import { bringUpForeign } from './bring-up-foreign.ts';
 import { end } from './ending.ts';
 import { endedByGit } from './git-moved-on.ts';
 import { promote } from './promoting.ts';
+import { recreateMissing } from './recreate.ts';
 import { isConfirmed } from './waiting.ts';
 
 /** A release is on the canary and is being tried (design section 4, admit and analyse). */
@@ -35,25 +37,44 @@ export function progressing(draft: Draft, run: Run): void {
   const { world, plan } = draft;
   if (!isConfirmed(draft, current)) return;
   if (goesThroughPrimary(draft, current)) return promote(draft, current);
+  if (recreateMissing(draft)) return;
   observeWeight(draft, current);
   if (!isBroughtUp(draft, current)) return bringUp(draft, current);
-  const canaryDigest = current.digest;
-  if (world.primary?.digest)
-    act(draft, { type: 'EnsureServices', primaryDigest: world.primary.digest, canaryDigest });
-  if (!world.route) return void act(draft, { type: 'SetTraffic', route: trafficAt(plan, 0) });
-  if (rescueTraffic(draft)) return;
+  if (!hasRoute(draft, current)) return;
   const standingMs = trackProgress(draft, current, world.target);
   if (!isReady(world.target, plan.canaryReadyPercent)) return waitForCanary(draft, current, standingMs);
-  if (world.route.canaryWeight === 0 && remainingMs(draft, current.lastPodsTime, SETTLE_MS) > 0) {
+  if (world.route?.canaryWeight === 0 && remainingMs(draft, current.lastPodsTime, SETTLE_MS) > 0) {
     return note(draft, 'CanaryNotReady', `the canary with ${nameOf(current)} is ready; traffic follows`);
   }
-  if (!world.route.accepted) {
-    return note(draft, 'RouteNotAccepted', world.route.problem ?? 'the route is not accepted yet');
+  if (!world.route?.accepted) {
+    return note(draft, 'RouteNotAccepted', world.route?.problem ?? 'the route is not accepted yet');
   }
+  if (isBeyondSteps(draft)) return startOver(draft, current);
   holdPrimary(draft);
   const straight = plan.skipAnalysis || current.fastLane || current.promoteNow;
   if (straight && !isPaused(draft)) return promote(draft, current);
   advance(draft, current);
+}
+
+/** Services are there, and a route; what it says was read back. */
+function hasRoute(draft: Draft, { digest }: Run): boolean {
+  const { primary, route } = draft.world;
+  if (primary?.digest)
+    act(draft, { type: 'EnsureServices', primaryDigest: primary.digest, canaryDigest: digest });
+  if (!route) act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
+  return route !== undefined;
+}
+
+/** More traffic than any step gives: a primary that fell out, or somebody else, brought it there (S3). */
+function isBeyondSteps({ world, plan }: Draft): boolean {
+  const weight = world.route?.canaryWeight ?? 0;
+  return weight > largestWeight(plan) && isReady(world.primary, plan.primaryReadyPercent);
+}
+
+/** Steps are not left out: the traffic goes back, and they begin again. */
+function startOver(draft: Draft, run: Run): void {
+  note(draft, 'Progressing', `${nameOf(run)} has more traffic than a step gives; the steps begin again`);
+  returnToPrimary(draft);
 }
 
 /** A release that waited for its gate while the last-known-good did not come up; if that is ready now, it is tried like any other. */

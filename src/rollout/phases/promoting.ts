@@ -28,10 +28,12 @@ import {
   rescueTraffic,
   returnToPrimary,
 } from '../traffic.ts';
+import { isPaused } from '../verbs.ts';
 import { admit, describe, nameOf } from './admit.ts';
 import { end } from './ending.ts';
 import { failPromotion } from './failure.ts';
 import { endedByGit } from './git-moved-on.ts';
+import { bringBackCanary } from './recreate.ts';
 import { startRevert } from './reverting.ts';
 
 /** The analysis passed: the primary is to run this release. Intent is written before the first write to it. */
@@ -82,10 +84,12 @@ export function revertInGit(draft: Draft, run: Run): void {
 /** Before the first write: Git may still change its mind; the record and the traffic must be in place (S2, S10). */
 function write(draft: Draft, run: Run): void {
   if (gitMovedOn(draft, run)) return;
+  if (isPaused(draft)) return note(draft, 'Paused', `paused before ${nameOf(run)} is written to the primary`);
   note(draft, 'Promoting', `${nameOf(run)} is written to the primary`);
   if (!keepRecords(draft, run)) return;
   if (mustClear(draft, run)) {
     note(draft, 'Clearing', 'all traffic goes to the canary before the primary is written');
+    bringBackCanary(draft, run.digest);
     moveToCanary(draft);
     return waitForClear(draft, run);
   }

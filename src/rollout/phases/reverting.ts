@@ -1,7 +1,8 @@
 import type { RolloutReason } from '../../api/reasons.ts';
-import { canaryServes } from '../capacity.ts';
+import { canaryServes, carriedBy } from '../capacity.ts';
 import { check, later } from '../checks.ts';
 import {
+  act,
   applyPrimary,
   type Draft,
   enter,
@@ -68,15 +69,46 @@ export function reverting(draft: Draft, run: Run): void {
 /** The primary is cleared first where the write would take its last ready pod, if somebody else can serve (S2). */
 function applyGood(draft: Draft, run: Run, good: RecordView): void {
   const { world, plan } = draft;
-  if (mustClear(draft, run) && canaryServes(world.target)) {
+  if (mustClear(draft, run) && standsIn(draft, run, good)) {
     const waitedMs = sinceMs(world.nowMs, draft.status.postPromotion?.startTime);
     moveToCanary(draft);
     if (waitedMs < plan.postPromotion.progressDeadlineMs) {
       return wakeIn(draft, plan.postPromotion.progressDeadlineMs - waitedMs);
     }
+    if (isWell(run)) return cannotStandIn(draft, run, good);
   }
   applyPrimary(draft, good.digest);
   restartProgress(draft, run);
+}
+
+/**
+ * Somebody can take the traffic while the primary is replaced: the canary as it is; or, where the primary is well and nothing presses, the
+ * canary is brought up with the last-known-good for that.
+ */
+function standsIn(draft: Draft, run: Run, good: RecordView): boolean {
+  const { world } = draft;
+  if (canaryServes(world.target)) return true;
+  if (!isWell(run) || world.foreignTarget) return false;
+  if (world.target?.digest !== good.digest || world.target.desiredReplicas === 0)
+    act(draft, { type: 'ApplyCanary', digest: good.digest, replicas: carriedBy(world) });
+  return true;
+}
+
+/** The primary goes back for what it is, and not for a fault of it. */
+function isWell({ revert }: Run): boolean {
+  return revert?.reason === 'NotLastKnownGood';
+}
+
+/** What serves well is not given up for a release that does not come up beside it. */
+function cannotStandIn(draft: Draft, run: Run, good: RecordView): void {
+  draft.actions.length = 0;
+  const why = whyNotReady(draft.world.target);
+  fallen(
+    draft,
+    run,
+    'LKGNotReady',
+    `the last-known-good ${describe(good)} does not come up as the canary: ${why}`,
+  );
 }
 
 /** The last-known-good is written but not up: keep whoever is ready serving; without progress it is a matter for people (S15). */

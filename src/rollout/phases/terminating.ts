@@ -5,7 +5,7 @@ import { ALL_TO_CANARY } from '../plan.ts';
 import { isReady, servingPods, whyNotReady } from '../readiness.ts';
 import { lastKnownGood } from '../run.ts';
 import { pauseCanary, restoreFloor, resumeReplicas, scalerOf } from '../scalers.ts';
-import { growCanary, isAllOnCanary, returnToPrimary } from '../traffic.ts';
+import { growCanary, isAllOnCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import { sinceMs } from '../units.ts';
 import type { RecordView, WorkloadView, World } from '../world.ts';
 
@@ -62,9 +62,12 @@ function handedBack(draft: Draft): boolean {
   note(draft, 'Terminating', `handing the traffic back to the target before the Canary goes: ${why}`, {
     action: 'the Canary goes once the target carries all traffic',
   });
-  if (good && !isLost(good) && wantsAnother(draft, good)) {
+  if (rescueTraffic(draft)) return false;
+  if (good && wantsAnother(draft, good) && (!isLost(good) || servingPods(world.primary) > 0)) {
     // The target changes only without traffic.
     if (route && !returnToPrimary(draft)) return false;
+    // Nothing unproven takes the place of a last-known-good that serves and cannot be written anew.
+    if (isLost(good)) return false;
     pauseCanary(draft, false);
     act(draft, { type: 'ApplyCanary', digest: good.digest, replicas: podsToStart(world) });
     return false;
@@ -132,7 +135,9 @@ function needsPrimary(draft: Draft): boolean {
   if (!route) return true;
   const isWhole = canaryPods(target) >= carriedBy(world);
   const servesAlone = servingPods(primary) === 0 && canaryPods(target) > 0;
-  if (isWhole || servesAlone) {
+  const good = lastKnownGood(world);
+  const isWrong = good !== undefined && wantsAnother(draft, good) && servingPods(primary) > 0;
+  if ((isWhole && !isWrong) || servesAlone) {
     if (!isAllOnCanary(draft)) act(draft, { type: 'SetTraffic', route: ALL_TO_CANARY });
   } else if (primary) returnToPrimary(draft);
   const isRead = isAllOnCanary(draft) && route.accepted && actions.length === 0;

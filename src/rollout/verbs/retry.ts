@@ -1,5 +1,6 @@
 import { act, type Draft, note } from '../draft.ts';
 import { admit, describe } from '../phases/admit.ts';
+import { throughThePrimary } from '../phases/fallen.ts';
 import { headRelease, isRejected } from '../run.ts';
 import { names, type Request } from '../verbs.ts';
 import type { ReleaseView } from '../world.ts';
@@ -20,7 +21,9 @@ export const retry: Verb = (draft, request) => {
   if (!rejected && !fell) return notApplicable(`${describe(head)} was not rejected`);
   if (stage.kind === 'leaving') return { result: 'Later', acted: false };
   if (rejected) act(draft, { type: 'Unreject', digest: head.digest });
-  if (fell) admit(draft, head);
+  if (fell && draft.status.postPromotion?.reason === 'LKGNotReady') {
+    if (!throughThePrimary(draft, head)) return { result: 'Later', acted: true };
+  } else if (fell) admit(draft, head);
   const message = `${describe(head)} is tried again on request`;
   note(draft, 'Retry', message);
   return done(message);

@@ -1,0 +1,190 @@
+import { ANALYSED, HELD, PROMOTED, PROVEN, type Row, TAKEN_BACK } from './columns.ts';
+
+/** What people may ask for. */
+export const PEOPLE = {
+  'the Canary is suspended': {
+    says: 'Everything stands as it is: not one write but the status line, traffic untouched.',
+    changes: {
+      'Initializing | nobody | - | -': ['Initializing'],
+      'Progressing | primary good | - | -': [
+        'Progressing, no traffic yet',
+        'Progressing by blue/green',
+        'Progressing, provider kubernetes',
+      ],
+      'Progressing | primary good, canary new | - | -': ['Progressing by weights', 'Progressing by A/B'],
+      'Progressing | primary good | - | new': ['Failed, traffic on its way back'],
+      'Promoting/Converging | canary new | - | -': [
+        'Promoting, before the first write',
+        'Promoting, the primary comes up (Recreate, DaemonSet)',
+        'Promoting with skipAnalysis (Recreate, DaemonSet)',
+      ],
+      'Promoting/Converging | primary new, canary new | - | -': [
+        'Promoting, the primary comes up (RollingUpdate)',
+        'Promoting, traffic goes back by steps',
+      ],
+      'Promoting/Converging | primary new | - | -': ['Promoting with skipAnalysis (RollingUpdate)'],
+      'Finalising/Verifying | primary new | - | -': [
+        'Finalising: Verifying',
+        'Finalising: a check failed',
+        'Finalising: good, the canary still there',
+      ],
+      'Promoting/Held | canary new | - | -': ['Held'],
+      'Promoting/Held | primary new | - | -': ['Held, checks unavailable'],
+      'Promoting/Reverting | canary new | - | new': ['Reverting, the canary serves'],
+      'Finalising/Reverting | primary good | - | new': ['Reverting after failed checks (RollingUpdate)'],
+      'Finalising/Reverting | canary new | - | new': ['Reverting after failed checks (Recreate, DaemonSet)'],
+    },
+  },
+  'suspended, and resumed after ten minutes': {
+    says: 'It goes on where it stood.',
+    changes: {},
+  },
+  pause: {
+    says: 'No step and no promotion; what the primary was written with is finished, and a way back is.',
+    changes: {
+      'Progressing | primary good | - | -': [
+        'Progressing, no traffic yet',
+        'Progressing by blue/green',
+        'Progressing, provider kubernetes',
+      ],
+      'Progressing | primary good, canary new | - | -': ['Progressing by weights', 'Progressing by A/B'],
+      'Promoting/Converging | canary new | - | -': ['Promoting, before the first write'],
+    },
+  },
+  'pause, and resume after ten minutes': {
+    says: 'It goes on where it stood.',
+    changes: {},
+  },
+  'deleted with revertOnDeletion': {
+    says: 'The target takes the traffic back, read back, before the Canary goes: with the last-known-good, or with the canary’s release where that is the only healthy one. The first release of all stays with the primary that had just begun.',
+    changes: {
+      'gone | primary new | - | -': ['Initializing'],
+      'gone | canary good | - | -': [
+        'Initialized',
+        'Waiting',
+        ...ANALYSED,
+        'WaitingPromotion',
+        'Promoting, before the first write',
+        'Promoting with skipAnalysis (RollingUpdate)',
+        'Finalising: Verifying',
+        'Finalising: a check failed',
+        'Held, checks unavailable',
+      ],
+      'gone | canary good | - | new': [
+        ...TAKEN_BACK,
+        'Failed and Held, LKGNotReady (RollingUpdate)',
+        'Failed and Held, LKGFailsToo',
+      ],
+      'gone | canary new | - | -': [
+        'Promoting, the primary comes up',
+        'Promoting with skipAnalysis (Recreate, DaemonSet)',
+        'Promoting, traffic goes back by steps',
+        ...PROVEN,
+        'Held',
+        'Held, onFailure hold',
+        'Held, checks failed',
+      ],
+      'gone | canary new | - | new': ['Failed and Held, LKGNotReady (Recreate, DaemonSet)'],
+    },
+  },
+  'deleted without revertOnDeletion': {
+    says: 'As with Flagger: what was made for the Canary goes with it, the primary and the Services included.',
+    changes: {
+      'gone | nobody | - | -': [
+        'Initializing',
+        'Initialized',
+        'Waiting',
+        ...ANALYSED,
+        'WaitingPromotion',
+        'Promoting, before the first write',
+        ...PROMOTED,
+        'Finalising: a check failed',
+        ...PROVEN,
+        ...HELD,
+        'Terminating',
+      ],
+      'gone | nobody | - | new': [
+        ...TAKEN_BACK,
+        'Failed and Held, LKGNotReady',
+        'Failed and Held, LKGFailsToo',
+      ],
+    },
+  },
+  promote: {
+    says: 'Gates and checks that are still to come are left out. A held release stays held until its primary is well: it is not reverted by itself any more.',
+    changes: {
+      'Succeeded | primary new | new | -': ['Waiting', 'WaitingPromotion'],
+      'Succeeded | primary new | - | -': ['Finalising: a check failed'],
+      'Promoting/Held | canary new | - | -': ['Held'],
+    },
+  },
+  abort: {
+    says: 'The release ends and is rejected; after the first write to the primary the last-known-good comes back.',
+    changes: {
+      'Failed | primary good | - | new': [
+        'Waiting',
+        ...ANALYSED,
+        'WaitingPromotion',
+        'Promoting, before the first write',
+      ],
+      'Failed | primary good | good | new': [
+        ...PROMOTED,
+        'Held, onFailure hold',
+        'Held, checks failed',
+        'Held, checks unavailable',
+      ],
+    },
+  },
+  retry: {
+    says: 'What was rejected is tried once more; it fails again here, and is reverted once more for this request. Where the last-known-good does not come up, it is tried on the primary at once.',
+    changes: {
+      'Failed | primary good | new, good | new': [
+        'Reverting, the canary serves',
+        'Reverting after failed checks',
+        'Failed, reverted',
+      ],
+      'Failed/Held | canary new | new, good | new': ['Failed and Held, LKGNotReady'],
+      'Failed/Held | primary good | new, good | new': ['Failed and Held, LKGFailsToo'],
+    },
+  },
+  'rollback to the last-known-good': {
+    says: 'As abort. Of a release that proved itself meanwhile it is a rollback to the one before.',
+    changes: {
+      'Failed | primary good | - | new': [
+        'Waiting',
+        ...ANALYSED,
+        'WaitingPromotion',
+        'Promoting, before the first write',
+      ],
+      'Failed | primary good | good | new': [
+        ...PROMOTED,
+        ...PROVEN,
+        'Held, onFailure hold',
+        'Held, checks failed',
+        'Held, checks unavailable',
+      ],
+    },
+  },
+  'rollback to an older release': {
+    says: 'What is under way ends first; then the older one comes by the fast lane, and head is rejected. Without one that is kept the request is refused.',
+    changes: {
+      'Failed | primary older | older | new': [
+        'Waiting',
+        ...ANALYSED,
+        'WaitingPromotion',
+        'Promoting, before the first write',
+        ...PROVEN,
+        ...TAKEN_BACK,
+        'Failed and Held, LKGNotReady',
+        'Failed and Held, LKGFailsToo',
+      ],
+      'Failed | primary older | good, older | new': [...PROMOTED, 'Finalising: a check failed', ...HELD],
+    },
+  },
+  approve: {
+    says: 'Opens the gate that a release waits at.',
+    changes: { 'Succeeded | primary new | new | -': ['Waiting', 'WaitingPromotion'] },
+  },
+  'skip-step': { says: 'Leaves the check at this step out, once.', changes: {} },
+  'ignore-window': { says: 'Refused where no window holds a release back.', changes: {} },
+} as const satisfies Readonly<Record<string, Row>>;
