@@ -52,6 +52,11 @@ export const promotionReasons = {
     'it is written again',
     'find out who deletes it',
   ),
+  ConfigFollowed: row(
+    "the primary's copy of a ConfigMap or Secret outside Git that it is to follow got its newest data",
+    'primary',
+    'pods see it as they see any change of a volume; variables are read again at the next start',
+  ),
   SharedCause: row(
     'the checks of several Canaries fail together',
     'primary',

@@ -119,7 +119,11 @@ function readParts(
     checks: { request: nothing, outcomeOf: nothing, forget: nothing },
     records: createRecords(cluster, undefined),
     ports: new Map(),
-    liveHeads: { read: async () => ({ view: notAsked }), names: () => false, forget: nothing },
+    liveHeads: {
+      read: async () => ({ view: notAsked }),
+      withLiveConfig: async (_, head) => head,
+      ...{ names: () => false, namesLive: () => false, forget: nothing, forgetLive: nothing },
+    },
     lostRecords: { of: nothing, find: nothing },
     drift: new Map(),
     options,

@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
+import { gitPart } from '../api/digest.ts';
 import type { Release } from '../release/release.ts';
 import type { World } from '../rollout/world.ts';
 import { keyOf } from './checks.ts';
@@ -82,7 +83,7 @@ function newsOf(again: Reproduced, commit: string, digest: string): ConditionNew
       reason: 'CommitUnavailable',
       message: `${short} could not be rendered again: ${again.problem}`,
     };
-  if (again.digest === digest)
+  if (again.digest !== undefined && gitPart(again.digest) === gitPart(digest))
     return {
       type,
       status: 'True',

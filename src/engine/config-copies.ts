@@ -1,12 +1,13 @@
 /** The primary's copies of ConfigMaps and Secrets beside what its release says they are. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { isFollowed } from '../release/refs.ts';
 import type { ConfigCopyView } from '../rollout/drift-view.ts';
 import { configKey } from '../workload/configs.ts';
 import { differencesOf } from '../workload/covers.ts';
 import { contentOf, driftOf } from '../workload/drift.ts';
 import { type ExpectedCopy, expectedCopies } from '../workload/expected-copies.ts';
 import { inWords } from '../workload/field-differences.ts';
-import { digestAnnotation } from '../workload/names.ts';
+import { copiedVersionAnnotation, digestAnnotation } from '../workload/names.ts';
 import type { ReadContext } from './action-context.ts';
 import { keyOf } from './checks.ts';
 import { entryOf, type KnownCopies } from './drift-memory.ts';
@@ -27,11 +28,14 @@ export async function observeCopies(
   const known = await copiesOf(context, primary);
   let expected: readonly ExpectedCopy[] | undefined;
   const views: ConfigCopyView[] = [];
-  for (const { kind, name } of known.copies) {
-    const version = versionOf(context.observation.view.configCopy(kind, name));
+  for (const { kind, name, original } of known.copies) {
+    const copy = context.observation.view.configCopy(kind, name);
+    const version = versionOf(copy);
     const key = configKey(kind, name);
     const before = known.found.get(key);
     if (version === undefined) views.push({ kind, name, state: 'missing', drift: undefined });
+    else if (isOutdated(context, copy, { kind, name: original }))
+      views.push({ kind, name, state: 'outdated', drift: undefined });
     else if (before?.version === version) views.push(before.view);
     else {
       expected ??= await expectedOf(context, primary);
@@ -50,7 +54,8 @@ async function copiesOf(context: ReadContext, primary: KubernetesObject): Promis
   const id = `${uid} ${generation} ${digestOf(primary)}`;
   if (entry.copies?.id === id) return entry.copies;
   const copies = await expectedOf(context, primary);
-  entry.copies = { id, copies: copies.map(({ kind, name }) => ({ kind, name })), found: new Map() };
+  const named = copies.map(({ written: _, ...copy }) => copy);
+  entry.copies = { id, copies: named, found: new Map() };
   return entry.copies;
 }
 
@@ -81,6 +86,17 @@ async function viewOf(
   });
   const manager = drift.kind === 'foreign' ? drift.manager : 'unknown';
   return { kind, name, state: 'foreign', drift: { manager, fields } };
+}
+
+/** It is to follow its original outside Git, which is newer. */
+function isOutdated(
+  { observation }: ReadContext,
+  copy: KubernetesObject | undefined,
+  { kind, name }: { kind: ExpectedCopy['kind']; name: string | undefined },
+): boolean {
+  const original = name === undefined ? undefined : observation.view.configOriginal(kind, name);
+  if (!original || !isFollowed(original)) return false;
+  return copy?.metadata.annotations?.[copiedVersionAnnotation] !== original.metadata.resourceVersion;
 }
 
 function digestOf({ metadata }: KubernetesObject): string {

@@ -17,7 +17,7 @@ export interface KnownPrimary {
 export interface KnownCopies {
   /** The primary, its version and release. */
   readonly id: string;
-  readonly copies: ReadonlyArray<Pick<ExpectedCopy, 'kind' | 'name'>>;
+  readonly copies: ReadonlyArray<Pick<ExpectedCopy, 'kind' | 'name' | 'original'>>;
   /** What reading a copy once gave, by kind and name, for this version of it. */
   readonly found: Map<string, { readonly version: string; readonly view: ConfigCopyView }>;
 }

@@ -4,6 +4,7 @@
  * alone.
  */
 import type { CanaryStatus } from '../api/canary-status.ts';
+import { gitPart } from '../api/digest.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { type CanaryName, canaryKey } from '../release/candidates.ts';
 import { configReferences } from '../release/refs.ts';
@@ -39,13 +40,14 @@ export interface ReleaseInForce extends InForce {
  */
 export function inForceOf(canary: CanaryName, status: CanaryStatus, head: string | undefined): InForce[] {
   const { run, postPromotion, lastKnownGood, rejected = [] } = status;
+  const isHead = (digest: string): boolean => head !== undefined && gitPart(digest) === gitPart(head);
   const keepsNewerWaiting = postPromotion !== undefined || run?.rollback !== undefined;
   const found: InForce[] = [];
-  if (run?.digest !== undefined && run.digest !== head && keepsNewerWaiting)
+  if (run?.digest !== undefined && !isHead(run.digest) && keepsNewerWaiting)
     found.push({ canary, digest: run.digest, isApplied: true });
   const good = lastKnownGood?.digest;
-  if (good === undefined || good === head || found.some(({ digest }) => digest === good)) return found;
-  const isHeadOut = head === undefined || rejected.some(({ digest }) => digest === head);
+  if (good === undefined || isHead(good) || found.some(({ digest }) => digest === good)) return found;
+  const isHeadOut = head === undefined || rejected.some(({ digest }) => isHead(digest));
   return [...found, { canary, digest: good, isApplied: run === undefined && isHeadOut }];
 }
 

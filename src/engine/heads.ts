@@ -1,5 +1,6 @@
+import { gitPart, livePart } from '../api/digest.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import type { Release } from '../release/release.ts';
+import { type Release, withLivePart } from '../release/release.ts';
 import type { HeadView } from '../rollout/world.ts';
 
 /** What one Source says about one Canary. */
@@ -84,7 +85,10 @@ export function createHeads(): Heads {
       else live.delete(canaryKey);
     },
     sourceOf,
-    earlier: (canaryKey, digest) => earlier.get(canaryKey)?.find((release) => release.digest === digest),
+    earlier(canaryKey, digest) {
+      const found = earlier.get(canaryKey)?.find((one) => gitPart(one.digest) === gitPart(digest));
+      return found && withLivePart(found, livePart(digest));
+    },
     releasesIn(namespace) {
       const entries = [...[...bySource.values()].flatMap((heads) => [...heads]), ...live];
       const inside = entries.filter(([key]) => key.startsWith(`${namespace}/`));

@@ -1,5 +1,6 @@
 import type { Clock } from '../api/clock.ts';
-import type { Release } from '../release/release.ts';
+import { gitPart, livePart } from '../api/digest.ts';
+import { type Release, withLivePart } from '../release/release.ts';
 import type { Reproduced } from './after-revert.ts';
 import type { Heads } from './heads.ts';
 
@@ -31,8 +32,8 @@ export function createLostRecords(
 
   async function search(canaryKey: string, commit: string, entry: Search): Promise<void> {
     const again = await reproduce(canaryKey, commit);
-    if (again.release?.digest !== entry.digest) return;
-    entry.release = again.release;
+    if (!again.release || gitPart(again.release.digest) !== gitPart(entry.digest)) return;
+    entry.release = withLivePart(again.release, livePart(entry.digest));
     onFound(canaryKey);
   }
 

@@ -26,6 +26,8 @@ export interface NamespaceView {
    * from the first question on.
    */
   configVersion(kind: 'ConfigMap' | 'Secret', name: string): string | undefined;
+  /** Its metadata, as far as it is known and watched. */
+  configOriginal(kind: 'ConfigMap' | 'Secret', name: string): KubernetesObject | undefined;
   /** Takes a fresh read in, so that the next look sees it. */
   remember(object: KubernetesObject): void;
 }
@@ -116,6 +118,7 @@ export function watchNamespace(
       const metadata = set.get(namespace, name)?.metadata;
       return metadata ? `${metadata.uid} ${metadata.resourceVersion}` : '';
     },
+    configOriginal: (kind, name) => configsOf(kind).get(namespace, name),
     remember: (object) => sets.get(idOf(object))?.remember(object),
     close() {
       const single = [replicaSets, records, rejections, copies.ConfigMap, copies.Secret];

@@ -1,6 +1,7 @@
-import { configCopies } from '../workload/configs.ts';
+import { isFollowed } from '../release/refs.ts';
+import { configCopies, configKey } from '../workload/configs.ts';
 import { sharedIn } from '../workload/expected-copies.ts';
-import { digestAnnotation } from '../workload/names.ts';
+import { copyName, digestAnnotation } from '../workload/names.ts';
 import type { Performer } from './action-context.ts';
 import { StaleView } from './failure.ts';
 import { readLiveConfigs } from './live-configs.ts';
@@ -12,13 +13,16 @@ export const restoreConfigs: Performer<'RestoreConfigs'> = async (context, { dig
   const { canary, primary, view } = context.observation;
   if (primary?.metadata.annotations?.[digestAnnotation] !== digest) throw new StaleView('the primary');
   const { release } = await bytesOf(context, digest);
-  const copies = configCopies({
-    canary,
-    release,
-    liveConfigs: await readLiveConfigs(context.parts.cluster, view.namespace, release),
-    sharedConfigs: sharedIn(primary, { canary, release }),
-    includeLabelPrefixes: context.parts.options.includeLabelPrefixes,
+  const sharedConfigs = sharedIn(primary, { canary, release });
+  const found = await readLiveConfigs(context.parts.cluster, view.namespace, release);
+  // Data outside Git that changed is for a release to try, unless the copy is to follow it, or is gone.
+  const liveConfigs = found.filter((config) => {
+    const { kind, metadata } = config;
+    const name = copyName(canary, metadata.name, sharedConfigs.has(configKey(kind, metadata.name)));
+    return isFollowed(config) || !view.configCopy(kind as 'ConfigMap' | 'Secret', name);
   });
+  const { includeLabelPrefixes } = context.parts.options;
+  const copies = configCopies({ canary, release, liveConfigs, sharedConfigs, includeLabelPrefixes });
   let wrote = false;
   for (const copy of copies) wrote = (await applyUnwatched(context, copy)) || wrote;
   return wrote;

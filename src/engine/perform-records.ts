@@ -1,5 +1,8 @@
+import { gitPart } from '../api/digest.ts';
 import { limits } from '../api/limits.ts';
 import { stampAnnotations } from '../release/record.ts';
+import { lastKnownGood } from '../rollout/run.ts';
+import type { RecordView, World } from '../rollout/world.ts';
 import type { ActionContext, Performer } from './action-context.ts';
 import { bytesOf, nameOf } from './releases.ts';
 
@@ -33,12 +36,26 @@ async function removeSurplus({ parts, observation }: ActionContext, digest: stri
     world.primary?.digest,
     world.target?.digest,
     world.status.run?.digest,
+    lastKnownGood(world)?.digest,
   ]);
-  const others = world.records.filter((record) => !needed.has(record.digest));
-  const proven = others.filter(({ promotedTime }) => promotedTime !== undefined);
-  const unproven = others.filter(({ promotedTime }) => promotedTime === undefined);
-  const surplus = [...unproven, ...proven.slice(limits.keptRecords - 1)];
+  const kept = new Set(withoutOlderTwins(world, needed).slice(0, limits.keptRecords - 1));
+  const surplus = world.records.filter((record) => !needed.has(record.digest) && !kept.has(record));
   for (const { name } of surplus) await parts.records.remove(nameOf(observation), name);
+}
+
+/** Of releases that differ by config outside Git alone the newest that may be returned to: rotated Secrets push no older commit out. */
+function withoutOlderTwins(
+  { records, rejected }: World,
+  needed: ReadonlySet<string | undefined>,
+): RecordView[] {
+  const isRejected = new Set(rejected.map(({ digest }) => digest));
+  const seen = new Set<string>();
+  return records.filter(({ digest, promotedTime }) => {
+    if (needed.has(digest) || promotedTime === undefined) return false;
+    const isTwin = seen.has(gitPart(digest));
+    if (!isRejected.has(digest)) seen.add(gitPart(digest));
+    return !isTwin;
+  });
 }
 
 /** Remembers that a digest failed (S14). */

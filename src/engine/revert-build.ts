@@ -1,3 +1,4 @@
+import { gitPart } from '../api/digest.ts';
 import { describe } from '../api/kubernetes.ts';
 import { canaryKey as keyOfPlan } from '../release/candidates.ts';
 import { objectKey } from '../render/render.ts';
@@ -72,7 +73,8 @@ async function buildExact(
   if (result.changes.size === 0) return "taking the Canary's own lines back changes nothing";
   const after = await git.render(head, result.changes);
   const digest = git.digestIn(after, canaryKey);
-  if (digest !== wanted.goodDigest) return "its own lines alone do not lead to the last-known-good's release";
+  if (digest === undefined || gitPart(digest) !== gitPart(wanted.goodDigest))
+    return "its own lines alone do not lead to the last-known-good's release";
   const others = othersChanged(before, after, canaryKey);
   if (others.length > 0) return `its own lines also shape ${listed(others)}`;
   if (after.problems.length > before.problems.length)

@@ -1,5 +1,6 @@
 /** Whether a rewritten history has to wait for a person (S23, design section 5). */
 import type { CanaryStatus } from '../api/canary-status.ts';
+import { gitPart } from '../api/digest.ts';
 import type { Source } from '../api/source.ts';
 import { canaryKey } from '../release/candidates.ts';
 import { canonicalJson } from '../release/json.ts';
@@ -97,5 +98,6 @@ function leadsToProven(parts: SourceParts, plan: CanaryPlan, there: Snapshot): b
   const key = canaryKey(plan.canary);
   const live = parts.canaries().find((canary) => keyOf(canary) === key);
   const { lastKnownGood } = (live?.status ?? {}) as CanaryStatus;
-  return digest === lastKnownGood?.digest || digest === parts.heads.of(key).release?.digest;
+  const proven = [lastKnownGood?.digest, parts.heads.of(key).release?.digest];
+  return proven.some((one) => one !== undefined && gitPart(one) === gitPart(digest));
 }

@@ -1,3 +1,4 @@
+import { gitPart } from '../api/digest.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { clip, limits } from '../api/limits.ts';
 import type { CommitInfo } from '../api/observed.ts';
@@ -131,7 +132,7 @@ export function decodeRecord(
   const unpacked = unpackRelease(joined);
   if (unpacked.problem !== undefined) return refused(unpacked.problem);
   const release = unpacked.ok;
-  if (secretKey && recomputed(release, secretKey) !== release.digest) {
+  if (secretKey && recomputed(release, secretKey) !== gitPart(release.digest)) {
     return refused(
       'its bytes do not match its digest (it was altered, or the key of this cluster was replaced)',
     );

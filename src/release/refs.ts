@@ -14,6 +14,9 @@ export interface ConfigReference {
 /** Annotation by which an object of several workloads opts out of tracking: any value that starts with `disable`, as in Flagger. */
 const trackingAnnotation = 'flagger.app/config-tracking';
 
+/** Our own word for it: the primary's copy of a config that is not in Git follows it at once, and a change starts no release. */
+const followAnnotation = 'holdfast.dev/config-tracking';
+
 /** Secret types that are tracked, as in Flagger; others belong to their own controllers (service account tokens, Helm, ...). */
 const trackedSecretTypes = new Set([
   'Opaque',
@@ -49,6 +52,11 @@ export function isTracked(object: KubernetesObject): boolean {
   if (typeof optOut === 'string' && optOut.startsWith('disable')) return false;
   if (object.kind === 'ConfigMap') return true;
   return object.kind === 'Secret' && trackedSecretTypes.has(textOf(object.type) ?? 'Opaque');
+}
+
+/** Whether the primary's copy follows this object at once. */
+export function isFollowed({ metadata }: Pick<KubernetesObject, 'metadata'>): boolean {
+  return recordOf(metadata.annotations)[followAnnotation] === 'follow';
 }
 
 function volumeReferences(volume: Record<string, unknown>): ConfigReference[] {

@@ -1,3 +1,4 @@
+import { gitPart } from '../api/digest.ts';
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 
@@ -15,7 +16,7 @@ export interface ServicePort {
  * `target` and `configs` are the rendered objects as in Git, namespace filled in.
  */
 export interface Release {
-  /** `v1:` + sha256, see digest.ts: identity of the release; never the commit. */
+  /** `v1:` + sha256, see digest.ts, and what stands for `liveConfigs`: identity of the release; never the commit. */
   digest: string;
   commit: CommitInfo;
   canary: { namespace: string; name: string };
@@ -41,6 +42,12 @@ export interface WorkloadSettings {
   minReadySeconds?: number;
   progressDeadlineSeconds?: number;
   revisionHistoryLimit?: number;
+}
+
+/** The release with what stands for the content of its `liveConfigs` in its digest; undefined takes that out. */
+export function withLivePart(release: Release, live: string | undefined): Release {
+  const digest = gitPart(release.digest);
+  return { ...release, digest: live === undefined ? digest : `${digest}+${live}` };
 }
 
 /** The pod template of a release's target. */

@@ -5,21 +5,24 @@ import { headRelease } from './run.ts';
 
 /**
  * The primary's copies of ConfigMaps and Secrets belong to the release that it runs, as one set (S16): one that is gone, or is left from
- * another release, is written again, whatever else is done. Without it the next pod would not start, or start with another config.
+ * another release, is written again, whatever else is done. Without it the next pod would not start, or start with another config. One that is
+ * to follow its original outside Git does so at once, without a release.
  */
 export function keepConfigCopies(draft: Draft): void {
   const { world } = draft;
   const { primary } = world;
-  const broken = (primary?.configCopies ?? []).filter(isBroken);
+  const copies = primary?.configCopies ?? [];
+  const broken = copies.filter(isBroken);
+  const outdated = copies.filter(({ state }) => state === 'outdated');
   // Whatever writes the primary writes its copies, too: those of the release that it is to run.
   const isWritten = draft.actions.some(({ type }) => type === 'ApplyPrimary');
-  if (!primary?.digest || broken.length === 0 || isWritten || !canBeWritten(draft, primary.digest)) return;
-  say(
-    draft,
-    'Warning',
-    'ConfigCopyMissing',
-    `written again for the primary: ${broken.map(nameOf).join(', ')}`,
-  );
+  if (broken.length + outdated.length === 0 || isWritten) return;
+  if (!primary?.digest || !canBeWritten(draft, primary.digest)) return;
+  const names = (list: typeof copies) => list.map(nameOf).join(', ');
+  if (broken.length > 0)
+    say(draft, 'Warning', 'ConfigCopyMissing', `written again for the primary: ${names(broken)}`);
+  if (outdated.length > 0)
+    say(draft, 'Normal', 'ConfigFollowed', `the primary follows the newest data: ${names(outdated)}`);
   act(draft, { type: 'RestoreConfigs', digest: primary.digest });
 }
 

@@ -29,8 +29,11 @@ export interface FieldDifference {
 export interface ConfigCopyView {
   kind: 'ConfigMap' | 'Secret';
   name: string;
-  /** `otherRelease`: we wrote it, for another release than the primary's. `foreign`: somebody else changed it. */
-  state: 'asWritten' | 'missing' | 'otherRelease' | 'foreign';
+  /**
+   * `otherRelease`: we wrote it, for another release than the primary's. `outdated`: its original outside Git, which it follows, is newer.
+   * `foreign`: somebody else changed it.
+   */
+  state: 'asWritten' | 'missing' | 'otherRelease' | 'outdated' | 'foreign';
   /** What differs, where it was changed by somebody else. */
   drift: ForeignChange | undefined;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { primaryStamp, stamped } from './config-stamp.ts';
 
-const release = { configKey: '0123456789abcdef' };
+const release = { configKey: '0123456789abcdef', digest: 'v1:a' };
 
 function aPrimary(annotations: Record<string, string>, stamp?: string): KubernetesObject {
   return {
@@ -23,6 +23,11 @@ describe("the primary's stamp", () => {
     expect(primaryStamp(release, aPrimary(other, 'another'))).toBe(release.configKey);
   });
 
+  it('has what stands for config outside Git in it', () => {
+    expect(primaryStamp({ ...release, digest: 'v1:a+beef' }, undefined)).toBe(`${release.configKey}-beef`);
+    expect(primaryStamp({ digest: 'v1:a+beef' }, undefined)).toBe('beef');
+  });
+
   it('stays what it is while the config is the same, and on a primary of Flagger’s, so that no pod restarts', () => {
     const same = { 'holdfast.dev/digest': 'v1:a', 'holdfast.dev/config': release.configKey };
 
@@ -34,7 +39,7 @@ describe("the primary's stamp", () => {
   it('goes with the last tracked config', () => {
     const before = { 'holdfast.dev/digest': 'v1:a', 'holdfast.dev/config': 'another' };
 
-    expect(primaryStamp({}, aPrimary(before, 'another'))).toBeUndefined();
+    expect(primaryStamp({ digest: 'v1:a' }, aPrimary(before, 'another'))).toBeUndefined();
   });
 });
 

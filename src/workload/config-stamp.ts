@@ -2,15 +2,20 @@
  * New pods when only config changes: a template names ConfigMaps and Secrets, not what is in them, and variables are read once. The stamp is an
  * annotation of the pod template, Flagger's own `flagger-id`; unlike Flagger's it changes only with the config.
  */
+import { livePart } from '../api/digest.ts';
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import type { Release } from '../release/release.ts';
 import { configAnnotation, digestAnnotation } from './names.ts';
 
 const stampAnnotation = 'flagger-id';
 
-/** What stands for the config of a release; undefined when it tracks none. */
-export function configStamp({ configKey }: Pick<Release, 'configKey'>): string | undefined {
-  return configKey;
+/** What stands for the config of a release, in Git and beside it; undefined when it tracks none. */
+export function configStamp({
+  configKey,
+  digest,
+}: Pick<Release, 'configKey' | 'digest'>): string | undefined {
+  const parts = [configKey, livePart(digest)].filter((part) => part !== undefined);
+  return parts.length > 0 ? parts.join('-') : undefined;
 }
 
 /**
@@ -18,7 +23,7 @@ export function configStamp({ configKey }: Pick<Release, 'configKey'>): string |
  * over restarts no pod.
  */
 export function primaryStamp(
-  release: Pick<Release, 'configKey'>,
+  release: Pick<Release, 'configKey' | 'digest'>,
   live: KubernetesObject | undefined,
 ): string | undefined {
   const stamp = configStamp(release);

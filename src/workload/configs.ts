@@ -2,10 +2,10 @@
 import type { Canary } from '../api/canary.ts';
 import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
-import { isTracked } from '../release/refs.ts';
+import { isFollowed, isTracked } from '../release/refs.ts';
 import type { Release } from '../release/release.ts';
 import { copiedByPrefix } from './metadata.ts';
-import { commitAnnotation, copyName, digestAnnotation } from './names.ts';
+import { commitAnnotation, copiedVersionAnnotation, copyName, digestAnnotation } from './names.ts';
 import { RefusedError } from './refusal.ts';
 import type { ConfigNames } from './rewrite.ts';
 
@@ -98,11 +98,17 @@ function copyOf(
       name,
       ...present({ namespace: canary.metadata.namespace }),
       labels: { ...copiedByPrefix(config.metadata.labels, prefixes), ...ownLabels(canary) },
-      annotations: { ...keepAwayAnnotations, ...releaseAnnotations(release) },
+      annotations: { ...keepAwayAnnotations, ...releaseAnnotations(release), ...followed(config) },
       ownerReferences: [ownerReference(canary)],
     },
     ...content(config),
   };
+}
+
+/** Which version of a config outside Git a copy that follows it is of; one from Git has none. */
+function followed({ metadata }: KubernetesObject): Record<string, string> {
+  const { resourceVersion } = metadata;
+  return resourceVersion && isFollowed({ metadata }) ? { [copiedVersionAnnotation]: resourceVersion } : {};
 }
 
 /** The annotations that say which release an object was written from. */

@@ -12,6 +12,8 @@ export interface ExpectedCopy {
   readonly name: string;
   /** As it is written; undefined where the original is in no release, so that its values are whatever the cluster had. */
   readonly written: KubernetesObject | undefined;
+  /** Name of the original that is in no release. */
+  readonly original?: string;
 }
 
 /** What the copies are made of. */
@@ -36,6 +38,7 @@ export function expectedCopies(primary: KubernetesObject, source: ExpectedCopies
       kind,
       name: copyName(canary, name, sharedConfigs.has(configKey(kind, name))),
       written: undefined,
+      original: name,
     }));
   return [
     ...written.map((copy) => ({

@@ -8,6 +8,8 @@ export const digestAnnotation = 'holdfast.dev/digest';
 export const commitAnnotation = 'holdfast.dev/commit';
 /** Hash of the settings (replicas, strategy, deadlines) an object was written with. */
 export const settingsAnnotation = 'holdfast.dev/settings';
+/** On a copy that follows its original at once: the original's version it was made from. */
+export const copiedVersionAnnotation = 'holdfast.dev/copied-version';
 /** What stands for the config an object was written with, see config-stamp.ts. */
 export const configAnnotation = 'holdfast.dev/config';
 /** On Services and routes: hash of what was applied last, so that a restart writes none of them again. */

@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
+import { gitPart } from '../api/digest.ts';
 import { lineOf } from '../api/incident-text.ts';
 import { whyReverted } from '../api/reverted-message.ts';
 import type { SourceWrite } from '../api/source.ts';
@@ -123,7 +124,7 @@ function wantedRevert({ where, write, status, head, told }: Facts): WantedRevert
   if (mode === 'none' || !head || !rejection || rejection.suspect || status.phase !== 'Failed')
     return undefined;
   if (reverted?.status !== 'True' || status.lastAppliedSpec !== head.digest) return undefined;
-  if (!good || !isCommit(good.commit) || good.digest === head.digest) return undefined;
+  if (!good || !isCommit(good.commit) || gitPart(good.digest) === gitPart(head.digest)) return undefined;
   const branch = revertBranch(where, head.digest);
   if (told.some((entry) => entry.kind === 'revert' && entry.branch === branch)) return undefined;
   const { digest, reason } = rejection;

@@ -155,3 +155,120 @@ test('binary data, immutable objects and objects that opt out are treated as Fla
     },
   });
 });
+
+/** Secret login of somebody else, as an operator that rotates credentials writes it. */
+async function rotate(password: string, annotations: Record<string, string> = {}): Promise<void> {
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'login', namespace: 'shop', annotations },
+    stringData: { password },
+  };
+  const path = '/api/v1/namespaces/shop/secrets/login?fieldManager=operator&force=true';
+  await bed.send('PATCH', path, secret, 'application/apply-patch+yaml');
+}
+
+/** Deployment web that reads its password from Secret login, which is in no repository. */
+function loggingIn(image: string): string {
+  const object = JSON.parse(deployment(image));
+  object.spec.template.spec.containers[0].envFrom = [{ secretRef: { name: 'login' } }];
+  return JSON.stringify(object);
+}
+
+async function copiedPassword(): Promise<string | undefined> {
+  const copy = (await bed.get('v1', 'Secret', 'login-primary')) as
+    | { data?: Record<string, string> }
+    | undefined;
+  return copy?.data?.password && Buffer.from(copy.data.password, 'base64').toString('utf8');
+}
+
+const statusNow = async () => statusOf(await bed.canary());
+
+test('a Secret that is in no repository starts a release of the same commit when it changes', async () => {
+  await rotate('one');
+  await started({
+    'web.json': loggingIn('shop/web:1'),
+    'canary.json': canary({ analysis: { iterations: 1 } }),
+  });
+  const first = await statusNow();
+  const before = await primaryPods();
+  expect(await copiedPassword()).toBe('one');
+
+  await rotate('two');
+  await eventually('the release has ended well', async () => {
+    const { history, run, phase } = await statusNow();
+    return (history as unknown[] | undefined)?.length === 1 && !run && phase === 'Succeeded';
+  });
+  expect(await copiedPassword()).toBe('two');
+  expect((await primaryPods()).filter((uid) => before.includes(uid))).toEqual([]);
+  const now = await statusNow();
+  expect(now.lastPromotedCommit).toBe(first.lastPromotedCommit);
+  expect(now.lastPromotedSpec).not.toBe(first.lastPromotedSpec);
+  expect(JSON.stringify(now)).not.toContain('two"');
+});
+
+test('a bad Secret is stopped by the analysis, and the primary keeps the old one until it is put right', async () => {
+  await rotate('one');
+  await started({
+    'web.json': loggingIn('shop/web:1'),
+    'canary.json': canary({ analysis: { iterations: 1 } }),
+  });
+  const heal = bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith('web-primary-') ? undefined : { failure: 'CrashLoopBackOff' },
+  );
+  await rotate('wrong');
+  await waitForPhase(bed, 'Failed');
+  expect(await copiedPassword()).toBe('one');
+  heal();
+  await rotate('three');
+  await waitForPhase(bed, 'Succeeded');
+  expect(await copiedPassword()).toBe('three');
+});
+
+test('many rotations leave the records of older commits alone', async () => {
+  await rotate('0');
+  const analysis = { iterations: 1, interval: '100ms' };
+  const spec = { skipAnalysis: true, postPromotion: { successThreshold: 0 } };
+  await started({ 'web.json': loggingIn('shop/web:1'), 'canary.json': canary({ analysis, spec }) });
+  const first = await statusNow();
+  await succeededAfter(() => bed.commit('v2', { 'web.json': loggingIn('shop/web:2') }));
+  for (const password of ['1', '2', '3', '4', '5', '6']) {
+    await rotate(password);
+    await eventually(`${password} is promoted`, async () => {
+      const { run, phase } = await statusNow();
+      return (await copiedPassword()) === password && phase === 'Succeeded' && !run;
+    });
+  }
+  const { body } = await bed.send('GET', '/api/v1/namespaces/shop/secrets');
+  const digests = (body as { items: KubernetesObject[] }).items.map(
+    ({ metadata }) => metadata.annotations?.['holdfast.dev/digest'],
+  );
+  expect(digests).toContain(first.lastPromotedSpec);
+});
+
+test('a Secret outside Git that is to be followed reaches the primary at once, without a release', async () => {
+  const follow = { 'holdfast.dev/config-tracking': 'follow' };
+  await rotate('one', follow);
+  await started({
+    'web.json': loggingIn('shop/web:1'),
+    'canary.json': canary({ analysis: { iterations: 1 } }),
+  });
+  const before = await primaryPods();
+  expect(await copiedPassword()).toBe('one');
+  for (const password of ['two', 'three']) {
+    await rotate(password, follow);
+    await eventually(`the primary has ${password}`, async () => (await copiedPassword()) === password);
+  }
+  const { phase, history } = await statusNow();
+  expect({ phase, history: history ?? [] }).toEqual({ phase: 'Initialized', history: [] });
+  expect(await primaryPods()).toEqual(before);
+
+  await rotate('four');
+  await eventually('one that is not followed any more is a release', async () => {
+    const status = await statusNow();
+    return (
+      (status.history as unknown[] | undefined)?.length === 1 && status.phase === 'Succeeded' && !status.run
+    );
+  });
+  expect(await copiedPassword()).toBe('four');
+});

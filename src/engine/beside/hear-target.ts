@@ -16,7 +16,7 @@ export interface LiveWorkloads {
 export type TargetKeeper = 'holdfast' | 'another' | 'waiting';
 
 /**
- * Where no Source speaks for a Canary, its live target does: what that says is put where Git's word would be (design section 2.5), so that
+ * Config that is not in Git is put into what Git says. Where no Source speaks for a Canary, its live target does: what that says is put where Git's word would be (design section 2.5), so that
  * everything else is alike.
  */
 export async function hearTarget(
@@ -26,8 +26,11 @@ export async function hearTarget(
   view: NamespaceView,
 ): Promise<TargetKeeper> {
   const key = keyOf(canary);
-  if (!isAnothers(heads.inGit(key), workloads)) {
-    heads.setLive(key, undefined);
+  const git = heads.inGit(key);
+  if (!isAnothers(git, workloads)) {
+    const head = await liveHeads.withLiveConfig(key, git, view);
+    if (!head) return 'waiting';
+    heads.setLive(key, head === git ? undefined : head);
     return 'holdfast';
   }
   const { target } = workloads;

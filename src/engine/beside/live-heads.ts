@@ -8,13 +8,14 @@ import { type Release, templateOf } from '../../release/release.ts';
 import { wantedConfig, wantedTarget } from '../../workload/live-target.ts';
 import { keyOf } from '../checks.ts';
 import type { Head } from '../heads.ts';
+import { createLiveConfig, type LiveConfig } from '../live-config.ts';
 import type { NamespaceView } from '../namespace-view.ts';
 import type { Cluster } from '../ports.ts';
 import { recordViews } from '../records.ts';
 import { toldCommit, trackedCommit } from './tracked-commit.ts';
 
 /** Reads releases of Canaries from their live targets (design section 2.5). */
-export interface LiveHeads {
+export interface LiveHeads extends LiveConfig {
   /**
    * What the live target says; undefined while it is not known which ConfigMaps and Secrets there are. Reads their content only when one
    * of them changed.
@@ -44,6 +45,7 @@ export interface LiveHeadOptions {
 /** A reader that has read nothing yet. */
 export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOptions): LiveHeads {
   const memory = new Map<string, Known>();
+  const liveConfig = createLiveConfig(cluster, secretKey);
 
   function referencesOf(target: KubernetesObject): ConfigReference[] {
     return tracksConfig ? configReferences(templateOf({ target })) : [];
@@ -78,6 +80,7 @@ export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOp
   }
 
   return {
+    ...liveConfig,
     async read(canary, target, view) {
       const wanted = wantedTarget(target);
       const references = referencesOf(wanted);
@@ -92,11 +95,16 @@ export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOp
       memory.set(keyOf(canary), { version, references, head });
       return head;
     },
-    names(canaryKey, { kind, metadata }) {
+    names(canaryKey, config) {
+      const { kind, metadata } = config;
       const references = memory.get(canaryKey)?.references ?? [];
-      return references.some((reference) => reference.kind === kind && reference.name === metadata.name);
+      const isNamed = references.some((one) => one.kind === kind && one.name === metadata.name);
+      return isNamed || liveConfig.namesLive(canaryKey, config);
     },
-    forget: (canaryKey) => void memory.delete(canaryKey),
+    forget(canaryKey) {
+      memory.delete(canaryKey);
+      liveConfig.forgetLive(canaryKey);
+    },
   };
 }
 

@@ -55,6 +55,7 @@ const stateWords: Readonly<Record<ConfigCopyView['state'], string>> = {
   asWritten: 'is as written',
   missing: 'is missing',
   otherRelease: 'is that of another release',
+  outdated: 'is older than its original',
   foreign: 'was changed',
 };
 

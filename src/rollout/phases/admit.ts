@@ -1,3 +1,4 @@
+import { gitPart } from '../../api/digest.ts';
 import { type Draft, now, say } from '../draft.ts';
 import { hasHooks } from '../hooks.ts';
 import { soundRecord } from '../kept.ts';
@@ -42,8 +43,11 @@ export function admit(draft: Draft, release: ReleaseView, rollback?: Run['rollba
   };
   delete draft.status.postPromotion;
   const how = run.fastLane ? 'a proven release, analysis is left out' : 'starting its rollout';
+  const good = lastKnownGood(draft.world)?.digest;
+  const isSameInGit = good !== undefined && gitPart(good) === gitPart(release.digest);
+  const what = isSameInGit ? 'New config outside Git for' : 'New revision';
   const first = run.awaitsConfirmation ? ', once confirm-rollout is open' : '';
-  say(draft, 'Normal', 'NewRevision', `New revision ${describe(release)}: ${how}${first}`);
+  say(draft, 'Normal', 'NewRevision', `${what} ${describe(release)}: ${how}${first}`);
   return run;
 }
 
