@@ -36,6 +36,11 @@ describe('progress of a workload', () => {
     expect(restarts(undefined, pods(1, 0))).toBe(1);
   });
 
+  it('does not take the counts of the template before for its own', () => {
+    const justWritten = { ...pods(3, 3, 0, 'v1:b'), observed: false };
+    expect(restarts(pods(3, 3), justWritten, pods(0, 0, 3, 'v1:b'), pods(1, 0, 3, 'v1:b'))).toBe(2);
+  });
+
   it('counts from now on where another version left its key', () => {
     expect(progressKey('v1:a:3:3', pods(1, 0))).toBe(progressKey(undefined, pods(1, 0)));
   });

@@ -21,9 +21,10 @@ export function podsKey(view: WorkloadView | undefined): string {
  */
 export function progressKey(before: string | undefined, view: WorkloadView | undefined): string {
   if (!view) return 'absent';
-  const now = countsOf(view);
-  const best = parse(before);
-  if (!best || best.digest !== now.digest) return format(now);
+  const known = parse(before);
+  const best = known?.digest === (view.digest ?? '') ? known : undefined;
+  const now = view.observed ? countsOf(view) : unseen(best, view);
+  if (!best) return format(now);
   if (isWhole(best) && !isWhole(now)) return format(now);
   return format({
     ...now,
@@ -37,6 +38,14 @@ function countsOf(view: WorkloadView): Counts {
   const { digest = '', updatedReplicas: updated, updatedReadyReplicas: ready } = view;
   const old = Math.max(0, view.replicas - updated);
   return { digest, updated, ready, old, desired: view.desiredReplicas };
+}
+
+/** Its controller has not seen the last write yet: what the status counts are pods of the template before. */
+function unseen(
+  best: Counts | undefined,
+  { digest = '', replicas, desiredReplicas: desired }: WorkloadView,
+): Counts {
+  return best ? { ...best, desired } : { digest, updated: 0, ready: 0, old: replicas, desired };
 }
 
 function isWhole({ updated, ready, old, desired }: Counts): boolean {
