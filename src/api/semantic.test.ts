@@ -80,6 +80,17 @@ describe('a Canary that the schema lets in', () => {
       'spec.targetRef.kind is valid, but',
     ],
     [{ provider: 'nginx', ingressRef }, 'spec.provider is valid, but'],
+    [
+      {
+        autoscalerRef: {
+          apiVersion: 'autoscaling/v2',
+          kind: 'HorizontalPodAutoscaler',
+          name: 'a',
+          primaryScalerReplicas: { minReplicas: 6, maxReplicas: 4 },
+        },
+      },
+      'spec.autoscalerRef.primaryScalerReplicas.minReplicas is above maxReplicas, which is 4',
+    ],
   ])('is stopped for %j', (spec, expected) => {
     expect(lines(checkCanary(canary(spec))).problems).toEqual([expect.stringContaining(expected)]);
   });

@@ -35,10 +35,19 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   checkSteps(canary, found);
   checkWebhooks(canary, found);
   checkAffinity(canary, found);
+  checkScaler(canary, found);
   if (options.forbidsOtherNamespaces) checkNamespaces(canary, found);
   checkMetrics(canary.spec.analysis.metrics, 'spec.analysis.metrics', found);
   checkMetrics(canary.spec.postPromotion?.metrics, 'spec.postPromotion.metrics', found);
   return found;
+}
+
+/** One bound alone is compared with the scaler's other one where that is known. */
+function checkScaler({ spec }: Canary, found: Findings): void {
+  const { minReplicas, maxReplicas } = spec.autoscalerRef?.primaryScalerReplicas ?? {};
+  if (minReplicas === undefined || maxReplicas === undefined || minReplicas <= maxReplicas) return;
+  const message = `is above maxReplicas, which is ${maxReplicas}`;
+  found.problems.push({ path: 'spec.autoscalerRef.primaryScalerReplicas.minReplicas', message });
 }
 
 function checkNotActedOn(canary: Canary, found: Findings): void {

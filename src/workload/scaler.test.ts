@@ -80,6 +80,24 @@ describe('a HorizontalPodAutoscaler', () => {
     expect(primary.spec).toMatchObject({ minReplicas: 4, maxReplicas: 20 });
   });
 
+  it('is refused with bounds on the primary that cannot be', () => {
+    const { canary: other } = scaled('HorizontalPodAutoscaler', {
+      primaryScalerReplicas: { minReplicas: 20 },
+    });
+    expect(() => primaryScaler(kind, other, { source, live: undefined })).toThrow(
+      'Canary shop/podinfo: spec.autoscalerRef.primaryScalerReplicas: the primary would have at least 20 and at most 9 pods',
+    );
+  });
+
+  it('gets the standard back where somebody spoilt what it was', () => {
+    const raised = scaler(
+      'HorizontalPodAutoscaler',
+      { minReplicas: 7, maxReplicas: 9 },
+      { 'holdfast.dev/min-replicas': 'seven' },
+    );
+    expect(floorPatch(kind, raised, undefined)).toMatchObject({ spec: { minReplicas: 1 } });
+  });
+
   it('is written with its minimum spelled out', () => {
     const { spec } = ownScaler(kind, canary, scaler('HorizontalPodAutoscaler', { maxReplicas: 9 }));
     expect(spec).toMatchObject({ minReplicas: 1, maxReplicas: 9 });

@@ -70,11 +70,10 @@ export function scalerNames(canary: { readonly spec: ScalerSpec }): { canary: st
 export function scalerSide(kind: ScalerKind, object: KubernetesObject | undefined): ScalerSide | undefined {
   if (!object || object.metadata.deletionTimestamp) return undefined;
   const { annotations = {} } = object.metadata;
-  const before = annotations[floorAnnotation];
   return {
     minReplicas: boundOf(object, kind.minimum),
     maxReplicas: boundOf(object, kind.maximum),
-    restoreMinReplicas: before === undefined ? undefined : Number(before) || 0,
+    restoreMinReplicas: annotations[floorAnnotation] === undefined ? undefined : leastOf(kind, object),
     paused: annotations[pausedAnnotation] === '0',
   };
 }
@@ -111,12 +110,6 @@ export function primaryScaler(
   refuseForeign(live, canary);
   const spec = source.spec as Fields;
   const scaleTargetRef = { ...(spec.scaleTargetRef as Fields), name: primaryName(canary) };
-  const { minReplicas, maxReplicas } = canary.spec.autoscalerRef?.primaryScalerReplicas ?? {};
-  const bounds = {
-    ...boundsOf(kind, source),
-    ...(minReplicas === undefined ? {} : { [kind.minimum.field]: minReplicas }),
-    ...(maxReplicas === undefined ? {} : { [kind.maximum.field]: maxReplicas }),
-  };
   const { [pausedAnnotation]: _, ...annotations } = copied(source.metadata.annotations);
   return {
     apiVersion: kind.apiVersion,
@@ -131,10 +124,24 @@ export function primaryScaler(
     spec: {
       ...spec,
       ...(kind.kind === 'ScaledObject' ? primaryTriggers(canary, spec) : {}),
-      ...bounds,
+      ...primaryBounds(kind, canary, source),
       scaleTargetRef,
     },
   };
+}
+
+/** What primaryScalerReplicas leaves out stays as on the target's scaler. */
+function primaryBounds(kind: ScalerKind, canary: Canary, source: KubernetesObject): Record<string, number> {
+  const given = canary.spec.autoscalerRef?.primaryScalerReplicas;
+  const { minReplicas = leastOf(kind, source), maxReplicas = boundOf(source, kind.maximum) } = given ?? {};
+  if (given && minReplicas > maxReplicas)
+    throw new RefusedError({
+      reason: 'TargetInvalid',
+      object: describe(canary),
+      field: 'spec.autoscalerRef.primaryScalerReplicas',
+      message: `the primary would have at least ${minReplicas} and at most ${maxReplicas} pods`,
+    });
+  return { [kind.minimum.field]: minReplicas, [kind.maximum.field]: maxReplicas };
 }
 
 /** Merge patch that raises minReplicas and keeps what it was, or restores it; undefined when nothing is to be done. */
@@ -149,7 +156,7 @@ export function floorPatch(
   if (minReplicas === undefined && before === undefined) return undefined;
   if (minReplicas === current) return undefined;
   const annotations = { [floorAnnotation]: minReplicas === undefined ? null : (before ?? String(current)) };
-  return { metadata: { annotations }, spec: { [minimum.field]: minReplicas ?? (Number(before) || 0) } };
+  return { metadata: { annotations }, spec: { [minimum.field]: minReplicas ?? leastOf(kind, object) } };
 }
 
 /** Merge patch that pauses a ScaledObject at zero pods or lets it go on; undefined when it is so already. */
@@ -161,9 +168,14 @@ export function pausePatch(object: KubernetesObject, paused: boolean): Record<st
 
 /** Bounds as they are without a rollout. */
 function boundsOf(kind: ScalerKind, object: KubernetesObject): Record<string, number> {
+  return { [kind.minimum.field]: leastOf(kind, object), [kind.maximum.field]: boundOf(object, kind.maximum) };
+}
+
+/** minReplicas without a rollout. An annotation that somebody spoilt gives the standard; at rest Git's value is written. */
+function leastOf(kind: ScalerKind, object: KubernetesObject): number {
   const before = object.metadata.annotations?.[floorAnnotation];
-  const least = before === undefined ? boundOf(object, kind.minimum) : Number(before) || 0;
-  return { [kind.minimum.field]: least, [kind.maximum.field]: boundOf(object, kind.maximum) };
+  if (before === undefined) return boundOf(object, kind.minimum);
+  return /^\d{1,9}$/.test(before) ? Number(before) : kind.minimum.standard;
 }
 
 function boundOf(

@@ -152,6 +152,26 @@ test('a scaler that is nowhere is named', async () => {
   );
 });
 
+test('bounds that cannot be are named, and nothing else is written', async () => {
+  const autoscalerRef = {
+    apiVersion: hpaApi,
+    kind: hpa,
+    name: 'web',
+    primaryScalerReplicas: { minReplicas: 20 },
+  };
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1', { replicas: 1 }),
+    'hpa.json': scaler(hpaApi, hpa, { minReplicas: 1, maxReplicas: 12 }),
+    'canary.json': canary({ spec: { autoscalerRef } }),
+  });
+  await createSource(bed);
+  await bed.start();
+  await eventually('the reason', async () => {
+    const { reason, message } = condition(await bed.canary(), 'Ready') ?? {};
+    return reason === 'TargetInvalid' && message?.includes('at least 20 and at most 12 pods') === true;
+  });
+});
+
 test('a ScaledObject is paused while the canary rests, goes on for a release, and the primary is never paused', async () => {
   await bed.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', scaledObjectCrd);
   const keda = 'keda.sh/v1alpha1';
