@@ -5,6 +5,7 @@ import { limits } from './limits.ts';
 import { findNotActedOn } from './not-acted-on.ts';
 import type { Problem } from './problems.ts';
 import { checkWebhooks } from './semantic-hooks.ts';
+import { checkKnative } from './semantic-knative.ts';
 import { checkMetrics } from './semantic-metric.ts';
 import { checkNamespaces } from './semantic-namespaces.ts';
 
@@ -31,6 +32,7 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   checkWholeNumbers(canary, found);
   checkService(canary, provider, found);
   checkProviderNeeds(canary, provider, found);
+  checkKnative(canary, found);
   checkInterval(canary, options.intervalFloorMs ?? limits.minAnalysisIntervalMs, found);
   checkSteps(canary, found);
   checkWebhooks(canary, found);

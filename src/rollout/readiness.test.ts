@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { aWorkload } from './fixtures.test-support.ts';
+import { isReady } from './readiness.ts';
+
+/** Four pods, all new and available, unless said otherwise. */
+function four(more: Parameters<typeof aWorkload>[0] = {}) {
+  const all = { desiredReplicas: 4, replicas: 4, updatedReplicas: 4, readyReplicas: 4, availableReplicas: 4 };
+  return aWorkload({ ...all, ...more });
+}
+
+describe('a workload is ready (flagger-behaviour 2.6)', () => {
+  it.each([
+    ['with all its pods', {}, 100, true],
+    ['not before its controller has seen the change', { observed: false }, 100, false],
+    ['not while pods of the new template are missing', { updatedReplicas: 3, replicas: 3 }, 100, false],
+    ['not while old pods are terminating', { replicas: 5 }, 100, false],
+    ['not with one pod less than the threshold asks for', { availableReplicas: 3 }, 100, false],
+    ['with half of its pods at a threshold of 50', { availableReplicas: 2 }, 50, true],
+    ['not with less than half at a threshold of 50', { availableReplicas: 1 }, 50, false],
+    ['not without any, whatever the threshold', { availableReplicas: 0 }, 0, false],
+    ['not at zero pods, which Flagger takes for ready', { ...none() }, 100, false],
+  ] as const)('%s', (_what, view, percent, ready) => {
+    expect(isReady(four(view), percent)).toBe(ready);
+  });
+
+  it('never when it is not there', () => {
+    expect(isReady(undefined, 0)).toBe(false);
+  });
+});
+
+function none() {
+  return { desiredReplicas: 0, replicas: 0, updatedReplicas: 0, readyReplicas: 0, availableReplicas: 0 };
+}
