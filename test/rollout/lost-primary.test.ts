@@ -38,3 +38,15 @@ test('a primary that falls in Finalising leaves the canary as it is, with all tr
   expect(model.primary?.digest).toBe('b');
   expect(model.broken).toEqual([]);
 });
+
+test('a Canary whose primary is gone leaves its target running when it is deleted', () => {
+  const model = new Model({ revertOnDeletion: true });
+  model.commit('a');
+  model.until('Initialized');
+  model.delete();
+  model.primary = undefined;
+  for (let count = 0; count < 60 && !model.gone; count += 1) model.tick();
+  expect(model.gone).toBe(true);
+  expect(model.target?.ready).toBeGreaterThan(0);
+  expect(model.broken).toEqual([]);
+});
