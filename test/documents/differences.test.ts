@@ -5,7 +5,8 @@ const page = readFileSync('docs/flagger-differences.md', 'utf8');
 const rows = page.split('\n').filter((line) => line.startsWith('| ') && !/^\| (finding|---)/.test(line));
 
 test('every finding about Flagger names tests that exist', () => {
-  const without = rows.filter((row) => !/`[\w/.-]+\.test\.ts`/.test(row.split('|').at(-2) ?? ''));
+  const where = (row: string) => row.split('|').at(-2)?.trim() ?? '';
+  const without = rows.filter((row) => where(row) !== 'the same' && !/`[\w/.-]+\.test\.ts`/.test(where(row)));
   const named = [...page.matchAll(/`([\w/.-]+\.test\.ts)`/g)].map(([, path]) => path ?? '');
   expect(rows.length).toBeGreaterThan(0);
   expect(without).toEqual([]);
