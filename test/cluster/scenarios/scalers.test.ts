@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { type LoadScaler, startLoadScaler } from './load-scaler.ts';
-import { condition, imageOf, openShop, replicasOf, type Shop, untilRunning } from './shop.ts';
+import { condition, imageOf, openShop, replicasOf, type Shop, untilAnswered, untilRunning } from './shop.ts';
 
 const bed: BedClient = useBed();
 
@@ -40,6 +41,9 @@ async function running(
   const autoscaler = startLoadScaler(bed, namespace, { podsForAll: 10, lagMs: 6000 });
   await untilRunning(shop);
   await untilReady(shop, 'podinfo-primary', 10);
+  // Envoy learns of pods a moment after they are ready; up to then the first one had all requests.
+  await sleep(3000);
+  await untilAnswered(namespace, () => shop.startLoad());
   return { shop, autoscaler };
 }
 
