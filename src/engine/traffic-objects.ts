@@ -59,10 +59,10 @@ function apexSelects({ parts, observation }: ReadContext): 'primary' | 'canary' 
     : 'primary';
 }
 
-/** The apex Service as EnsureServices writes it, with the ports of the release that the primary runs. */
+/** The apex Service as EnsureServices writes it, with the ports of the release that the primary runs; without one, of the only other copy. */
 async function apexService(context: ReadContext): Promise<KubernetesObject> {
   const { world, canary } = context.observation;
-  const primaryDigest = world.primary?.digest;
+  const primaryDigest = world.primary?.digest ?? world.target?.digest;
   if (primaryDigest === undefined)
     throw new EngineError('PrimaryMissing', `${describe(canary)}: the primary does not exist yet`, true);
   return (await wantedServices(context, { primaryDigest, canaryDigest: undefined })).apex;
