@@ -69,6 +69,7 @@ describe('a Service that is taken over', () => {
     expect(givenBack(aService([http]))).toBeUndefined();
     expect(givenBack(aService([http], '80/TCP'))).toEqual({
       [marker]: null,
+      'holdfast.dev/applied': null,
       'helm.toolkit.fluxcd.io/driftDetection': null,
       'kustomize.toolkit.fluxcd.io/reconcile': null,
     });

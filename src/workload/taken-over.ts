@@ -2,6 +2,7 @@
 import { canaryLabel, keepFluxAway, takenOverAnnotation } from '../api/generated-metadata.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { ServicePort } from '../release/release.ts';
+import { appliedAnnotation } from './names.ts';
 
 interface LivePort {
   name?: string;
@@ -43,7 +44,7 @@ export function takenOver(
 /** Merge patch of its annotations that gives it back to its owner; undefined when it was not taken over. */
 export function givenBack(live: KubernetesObject): Record<string, null> | undefined {
   if (live.metadata.annotations?.[takenOverAnnotation] === undefined) return undefined;
-  const keys = [...Object.keys(keepFluxAway), takenOverAnnotation];
+  const keys = [...Object.keys(keepFluxAway), takenOverAnnotation, appliedAnnotation];
   return Object.fromEntries(keys.map((key) => [key, null]));
 }
 
