@@ -26,6 +26,13 @@ export function keepConfigCopies(draft: Draft): void {
   act(draft, { type: 'RestoreConfigs', digest: primary.digest });
 }
 
+/** Copies of the primary's config that somebody took away, and that this very step writes again: no fault of the release. */
+export function restoresCopies(draft: Draft): boolean {
+  const { primary } = draft.world;
+  if (!primary?.digest || !canBeWritten(draft, primary.digest)) return false;
+  return primary.configCopies.some(isBroken);
+}
+
 function canBeWritten({ world }: Draft, digest: string): boolean {
   if (isLostDigest(world, digest)) return false;
   return headRelease(world)?.digest === digest || soundRecord(world, digest) !== undefined;

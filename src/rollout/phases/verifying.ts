@@ -1,5 +1,6 @@
 import type { CheckResult } from '../../api/canary-status.ts';
 import { check, later, primaryCheck } from '../checks.ts';
+import { restoresCopies } from '../config-copies.ts';
 import { act, type Draft, enter, note, now, remainingMs, say, wakeIn } from '../draft.ts';
 import { checkResults } from '../expectation/check-results.ts';
 import { compare } from '../expectation/expectation.ts';
@@ -39,7 +40,7 @@ function verify(draft: Draft, run: Run): void {
   const passed = status.postPromotion?.passedChecks ?? 0;
   const count = `${passed} of ${postPromotion.successThreshold} checks passed`;
   note(draft, 'Verifying', `${nameOf(run)} serves from the primary; ${count}`, { action: 'next check' });
-  if (draft.world.primary?.observed === false) return waitUnseen(draft, run);
+  if (draft.world.primary?.observed === false || restoresCopies(draft)) return waitUnseen(draft, run);
   const firstCheck = later(run.lastCheckTime, run.stepTime) === run.stepTime;
   const results = check(draft, run, {
     ...primaryCheck(draft, run),

@@ -77,6 +77,11 @@ export const EVENTS = {
   'ignore-window': { happens: (model) => model.ask('ignore-window', 'new') },
   'the primary is deleted': { happens: (model) => lose(model, 'primary'), breaks: true },
   'the target is deleted': { happens: (model) => lose(model, 'target'), breaks: true },
+  'the copy of its config is deleted': {
+    happens(model) {
+      model.copy = undefined;
+    },
+  },
   'somebody routes everything to the canary': { happens: (model) => edited(model, 100), breaks: true },
   'somebody routes everything to the primary': { happens: (model) => edited(model, 0), breaks: true },
   'somebody deletes the route': { happens: (model) => lose(model, 'route'), breaks: true },

@@ -26,6 +26,10 @@ export const CLUSTER = {
       'Failed/Held | canary good | - | new': ['Failed and Held, LKGNotReady (Recreate, DaemonSet)'],
     },
   },
+  'the copy of its config is deleted': {
+    says: 'The primary gets it back at once; that it was gone is not held against the release.',
+    changes: {},
+  },
   'somebody routes everything to the canary': {
     says: 'Traffic goes back to where it belongs; steps of an analysis begin again.',
     changes: {},
