@@ -20,12 +20,6 @@ export const analysisReasons = {
     'continues when it is there',
     'commit the workload, or delete the Canary',
   ),
-  TargetScaledUp: row(
-    'another tool scales the target up while it rests',
-    'as before',
-    'it is scaled down again, less and less often',
-    "leave replicas out of the other tool's manifest",
-  ),
   Unknown: row(
     'it is not known what Git wants',
     'as before',

@@ -1,4 +1,5 @@
 import { analysisReasons } from './reasons-analysis.ts';
+import { besideReasons } from './reasons-beside.ts';
 import { gitReasons } from './reasons-git.ts';
 import { hookReasons } from './reasons-hooks.ts';
 import { promotionReasons } from './reasons-promotion.ts';
@@ -6,7 +7,13 @@ import { promotionReasons } from './reasons-promotion.ts';
 /**
  * Every reason the rollout gives (design section 2.3). docs/reasons.md is made from it; the core cannot use a word that is not here.
  */
-export const rolloutReasons = { ...analysisReasons, ...hookReasons, ...promotionReasons, ...gitReasons };
+export const rolloutReasons = {
+  ...analysisReasons,
+  ...hookReasons,
+  ...promotionReasons,
+  ...gitReasons,
+  ...besideReasons,
+};
 
 /** A word of the closed table. */
 export type RolloutReason = keyof typeof rolloutReasons;

@@ -1,14 +1,16 @@
 import type { Clock } from '../api/clock.ts';
+import { createAdoption } from '../engine/beside/adoption.ts';
 import { watchFlagger } from '../engine/beside/flagger-watch.ts';
 import { createLiveHeads } from '../engine/beside/live-heads.ts';
 import type { CanaryParts } from '../engine/canary-parts.ts';
-import type { Cluster, OpenWatch } from '../engine/ports.ts';
+import type { Cluster, DryRun, OpenWatch } from '../engine/ports.ts';
 import { type AppOptions, namespacesOf } from './options.ts';
 
 /** What the parts for working beside other tools are made from. */
 export interface BesideWiring {
   readonly options: AppOptions;
   readonly cluster: Cluster;
+  readonly dryRun: DryRun;
   readonly clock: Clock;
   readonly openWatch: OpenWatch;
   readonly secretKey: Uint8Array;
@@ -18,12 +20,15 @@ export interface BesideWiring {
 export function besideParts({
   options,
   cluster,
+  dryRun,
   clock,
   openWatch,
   secretKey,
-}: BesideWiring): Pick<CanaryParts, 'flagger' | 'liveHeads'> & { readonly isShadow: boolean } {
+}: BesideWiring): Pick<CanaryParts, 'adoption' | 'flagger' | 'liveHeads'> & { readonly isShadow: boolean } {
+  const tracksConfig = options.tracksConfig !== false;
   return {
-    liveHeads: createLiveHeads({ cluster, secretKey, tracksConfig: options.tracksConfig !== false }),
+    liveHeads: createLiveHeads({ cluster, secretKey, tracksConfig }),
+    adoption: createAdoption({ cluster, dryRun, secretKey, tracksConfig }),
     flagger: watchFlagger(openWatch, clock, namespacesOf(options)),
     isShadow: options.shadow === true,
   };

@@ -11,9 +11,7 @@ export function createDryRun(client: Pick<ClusterClient, 'apply' | 'create'>): D
     async apply(object) {
       await client.apply(object, { manager, force: true, dryRun: true });
     },
-    async create(object) {
-      await client.create(object, { manager, dryRun: true });
-    },
+    create: (object) => client.create(object, { manager, dryRun: true }),
   };
 }
 

@@ -124,6 +124,7 @@ function readParts(
       withLiveConfig: async (_, head) => head,
       ...{ names: () => false, namesLive: () => false, forget: nothing, forgetLive: nothing },
     },
+    adoption: { look: async () => undefined },
     lostRecords: { of: nothing, find: nothing },
     drift: new Map(),
     options,

@@ -4,7 +4,7 @@ import type { Clock } from '../api/clock.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { ServicePort } from '../release/release.ts';
 import type { Decision } from '../rollout/action.ts';
-import type { World } from '../rollout/world.ts';
+import type { AdoptableView, World } from '../rollout/world.ts';
 import type { AfterRevert } from './after-revert.ts';
 import type { AlertOutbox } from './alert-outbox.ts';
 import type { Applied } from './applied.ts';
@@ -55,6 +55,7 @@ export interface CanaryParts {
   readonly heads: Heads;
   readonly liveHeads: LiveHeads;
   readonly flagger: FlaggerWatch;
+  readonly adoption: Adoption;
   readonly checks: Checks;
   readonly records: Records;
   readonly afterRevert: AfterRevert;
@@ -82,6 +83,7 @@ export interface CanaryParts {
 /** The parts that looking at a Canary takes; nothing of it writes. */
 export type ReadParts = Pick<
   CanaryParts,
+  | 'adoption'
   | 'canaries'
   | 'checks'
   | 'clock'
@@ -106,6 +108,15 @@ export interface Observation {
   readonly target: KubernetesObject | undefined;
   readonly primary: KubernetesObject | undefined;
   readonly provider: string;
+}
+
+/** Finds out what a primary runs whose digest does not tell (flagger-behaviour 2.16). */
+export interface Adoption {
+  /** Undefined: its digest tells, or there is nothing that could be taken over. */
+  look(
+    parts: Pick<ReadParts, 'heads' | 'options'>,
+    observation: Observation,
+  ): Promise<AdoptableView | undefined>;
 }
 
 /** The routing provider of a Canary. */

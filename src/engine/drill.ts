@@ -74,7 +74,7 @@ async function tryRecord(parts: DrillParts, canary: Canary, record: DecodedRecor
   const pod = drillPod(workload, template);
   const findings: DrillFinding[] = [];
   const unseen: Unseen[] = [];
-  const attempt = async (object: KubernetesObject, send: () => Promise<void>): Promise<void> => {
+  const attempt = async (object: KubernetesObject, send: () => Promise<unknown>): Promise<void> => {
     try {
       await send();
     } catch (error) {

@@ -26,6 +26,8 @@ export interface Heads {
   sourceOf(canaryKey: string): string | undefined;
   /** Bytes of a release that was head before, while Holdfast runs; a few per Canary. */
   earlier(canaryKey: string, digest: string): Release | undefined;
+  /** Keeps a release among those that were head before. */
+  keep(canaryKey: string, release: Release): void;
   /** The releases at head of all Canaries in a namespace, by Canary key. */
   releasesIn(namespace: string): ReadonlyMap<string, Release>;
   /** A Source exists whose content is not known yet. */
@@ -89,6 +91,7 @@ export function createHeads(): Heads {
       const found = earlier.get(canaryKey)?.find((one) => gitPart(one.digest) === gitPart(digest));
       return found && withLivePart(found, livePart(digest));
     },
+    keep: remember,
     releasesIn(namespace) {
       const entries = [...[...bySource.values()].flatMap((heads) => [...heads]), ...live];
       const inside = entries.filter(([key]) => key.startsWith(`${namespace}/`));

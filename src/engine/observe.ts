@@ -61,7 +61,12 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
   };
   const observation = { canary, world, view, target, primary, provider };
   const seen = keeper === 'another' ? withForeignTarget(observation) : observation;
-  return { kind: 'observed', observation: await withDrift(parts, seen) };
+  return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, seen)) };
+}
+
+async function withAdoptable(parts: ReadParts, observation: Observation): Promise<Observation> {
+  const adoptable = await parts.adoption.look(parts, observation);
+  return adoptable ? { ...observation, world: { ...observation.world, adoptable } } : observation;
 }
 
 /** A target that another tool applies runs what is read from it. */

@@ -1,5 +1,6 @@
 import type { Action } from '../rollout/action.ts';
 import type { ActionContext, ActionType, Performer } from './action-context.ts';
+import { adoptPrimary } from './beside/perform-adopt.ts';
 import { disown } from './disown.ts';
 import { removeFinalizer } from './finalizer.ts';
 import { restoreConfigs } from './perform-configs.ts';
@@ -14,6 +15,7 @@ const performers: { readonly [Type in ActionType]: Performer<Type> } = {
   ApplyCanary: applyCanary,
   ScaleCanary: scaleCanary,
   ApplyPrimary: applyPrimary,
+  AdoptPrimary: adoptPrimary,
   RestoreConfigs: restoreConfigs,
   ApplySettings: applySettings,
   ScalePrimary: scalePrimary,

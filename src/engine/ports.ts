@@ -58,7 +58,8 @@ export interface Cluster {
 /** Asks the server whether it would take a write of the rollout's; nothing is stored. Throws as the write itself would. */
 export interface DryRun {
   apply(object: KubernetesObject): Promise<void>;
-  create(object: KubernetesObject): Promise<void>;
+  /** Gives the object as it would be stored, defaults included. */
+  create(object: KubernetesObject): Promise<KubernetesObject>;
 }
 
 /** One set of objects to watch. */

@@ -7,6 +7,8 @@ export function describeAction(action: Action): string {
       return `traffic: ${action.route.primaryWeight} % primary, ${action.route.canaryWeight} % canary`;
     case 'ApplyPrimary':
       return `the primary is written from release ${action.digest.slice(0, 15)}`;
+    case 'AdoptPrimary':
+      return `the primary is marked as running release ${action.digest.slice(0, 15)}; no pod restarts`;
     case 'ApplyCanary':
       return `the canary is written from release ${action.digest.slice(0, 15)}`;
     case 'ScaleCanary':

@@ -26,6 +26,8 @@ export type Action =
       digest: string;
       precondition: { uid: string; resourceVersion: string } | undefined;
     }
+  /** Mark what Flagger left as ours, and as running this release: metadata alone, so that no pod restarts. */
+  | { type: 'AdoptPrimary'; digest: string }
   /** Write the copies of the release that the primary runs; nothing else. */
   | { type: 'RestoreConfigs'; digest: string }
   /** Replicas, strategy and deadlines of head, template untouched. */

@@ -24,6 +24,8 @@ export interface Draft {
   readonly events: RolloutEvent[];
   check: CheckRequest | undefined;
   intentFirst: boolean;
+  /** Nothing is known yet: the status stays as it was found. */
+  leavesStatus: boolean;
   wakeAfterMs: number | undefined;
   /** What is going on, for the status line; `stalled`: a person must act. */
   note: { reason: RolloutReason; message: string; stalled: boolean } | undefined;
@@ -41,6 +43,7 @@ export function newDraft(world: World, plan: Plan): Draft {
     events: [],
     check: undefined,
     intentFirst: false,
+    leavesStatus: false,
     wakeAfterMs: undefined,
     note: undefined,
     next: undefined,

@@ -10,6 +10,7 @@ import { lastKnownGood } from './run.ts';
 import { isSame } from './same.ts';
 import { keepSessions } from './sessions.ts';
 import { shorten, stamp } from './units.ts';
+import type { World } from './world.ts';
 
 const MAX_LINE_CHARACTERS = 160;
 const MAX_REJECTED = 100;
@@ -17,6 +18,7 @@ const MAX_REJECTED = 100;
 /** Derives the status from the draft: weights, commits and records only as read back (S27, S28), and one line for people. */
 export function finish(draft: Draft): Decision {
   const { world } = draft;
+  if (draft.leavesStatus) return untouched(world);
   keepSessions(draft);
   const status = derive(draft);
   const incident = newIncident(draft, status);
@@ -37,6 +39,10 @@ export function finish(draft: Draft): Decision {
     events: incident ? told(draft.events, incident) : draft.events,
     wakeAfterMs: draft.wakeAfterMs,
   };
+}
+
+function untouched({ status }: World): Decision {
+  return { status, actions: [], intentFirst: false, check: undefined, events: [], wakeAfterMs: undefined };
 }
 
 function derive(draft: Draft): CanaryStatus {

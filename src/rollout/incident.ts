@@ -41,7 +41,9 @@ const WARNINGS: ReadonlySet<string> = new Set(['Rejected', 'Aborted', 'RolledBac
  * back, so that a crash before the write tells again and one after it does not; nothing is told twice under one key.
  */
 export function newIncident(draft: Draft, status: CanaryStatus): Incident | undefined {
-  const moment = momentOf(draft, status);
+  // Only names change then; whoever was there before told of the rest.
+  const isTakenOver = draft.actions.some(({ type }) => type === 'AdoptPrimary');
+  const moment = isTakenOver ? undefined : momentOf(draft, status);
   if (!moment) return undefined;
   const about = aboutOf(draft, moment.run);
   const key = [about.digest, about.since, moment.outcome, moment.reason].filter(Boolean).join('/');

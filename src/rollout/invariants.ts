@@ -28,6 +28,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   S7: drainedBeforeScaledDown,
   S9: provenOnlyUnderFullTraffic,
   S10: recordBeforeOverwrite,
+  S11: adoptsOnlyWhatIsKept,
   S12: onlyKeptBytes,
   S14: rejectedStaysOut,
   S16: copiesOfWhatRuns,
@@ -150,7 +151,8 @@ function drainedBeforeScaledDown(world: World, action: Action): string | undefin
 }
 
 function provenOnlyUnderFullTraffic(world: World, action: Action): string | undefined {
-  if (action.type !== 'MarkProven') return undefined;
+  // What Flagger promoted, or what proved itself under another digest, is good already.
+  if (action.type !== 'MarkProven' || world.adoptable?.release.digest === action.digest) return undefined;
   const plan = planOf(world.canary, world.options);
   const whole =
     hasConverged(world.primary, plan.primaryReadyPercent) && world.primary?.digest === action.digest;
@@ -167,6 +169,13 @@ function recordBeforeOverwrite(world: World, action: Action): string | undefined
   const givenUp = world.status.run?.fastLane === true && isLostDigest(world, current);
   const kept = soundRecord(world, current) !== undefined || givenUp;
   return kept || action.digest === good.digest ? undefined : `what the primary runs (${current}) is not kept`;
+}
+
+/** A primary is not said to run something that cannot be had again. */
+function adoptsOnlyWhatIsKept(world: World, action: Action): string | undefined {
+  if (action.type !== 'AdoptPrimary') return undefined;
+  if (world.status.run && world.primary?.digest !== undefined) return 'a release is under way';
+  return soundRecord(world, action.digest) ? undefined : `${action.digest} is not kept`;
 }
 
 /** What is written is what was kept, or what Git still says with the same digest. */

@@ -79,7 +79,8 @@ function isReady(draft: Draft): boolean {
   const { status, world, run } = draft;
   const settled = status.phase === 'Succeeded' || status.phase === 'Initialized';
   if (!settled || run || world.route?.canaryWeight !== 0) return false;
-  const runsGood = world.primary?.digest === lastKnownGood(world)?.digest;
+  const good = lastKnownGood(world)?.digest;
+  const runsGood = good !== undefined && world.primary?.digest === good;
   return runsGood && (hasConverged(world.primary, draft.plan.primaryReadyPercent) || restsAtZero(world));
 }
 

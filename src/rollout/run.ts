@@ -31,6 +31,8 @@ export interface Run {
   unknownSince?: string;
   /** Webhooks of type confirm-rollout must approve before anything of this release is written. */
   awaitsConfirmation?: boolean;
+  /** The canary's pods were started for it by Flagger: they are not replaced. */
+  keepsPods?: boolean;
   /** The canary was brought up for it: where another tool writes the target, that cannot be seen on the target itself. */
   broughtUp?: boolean;
   /** Once confirmed it goes straight to the primary, whose last-known-good does not come up (design section 5). */

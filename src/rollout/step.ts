@@ -3,6 +3,7 @@ import { keepConfigCopies } from './config-copies.ts';
 import { type Draft, newDraft, note } from './draft.ts';
 import { finish } from './finish.ts';
 import { restoreRecord, tellDamage } from './kept.ts';
+import { adopts } from './phases/adopt.ts';
 import { bootstrap, initialized } from './phases/bootstrap.ts';
 import { windDown } from './phases/ending.ts';
 import { fallen } from './phases/fallen.ts';
@@ -48,6 +49,7 @@ function decide(draft: Draft): void {
 function goOn(draft: Draft): void {
   const { world, run } = draft;
   const good = lastKnownGood(world);
+  if (adopts(draft)) return;
   if (!good) return bootstrap(draft);
   tellDamage(draft, good);
   restoreRecord(draft, good);

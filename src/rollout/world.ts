@@ -24,6 +24,8 @@ export interface World {
   scaler?: ScalerView | undefined;
   /** Another tool applies the target and no Source holds it: its template is read and never written (design section 2.5). */
   foreignTarget?: boolean;
+  /** What the primary was found to run, where its digest does not tell: as Flagger left it, or under another digest than head's. */
+  adoptable?: AdoptableView | undefined;
   /** Undefined when the routing objects do not exist yet. */
   route: RouteView | undefined;
   /** The answers that came last, by the key of their request; they stay until newer ones are there. */
@@ -87,6 +89,15 @@ export type HeadView =
   | { kind: 'unknown'; reason: string; message: string }
   /** The Source was read whole and holds no such workload. */
   | { kind: 'missing'; message: string };
+
+/** What a primary runs, read from its own template and config copies (flagger-behaviour 2.10, backwards). */
+export interface AdoptableView {
+  release: ReleaseView;
+  /** It is what head says. */
+  isHead: boolean;
+  /** What head says was on the target already when Flagger wrote the status last. */
+  headWasTried: boolean;
+}
 
 /** A Release in the core's words. */
 export interface ReleaseView {

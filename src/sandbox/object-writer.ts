@@ -132,7 +132,11 @@ export function updateObject(
   const live = world.store.get(kind.storageKey, body.metadata.namespace, body.metadata.name);
   if (!live) throw notFound(kind, body.metadata.name);
   const writer = writerOf(world, kind, 'Update', options);
-  const track = (object: KubernetesObject) => trackUpdate(live, object, kind.merge, writer);
+  // Ownership may be handed on by writing it: what the write itself changes is then counted from there.
+  const { managedFields } = body.metadata;
+  const before =
+    Array.isArray(managedFields) && managedFields.length > 0 ? withManagedFields(live, managedFields) : live;
+  const track = (object: KubernetesObject) => trackUpdate(before, object, kind.merge, writer);
   return replace({ world, kind, options, track }, live, body);
 }
 

@@ -2,7 +2,8 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { answersToKey } from './list-keys.ts';
 
-interface ManagedFieldsEntry {
+/** One entry of managedFields. */
+export interface ManagedFieldsEntry {
   manager?: string;
   operation?: string;
   subresource?: string;

@@ -78,6 +78,15 @@ export function currentDaemonPods(
   );
 }
 
+/** When what stands for the workload's current template was made, in milliseconds; NaN while that is not known. */
+export function templateTimeMs(workload: KubernetesObject, revisions: readonly KubernetesObject[]): number {
+  const current =
+    workload.kind === 'Deployment'
+      ? currentReplicaSet(workload, revisions)
+      : currentRevision(workload, revisions);
+  return Date.parse(current?.metadata.creationTimestamp ?? '');
+}
+
 const revisionHashLabel = 'controller-revision-hash';
 
 /** The controller gives the revision of the current template the highest number, also when it is one that was there before. */

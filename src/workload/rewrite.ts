@@ -42,20 +42,51 @@ export interface RewriteRules {
   configNames: ConfigNames;
 }
 
+/** The other way round: the target's pod template that a primary's was made from, without what Flagger stamps on it. */
+export function targetTemplate(template: PodTemplate, rules: RewriteRules): PodTemplate {
+  const { label, targetName } = rules;
+  const primary = `${targetName}-primary`;
+  const back: Renaming = {
+    configNames: rules.configNames,
+    ownLabel: { [label.key]: label.canary },
+    ownValue: (key, value) => {
+      if (key === label.key && value === label.primary) return label.canary;
+      return rules.selectorLabels.includes(key) && value === primary ? targetName : value;
+    },
+  };
+  return rewrittenTemplate(template, back);
+}
+
 /** The primary's pod template. An identical input gives an identical output, so an unchanged release never restarts pods. */
 export function primaryTemplate(template: PodTemplate, rules: RewriteRules): PodTemplate {
+  return rewrittenTemplate(template, {
+    configNames: rules.configNames,
+    ownLabel: { [rules.label.key]: rules.label.primary },
+    ownValue: (key, value) => ownValue(key, value, rules),
+  });
+}
+
+/** What the two directions differ in. */
+interface Renaming {
+  readonly configNames: ConfigNames;
+  readonly ownLabel: Record<string, string>;
+  /** The value of a label in an affinity or spread rule. */
+  readonly ownValue: (key: string, value: unknown) => unknown;
+}
+
+function rewrittenTemplate(template: PodTemplate, rules: Renaming): PodTemplate {
   const { metadata, spec } = template;
   const annotations = copied(metadata?.annotations);
   const rewritten: NonNullable<PodTemplate['metadata']> = {
     ...metadata,
-    labels: { ...copied(metadata?.labels), [rules.label.key]: rules.label.primary },
+    labels: { ...copied(metadata?.labels), ...rules.ownLabel },
   };
   delete rewritten.annotations;
   if (Object.keys(annotations).length > 0) rewritten.annotations = annotations;
-  return { ...template, metadata: rewritten, spec: primaryPodSpec(spec, rules) };
+  return { ...template, metadata: rewritten, spec: rewrittenPodSpec(spec, rules) };
 }
 
-function primaryPodSpec(spec: PodSpec, rules: RewriteRules): PodSpec {
+function rewrittenPodSpec(spec: PodSpec, rules: Renaming): PodSpec {
   const rewritten: PodSpec = { ...spec, containers: spec.containers.map((one) => container(one, rules)) };
   if (spec.initContainers) rewritten.initContainers = spec.initContainers.map((one) => container(one, rules));
   if (spec.volumes) rewritten.volumes = spec.volumes.map((volume) => volumeSource(volume, rules));
@@ -66,7 +97,7 @@ function primaryPodSpec(spec: PodSpec, rules: RewriteRules): PodSpec {
   return rewritten;
 }
 
-function container(original: Container, { configNames }: RewriteRules): Container {
+function container(original: Container, { configNames }: Renaming): Container {
   const rewritten: Container = { ...original };
   if (original.env) rewritten.env = original.env.map((entry) => envEntry(entry, configNames));
   if (original.envFrom)
@@ -79,7 +110,7 @@ function envEntry(entry: Fields, configNames: ConfigNames): Fields {
   return { ...entry, valueFrom: renamed(entry.valueFrom, valueFromReferences, configNames) };
 }
 
-function volumeSource(volume: Fields, { configNames }: RewriteRules): Fields {
+function volumeSource(volume: Fields, { configNames }: Renaming): Fields {
   const source = renamed(volume, volumeReferences, configNames);
   const { projected } = source;
   if (!isFields(projected) || !isList(projected.sources)) return source;
@@ -101,7 +132,7 @@ function renamed(holder: Fields, references: readonly Reference[], configNames: 
   return rewritten;
 }
 
-function antiAffinity(affinity: unknown, rules: RewriteRules): Fields | undefined {
+function antiAffinity(affinity: unknown, rules: Renaming): Fields | undefined {
   if (!isFields(affinity) || !isFields(affinity.podAntiAffinity)) return undefined;
   const terms: Fields = { ...affinity.podAntiAffinity };
   const required = terms.requiredDuringSchedulingIgnoredDuringExecution;
@@ -117,20 +148,20 @@ function antiAffinity(affinity: unknown, rules: RewriteRules): Fields | undefine
   return { ...affinity, podAntiAffinity: terms };
 }
 
-/** A term with a labelSelector: values that name the target, under a selector label, name the primary instead. */
-function podTerm(term: unknown, rules: RewriteRules): unknown {
+/** A term with a labelSelector: values that name the one workload, under a selector label, name the other instead. */
+function podTerm(term: unknown, rules: Renaming): unknown {
   if (!isFields(term) || !isFields(term.labelSelector)) return term;
   const selector: Fields = { ...term.labelSelector };
   if (isFields(selector.matchLabels))
     selector.matchLabels = Object.fromEntries(
-      Object.entries(selector.matchLabels).map(([key, value]) => [key, ownValue(key, value, rules)]),
+      Object.entries(selector.matchLabels).map(([key, value]) => [key, rules.ownValue(key, value)]),
     );
   if (isList(selector.matchExpressions))
     selector.matchExpressions = selector.matchExpressions.map((expression) =>
       isFields(expression) && typeof expression.key === 'string' && isList(expression.values)
         ? {
             ...expression,
-            values: expression.values.map((value) => ownValue(String(expression.key), value, rules)),
+            values: expression.values.map((value) => rules.ownValue(String(expression.key), value)),
           }
         : expression,
     );

@@ -102,6 +102,27 @@ export function applyTests({ target }: Suite): void {
     expect(bothLeft.body.data).toEqual({ one: '1' });
   });
 
+  test('lets ownership be handed on by writing it: what the new owner leaves out is then removed', async () => {
+    const namespace = await freshNamespace(target());
+    const body = configMap(namespace, 'a', { kept: '1', left: '1' });
+    const { path, collection } = { path: pathOf(body), collection: pathOf(body).replace(/\/a$/, '') };
+    const made = await target().request('POST', `${collection}?fieldManager=flagger`, { body });
+    const [entry] = made.body.metadata.managedFields;
+    const { uid, resourceVersion } = made.body.metadata;
+    const managedFields = [{ ...entry, manager: 'one', operation: 'Apply' }];
+    const handed = await target().request('PATCH', `${path}?fieldManager=one`, {
+      body: { metadata: { uid, resourceVersion, managedFields, labels: { by: 'one' } } },
+      contentType: 'application/merge-patch+json',
+    });
+    expect(handed.code).toBe(200);
+    const owners = handed.body.metadata.managedFields.map(
+      (each: Json) => `${each.manager} ${each.operation}`,
+    );
+    expect(owners.sort()).toEqual(['one Apply', 'one Update']);
+    const applied = await apply(target(), configMap(namespace, 'a', { kept: '2' }), { manager: 'one' });
+    expect([applied.code, applied.body.data]).toEqual([200, { kept: '2' }]);
+  });
+
   test('removes containers, ports, variables and volumes that are applied no longer, and defaults come back', async () => {
     const namespace = await freshNamespace(target());
     const full = deployment(

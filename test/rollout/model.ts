@@ -73,6 +73,12 @@ export class Model {
   recreate = false;
   /** Another tool applies the target: its template changes with the commit, and only its pods are the rollout's. */
   foreign = false;
+  /** The primary carries no mark of ours: Flagger wrote it last. */
+  unmarked = false;
+  /** Two digests of one and the same template. */
+  renamed: { readonly from: string; readonly to: string } | undefined;
+  /** What is at head was on the target when Flagger wrote the status last. */
+  headWasTried = true;
   /** The workloads are DaemonSets: their pods follow nodes, whatever number is asked for. */
   followsNodes = false;
   scalers: ScalerModel | undefined;
@@ -184,15 +190,52 @@ export class Model {
       head: this.head,
       records: this.records.map((record) => this.recordAsRead(record)),
       rejected: this.rejected,
-      primary: this.view('podinfo-primary', this.primary, 'primary'),
+      primary: this.primaryAsRead(),
       target: this.targetAsRead(),
       ...(this.foreign ? { foreignTarget: true } : {}),
+      adoptable: this.adoptable(),
       scaler: this.scalers?.view,
       route: this.route,
       checks: this.answer,
       peers: this.peers,
       options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' },
     });
+  }
+
+  /** Objects and status as Flagger left them: what the primary runs, and what is on the target and at head. */
+  leaveByFlagger(
+    status: CanaryStatus,
+    left: { primary: string; target: string; pods: number; weight: number },
+  ): void {
+    const pods = (digest: string, desired: number): Pods => {
+      return { digest, settingsKey: 's1', desired, ready: desired, oldReady: 0, version: 1 };
+    };
+    this.foreign = true;
+    this.unmarked = true;
+    this.primary = pods(left.primary, 2);
+    this.target = pods(left.target, left.pods);
+    const { weight } = left;
+    this.route = {
+      ...{ primaryWeight: 100 - weight, canaryWeight: weight },
+      ...{ mirrored: false, matched: false, accepted: true },
+    };
+    this.status = { lastAppliedSpec: '85d557f47b', lastPromotedSpec: '6c9f8b44d5', ...status };
+    this.commit(left.target);
+  }
+
+  private adoptable(): World['adoptable'] {
+    if (!this.primary || this.head.kind !== 'release' || this.status.run) return undefined;
+    const { digest } = this.primary;
+    const isRenamed = this.renamed?.from === digest && this.renamed.to === this.head.release.digest;
+    if (!this.unmarked && !isRenamed) return undefined;
+    const isHead = isRenamed || this.head.release.digest === digest;
+    const release = isHead ? this.head.release : releaseOf(digest, '', 's1');
+    return { release, isHead, headWasTried: this.headWasTried };
+  }
+
+  private primaryAsRead(): WorkloadView | undefined {
+    const seen = this.view('podinfo-primary', this.primary, 'primary');
+    return seen && this.unmarked ? { ...seen, digest: undefined, settingsKey: undefined } : seen;
   }
 
   private targetAsRead(): WorkloadView | undefined {
@@ -439,7 +482,13 @@ export class Model {
       case 'ScaleCanary':
         return this.scaleTarget(action.replicas);
       case 'ApplyPrimary':
+        this.unmarked = false;
         return this.applyPrimary(action.digest);
+      case 'AdoptPrimary':
+        this.unmarked = false;
+        this.copy = action.digest;
+        if (this.primary) this.primary.digest = action.digest;
+        return;
       case 'RestoreConfigs':
         this.copy = action.digest;
         return;

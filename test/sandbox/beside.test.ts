@@ -223,6 +223,43 @@ describe('a Canary whose target another tool applies', () => {
     expect(fieldsOfHoldfast(await workload('web'))).toEqual(['spec.replicas']);
   });
 
+  test('takes a change that reaches no copy of the pods for no release', async () => {
+    await runFirst();
+    const { template } = (JSON.parse(target('shop/web:1')) as { spec: { template: { metadata: object } } })
+      .spec;
+    const annotations = { 'kustomize.toolkit.fluxcd.io/checksum': 'new' };
+    const changed = JSON.parse(target('shop/web:1')) as { spec: object };
+    changed.spec = {
+      ...changed.spec,
+      template: { ...template, metadata: { ...template.metadata, annotations } },
+    };
+    const before = { pods: await primaryPods(), good: statusOf(await bed.canary()).lastKnownGood };
+    await flux.apply(JSON.stringify(changed));
+    await eventually('the last-known-good has its new name', async () => {
+      const status = statusOf(await bed.canary());
+      return JSON.stringify(status.lastKnownGood) !== JSON.stringify(before.good) && status;
+    });
+    expect(statusOf(await bed.canary())).toMatchObject({ phase: 'Initialized' });
+    expect(statusOf(await bed.canary()).history).toBeUndefined();
+    expect(await primaryPods()).toEqual(before.pods);
+  });
+
+  test('goes over to a Source that holds the same manifests without a rollout', async () => {
+    await runFirst();
+    const before = { pods: await primaryPods(), good: statusOf(await bed.canary()).lastKnownGood };
+    const manifest = JSON.parse(target('shop/web:1', { replicas: 1 })) as KubernetesObject;
+    const commit = await bed.commit('the same', {
+      'web.json': JSON.stringify(manifest),
+      'canary.json': canary(),
+    });
+    await createSource(bed);
+    await eventually('the last-known-good is a commit', async () => {
+      return statusOf(await bed.canary()).lastPromotedCommit === commit;
+    });
+    expect(statusOf(await bed.canary()).history).toBeUndefined();
+    expect(await primaryPods()).toEqual(before.pods);
+  });
+
   test('names the commit that the tool applies', async () => {
     const commit = 'c0ffee'.padEnd(40, '0');
     const labelled = JSON.parse(target('shop/web:1')) as KubernetesObject;

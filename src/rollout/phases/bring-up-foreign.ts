@@ -16,7 +16,7 @@ export function bringUpForeign(draft: Draft, run: Run): void {
     return note(draft, 'TargetMissing', `the target cannot be read, or does not run ${nameOf(run)} any more`);
   }
   const { digest } = run;
-  if (mayHoldOldConfig(draft, target) && servingPods(primary) > 0)
+  if (!run.keepsPods && mayHoldOldConfig(draft, target) && servingPods(primary) > 0)
     return act(draft, { type: 'ApplyCanary', digest, replicas: 0 });
   const isGoing = target.desiredReplicas === 0 && (!target.observed || target.replicas > 0);
   if (isGoing) return;

@@ -23,19 +23,22 @@ export interface Program {
 
 const main = resolve(import.meta.dirname, '../../../dist/main.js');
 
-/** Prepares a program that follows one repository into a namespace. Intervals down to a second are allowed. */
+/**
+ * Prepares a program that follows one repository into a namespace, or what others apply there. Intervals down to a second are allowed.
+ */
 export function createProgram(
   bed: BedClient,
   namespace: string,
-  repositoryUrl: string,
+  repositoryUrl: string | undefined,
   spec: Record<string, unknown> = {},
 ): Program {
   const folder = mkdtempSync(join(tmpdir(), `holdfast-${namespace}-`));
   const sourceFile = join(folder, 'source.yaml');
   const logPath = join(bed.logsDir, `holdfast-${namespace}.log`);
-  writeFileSync(sourceFile, JSON.stringify(source(namespace, repositoryUrl, spec)));
+  if (repositoryUrl) writeFileSync(sourceFile, JSON.stringify(source(namespace, repositoryUrl, spec)));
+  const from = repositoryUrl ? ['--source', sourceFile] : [];
   let child: ChildProcess | undefined;
-  const flags = ['--source', sourceFile, '--kubeconfig', bed.kubeconfigPath, '--namespace', namespace];
+  const flags = [...from, '--kubeconfig', bed.kubeconfigPath, '--namespace', namespace];
   const data = join(folder, 'data');
   const places = ['--data-dir', data, '--listen', '127.0.0.1:0'];
   const behaviour = [

@@ -1,0 +1,173 @@
+import { isGenerated } from '../../api/generated-metadata.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { buildRelease, viewOf } from '../../release/build.ts';
+import { digestOf } from '../../release/digest.ts';
+import { isFollowed, isTracked } from '../../release/refs.ts';
+import { type Release, templateOf } from '../../release/release.ts';
+import type { AdoptableView } from '../../rollout/world.ts';
+import { adoptedConfigs, adoptedTarget, comparableTemplate, possibleCopies } from '../../workload/adopted.ts';
+import { configKey } from '../../workload/configs.ts';
+import { wantedConfig, wantedTarget } from '../../workload/live-target.ts';
+import { digestAnnotation } from '../../workload/names.ts';
+import { templateTimeMs } from '../../workload/pods.ts';
+import type { Adoption, Observation, ReadParts } from '../canary-parts.ts';
+import { keyOf } from '../checks.ts';
+import { readLiveConfigs } from '../live-configs.ts';
+import { controllerRevisionKind } from '../namespace-view.ts';
+import type { Cluster, DryRun } from '../ports.ts';
+
+/** What it takes. */
+export interface AdoptionOptions {
+  readonly cluster: Pick<Cluster, 'get'>;
+  readonly dryRun: DryRun;
+  /** The cluster's HMAC key. */
+  readonly secretKey: Uint8Array;
+  readonly tracksConfig: boolean;
+}
+
+/** Nothing looked at yet. Each version of both workloads is compared once. */
+export function createAdoption(options: AdoptionOptions): Adoption {
+  const known = new Map<string, { readonly version: string; readonly found: AdoptableView | undefined }>();
+
+  return {
+    async look(parts, observation) {
+      const pair = pairOf(parts, observation);
+      const key = keyOf(observation.canary);
+      if (!pair) {
+        known.delete(key);
+        return undefined;
+      }
+      const version = versionsOf(pair, observation);
+      const before = known.get(key);
+      if (before?.version === version) return before.found;
+      const found = await compare(options, parts, { ...pair, observation });
+      known.set(key, { version, found });
+      return found;
+    },
+  };
+}
+
+interface Pair {
+  readonly primary: KubernetesObject;
+  readonly target: KubernetesObject;
+  readonly head: Release;
+}
+
+/** Both workloads and head, where the primary's digest is missing, or is not head's although Holdfast never wrote the target. */
+function pairOf({ heads }: Pick<ReadParts, 'heads'>, observation: Observation): Pair | undefined {
+  const { canary, world, primary, target } = observation;
+  const head = heads.of(keyOf(canary)).release;
+  if (!primary || !target || !head || world.status.run || !isGenerated(primary, canary)) return undefined;
+  const [ours, theirs] = [primary, target].map(({ metadata }) => metadata.annotations?.[digestAnnotation]);
+  if (ours === head.digest || (ours !== undefined && theirs !== undefined)) return undefined;
+  return { primary, target, head };
+}
+
+function versionsOf({ primary, target, head }: Pair, { world }: Observation): string {
+  const versions = [primary, target].map(({ metadata }) => [metadata.uid, metadata.generation]);
+  const ours = primary.metadata.annotations?.[digestAnnotation];
+  return JSON.stringify([versions, ours, head.digest, world.status.lastTransitionTime]);
+}
+
+async function compare(
+  options: AdoptionOptions,
+  parts: Pick<ReadParts, 'heads' | 'options'>,
+  { primary, target, head, observation }: Pair & { readonly observation: Observation },
+): Promise<AdoptableView | undefined> {
+  const { canary, world } = observation;
+  const { secretKey, tracksConfig } = options;
+  const copies = await generatedCopies(options, observation, primary);
+  const live = adoptedTarget({ primary, target, copies, selectorLabels: parts.options.selectorLabels });
+  const configs = [...adoptedConfigs(copies), ...uncopied(head, copies)];
+  const noCommit = { commit: '', subject: '', author: '', time: '' };
+  const built = buildRelease({
+    canary,
+    target: live,
+    configs,
+    commit: noCommit,
+    secretKey,
+    tracksConfig,
+    origins: [],
+  });
+  if (!built.ok) return undefined;
+  const wanted = world.foreignTarget ? head : await asStored(options, head, observation.view.namespace);
+  const isHead = wanted !== undefined && isSame(built.ok, wanted, secretKey);
+  const isRenamed = primary.metadata.annotations?.[digestAnnotation] !== undefined;
+  if (isRenamed && !isHead) return undefined;
+  if (!isHead) parts.heads.keep(keyOf(canary), built.ok);
+  return {
+    release: viewOf(isHead ? head : built.ok),
+    isHead,
+    headWasTried: wanted !== undefined && wasTried(wanted, observation, target, secretKey),
+  };
+}
+
+/** The copies that the primary's pods name and that were made for this Canary. */
+async function generatedCopies(
+  { cluster }: AdoptionOptions,
+  { canary, view }: Observation,
+  primary: KubernetesObject,
+): Promise<KubernetesObject[]> {
+  const { namespace } = view;
+  const found = await Promise.all(
+    possibleCopies(primary).map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name })),
+  );
+  return found.filter((object) => object !== undefined).filter((object) => isGenerated(object, canary));
+}
+
+/** Config that both copies use under its own name, since it is not tracked or was not: as head has it. */
+function uncopied(head: Release, copies: readonly KubernetesObject[]): KubernetesObject[] {
+  const copied = new Set(adoptedConfigs(copies).map(({ kind, metadata }) => configKey(kind, metadata.name)));
+  return head.configs.filter(({ kind, metadata }) => !copied.has(configKey(kind, metadata.name)));
+}
+
+/** A release from Git as it is in the cluster: with defaults, and config that is not in Git; undefined when the API server would not take it. */
+async function asStored(
+  { cluster, dryRun }: AdoptionOptions,
+  head: Release,
+  namespace: string,
+): Promise<Release | undefined> {
+  const { metadata } = head.target;
+  const name = `${metadata.name.slice(0, 40)}-holdfast-compare`;
+  const probe = {
+    ...head.target,
+    metadata: { name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) },
+  };
+  const stored = await dryRun.create(probe).catch(() => undefined);
+  if (!stored) return undefined;
+  const live = await readLiveConfigs(cluster, namespace, head);
+  const configs = [...head.configs, ...live.map(wantedConfig)];
+  return { ...head, configs, target: { ...wantedTarget(stored), metadata } };
+}
+
+/** The same template and config; config that the primary's copy follows at once is part of no release. */
+function isSame(left: Release, right: Release, secretKey: Uint8Array): boolean {
+  const followed = new Set(right.configs.filter(isFollowed).map(keyOfConfig));
+  const [one, other] = [left, right].map((release) => {
+    const configs = release.configs.filter(
+      (config) => isTracked(config) && !followed.has(keyOfConfig(config)),
+    );
+    const template = comparableTemplate(templateOf(release));
+    const { revisionIgnore = [] } = right;
+    return digestOf({ template, ports: [], configs, revisionIgnore, secretKey });
+  });
+  return one === other;
+}
+
+function keyOfConfig({ kind, metadata }: KubernetesObject): string {
+  return configKey(kind, metadata.name);
+}
+
+/** Head is what the target holds, and held when Flagger wrote the status last. */
+function wasTried(
+  wanted: Release,
+  { world, view }: Observation,
+  target: KubernetesObject,
+  secretKey: Uint8Array,
+): boolean {
+  const live = { ...wanted, target: wantedTarget(target) };
+  if (!isSame(live, wanted, secretKey)) return false;
+  const writtenMs = Date.parse(world.status.lastTransitionTime ?? '');
+  const revisions = [...view.replicaSets(), ...view.list(controllerRevisionKind)];
+  return !(templateTimeMs(target, revisions) > writtenMs);
+}

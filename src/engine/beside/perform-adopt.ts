@@ -1,0 +1,66 @@
+import { isGenerated, ownLabels } from '../../api/generated-metadata.ts';
+import { type KubernetesObject, type ObjectReference, referenceOf } from '../../api/kubernetes.ts';
+import { possibleCopies } from '../../workload/adopted.ts';
+import { configStamp } from '../../workload/config-stamp.ts';
+import { releaseAnnotations } from '../../workload/configs.ts';
+import { takenOverFields } from '../../workload/managed-fields.ts';
+import { configAnnotation, serviceNames } from '../../workload/names.ts';
+import { scalerKindOf, scalerNames } from '../../workload/scaler.ts';
+import type { ActionContext, Performer } from '../action-context.ts';
+import { versionOf } from '../canary-parts.ts';
+import { StaleView } from '../failure.ts';
+import { serviceKind } from '../namespace-view.ts';
+import { bytesOf } from '../releases.ts';
+import { routerOf } from '../route-context.ts';
+import { ensureFresh } from '../write.ts';
+
+const manager = 'holdfast-rollout';
+
+/**
+ * What Flagger generated becomes ours, by metadata alone: the fields it wrote are ours from then on, and the primary and its config copies say
+ * which release they are of. The primary comes last: with its digest on it, it is taken over.
+ */
+export const adoptPrimary: Performer<'AdoptPrimary'> = async (context, { digest }) => {
+  const { canary, primary } = context.observation;
+  if (!primary) throw new StaleView('the primary');
+  await ensureFresh(context);
+  const { release } = await bytesOf(context, digest);
+  const marks = { labels: ownLabels(canary), annotations: releaseAnnotations(release) };
+  const stamp = configStamp(release);
+  for (const reference of servingObjects(context)) await takeOver(context, reference, {});
+  for (const { kind, name } of possibleCopies(primary))
+    await takeOver(
+      context,
+      { apiVersion: 'v1', kind, name, namespace: context.observation.view.namespace },
+      marks,
+    );
+  const annotations = { ...marks.annotations, ...(stamp ? { [configAnnotation]: stamp } : {}) };
+  return takeOver(context, referenceOf(primary), { ...marks, annotations });
+};
+
+function servingObjects({ parts, observation }: ActionContext): ObjectReference[] {
+  const { canary, view, provider } = observation;
+  const { namespace } = view;
+  const names = serviceNames(canary);
+  const services = Object.values(names).map((name) => ({ ...serviceKind, name, namespace }));
+  const routes = routerOf(parts, provider).kinds.map((kind) => ({ ...kind, name: names.apex, namespace }));
+  const scaler = scalerKindOf(canary.spec);
+  const scalers = scaler
+    ? [{ apiVersion: scaler.apiVersion, kind: scaler.kind, name: scalerNames(canary).primary, namespace }]
+    : [];
+  return [...services, ...routes, ...scalers];
+}
+
+async function takeOver(
+  { parts, observation }: ActionContext,
+  reference: ObjectReference,
+  marks: Pick<KubernetesObject['metadata'], 'labels' | 'annotations'>,
+): Promise<boolean> {
+  const live = await parts.cluster.get(reference);
+  if (!live || !isGenerated(live, observation.canary)) return false;
+  const managedFields = takenOverFields(live, manager);
+  if (!managedFields && Object.keys(marks).length === 0) return false;
+  const metadata = { ...versionOf(live), ...marks, ...(managedFields ? { managedFields } : {}) };
+  await parts.cluster.patch(reference, { metadata });
+  return true;
+}

@@ -1,0 +1,308 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { leaveBehind, type Scene } from '../flagger/left-behind.ts';
+import {
+  type Bed,
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  isNotIdle,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { otherTool } from './other-tool.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+const gateway = { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] };
+
+/** A version of the application as Flux applies it: config, and values that only live objects carry. */
+function version(number: number): KubernetesObject {
+  const object = JSON.parse(deployment(`shop/web:${number}`)) as KubernetesObject;
+  const spec = object.spec as {
+    replicas?: number;
+    template: { metadata: object; spec: { containers: object[] } };
+  };
+  delete spec.replicas;
+  spec.template.metadata = {
+    labels: { app: 'web', tier: 'front' },
+    annotations: { 'prometheus.io/scrape': 'true', 'kustomize.toolkit.fluxcd.io/checksum': 'abc' },
+  };
+  spec.template.spec.containers = spec.template.spec.containers.map((container) => ({
+    ...container,
+    envFrom: [{ configMapRef: { name: 'settings' } }],
+  }));
+  object.metadata.labels = { 'kustomize.toolkit.fluxcd.io/name': 'shop' };
+  return object;
+}
+
+function settings(mode: string): KubernetesObject {
+  const metadata = { name: 'settings', namespace: 'shop' };
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { mode } };
+}
+
+function scene(more: Partial<Scene> & Pick<Scene, 'status'>): Scene {
+  return {
+    canary: JSON.parse(
+      canary({
+        spec: { provider: 'gatewayapi:v1', service: gateway },
+        analysis: { iterations: undefined, stepWeight: 40, maxWeight: 80, interval: '500ms' },
+      }),
+    ),
+    target: version(1),
+    promoted: version(1),
+    configs: [settings('one')],
+    targetReplicas: 0,
+    ...more,
+  };
+}
+
+async function podsOf(name: RegExp): Promise<string[]> {
+  const { body } = await bed.send('GET', '/api/v1/namespaces/shop/pods');
+  const pods = (body as { items: KubernetesObject[] }).items.filter(({ metadata }) =>
+    name.test(metadata.name),
+  );
+  return pods.map(({ metadata }) => metadata.uid ?? '').sort();
+}
+
+const workload = (name: string) => bed.get('apps/v1', 'Deployment', name);
+const primaryPods = () => podsOf(/^web-primary-/);
+const canaryPods = () => podsOf(/^web-(?!primary-)/);
+const route = async () => {
+  const found = await bed.get('gateway.networking.k8s.io/v1', 'HTTPRoute', 'web');
+  const { rules } = (found?.spec ?? {}) as { rules?: Array<{ backendRefs: Array<{ weight: number }> }> };
+  return rules?.[0]?.backendRefs.map(({ weight }) => weight);
+};
+
+/** Everything as Flagger left it, and up. */
+async function leave(left: Scene): Promise<{ primary: string[]; canary: string[] }> {
+  await leaveBehind(bed.send, left);
+  await eventually('the pods are ready', async () => {
+    const [primary, target] = await Promise.all([workload('web-primary'), workload('web')]);
+    const ready = (object: KubernetesObject | undefined) => Number(statusOf(object).readyReplicas ?? 0);
+    return ready(primary) >= 1 && ready(target) >= Math.min(1, left.targetReplicas);
+  });
+  return { primary: await primaryPods(), canary: await canaryPods() };
+}
+
+async function untilAdopted(): Promise<void> {
+  await eventually(
+    'the primary is taken over',
+    async () => (await workload('web-primary'))?.metadata.annotations?.['holdfast.dev/digest'],
+    { seen: async () => statusOf(await bed.canary()) },
+  );
+}
+
+describe('what Flagger left is taken over without a restart', () => {
+  test.each(['Initialized', 'Succeeded'])(
+    'in phase %s: nothing is rolled out, and it comes to rest',
+    async (phase) => {
+      const before = await leave(scene({ status: { phase } }));
+      const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+      await bed.start();
+      await untilAdopted();
+      await eventually('ready', async () => condition(await bed.canary(), 'Ready')?.status === 'True', {
+        seen: async () => statusOf(await bed.canary()),
+      });
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      bed.sandbox.requests.clear();
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      sampler.stop();
+
+      const status = statusOf(await bed.canary());
+      expect(status).toMatchObject({
+        phase,
+        lastAppliedSpec: expect.stringMatching(/^v1:/),
+        canaryWeight: 0,
+      });
+      expect(status.history).toBeUndefined();
+      expect(status.incidents).toBeUndefined();
+      expect(condition(await bed.canary(), 'Drifted')?.status).toBe('False');
+      expect(condition(await bed.canary(), 'Promoted')?.status).toBe('True');
+      expect(await primaryPods()).toEqual(before.primary);
+      expect(await canaryPods()).toEqual([]);
+      expect(sampler.totals().failed).toBe(0);
+      expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+    },
+  );
+
+  test('in phase Failed: what failed is not tried again, the promoted release is the last-known-good', async () => {
+    const before = await leave(
+      scene({
+        target: version(2),
+        configs: [settings('two')],
+        promotedConfigs: [settings('one')],
+        status: { phase: 'Failed' },
+      }),
+    );
+    await bed.start();
+    await untilAdopted();
+    await eventually('told', async () =>
+      String(statusOf(await bed.canary()).message).includes('FailedUnderFlagger'),
+    );
+    const status = statusOf(await bed.canary());
+    expect(status.phase).toBe('Failed');
+    expect(status.rejected).toMatchObject([{ reason: 'FailedUnderFlagger', digest: status.lastAppliedSpec }]);
+    expect((status.lastKnownGood as { digest: string }).digest).not.toBe(status.lastAppliedSpec);
+    expect(await primaryPods()).toEqual(before.primary);
+    expect(await canaryPods()).toEqual([]);
+
+    const flux = otherTool(bed);
+    await flux.apply(JSON.stringify(version(3)));
+    await waitForPhase(bed, 'Succeeded');
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:3');
+  });
+
+  test.each([
+    ['Progressing', { canaryWeight: 40 }],
+    ['WaitingPromotion', { canaryWeight: 0, iterations: -1 }],
+  ])(
+    'in phase %s: the release is tried from the start, with the pods that are there',
+    async (phase, status) => {
+      const before = await leave(
+        scene({ target: version(2), targetReplicas: 2, canaryWeight: 40, status: { phase, ...status } }),
+      );
+      const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+      await bed.start();
+      await untilAdopted();
+      expect(await primaryPods()).toEqual(before.primary);
+      await eventually('it starts at 0', async () => (await route())?.[1] === 0);
+      await eventually('its first step', async () => (await route())?.[1] === 40);
+      expect(await canaryPods()).toEqual(before.canary);
+      expect(await primaryPods()).toEqual(before.primary);
+      await waitForPhase(bed, 'Succeeded');
+      sampler.stop();
+      expect(sampler.totals().failed).toBe(0);
+      expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
+    },
+  );
+
+  test('in phase Waiting: the release goes through its gates again', async () => {
+    const before = await leave(scene({ target: version(2), status: { phase: 'Waiting' } }));
+    await bed.start();
+    await untilAdopted();
+    expect(await primaryPods()).toEqual(before.primary);
+    expect(statusOf(await bed.canary()).phase).not.toBe('Succeeded');
+    await waitForPhase(bed, 'Succeeded');
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
+  });
+
+  test.each([
+    ['Promoting', 60],
+    ['Finalising', 0],
+  ])('in phase %s: the promotion is carried to its end', async (phase, canaryWeight) => {
+    const left = { target: version(2), promoted: version(2), targetReplicas: 2, canaryWeight };
+    const before = await leave(scene({ ...left, status: { phase, canaryWeight } }));
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+    await bed.start();
+    await untilAdopted();
+    await eventually('ready', async () => condition(await bed.canary(), 'Ready')?.status === 'True', {
+      seen: async () => statusOf(await bed.canary()),
+    });
+    sampler.stop();
+    expect(await route()).toEqual([100, 0]);
+    expect(await primaryPods()).toEqual(before.primary);
+    await eventually('the target rests', async () => (await canaryPods()).length === 0);
+    expect(sampler.totals().failed).toBe(0);
+  });
+
+  test('in phase Failed after a failed promotion: the canary serves on until the primary is up', async () => {
+    const undo = bed.sandbox.behaviour.rule((pod) =>
+      pod.metadata.name.startsWith('web-primary-') ? { failure: 'NotReady' } : undefined,
+    );
+    const left = { target: version(2), promoted: version(2), targetReplicas: 2, canaryWeight: 100 };
+    await leaveBehind(bed.send, scene({ ...left, status: { phase: 'Failed', canaryWeight: 100 } }));
+    await eventually('the canary is up', async () => statusOf(await workload('web')).readyReplicas === 2);
+    const before = await primaryPods();
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+    await bed.start();
+    await untilAdopted();
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(await route()).toEqual([0, 100]);
+    undo();
+    await eventually('ready', async () => condition(await bed.canary(), 'Ready')?.status === 'True', {
+      seen: async () => statusOf(await bed.canary()),
+    });
+    sampler.stop();
+    expect(await route()).toEqual([100, 0]);
+    expect(await primaryPods()).toEqual(before);
+    expect(sampler.totals().failed).toBe(0);
+  });
+
+  test('in phase Initializing: it is brought to its end', async () => {
+    const before = await leave(scene({ targetReplicas: 2, status: { phase: 'Initializing' } }));
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    expect(await primaryPods()).toEqual(before.primary);
+  });
+});
+
+describe('beside what was promoted', () => {
+  test('a revision that came while nobody acted is rolled out by the usual steps', async () => {
+    const before = await leave(scene({ target: version(2), status: { phase: 'Succeeded' } }));
+    await bed.start();
+    await untilAdopted();
+    expect(await primaryPods()).toEqual(before.primary);
+    await waitForPhase(bed, 'Progressing');
+    await waitForPhase(bed, 'Succeeded');
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
+  });
+
+  test('fields that only an older release had are taken out by the next one', async () => {
+    const withMore = version(1);
+    const { template } = withMore.spec as {
+      template: { spec: { containers: Array<Record<string, unknown>> } };
+    };
+    const [container] = template.spec.containers;
+    Object.assign(container as object, { env: [{ name: 'OLD', value: 'yes' }] });
+    await leave(scene({ target: withMore, promoted: withMore, status: { phase: 'Succeeded' } }));
+    await bed.start();
+    await untilAdopted();
+    const { spec: next } = version(2);
+    await bed.send(
+      'PATCH',
+      '/apis/apps/v1/namespaces/shop/deployments/web',
+      { spec: { template: { spec: (next as { template: { spec: object } }).template.spec } } },
+      'application/merge-patch+json',
+    );
+    await eventually(
+      'version 2 is promoted',
+      async () => imageOf(await workload('web-primary')) === 'shop/web:2',
+    );
+    const { spec } = (await workload('web-primary')) as unknown as {
+      spec: {
+        template: { metadata: { annotations: object }; spec: { containers: Array<{ env?: unknown }> } };
+      };
+    };
+    expect(spec.template.spec.containers[0]?.env).toBeUndefined();
+  });
+
+  test('a Source that holds the same manifests changes nothing', async () => {
+    const before = await leave(scene({ status: { phase: 'Succeeded' } }));
+    const { canary: manifest } = scene({ status: { phase: 'Succeeded' } });
+    await bed.commit('as it is', {
+      'canary.json': JSON.stringify(manifest),
+      'web.json': JSON.stringify({
+        ...version(1),
+        metadata: { name: 'web', namespace: 'shop', annotations: { 'holdfast.dev/adopt': 'true' } },
+      }),
+      'settings.json': JSON.stringify(settings('one')),
+    });
+    await createSource(bed);
+    await bed.start();
+    await untilAdopted();
+    await eventually('ready', async () => condition(await bed.canary(), 'Ready')?.status === 'True', {
+      seen: async () => statusOf(await bed.canary()),
+    });
+    expect(statusOf(await bed.canary()).history).toBeUndefined();
+    expect(await primaryPods()).toEqual(before.primary);
+  });
+});
