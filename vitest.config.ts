@@ -19,7 +19,8 @@ export default defineConfig({
         test: {
           name: 'sandbox',
           include: ['test/sandbox/**/*.test.ts'],
-          // They wait more than they compute.
+          // Nothing is kept in modules here either. They wait more than they compute.
+          isolate: false,
           maxWorkers: 6,
           testTimeout: 120_000,
           hookTimeout: 60_000,
@@ -31,7 +32,8 @@ export default defineConfig({
           include: ['test/cluster/**/*.test.ts'],
           globalSetup: ['test/cluster/bed/global-setup.ts'],
           // They wait more than they compute; each test has namespaces and a repository of its own.
-          maxWorkers: 3,
+          isolate: false,
+          maxWorkers: 4,
           testTimeout: 900_000,
           hookTimeout: 300_000,
           maxConcurrency: 8,

@@ -17,7 +17,7 @@ import { createOpenWatch } from './app/watch-port.ts';
 import { startWeb } from './app/web.ts';
 import { isLoopback } from './cluster/kubeconfig.ts';
 import { type Election, startElection } from './cluster/lease.ts';
-import type { Cluster } from './engine/ports.ts';
+import type { Cluster } from './engine/ports/ports.ts';
 import { createHttpClient } from './http/client.ts';
 import type { MetricsSink } from './web/metrics-sink.ts';
 

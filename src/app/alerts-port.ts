@@ -1,7 +1,7 @@
 import type { AlertProvider, AlertProviderSpec } from '../api/alert-provider.ts';
 import { parseAlertProvider } from '../api/parse.ts';
-import type { AlertAnswer, Alerts } from '../engine/alert-port.ts';
-import type { Cluster, WatchedSet } from '../engine/ports.ts';
+import type { AlertAnswer, Alerts } from '../engine/ports/alert-port.ts';
+import type { Cluster, WatchedSet } from '../engine/ports/ports.ts';
 import type { HttpClient } from '../http/types.ts';
 import type { Notice } from '../notify/provider.ts';
 import { sendAlert } from '../notify/send-alert.ts';

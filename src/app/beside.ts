@@ -2,8 +2,8 @@ import type { Clock } from '../api/clock.ts';
 import { createAdoption } from '../engine/beside/adoption.ts';
 import { watchFlagger } from '../engine/beside/flagger-watch.ts';
 import { createLiveHeads } from '../engine/beside/live-heads.ts';
-import type { CanaryParts } from '../engine/canary-parts.ts';
-import type { Cluster, DryRun, OpenWatch } from '../engine/ports.ts';
+import type { CanaryParts } from '../engine/canary/canary-parts.ts';
+import type { Cluster, DryRun, OpenWatch } from '../engine/ports/ports.ts';
 import { type AppOptions, namespacesOf } from './options.ts';
 
 /** What the parts for working beside other tools are made from. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { EngineError } from '../engine/failure.ts';
-import type { Cluster } from '../engine/ports.ts';
+import type { Cluster } from '../engine/ports/ports.ts';
 
 const name = 'holdfast-key';
 const keyBytes = 32;

@@ -1,6 +1,6 @@
 import type { ClusterClient } from '../cluster/client.ts';
 import { isApiError, localError } from '../cluster/errors.ts';
-import type { Cluster, DryRun } from '../engine/ports.ts';
+import type { Cluster, DryRun } from '../engine/ports/ports.ts';
 
 /** Field manager of writes that are not server-side apply of what Git says. */
 const manager = 'holdfast-rollout';

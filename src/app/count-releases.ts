@@ -1,6 +1,6 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import type { WatchedSet } from '../engine/ports.ts';
+import type { WatchedSet } from '../engine/ports/ports.ts';
 import type { MetricsSink } from '../web/metrics-sink.ts';
 
 /**

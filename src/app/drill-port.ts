@@ -3,7 +3,7 @@ import {
   createDrillSchedule,
   type DrillSchedule,
   type DrillScheduleParts,
-} from '../engine/drill-schedule.ts';
+} from '../engine/drill/drill-schedule.ts';
 import { nextDelayMs, scheduleProblem } from '../git/schedule.ts';
 import { InputError } from './options.ts';
 

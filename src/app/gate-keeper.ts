@@ -5,7 +5,7 @@ import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
 import { annotationPrefix } from '../api/verbs.ts';
 import type { ClusterClient } from '../cluster/client.ts';
 import { isApiError } from '../cluster/errors.ts';
-import type { EventSink, WatchedSet } from '../engine/ports.ts';
+import type { EventSink, WatchedSet } from '../engine/ports/ports.ts';
 import type { CanaryName, GateKeeper, GatePermission } from '../web/gate-keeper.ts';
 
 /** What keeping gates needs. */

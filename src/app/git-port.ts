@@ -1,7 +1,7 @@
 import type { Clock } from '../api/clock.ts';
 import { sourceIntervalMs, sourceRetryIntervalMs, sourceTimeoutMs } from '../api/effective.ts';
 import type { Source } from '../api/source.ts';
-import type { OpenPoller, OpenRepository } from '../engine/git-port.ts';
+import type { OpenPoller, OpenRepository } from '../engine/ports/git-port.ts';
 import { credentialsFromEnvironment, credentialsFromSecret } from '../git/credentials.ts';
 import { createGitSource } from '../git/git-source.ts';
 import { type PollSchedule, scheduleProblem } from '../git/schedule.ts';

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds.ts';
-import type { Cluster, Log } from '../engine/ports.ts';
+import type { Cluster, Log } from '../engine/ports/ports.ts';
 
 const needed: readonly KindName[] = ['Source', 'Canary', 'MetricTemplate', 'AlertProvider'];
 const retryMs = 5_000;

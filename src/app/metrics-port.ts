@@ -1,7 +1,7 @@
 import type { Clock } from '../api/clock.ts';
 import type { MetricTemplate } from '../api/metric-template.ts';
 import { parseMetricTemplate } from '../api/parse.ts';
-import type { Cluster, Metrics, WatchedSet } from '../engine/ports.ts';
+import type { Cluster, Metrics, WatchedSet } from '../engine/ports/ports.ts';
 import type { HttpClient } from '../http/types.ts';
 import { readMetric, templateOf } from '../metrics/read-metric.ts';
 import { secretValues } from './secret-values.ts';

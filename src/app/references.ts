@@ -1,5 +1,5 @@
-import type { WatchedSet } from '../engine/ports.ts';
-import type { ReferenceKind, References } from '../engine/references-port.ts';
+import type { WatchedSet } from '../engine/ports/ports.ts';
+import type { ReferenceKind, References } from '../engine/ports/references-port.ts';
 
 /** Looks objects that Canaries name up in the watched sets of their kinds. */
 export function createReferences(sets: {

@@ -1,4 +1,4 @@
-import type { Cluster } from '../engine/ports.ts';
+import type { Cluster } from '../engine/ports/ports.ts';
 
 /** Decoded values of a Secret, read now and kept nowhere; undefined when none is named or it does not exist. */
 export async function secretValues(

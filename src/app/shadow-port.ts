@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Election } from '../cluster/lease.ts';
-import type { Cluster, Log } from '../engine/ports.ts';
+import type { Cluster, Log } from '../engine/ports/ports.ts';
 
 /** Takes no part in the election of a leader: there is nothing that only one may do. */
 export function shadowElection(): Election {

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Caches } from '../cluster/caches.ts';
-import type { OpenWatch, WatchedSet } from '../engine/ports.ts';
+import type { OpenWatch, WatchedSet } from '../engine/ports/ports.ts';
 
 /** The engine's view of the watch caches. */
 export function createOpenWatch(caches: Caches): OpenWatch {

@@ -5,7 +5,7 @@ import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { MetricReading } from '../api/observed.ts';
 import { createMetricsPort } from '../app/metrics-port.ts';
 import type { ClusterClient } from '../cluster/client.ts';
-import type { Metrics, WatchedSet } from '../engine/ports.ts';
+import type { Metrics, WatchedSet } from '../engine/ports/ports.ts';
 import type { HttpClient } from '../http/types.ts';
 import { bad, type CheckLine, ok } from './check-report.ts';
 

@@ -6,11 +6,11 @@ import { loadClusterKey } from '../app/cluster-key.ts';
 import { createClusterPort, createDryRun } from '../app/cluster-port.ts';
 import { InputError } from '../app/options.ts';
 import type { ClusterClient } from '../cluster/client.ts';
-import { keyOf } from '../engine/checks.ts';
-import { type DrillParts, type DrillReport, drill } from '../engine/drill.ts';
-import { writeDrillCondition } from '../engine/drill-condition.ts';
+import { keyOf } from '../engine/canary/checks.ts';
+import { type DrillParts, type DrillReport, drill } from '../engine/drill/drill.ts';
+import { writeDrillCondition } from '../engine/drill/drill-condition.ts';
 import { EngineError } from '../engine/failure.ts';
-import { createRecords } from '../engine/records.ts';
+import { createRecords } from '../engine/records/records.ts';
 import {
   type CommandResult,
   type DataFormat,

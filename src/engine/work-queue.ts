@@ -1,5 +1,5 @@
 import type { Clock } from '../api/clock.ts';
-import { createAppointments } from './appointments.ts';
+import { createAppointments } from './canary/appointments.ts';
 
 /** What a pass over one key says about the next one: again after this time, or only when somebody asks. */
 export interface PassResult {

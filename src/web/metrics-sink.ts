@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ReleaseHistoryEntry } from '../api/canary-status.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { keyOf } from '../engine/checks.ts';
+import { keyOf } from '../engine/canary/checks.ts';
 import { named } from './gauge.ts';
 
 /** What the program tells as it happens. */

@@ -91,7 +91,7 @@ describe('what the guides list is what the code has', () => {
 
   it('reasons of Canaries', () => {
     const known = new Set<string>(Object.keys(rolloutReasons));
-    const engine = readdirSync(join(root, 'src/engine'))
+    const engine = readdirSync(join(root, 'src/engine'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => read(`src/engine/${name}`))
       .join('\n');

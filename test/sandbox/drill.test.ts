@@ -6,7 +6,7 @@ import { systemClock } from '../../src/api/clock.ts';
 import { type Connection, connect } from '../../src/app/connection.ts';
 import { drillAll } from '../../src/cli/drill.ts';
 import { silentLogger } from '../../src/cluster/log.ts';
-import type { DrillReport } from '../../src/engine/drill.ts';
+import type { DrillReport } from '../../src/engine/drill/drill.ts';
 import {
   type Bed,
   canary,

@@ -1,5 +1,5 @@
 import type { Connection } from '../../app/connection.ts';
-import { expectedObjects } from '../../engine/expected-objects.ts';
+import { expectedObjects } from '../../engine/observe/expected-objects.ts';
 import { expectedRelease } from '../../rollout/expectation/expected-release.ts';
 import { type CommandResult, type DataFormat, formatData, type Screen } from '../output.ts';
 import { readCanaryWith, type WorldQuery } from '../read-world.ts';

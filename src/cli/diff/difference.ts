@@ -1,4 +1,4 @@
-import type { ExpectedObject } from '../../engine/expected-objects.ts';
+import type { ExpectedObject } from '../../engine/observe/expected-objects.ts';
 import type { FieldDifference } from '../../rollout/drift-view.ts';
 import type { Comparison } from '../../rollout/expectation/comparison.ts';
 import { differences } from '../../rollout/expectation/expectation.ts';

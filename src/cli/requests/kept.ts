@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { recordViews } from '../../engine/records.ts';
+import { recordViews } from '../../engine/records/records.ts';
 import { labelCanary, labelRecord, labelValue } from '../../release/names.ts';
 import type { RecordView } from '../../rollout/world.ts';
 import type { RequestClient } from './request.ts';

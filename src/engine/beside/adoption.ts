@@ -10,11 +10,11 @@ import { configKey } from '../../workload/configs.ts';
 import { wantedConfig, wantedTarget } from '../../workload/live-target.ts';
 import { digestAnnotation } from '../../workload/names.ts';
 import { templateTimeMs } from '../../workload/pods.ts';
-import type { Adoption, Observation, ReadParts } from '../canary-parts.ts';
-import { keyOf } from '../checks.ts';
-import { readLiveConfigs } from '../live-configs.ts';
-import { controllerRevisionKind } from '../namespace-view.ts';
-import type { Cluster, DryRun } from '../ports.ts';
+import type { Adoption, Observation, ReadParts } from '../canary/canary-parts.ts';
+import { keyOf } from '../canary/checks.ts';
+import { readLiveConfigs } from '../observe/live-configs.ts';
+import { controllerRevisionKind } from '../observe/namespace-view.ts';
+import type { Cluster, DryRun } from '../ports/ports.ts';
 
 /** What it takes. */
 export interface AdoptionOptions {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../api/clock.ts';
 import { flaggerLease, flaggerSelectors, isAvailable, watchedNamespace } from '../../api/flagger.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import type { OpenWatch, WatchedSet, WatchQuery } from '../ports.ts';
+import type { OpenWatch, WatchedSet, WatchQuery } from '../ports/ports.ts';
 
 /** Says whether Flagger acts on Canaries: then Holdfast does not (design section 2.5). */
 export interface FlaggerWatch {

@@ -1,10 +1,10 @@
 import type { Canary } from '../../api/canary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { digestAnnotation } from '../../workload/names.ts';
-import type { ReadParts } from '../canary-parts.ts';
-import { keyOf } from '../checks.ts';
-import type { Head } from '../heads.ts';
-import type { NamespaceView } from '../namespace-view.ts';
+import type { ReadParts } from '../canary/canary-parts.ts';
+import { keyOf } from '../canary/checks.ts';
+import type { Head } from '../observe/heads.ts';
+import type { NamespaceView } from '../observe/namespace-view.ts';
 
 /** The two workloads of a Canary as they are in the cluster. */
 export interface LiveWorkloads {

@@ -6,12 +6,12 @@ import { tooLarge } from '../../release/record-size.ts';
 import { type ConfigReference, configReferences } from '../../release/refs.ts';
 import { type Release, templateOf } from '../../release/release.ts';
 import { wantedConfig, wantedTarget } from '../../workload/live-target.ts';
-import { keyOf } from '../checks.ts';
-import type { Head } from '../heads.ts';
-import { createLiveConfig, type LiveConfig } from '../live-config.ts';
-import type { NamespaceView } from '../namespace-view.ts';
-import type { Cluster } from '../ports.ts';
-import { recordViews } from '../records.ts';
+import { keyOf } from '../canary/checks.ts';
+import type { Head } from '../observe/heads.ts';
+import { createLiveConfig, type LiveConfig } from '../observe/live-config.ts';
+import type { NamespaceView } from '../observe/namespace-view.ts';
+import type { Cluster } from '../ports/ports.ts';
+import { recordViews } from '../records/records.ts';
 import { toldCommit, trackedCommit } from './tracked-commit.ts';
 
 /** Reads releases of Canaries from their live targets (design section 2.5). */

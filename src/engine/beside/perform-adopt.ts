@@ -6,13 +6,13 @@ import { releaseAnnotations } from '../../workload/configs.ts';
 import { takenOverFields } from '../../workload/managed-fields.ts';
 import { configAnnotation, serviceNames } from '../../workload/names.ts';
 import { scalerKindOf, scalerNames } from '../../workload/scaler.ts';
-import type { ActionContext, Performer } from '../action-context.ts';
-import { versionOf } from '../canary-parts.ts';
+import { versionOf } from '../canary/canary-parts.ts';
 import { StaleView } from '../failure.ts';
-import { serviceKind } from '../namespace-view.ts';
-import { bytesOf } from '../releases.ts';
-import { routerOf } from '../route-context.ts';
-import { ensureFresh } from '../write.ts';
+import { serviceKind } from '../observe/namespace-view.ts';
+import { bytesOf } from '../observe/releases.ts';
+import type { ActionContext, Performer } from '../perform/action-context.ts';
+import { routerOf } from '../perform/route-context.ts';
+import { ensureFresh } from '../perform/write.ts';
 
 const manager = 'holdfast-rollout';
 

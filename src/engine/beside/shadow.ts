@@ -1,9 +1,9 @@
 import type { Decision } from '../../rollout/action.ts';
 import { describeAction } from '../../rollout/action-words.ts';
-import { readCanary } from '../canary-check.ts';
-import type { CanaryParts } from '../canary-parts.ts';
-import { observe } from '../observe.ts';
-import type { Log } from '../ports.ts';
+import { readCanary } from '../canary/canary-check.ts';
+import type { CanaryParts } from '../canary/canary-parts.ts';
+import { observe } from '../observe/observe.ts';
+import type { Log } from '../ports/ports.ts';
 import type { PassResult } from '../work-queue.ts';
 
 const watchWaitMs = 2_000;

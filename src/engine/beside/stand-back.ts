@@ -1,8 +1,8 @@
 import type { Canary } from '../../api/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import type { CanaryParts } from '../canary-parts.ts';
-import { writeStatus } from '../canary-status.ts';
-import { keyOf } from '../checks.ts';
+import type { CanaryParts } from '../canary/canary-parts.ts';
+import { writeStatus } from '../canary/canary-status.ts';
+import { keyOf } from '../canary/checks.ts';
 import { findCondition, withCondition } from '../conditions.ts';
 import { isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';

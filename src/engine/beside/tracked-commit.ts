@@ -1,7 +1,7 @@
 /** Which commit a live target came from, as far as the tool that applies it says so (design section 2.5). */
 import type { KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
 import { commitAnnotation } from '../../workload/names.ts';
-import type { Cluster } from '../ports.ts';
+import type { Cluster } from '../ports/ports.ts';
 
 const fullCommit = /(?:^|[:@/+-])([0-9a-f]{40})(?:$|[^0-9a-f])/;
 

@@ -1,0 +1,178 @@
+import { afterEach, expect, test } from 'vitest';
+import type { Canary } from '../../api/canary.ts';
+import type { CanaryStatus } from '../../api/canary-status.ts';
+import type { AlertState, Incident } from '../../api/incident.ts';
+import type { AlertAnswer, AlertNews } from '../ports/alert-port.ts';
+import { createVirtualClock, settle } from '../virtual-clock.test-support.ts';
+import { type AlertOutbox, createAlertOutbox } from './alert-outbox.ts';
+
+const sent: AlertAnswer = { kind: 'sent' };
+const later: AlertAnswer = { kind: 'failed', detail: 'chat.example.com answered 503', final: false };
+const never: AlertAnswer = { kind: 'failed', detail: 'chat.example.com answered 404', final: true };
+const outboxes: AlertOutbox[] = [];
+
+afterEach(async () => {
+  await Promise.all(outboxes.splice(0).map((outbox) => outbox.stop()));
+});
+
+function incident(alerts: AlertState[], key = 'one'): Incident {
+  return {
+    key,
+    time: '2026-01-01T00:00:00.000Z',
+    outcome: 'Reverted',
+    severity: 'error',
+    reason: 'ChecksFailed',
+    message: 'it was reverted',
+    commit: '',
+    serving: [],
+    alerts,
+  };
+}
+
+function canaryWith(...incidents: Incident[]): Canary & { status: CanaryStatus } {
+  return {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { name: 'web', namespace: 'shop', uid: 'u1' },
+    spec: {
+      targetRef: { kind: 'Deployment', name: 'web' },
+      service: { port: 80 },
+      analysis: {
+        interval: '1m',
+        threshold: 1,
+        iterations: 1,
+        alerts: ['chat', 'pager'].map((name) => ({ name, providerRef: { name } })),
+      },
+    } as Canary['spec'],
+    status: { incidents },
+  };
+}
+
+/** An outbox over receivers that give these answers in turn, and then take everything. */
+function world(answers: AlertAnswer[] = []) {
+  const clock = createVirtualClock();
+  const got: string[] = [];
+  const woken: string[] = [];
+  const events: string[] = [];
+  const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+  const outbox = createAlertOutbox({
+    clock,
+    log: quiet,
+    events: { emit: (_, { reason, message }) => events.push(`${reason}: ${message}`) },
+    alerts: {
+      async send({ alert, incident: { key } }: AlertNews) {
+        got.push(`${alert?.name ?? 'by default'} ${key}`);
+        return answers.shift() ?? sent;
+      },
+    },
+    onAnswer: (key) => woken.push(key),
+  });
+  outboxes.push(outbox);
+  return { clock, got, woken, events, outbox };
+}
+
+function statesAfter(outbox: AlertOutbox, canary: Canary & { status: CanaryStatus }): AlertState[] {
+  return outbox.answered(canary, canary.status).incidents?.[0]?.alerts ?? [];
+}
+
+test('what waits in the status is sent once to each alert, however often the status is looked at', async () => {
+  const { got, woken, outbox } = world();
+  const canary = canaryWith(incident(['chat', 'pager'].map((name) => ({ name, state: 'waiting' }))));
+  outbox.send(canary);
+  outbox.send(canary);
+  await settle();
+  outbox.send(canary);
+  await settle();
+  expect(got).toEqual(['chat one', 'pager one']);
+  expect(woken).toContain('shop/web');
+  expect(statesAfter(outbox, canary)).toEqual([
+    { name: 'chat', state: 'sent' },
+    { name: 'pager', state: 'sent' },
+  ]);
+});
+
+test('what the status says was answered is never sent again, by another process either', async () => {
+  const { got, outbox } = world();
+  outbox.send(
+    canaryWith(
+      incident([
+        { name: 'chat', state: 'sent' },
+        { name: 'pager', state: 'failed' },
+      ]),
+    ),
+  );
+  await settle();
+  expect(got).toEqual([]);
+});
+
+test('a receiver that is down is asked again with growing pauses until it takes the alert', async () => {
+  const { clock, got, outbox, events } = world([later, later, later]);
+  const canary = canaryWith(incident([{ name: 'chat', state: 'waiting' }]));
+  outbox.send(canary);
+  await clock.advance(0);
+  expect(got).toHaveLength(1);
+  await clock.advance(1_000);
+  expect(got).toHaveLength(2);
+  await clock.advance(1_999);
+  expect(got).toHaveLength(2);
+  await clock.advance(4_001);
+  expect(got).toHaveLength(4);
+  expect(statesAfter(outbox, canary)).toEqual([{ name: 'chat', state: 'sent' }]);
+  expect(events).toEqual([]);
+});
+
+test('an alert that cannot be sent ends with an event that says why', async () => {
+  const { got, outbox, events } = world([never]);
+  const canary = canaryWith(incident([{ name: 'chat', state: 'waiting' }]));
+  outbox.send(canary);
+  await settle();
+  expect(got).toHaveLength(1);
+  expect(statesAfter(outbox, canary)).toEqual([
+    { name: 'chat', state: 'failed', detail: 'chat.example.com answered 404' },
+  ]);
+  expect(events).toEqual([
+    'AlertNotSent: alert chat (ChecksFailed) could not be sent: chat.example.com answered 404',
+  ]);
+});
+
+test('trying has an end', async () => {
+  const { clock, got, outbox } = world(Array.from({ length: 20 }, () => later));
+  const canary = canaryWith(incident([{ name: 'chat', state: 'waiting' }]));
+  outbox.send(canary);
+  await clock.advance(3_600_000);
+  expect(got).toHaveLength(10);
+  expect(statesAfter(outbox, canary)).toMatchObject([{ state: 'failed' }]);
+});
+
+test('stopping ends the attempts and leaves the alert waiting', async () => {
+  const { clock, outbox } = world([later]);
+  const canary = canaryWith(incident([{ name: 'chat', state: 'waiting' }]));
+  outbox.send(canary);
+  await clock.advance(0);
+  await outbox.stop();
+  expect(statesAfter(outbox, canary)).toEqual([{ name: 'chat', state: 'waiting' }]);
+});
+
+test('a flood is bounded, and nothing of it is lost', async () => {
+  const { got, outbox, woken } = world();
+  const many = Array.from({ length: 250 }, (_, index) =>
+    incident([{ name: 'chat', state: 'waiting' }], `incident-${index}`),
+  );
+  const canary = canaryWith(...many);
+  outbox.send(canary);
+  await settle();
+  expect(got).toHaveLength(200);
+  expect(woken).toContain('shop/web');
+  outbox.send(canary);
+  await settle();
+  expect(new Set(got).size).toBe(250);
+});
+
+test('an alert to the receiver of the flags needs no alert in the spec', async () => {
+  const { got, outbox } = world();
+  const canary = canaryWith(incident([{ name: '(default)', state: 'waiting' }]));
+  outbox.send(canary);
+  await settle();
+  expect(got).toEqual(['by default one']);
+  expect(statesAfter(outbox, canary)).toEqual([{ name: '(default)', state: 'sent' }]);
+});

@@ -1,0 +1,168 @@
+import type { Canary } from '../../api/canary.ts';
+import type { CanaryStatus } from '../../api/canary-status.ts';
+import { type Clock, sleep } from '../../api/clock.ts';
+import type { AlertState, Incident } from '../../api/incident.ts';
+import { alertsById, DEFAULT_ALERT } from '../../rollout/alerts.ts';
+import { keyOf } from '../canary/checks.ts';
+import type { AlertAnswer, Alerts } from '../ports/alert-port.ts';
+import type { EventSink, Log } from '../ports/ports.ts';
+
+/**
+ * Sends the alerts that a status names as waiting. The status is the queue: an alert is written there together with the state it tells of
+ * and leaves it with its answer, so that it is sent at least once whatever crashes, and normally once.
+ */
+export interface AlertOutbox {
+  /** Starts what the status, as read back, says is waiting and is not under way. Never waits. */
+  send(canary: Canary): void;
+  /** The status with the answers that came since it was read. */
+  answered(canary: Canary, status: CanaryStatus): CanaryStatus;
+  forget(canaryKey: string): void;
+  /** Ends attempts under way; what is not answered is sent after the next start. */
+  stop(): Promise<void>;
+}
+
+/** What the outbox needs. `onAnswer` is called when an answer is to be written. */
+export interface AlertOutboxOptions {
+  readonly alerts: Alerts;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventSink;
+  readonly onAnswer: (canaryKey: string) => void;
+}
+
+const maximumUnderWay = 200;
+const maximumAttempts = 10;
+const firstWaitMs = 1_000;
+const longestWaitMs = 300_000;
+
+interface Delivery {
+  readonly canary: Canary;
+  readonly incident: Incident;
+  readonly name: string;
+  answer: AlertState | undefined;
+}
+
+/** Nothing under way. */
+export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
+  const { log, onAnswer } = options;
+  const byCanary = new Map<string, Map<string, Delivery>>();
+  const postponed = new Set<string>();
+  const running = new Set<Promise<void>>();
+  const stopping = new AbortController();
+
+  function start(canaryKey: string, delivery: Delivery): void {
+    const work = deliver(options, delivery, stopping.signal).then((answer) => {
+      running.delete(work);
+      if (!answer) return;
+      delivery.answer = answer;
+      tell(options, delivery, answer);
+      for (const key of [canaryKey, ...postponed]) onAnswer(key);
+      postponed.clear();
+    });
+    running.add(work);
+  }
+
+  return {
+    send(canary) {
+      const canaryKey = keyOf(canary);
+      const waiting = waitingOf(canary);
+      const known = byCanary.get(canaryKey) ?? new Map<string, Delivery>();
+      const kept = new Map([...known].filter(([id]) => waiting.has(id)));
+      if (kept.size > 0 || waiting.size > 0) byCanary.set(canaryKey, kept);
+      else byCanary.delete(canaryKey);
+      for (const [id, delivery] of waiting) {
+        if (kept.has(id) || stopping.signal.aborted) continue;
+        if (running.size >= maximumUnderWay) {
+          log.warn({ canary: canaryKey }, 'too many alerts under way; this one waits in the status');
+          return void postponed.add(canaryKey);
+        }
+        kept.set(id, delivery);
+        start(canaryKey, delivery);
+      }
+    },
+    answered: (canary, status) => withAnswers(status, byCanary.get(keyOf(canary))),
+    forget: (canaryKey) => void byCanary.delete(canaryKey),
+    async stop() {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}
+
+/** Tries until it is answered for good; undefined when the program stops first. */
+async function deliver(
+  { alerts, clock, log }: AlertOutboxOptions,
+  { canary, incident, name }: Delivery,
+  signal: AbortSignal,
+): Promise<AlertState | undefined> {
+  const alert = alertsById(canary).get(name);
+  if (!alert && name !== DEFAULT_ALERT)
+    return { name, state: 'failed', detail: 'the Canary has no such alert any more' };
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await attemptOnce(alerts, { canary, alert, incident }, signal);
+    if (signal.aborted) return undefined;
+    if (answer.kind === 'sent') return { name, state: 'sent' };
+    if (answer.final || attempt === maximumAttempts) return { name, state: 'failed', detail: answer.detail };
+    const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1));
+    log.warn(
+      { canary: keyOf(canary), alert: name, attempt, waitMs, detail: answer.detail },
+      'an alert was not taken',
+    );
+    await sleep(clock, waitMs, signal);
+  }
+}
+
+async function attemptOnce(
+  alerts: Alerts,
+  news: Parameters<Alerts['send']>[0],
+  signal: AbortSignal,
+): Promise<AlertAnswer> {
+  try {
+    return await alerts.send(news, signal);
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : 'it could not be sent';
+    return { kind: 'failed', detail: detail.slice(0, 256), final: false };
+  }
+}
+
+function tell(
+  { log, events }: AlertOutboxOptions,
+  { canary, incident, name }: Delivery,
+  { state, detail }: AlertState,
+): void {
+  const fields = { canary: keyOf(canary), alert: name, incident: incident.key };
+  if (state === 'sent') return log.info(fields, 'an alert was sent');
+  const message = `alert ${name} (${incident.reason}) could not be sent: ${detail ?? 'no reason is known'}`;
+  events.emit(canary, { type: 'Warning', reason: 'AlertNotSent', message });
+}
+
+/** By incident and alert. */
+function waitingOf(canary: Canary): Map<string, Delivery> {
+  const waiting = new Map<string, Delivery>();
+  for (const incident of (canary.status as CanaryStatus | undefined)?.incidents ?? []) {
+    for (const { name, state } of incident.alerts ?? []) {
+      if (state === 'waiting')
+        waiting.set(idOf(incident, name), { canary, incident, name, answer: undefined });
+    }
+  }
+  return waiting;
+}
+
+function withAnswers(
+  status: CanaryStatus,
+  deliveries: ReadonlyMap<string, Delivery> | undefined,
+): CanaryStatus {
+  if (!deliveries || !status.incidents) return status;
+  const answerTo = (incident: Incident, state: AlertState) =>
+    state.state === 'waiting' ? (deliveries.get(idOf(incident, state.name))?.answer ?? state) : state;
+  const incidents = status.incidents.map((incident) =>
+    incident.alerts
+      ? { ...incident, alerts: incident.alerts.map((state) => answerTo(incident, state)) }
+      : incident,
+  );
+  return { ...status, incidents };
+}
+
+function idOf({ key }: Incident, name: string): string {
+  return `${key} ${name}`;
+}

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../api/clock.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { Cluster, EventSink, Log } from '../ports/ports.ts';
+
+/** What the sink needs. `instance` names this process (host name or pod). */
+export interface EventSinkOptions {
+  readonly cluster: Pick<Cluster, 'create'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly instance: string;
+}
+
+const maximumNoteLength = 1000;
+/** Events waiting to be written; more are only logged, since news must never grow without bound. */
+const maximumPending = 200;
+const maximumRemembered = 2_000;
+
+/** Writes Kubernetes Events one after another, and a log line each. A refused event is logged, never thrown. */
+export function createEventSink({ cluster, clock, log, instance }: EventSinkOptions): EventSink {
+  const said = new Map<string, string>();
+  let pending = 0;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** A failure is told anew at each retry: the same news right after itself is no news. */
+  function isRepeat(object: string, text: string): boolean {
+    const before = said.get(object);
+    said.delete(object);
+    said.set(object, text);
+    if (said.size > maximumRemembered) said.delete(said.keys().next().value ?? '');
+    return before === text;
+  }
+
+  async function write(event: KubernetesObject): Promise<void> {
+    try {
+      await cluster.create(event);
+    } catch (error) {
+      log.warn({ err: error }, 'could not write an Event');
+    } finally {
+      pending -= 1;
+    }
+  }
+
+  return {
+    emit(about, event) {
+      const nowMs = clock.nowMs();
+      if (isRepeat(about.metadata.uid ?? describe(about), `${event.reason} ${event.message}`)) return;
+      const fields = { object: describe(about), reason: event.reason };
+      if (event.type === 'Warning') log.warn(fields, event.message);
+      else log.info(fields, event.message);
+      if (!about.metadata.uid || pending >= maximumPending) return;
+      pending += 1;
+      const object = eventObject(about, event, nowMs, instance);
+      last = last.then(() => write(object));
+    },
+  };
+}
+
+function eventObject(
+  about: KubernetesObject,
+  event: { type: string; reason: string; message: string },
+  nowMs: number,
+  instance: string,
+): KubernetesObject {
+  const { name, uid, resourceVersion } = about.metadata;
+  const namespace = about.metadata.namespace ?? 'default';
+  return {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name: `${name.slice(0, 200)}.${randomBytes(8).toString('hex')}`, namespace },
+    // MicroTime: the API server refuses fewer digits than six.
+    eventTime: new Date(nowMs).toISOString().replace(/Z$/, '000Z'),
+    type: event.type,
+    reason: event.reason.slice(0, 128),
+    action: event.reason.slice(0, 128),
+    note: event.message.slice(0, maximumNoteLength),
+    regarding: { apiVersion: about.apiVersion, kind: about.kind, namespace, name, uid, resourceVersion },
+    reportingController: 'holdfast.dev/holdfast',
+    reportingInstance: instance.slice(0, 128),
+  };
+}

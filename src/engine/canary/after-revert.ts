@@ -1,0 +1,99 @@
+import type { CanaryStatus } from '../../api/canary-status.ts';
+import { gitPart } from '../../api/digest.ts';
+import type { Release } from '../../release/release.ts';
+import type { World } from '../../rollout/world.ts';
+import { type ConditionNews, findCondition } from '../conditions.ts';
+import { keyOf } from './checks.ts';
+
+/** Condition that compares Git with the record after a revert; reported, never waited for (design section 5). */
+export const reproducedCondition = 'RecordReproduced';
+
+/** What rendering an older commit again gave. */
+export type Reproduced =
+  | {
+      readonly digest: string;
+      readonly release: Release;
+      /** Objects of no Canary that head says otherwise, see `otherChanges`. */
+      readonly others: readonly string[] | undefined;
+      readonly problem?: never;
+    }
+  | { readonly digest?: never; readonly release?: never; readonly others?: never; readonly problem: string };
+
+/** Renders the last-known-good's commit again beside a revert and remembers how it compares with the record. */
+export interface AfterRevert {
+  /** Starts the comparison if this status says that a revert ended, once Git was read; once per Canary and release. */
+  look(world: Pick<World, 'canary' | 'head'>, status: CanaryStatus): void;
+  /** The result for a Canary whose revert stands, if it is there. */
+  conditionOf(canaryKey: string, status: CanaryStatus): ConditionNews | undefined;
+  /** Objects of no Canary that differ from the last-known-good's commit and stay as head says; undefined until it was compared. */
+  othersOf(canaryKey: string, status: CanaryStatus): readonly string[] | undefined;
+}
+
+interface Result {
+  readonly digest: string;
+  readonly news: ConditionNews | undefined;
+  readonly others?: readonly string[] | undefined;
+}
+
+/** Nothing compared yet. `onDone` is called when a result is there. */
+export function createAfterRevert(
+  reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>,
+  onDone: (canaryKey: string) => void,
+): AfterRevert {
+  const results = new Map<string, Result>();
+
+  async function compare(canaryKey: string, commit: string, digest: string): Promise<void> {
+    const again = await reproduce(canaryKey, commit);
+    results.set(canaryKey, { digest, news: newsOf(again, commit, digest), others: again.others });
+    onDone(canaryKey);
+  }
+
+  function resultOf(canaryKey: string, status: CanaryStatus): Result | undefined {
+    const result = results.get(canaryKey);
+    return isReverted(status) && result?.digest === status.lastKnownGood?.digest ? result : undefined;
+  }
+
+  return {
+    look({ canary, head }, status) {
+      if (head.kind === 'unknown' && head.reason === 'SourceNotRead') return;
+      const good = status.lastKnownGood;
+      const key = keyOf(canary);
+      if (!isReverted(status) || !good?.commit || results.get(key)?.digest === good.digest) return;
+      if (findCondition(canary.status?.conditions, reproducedCondition)) return;
+      results.set(key, { digest: good.digest, news: undefined });
+      void compare(key, good.commit, good.digest);
+    },
+    conditionOf: (canaryKey, status) => resultOf(canaryKey, status)?.news,
+    othersOf: (canaryKey, status) => resultOf(canaryKey, status)?.others,
+  };
+}
+
+/** True while a revert stands; the condition goes with it. */
+export function isReverted(status: CanaryStatus): boolean {
+  return findCondition(status.conditions, 'Reverted')?.status === 'True';
+}
+
+function newsOf(again: Reproduced, commit: string, digest: string): ConditionNews {
+  const type = reproducedCondition;
+  const short = commit.slice(0, 7);
+  if (again.problem !== undefined)
+    return {
+      type,
+      status: 'Unknown',
+      reason: 'CommitUnavailable',
+      message: `${short} could not be rendered again: ${again.problem}`,
+    };
+  if (again.digest !== undefined && gitPart(again.digest) === gitPart(digest))
+    return {
+      type,
+      status: 'True',
+      reason: 'SameDigest',
+      message: `${short} renders to exactly what the record holds`,
+    };
+  return {
+    type,
+    status: 'False',
+    reason: 'DigestDiffers',
+    message: `${short} renders to something else than the record now; the record's bytes were applied`,
+  };
+}

@@ -1,0 +1,178 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { createAlertOutbox } from '../alerts/alert-outbox.ts';
+import { createShadowPass } from '../beside/shadow.ts';
+import { standingBack } from '../beside/stand-back.ts';
+import { failureOf } from '../failure.ts';
+import { createLostRecords } from '../observe/lost-records.ts';
+import { type NamespaceWatch, watchNamespace } from '../observe/namespace-view.ts';
+import type { Alerts } from '../ports/alert-port.ts';
+import type { Hooks } from '../ports/hooks-port.ts';
+import type { Metrics, OpenWatch, WatchedSet } from '../ports/ports.ts';
+import { affects } from '../source/affected.ts';
+import { createWorkQueue, type WorkQueue } from '../work-queue.ts';
+import { createAfterRevert, type Reproduced } from './after-revert.ts';
+import type { CanaryParts } from './canary-parts.ts';
+import { createCanaryPass } from './canary-pass.ts';
+import { createChecks, keyOf } from './checks.ts';
+import { createEventHooks } from './event-hooks.ts';
+import { mayName } from './spec-notices.ts';
+import { kindsByNamespace } from './watched-kinds.ts';
+
+/** What the controller of all Canaries is made of. */
+export interface CanaryControllerOptions
+  extends Omit<
+    CanaryParts,
+    'canaries' | 'namespace' | 'checks' | 'afterRevert' | 'lostRecords' | 'outbox' | 'eventHooks' | 'drift'
+  > {
+  readonly openWatch: OpenWatch;
+  readonly metrics: Metrics;
+  readonly alerts: Alerts;
+  readonly hooks: Hooks;
+  /** Renders a Canary's release at an older commit again. */
+  readonly reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>;
+  /** The set of all Canaries. */
+  readonly canaries: WatchedSet;
+  /** Decisions are only told, and nothing is done. */
+  readonly isShadow: boolean;
+  /** Whether a Canary is ours; what is not is left alone. */
+  readonly isOurs: (canary: KubernetesObject) => boolean;
+  readonly random: () => number;
+  /** Told of each pass, for metrics. */
+  readonly onPass?: (key: string, durationMs: number, succeeded: boolean) => void;
+}
+
+/** Reconciles every Canary, each on its own. */
+export interface CanaryController {
+  start(): void;
+  /** Looks at a Canary soon, for instance because Git has news. */
+  wake(key: string): void;
+  /** Ends the passes under way, then every watch. */
+  stop(): Promise<void>;
+  depth(): number;
+}
+
+const defaultConcurrency = 8;
+/** Bursts of watch events become one look. */
+const gatherMs = 20;
+
+/** A controller that stands still until `start`. */
+export function createCanaryController(options: CanaryControllerOptions): CanaryController {
+  const { canaries, clock, hooks, metrics } = options;
+  const namespaces = new Map<string, NamespaceWatch>();
+  const ours = () => canaries.list().filter(options.isOurs);
+  const checks = createChecks({ metrics, hooks, clock, onDone: (key) => queue.add(key) });
+  const eventHooks = createEventHooks(options);
+  const outbox = createAlertOutbox({ ...options, onAnswer: (key) => queue.add(key) });
+  const parts: CanaryParts = {
+    ...options,
+    checks,
+    eventHooks,
+    outbox,
+    drift: new Map(),
+    afterRevert: createAfterRevert(options.reproduce, (key) => queue.add(key)),
+    lostRecords: createLostRecords(options.heads, options.reproduce, clock, (key) => queue.add(key)),
+    canaries: {
+      get: (key) => ours().find((canary) => keyOf(canary) === key),
+      list: ours,
+      remember: (object) => canaries.remember(object),
+    },
+    namespace: (namespace) => viewOf(namespace),
+  };
+  const pass = options.isShadow ? createShadowPass(parts) : standingBack(parts, createCanaryPass(parts));
+  const queue = newQueue(options, pass);
+
+  function viewOf(namespace: string): NamespaceWatch {
+    const known = namespaces.get(namespace);
+    if (known) return known;
+    const view = watchNamespace(namespace, options.openWatch, (object) => changed(namespace, object));
+    namespaces.set(namespace, view);
+    return view;
+  }
+
+  function changed(namespace: string, object: KubernetesObject | undefined): void {
+    for (const canary of ours()) {
+      if (canary.metadata.namespace !== namespace) continue;
+      const isNamed = object !== undefined && options.liveHeads.names(keyOf(canary), object);
+      if (!object || isNamed || affects(object, canary)) queue.addAfter(keyOf(canary), gatherMs);
+    }
+  }
+
+  /** Watches exactly the namespaces and kinds that the Canaries need now. */
+  function adjustWatches(): void {
+    const wanted = kindsByNamespace(ours(), options);
+    for (const [namespace, kinds] of wanted) viewOf(namespace).setKinds(kinds);
+    for (const [namespace, view] of namespaces) {
+      if (wanted.has(namespace)) continue;
+      namespaces.delete(namespace);
+      view.close();
+    }
+  }
+
+  function canaryChanged(canary: KubernetesObject | undefined): void {
+    adjustWatches();
+    for (const other of canary ? rivals(canary, ours()) : ours()) queue.addAfter(keyOf(other), gatherMs);
+    if (canary && !canaries.get(canary.metadata.namespace, canary.metadata.name)) queue.add(keyOf(canary));
+  }
+
+  function referenceChanged(object: KubernetesObject | undefined): void {
+    for (const canary of ours())
+      if (!object || mayName(canary, object)) queue.addAfter(keyOf(canary), gatherMs);
+  }
+
+  return {
+    start() {
+      adjustWatches();
+      canaries.onChange(canaryChanged);
+      options.references.onChange(referenceChanged);
+      options.heads.onAllRead(() => canaryChanged(undefined));
+      options.flagger.onChange(() => canaryChanged(undefined));
+    },
+    wake: (key) => queue.addAfter(key, gatherMs),
+    async stop() {
+      await Promise.all([queue.stop(), outbox.stop()]);
+      eventHooks.stop();
+      for (const view of namespaces.values()) view.close();
+      namespaces.clear();
+    },
+    depth: () => queue.depth(),
+  };
+}
+
+function newQueue(
+  { clock, log, random, onPass, options }: CanaryControllerOptions,
+  pass: ReturnType<typeof createCanaryPass>,
+): WorkQueue {
+  return createWorkQueue({
+    clock,
+    random,
+    concurrency: options.concurrency ?? defaultConcurrency,
+    backoff: { firstMs: 500, maximumMs: 60_000 },
+    async pass(key) {
+      const startedMs = clock.nowMs();
+      let succeeded = false;
+      try {
+        const result = await pass(key);
+        succeeded = true;
+        return result;
+      } finally {
+        onPass?.(key, clock.nowMs() - startedMs, succeeded);
+      }
+    },
+    onError: (canary, error, retryAfterMs) =>
+      log.warn(
+        { canary, reason: failureOf(error).reason, retryAfterMs, err: error },
+        'a Canary could not be handled',
+      ),
+  });
+}
+
+/** The Canary itself and those with the same target: when one goes, the other may begin. */
+function rivals(canary: KubernetesObject, all: readonly KubernetesObject[]): KubernetesObject[] {
+  const target = JSON.stringify((canary.spec as { targetRef?: unknown } | undefined)?.targetRef);
+  return all.filter(
+    (other) =>
+      other.metadata.namespace === canary.metadata.namespace &&
+      (other.metadata.name === canary.metadata.name ||
+        JSON.stringify((other.spec as { targetRef?: unknown } | undefined)?.targetRef) === target),
+  );
+}

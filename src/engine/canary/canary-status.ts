@@ -1,0 +1,122 @@
+import type { Canary } from '../../api/canary.ts';
+import type { CanaryStatus } from '../../api/canary-status.ts';
+import { type Condition, referenceOf } from '../../api/kubernetes.ts';
+import { foreignControllerCondition } from '../beside/flagger-watch.ts';
+import {
+  type ConditionNews,
+  findCondition,
+  type News,
+  withCondition,
+  withoutCondition,
+} from '../conditions.ts';
+import { EngineError, type Failure } from '../failure.ts';
+import { mergePatchOf } from '../merge-patch.ts';
+import { writtenCondition } from '../write-back/git-writer-memory.ts';
+import { isReverted, reproducedCondition } from './after-revert.ts';
+import type { CanaryParts } from './canary-parts.ts';
+import { withOthers } from './others-stay.ts';
+import { noticesToTell, withNotices } from './spec-notices.ts';
+
+/** A CRD without our fields drops them; going on would mean to decide on half a memory. */
+function schemaOutdated(fields: readonly string[]): EngineError {
+  return new EngineError(
+    'SchemaOutdated',
+    `the installed CRD of Canary dropped status fields (${fields.join(', ')}); apply the output of holdfast install --crds-only`,
+  );
+}
+
+/**
+ * Writes a Canary's status in one merge patch, over exactly the version that was observed. Nothing is sent when nothing differs; true when
+ * it was written. Throws a conflict when the Canary changed meanwhile, and
+ * EngineError SchemaOutdated when the server did not keep what was sent.
+ */
+export async function writeStatus(
+  parts: Pick<CanaryParts, 'cluster'>,
+  canary: Canary,
+  status: CanaryStatus,
+): Promise<Canary | undefined> {
+  // As the server will have it: without fields that are undefined.
+  const wanted = JSON.parse(JSON.stringify(status)) as CanaryStatus;
+  const patch = mergePatchOf(canary.status ?? {}, wanted);
+  if (!patch) return undefined;
+  const { uid, resourceVersion } = canary.metadata;
+  const body = { metadata: { uid, resourceVersion }, status: patch };
+  const written = await parts.cluster.patch(referenceOf(canary), body, 'status');
+  const lost = mergePatchOf((written.status ?? {}) as object, wanted);
+  if (lost) throw schemaOutdated(Object.keys(lost));
+  return { ...canary, metadata: written.metadata, status: wanted };
+}
+
+/** What the engine itself knows about a Canary. */
+export interface EngineFindings {
+  /** What is to be told about the spec. */
+  readonly notices?: readonly ConditionNews[] | undefined;
+  /** What stands in the way. */
+  readonly failure?: Failure | undefined;
+  /** How Git compares with the record after a revert. */
+  readonly reproduced?: ConditionNews | undefined;
+  /** What else differs from the last-known-good's commit, and stays. */
+  readonly others?: readonly string[] | undefined;
+  /** What of it is in Git. */
+  readonly written?: ConditionNews | 'absent' | undefined;
+  readonly nowMs: number;
+}
+
+/** The status with what the engine itself knows: notices about the spec, failures, and the comparison after a revert. */
+export function withEngineConditions(
+  canary: Canary,
+  status: CanaryStatus,
+  { notices = [], failure, reproduced, others, written, nowMs }: EngineFindings,
+): CanaryStatus {
+  let conditions: readonly Condition[] = withNotices(status.conditions ?? [], notices, nowMs);
+  const generation = canary.metadata.generation;
+  const at = generation === undefined ? {} : { observedGeneration: generation };
+  if (reproduced) conditions = withCondition(conditions, { ...reproduced, ...at }, nowMs);
+  else if (!isReverted(status) && findCondition(conditions, reproducedCondition))
+    conditions = withoutCondition(conditions, reproducedCondition);
+  if (others) conditions = withOthers([...conditions], others, nowMs);
+  conditions = withoutIfThere(conditions, foreignControllerCondition);
+  if (written === 'absent') conditions = withoutIfThere(conditions, writtenCondition);
+  else if (written) conditions = withCondition(conditions, { ...written, ...at }, nowMs);
+  if (failure) conditions = withFailure(conditions, failure, at, nowMs);
+  return conditions === status.conditions || conditions.length === 0
+    ? status
+    : { ...status, conditions: [...conditions] };
+}
+
+function withoutIfThere(conditions: readonly Condition[], type: string): readonly Condition[] {
+  return findCondition(conditions, type) ? withoutCondition(conditions, type) : conditions;
+}
+
+function withFailure(
+  before: readonly Condition[],
+  { reason, message, transient }: Failure,
+  at: { observedGeneration?: number },
+  nowMs: number,
+): Condition[] {
+  const ready = withCondition(before, { type: 'Ready', status: 'False', reason, message, ...at }, nowMs);
+  const stalled = transient ? 'False' : 'True';
+  return withCondition(ready, { type: 'Stalled', status: stalled, reason, message, ...at }, nowMs);
+}
+
+/** What is new about the spec, the decision's events, and one when the Canary cannot begin or go on without a person and they do not say so. A failed release has told. */
+export function newsOf(
+  before: CanaryStatus | undefined,
+  after: CanaryStatus,
+  events: readonly News[],
+): News[] {
+  const news = [...noticesToTell(before, after), ...events];
+  const stalled = findCondition(after.conditions ?? [], 'Stalled');
+  const known = findCondition(before?.conditions ?? [], 'Stalled');
+  if (stalled?.status !== 'True' || after.phase === 'Failed') return news;
+  const { reason, message } = stalled;
+  const told = known?.status === 'True' && known.reason === reason;
+  if (told || events.some((event) => event.reason === reason)) return news;
+  return [...news, { type: 'Warning', reason, message }];
+}
+
+/** A failure that only the author of the Canary can end. */
+export function invalidCanary(problems: ReadonlyArray<{ path: string; message: string }>): EngineError {
+  const text = problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
+  return new EngineError('InvalidSpec', text);
+}

@@ -1,0 +1,140 @@
+import type { Canary } from '../../api/canary.ts';
+import type { CanaryStatus } from '../../api/canary-status.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { RouteView } from '../../api/observed.ts';
+import type { ScalerView, WorkloadView, World, WorldOptions } from '../../rollout/world.ts';
+import { workloadKind } from '../../workload/kinds.ts';
+import { primaryName, serviceNames } from '../../workload/names.ts';
+import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../workload/scaler.ts';
+import { hearTarget } from '../beside/hear-target.ts';
+import { type EngineOptions, type Observation, providerOf, type ReadParts } from '../canary/canary-parts.ts';
+import { keyOf } from '../canary/checks.ts';
+import { peersOf } from '../canary/peers.ts';
+import { kindsOf } from '../canary/watched-kinds.ts';
+import { EngineError } from '../failure.ts';
+import { labelOf, liveRoutes, routeContext, routerOf } from '../perform/route-context.ts';
+import type { Router } from '../ports/routing-port.ts';
+import { rejectionsOf } from '../records/records.ts';
+import { primaryDrift } from './drift.ts';
+import { controllerRevisionKind, type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
+import { observeRecords } from './observe-records.ts';
+
+/** What a look at a Canary gave: its world, or that the watches are still being started. */
+export type Observed =
+  | { readonly kind: 'observed'; readonly observation: Observation }
+  | { readonly kind: 'waiting'; readonly message: string };
+
+/**
+ * Builds the World of a Canary from the watches: no request, except that each record is read once to check it (S10), and the primary once
+ * when somebody changed it.
+ * Throws EngineError when something needed cannot be watched or read, RefusedError for a target that cannot be handled.
+ */
+export async function observe(parts: ReadParts, canary: Canary): Promise<Observed> {
+  const provider = providerOf(canary, parts.options);
+  const router = routerOf(parts, provider);
+  const view = parts.namespace(canary.metadata.namespace ?? '');
+  const problem = view.problem(kindsOf(canary, parts));
+  if (problem?.waiting) return { kind: 'waiting', message: problem.message };
+  if (problem) throw new EngineError('WatchFailed', problem.message, true);
+  const kind = workloadKind(canary);
+  const target = view.get(kind, canary.spec.targetRef.name);
+  const primary = view.get(kind, primaryName(canary));
+  const key = keyOf(canary);
+  const keeper = await hearTarget(parts, canary, { target, primary }, view);
+  if (keeper === 'waiting')
+    return { kind: 'waiting', message: 'the watches of its config are being started' };
+  const names = serviceNames(canary);
+  const world: World = {
+    nowMs: parts.clock.nowMs(),
+    canary,
+    status: (canary.status ?? {}) as CanaryStatus,
+    head: parts.heads.of(key).view,
+    records: await observeRecords(parts, canary, view),
+    rejected: rejected(canary, view),
+    primary: workloadView(canary, view, primary, names.primary),
+    target: workloadView(canary, view, target, names.canary),
+    scaler: scalerView(canary, view),
+    route: routeView(parts, canary, { router, view, target }),
+    checks: parts.checks.outcomeOf(key),
+    peers: peersOf(parts.canaries.list(), canary),
+    options: worldOptions(parts.options),
+  };
+  const observation = { canary, world, view, target, primary, provider };
+  const seen = keeper === 'another' ? withForeignTarget(observation) : observation;
+  return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, seen)) };
+}
+
+async function withAdoptable(parts: ReadParts, observation: Observation): Promise<Observation> {
+  const adoptable = await parts.adoption.look(parts, observation);
+  return adoptable ? { ...observation, world: { ...observation.world, adoptable } } : observation;
+}
+
+/** A target that another tool applies runs what is read from it. */
+function withForeignTarget(observation: Observation): Observation {
+  const { world } = observation;
+  const digest = world.head.kind === 'release' ? world.head.release.digest : undefined;
+  const target = world.target && { ...world.target, digest };
+  return { ...observation, world: { ...world, target, foreignTarget: true } };
+}
+
+function worldOptions({ minIntervalMs, defaultProvider, hasDefaultAlert }: EngineOptions): WorldOptions {
+  return { minIntervalMs, defaultProvider, hasDefaultAlert: hasDefaultAlert === true };
+}
+
+async function withDrift(parts: ReadParts, observation: Observation): Promise<Observation> {
+  const { primary } = observation.world;
+  if (!primary) return observation;
+  const found = await primaryDrift({ parts, observation });
+  return { ...observation, world: { ...observation.world, primary: { ...primary, ...found } } };
+}
+
+function routeView(
+  parts: ReadParts,
+  canary: Canary,
+  { router, view, target }: { router: Router; view: NamespaceView; target: KubernetesObject | undefined },
+): RouteView | undefined {
+  const context = routeContext(canary, labelOf(parts, canary, target));
+  return context && router.read(context, liveRoutes(router, view, canary));
+}
+
+function scalerView({ spec }: Canary, view: NamespaceView): ScalerView | undefined {
+  const kind = scalerKindOf(spec);
+  if (!kind) return undefined;
+  const names = scalerNames({ spec });
+  const side = (name: string) => scalerSide(kind, view.get(kind, name));
+  return {
+    kind: kind.kind,
+    name: names.canary,
+    canary: side(names.canary),
+    primary: side(names.primary),
+    settleMs: settleMsOf(view.get(kind, names.canary)),
+  };
+}
+
+function workloadView(
+  canary: Canary,
+  view: NamespaceView,
+  workload: KubernetesObject | undefined,
+  serviceName: string,
+): WorkloadView | undefined {
+  if (!workload || workload.metadata.deletionTimestamp) return undefined;
+  const seen = workloadKind(canary).view({
+    workload,
+    pods: view.list(podKind),
+    replicaSets: view.replicaSets(),
+    controllerRevisions: view.list(controllerRevisionKind),
+    service: view.get(serviceKind, serviceName),
+  });
+  return { ...seen, drift: undefined, configCopies: [] };
+}
+
+function rejected(canary: Canary, view: NamespaceView) {
+  const name = { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
+  const found = rejectionsOf(view.rejections(), name);
+  // The Secret has the newest first, the status has it last.
+  if (found) return found.toReversed();
+  throw new EngineError(
+    'RejectionsDamaged',
+    `${describe(canary)}: the Secret with its rejected releases cannot be read; delete it to forget them`,
+  );
+}

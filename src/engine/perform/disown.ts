@@ -1,0 +1,69 @@
+/** What stays when a Canary goes: without its owner reference the garbage collector leaves it alone. */
+import { canaryLabel, ownLabels } from '../../api/generated-metadata.ts';
+import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { targetKinds } from '../../workload/kinds.ts';
+import { serviceNames } from '../../workload/names.ts';
+import { type ScalerSpec, scalerKindOf } from '../../workload/scaler.ts';
+import { givenBack } from '../../workload/taken-over.ts';
+import { type CanaryParts, versionOf } from '../canary/canary-parts.ts';
+import { serviceKind } from '../observe/namespace-view.ts';
+import type { RouteKind } from '../ports/routing-port.ts';
+import type { ActionContext, Performer } from './action-context.ts';
+import { liveRoutes, routerOf } from './route-context.ts';
+
+const configKinds: readonly RouteKind[] = [
+  { apiVersion: 'v1', kind: 'ConfigMap' },
+  { apiVersion: 'v1', kind: 'Secret' },
+];
+
+/** Services and routing objects stay, since requests still come that way; with `primary` everything that was made for the Canary. */
+export const disown: Performer<'Disown'> = (context, { primary }) => {
+  const { parts, observation } = context;
+  if (primary) return disownAll(parts, observation.canary);
+  return disownEach(parts, observation.canary, servedBy(context));
+};
+
+/**
+ * Everything that was made for the Canary stays: routes, Services, the primary with its scaler and config copies. Found by label and owner, so that the
+ * spec may be broken. True when something was written; throws what the API server refuses.
+ */
+export async function disownAll(
+  parts: Pick<CanaryParts, 'cluster' | 'routeKinds'>,
+  canary: KubernetesObject,
+): Promise<boolean> {
+  const namespace = canary.metadata.namespace ?? '';
+  const labelSelector = `${canaryLabel}=${ownLabels(canary)[canaryLabel]}`;
+  const scalers = [scalerKindOf((canary.spec ?? {}) as ScalerSpec) ?? []].flat();
+  const kinds = [...parts.routeKinds, serviceKind, ...configKinds, ...targetKinds, ...scalers];
+  const found = await Promise.all(
+    kinds.map((kind) => parts.cluster.list({ ...kind, namespace, labelSelector })),
+  );
+  return disownEach(parts, canary, found.flat());
+}
+
+async function disownEach(
+  { cluster }: Pick<CanaryParts, 'cluster'>,
+  canary: KubernetesObject,
+  objects: readonly KubernetesObject[],
+): Promise<boolean> {
+  let wrote = false;
+  for (const object of objects) {
+    const owners = object.metadata.ownerReferences ?? [];
+    const others = owners.filter(({ uid }) => uid !== canary.metadata.uid);
+    const annotations = givenBack(object);
+    if (others.length === owners.length && !annotations) continue;
+    const ownerReferences = others.length === owners.length ? {} : { ownerReferences: others };
+    const metadata = { ...versionOf(object), ...ownerReferences, ...(annotations ? { annotations } : {}) };
+    await cluster.patch(referenceOf(object), { metadata });
+    wrote = true;
+  }
+  return wrote;
+}
+
+function servedBy({ parts, observation }: ActionContext): KubernetesObject[] {
+  const { canary, view, provider } = observation;
+  const names = serviceNames(canary);
+  const routes = liveRoutes(routerOf(parts, provider), view, canary);
+  const services = [names.primary, names.canary].map((name) => view.get(serviceKind, name));
+  return [...routes, ...services].filter((object) => object !== undefined);
+}

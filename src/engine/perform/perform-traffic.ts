@@ -1,0 +1,38 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Performer } from './action-context.ts';
+import { withMark } from './applied.ts';
+import { liveRoutes, routerOf } from './route-context.ts';
+import { liveServices, wantedRoutes, wantedServices } from './traffic-objects.ts';
+import { applyRollout, ensureFresh } from './write.ts';
+
+/** Apex, primary and canary Service with the ports of what they select (design section 3). */
+export const ensureServices: Performer<'EnsureServices'> = async (
+  context,
+  { primaryDigest, canaryDigest },
+) => {
+  const live = liveServices(context);
+  const generated = await wantedServices(context, { primaryDigest, canaryDigest });
+  // Primary and canary before the apex: what the apex or a route points to exists first.
+  const primary = await applyRollout(context, generated.primary, live.primary, withMark);
+  const canary = generated.canary
+    ? await applyRollout(context, generated.canary, live.canary, withMark)
+    : false;
+  const apex = await applyRollout(context, generated.apex, live.apex, withMark);
+  return primary || canary || apex;
+};
+
+/** Routing objects with these weights. When something is to be written, everything is looked at anew first (S1, S19). */
+export const setTraffic: Performer<'SetTraffic'> = async (context, { route }) => {
+  const { parts, observation } = context;
+  const live = liveRoutes(routerOf(parts, observation.provider), observation.view, observation.canary);
+  const objects = await wantedRoutes(context, route);
+  const pending = objects.filter((object) => !parts.applied.has(liveOf(live, object), object));
+  if (pending.length === 0) return false;
+  await ensureFresh(context);
+  for (const object of pending) await applyRollout(context, object, liveOf(live, object), withMark);
+  return true;
+};
+
+function liveOf(live: readonly KubernetesObject[], wanted: KubernetesObject): KubernetesObject | undefined {
+  return live.find((object) => object.kind === wanted.kind && object.metadata.name === wanted.metadata.name);
+}

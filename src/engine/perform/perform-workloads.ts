@@ -1,0 +1,145 @@
+import { describe, type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { stampAnnotations } from '../../release/record.ts';
+import type { Release, WorkloadSettings } from '../../release/release.ts';
+import { soundRecord } from '../../rollout/kept.ts';
+import { workloadKind } from '../../workload/kinds.ts';
+import { digestAnnotation } from '../../workload/names.ts';
+import { canaryObjects, primaryObjects, primaryReplicas } from '../../workload/objects.ts';
+import { scalerKindOf } from '../../workload/scaler.ts';
+import { versionOf } from '../canary/canary-parts.ts';
+import { keyOf } from '../canary/checks.ts';
+import { EngineError, StaleView } from '../failure.ts';
+import { configKeys, copiesOfOthers, readLiveConfigs } from '../observe/live-configs.ts';
+import { bytesOf, nameOf, type ReleaseBytes } from '../observe/releases.ts';
+import type { ActionContext, Performer } from './action-context.ts';
+import { ownedReplicas } from './perform-scalers.ts';
+import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
+
+/** Tracked config under its own names first, then the target (design section 4, admit). */
+export const applyCanary: Performer<'ApplyCanary'> = async (context, { digest, replicas }) => {
+  if (context.observation.world.foreignTarget) return scaleForeign(context, digest, replicas);
+  const { canary, target } = context.observation;
+  const bytes = await bytesOf(context, digest);
+  const objects = canaryObjects({ ...sourceOf(context, bytes), canary, replicas });
+  if (replicas === 0 && target) await ensureFresh(context);
+  for (const config of objects.configs) await applyUnwatched(context, config);
+  return applyRollout(context, objects.workload, target);
+};
+
+/** Config copies, then the primary, over exactly the version that was observed (S16, S17, S19). */
+export const applyPrimary: Performer<'ApplyPrimary'> = async (context, { digest, precondition }) => {
+  const { canary, primary } = context.observation;
+  const seen = primary && versionOf(primary);
+  if (seen?.resourceVersion !== precondition?.resourceVersion) throw new StaleView('the primary');
+  await ensureFresh(context);
+  const bytes = await bytesOf(context, digest);
+  const { release, settings } = bytes;
+  const objects = primaryObjects({
+    ...sourceOf(context, bytes),
+    replicas: scalerKindOf(canary.spec)
+      ? await ownedReplicas(context, primary)
+      : replicasForPrimary(context, settings),
+    live: primary,
+    liveConfigs: await readLiveConfigs(context.parts.cluster, context.observation.view.namespace, release),
+    sharedConfigs: await sharedConfigs(context, release),
+    includeLabelPrefixes: context.parts.options.includeLabelPrefixes,
+  });
+  if (objects.missing.length > 0 && !primary) throw missing(context, objects.missing);
+  for (const copy of objects.configs) await applyUnwatched(context, copy);
+  // Always written: `applied` must not hide that somebody changed the primary back.
+  context.parts.applied.forget(objects.workload);
+  return applyRollout(context, objects.workload, primary);
+};
+
+/** Replicas, strategy and deadlines of head on the primary, template untouched; its record follows (design section 3). */
+export const applySettings: Performer<'ApplySettings'> = async (context, { digest }) => {
+  const { parts, observation } = context;
+  const { canary, primary } = observation;
+  if (!primary) throw new StaleView('the primary');
+  const { settings, settingsKey } = await bytesOf(context, digest);
+  const replicas = primaryReplicas({ canary, settings });
+  const patch = workloadKind(canary).settingsPatch({ settings, settingsKey, replicas });
+  await parts.cluster.patch(referenceOf(primary), withVersion(patch, primary));
+  const running = primary.metadata.annotations?.[digestAnnotation];
+  if (running && soundRecord(observation.world, running)) {
+    const { release, commit, promotedTime } = await parts.records.load(nameOf(observation), running);
+    await parts.records.stamp(
+      nameOf(observation),
+      running,
+      stampAnnotations(release, { promotedTime, commit, settings }),
+    );
+  }
+  return true;
+};
+
+/** Pods of the canary. To zero only on a fresh look: nobody may still be sent there (S7, S19). */
+export const scaleCanary: Performer<'ScaleCanary'> = async (context, { replicas }) => {
+  if (replicas === 0) await ensureFresh(context);
+  return scale(context, context.observation.target, replicas);
+};
+
+/** Pods of the primary. */
+export const scalePrimary: Performer<'ScalePrimary'> = (context, { replicas }) =>
+  scale(context, context.observation.primary, replicas);
+
+async function scale(
+  { parts, observation }: ActionContext,
+  workload: KubernetesObject | undefined,
+  replicas: number,
+): Promise<boolean> {
+  if (!workload) throw new StaleView('the workload');
+  const patch = workloadKind(observation.canary).scalePatch(workload, replicas);
+  if (!patch) return false;
+  await parts.cluster.patch(referenceOf(workload), withVersion(patch, workload));
+  return true;
+}
+
+/** Of a target that another tool applies only the number of pods is written (flagger-behaviour 2.17). */
+async function scaleForeign(context: ActionContext, digest: string, replicas: number): Promise<boolean> {
+  const { world, target } = context.observation;
+  if (world.target?.digest !== digest) throw new StaleView('the target');
+  if (replicas === 0) await ensureFresh(context);
+  return scale(context, target, replicas);
+}
+
+/** Git's number; beside another tool as many as either copy has, since the target's number is written by the rollout too. */
+function replicasForPrimary({ observation }: ActionContext, settings: WorkloadSettings): number | undefined {
+  const { canary, primary, target, world } = observation;
+  if (!world.foreignTarget) return primaryReplicas({ canary, settings });
+  return Math.max(1, replicasIn(primary), replicasIn(target));
+}
+
+function replicasIn(workload: KubernetesObject | undefined): number {
+  return (workload?.spec as { replicas?: number } | undefined)?.replicas ?? 0;
+}
+
+function withVersion(patch: Record<string, unknown>, live: KubernetesObject): Record<string, unknown> {
+  const metadata = (patch.metadata ?? {}) as Record<string, unknown>;
+  return { ...patch, metadata: { ...metadata, ...versionOf(live) } };
+}
+
+function sourceOf({ parts, observation }: ActionContext, { release, settings, settingsKey }: ReleaseBytes) {
+  const { selectorLabels } = parts.options;
+  return { canary: observation.canary, release, settings, settingsKey, selectorLabels };
+}
+
+/** Configs that another Canary of the namespace tracks too: their copies carry the target's name (design section 5). */
+async function sharedConfigs({ parts, observation }: ActionContext, release: Release): Promise<Set<string>> {
+  const { canary, view } = observation;
+  const others = [...parts.heads.releasesIn(view.namespace)].filter(([key]) => key !== keyOf(canary));
+  const elsewhere = new Set(others.flatMap(([, other]) => configKeys(other)));
+  const taken = await copiesOfOthers(parts.cluster, canary, release);
+  return new Set(configKeys(release).filter((key) => elsewhere.has(key) || taken.has(key)));
+}
+
+function missing(
+  { observation }: ActionContext,
+  configs: ReadonlyArray<{ kind: string; name: string }>,
+): Error {
+  const names = configs.map(({ kind, name }) => `${kind} ${name}`).join(', ');
+  return new EngineError(
+    'ConfigMissing',
+    `${describe(observation.canary)}: the pod template names ${names}, which is in neither Git nor the cluster`,
+    true,
+  );
+}

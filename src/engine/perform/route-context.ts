@@ -1,0 +1,47 @@
+/** What a routing provider is asked with, for one Canary. */
+import type { Canary } from '../../api/canary.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { serviceNames } from '../../workload/names.ts';
+import { type SelectorLabel, selectorLabel } from '../../workload/selector.ts';
+import type { CanaryParts } from '../canary/canary-parts.ts';
+import { keyOf } from '../canary/checks.ts';
+import { EngineError } from '../failure.ts';
+import { type NamespaceView, serviceKind } from '../observe/namespace-view.ts';
+import type { RouteContext, Router } from '../ports/routing-port.ts';
+
+/** The router of a provider. Throws EngineError UnknownProvider. */
+export function routerOf(parts: Pick<CanaryParts, 'routing'>, provider: string): Router {
+  const router = parts.routing(provider);
+  if (router) return router;
+  throw new EngineError(
+    'UnknownProvider',
+    `spec.provider: this version cannot route traffic with ${provider}`,
+  );
+}
+
+/** The label that tells the two workloads apart: of the live target, or of the one Git wants. Undefined when there is neither. */
+export function labelOf(
+  parts: Pick<CanaryParts, 'heads' | 'options'>,
+  canary: Canary,
+  target: KubernetesObject | undefined,
+): SelectorLabel | undefined {
+  const source = target ?? parts.heads.of(keyOf(canary)).release?.target;
+  return source && selectorLabel(source, parts.options.selectorLabels);
+}
+
+/** What a router is asked with; undefined while the target is not known. */
+export function routeContext(
+  canary: Canary,
+  label: SelectorLabel | undefined,
+  apex?: KubernetesObject,
+): RouteContext | undefined {
+  return label && { canary, names: serviceNames(canary), label, apex };
+}
+
+/** Live routing objects and Services that a router may look at. */
+export function liveRoutes(router: Router, view: NamespaceView, canary: Canary): KubernetesObject[] {
+  const { apex } = serviceNames(canary);
+  const routes = router.kinds.filter(({ kind }) => kind !== serviceKind.kind);
+  const kinds = [...routes, serviceKind];
+  return kinds.map((kind) => view.get(kind, apex)).filter((object) => object !== undefined);
+}

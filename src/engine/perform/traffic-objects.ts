@@ -1,0 +1,91 @@
+/** Services and routing objects of a Canary as they are to be written. */
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { RouteTarget } from '../../api/observed.ts';
+import type { ServicePort } from '../../release/release.ts';
+import { isLostDigest } from '../../rollout/kept.ts';
+import { serviceNames } from '../../workload/names.ts';
+import { type GeneratedServices, services } from '../../workload/services.ts';
+import { EngineError } from '../failure.ts';
+import { serviceKind } from '../observe/namespace-view.ts';
+import { bytesOf } from '../observe/releases.ts';
+import type { ReadContext } from './action-context.ts';
+import { labelOf, liveRoutes, routeContext, routerOf } from './route-context.ts';
+
+/** Apex, primary and canary Service with the ports of what they select; without a digest of the canary, its Service is left out. */
+export async function wantedServices(
+  context: ReadContext,
+  { primaryDigest, canaryDigest }: { primaryDigest: string; canaryDigest: string | undefined },
+): Promise<GeneratedServices> {
+  return services({
+    canary: context.observation.canary,
+    label: requiredLabel(context),
+    ports: await portsOf(context, primaryDigest),
+    canaryPorts: canaryDigest === undefined ? undefined : await portsOf(context, canaryDigest),
+    apexSelects: apexSelects(context),
+    live: liveServices(context),
+  });
+}
+
+/** The routing objects with these weights. */
+export async function wantedRoutes(context: ReadContext, route: RouteTarget): Promise<KubernetesObject[]> {
+  const { parts, observation } = context;
+  const router = routerOf(parts, observation.provider);
+  const live = liveRoutes(router, observation.view, observation.canary);
+  const apex = router.apexFollowsTraffic ? await apexService(context) : undefined;
+  const asked = routeContext(observation.canary, requiredLabel(context), apex);
+  return asked ? router.objects(asked, route, live) : [];
+}
+
+function requiredLabel({ parts, observation }: ReadContext) {
+  const label = labelOf(parts, observation.canary, observation.target);
+  if (label) return label;
+  const { kind, name } = observation.canary.spec.targetRef;
+  throw new EngineError('TargetMissing', `spec.targetRef: ${kind} ${name} does not exist yet`, true);
+}
+
+/** The generated Services as they are. */
+export function liveServices({ observation }: ReadContext) {
+  const names = serviceNames(observation.canary);
+  const get = (name: string) => observation.view.get(serviceKind, name);
+  return { apex: get(names.apex), primary: get(names.primary), canary: get(names.canary) };
+}
+
+/** The apex keeps pointing where the traffic is; only SetTraffic moves it, and the primary's end where a route is before it. */
+function apexSelects({ parts, observation }: ReadContext): 'primary' | 'canary' {
+  const { apexFollowsTraffic } = routerOf(parts, observation.provider);
+  const isGoing = observation.canary.metadata.deletionTimestamp !== undefined;
+  return (apexFollowsTraffic || isGoing) && observation.world.route?.canaryWeight === 100
+    ? 'canary'
+    : 'primary';
+}
+
+/** The apex Service as EnsureServices writes it, with the ports of the release that the primary runs; without one, of the only other copy. */
+async function apexService(context: ReadContext): Promise<KubernetesObject> {
+  const { world, canary } = context.observation;
+  const primaryDigest = world.primary?.digest ?? world.target?.digest;
+  if (primaryDigest === undefined)
+    throw new EngineError('PrimaryMissing', `${describe(canary)}: the primary does not exist yet`, true);
+  return (await wantedServices(context, { primaryDigest, canaryDigest: undefined })).apex;
+}
+
+async function portsOf(context: ReadContext, digest: string): Promise<readonly ServicePort[]> {
+  const { ports } = context.parts;
+  const known = ports.get(digest);
+  if (known) return known;
+  if (isLostDigest(context.observation.world, digest)) {
+    const live = livePorts(context, digest);
+    if (live) return live;
+  }
+  const { release } = await bytesOf(context, digest);
+  ports.set(digest, release.ports);
+  return release.ports;
+}
+
+/** Ports of a workload whose release is lost, as its generated Service carries them: what is there stays as it is. */
+function livePorts(context: ReadContext, digest: string): readonly ServicePort[] | undefined {
+  const { world } = context.observation;
+  const { primary, canary } = liveServices(context);
+  const service = world.primary?.digest === digest ? primary : canary;
+  const ports = (service?.spec as { ports?: Array<ServicePort & { nodePort?: number }> } | undefined)?.ports;
+  return ports?.map(({ nodePort: _, ...port }) => port);
+}

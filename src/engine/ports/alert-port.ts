@@ -1,0 +1,21 @@
+import type { Canary } from '../../api/canary.ts';
+import type { CanaryAlert } from '../../api/canary-hooks.ts';
+import type { Incident } from '../../api/incident.ts';
+
+/** One piece of news for one alert of a Canary. */
+export interface AlertNews {
+  readonly canary: Canary;
+  /** Undefined: the receiver that flags name. */
+  readonly alert: CanaryAlert | undefined;
+  readonly incident: Incident;
+}
+
+/** What came of one sending. `final`: trying the same again cannot help. The detail holds no secret. */
+export type AlertAnswer =
+  | { readonly kind: 'sent' }
+  | { readonly kind: 'failed'; readonly detail: string; readonly final: boolean };
+
+/** Sends alerts; one call is one attempt. */
+export interface Alerts {
+  send(news: AlertNews, signal: AbortSignal): Promise<AlertAnswer>;
+}

@@ -1,0 +1,184 @@
+/** Holdfast's memory in the cluster: release records and rejections (design section 5, "Where the LKG lives"). */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { CommitInfo } from '../../api/observed.ts';
+import { labelCanary, labelValue } from '../../release/names.ts';
+import { type DecodedRecord, decodeRecord, recordAnnotations, recordName } from '../../release/record.ts';
+import {
+  decodeRejections,
+  encodeRejections,
+  type Rejection,
+  rejectionsName,
+} from '../../release/rejections.ts';
+import type { Release } from '../../release/release.ts';
+import type { RecordView } from '../../rollout/world.ts';
+import { EngineError, StaleView } from '../failure.ts';
+import type { Cluster } from '../ports/ports.ts';
+import { createRecordMemory } from './record-memory.ts';
+import { readParts, recordReference, removeParts, writeParts } from './record-store.ts';
+
+/** Which Canary, for names of Secrets. */
+export interface CanaryName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Reads and writes of records and rejections. */
+export interface Records {
+  /**
+   * Writes the record unless it exists whole, reads it back and checks it (S10); a damaged one is replaced, since the digest of `release`
+   * proves its bytes. True when something was written. Throws EngineError RecordTooLarge or RecordNameTaken.
+   */
+  save(release: Release, stamp?: { promotedTime?: string | undefined }): Promise<boolean>;
+  /**
+   * The bytes of a record, checked: as `problemOf` read them last, else read now. Throws EngineError RecordDamaged or RecordMissing.
+   */
+  load(canary: CanaryName, digest: string): Promise<DecodedRecord>;
+  /**
+   * What is wrong with a record, for people; undefined when its bytes fit its digest. Read once per version; `version` names what is
+   * there (see `recordVersion`).
+   */
+  problemOf(canary: CanaryName, digest: string, version: string): Promise<string | undefined>;
+  /** Stamps annotations on a record, for instance when it proved itself. */
+  stamp(canary: CanaryName, digest: string, annotations: Record<string, string>): Promise<boolean>;
+  /** Deletes a record whole. */
+  remove(canary: CanaryName, name: string): Promise<void>;
+  /** Adds (or takes away, by undefined) the rejection of a digest. */
+  reject(canary: CanaryName, digest: string, rejection: Rejection | undefined): Promise<boolean>;
+}
+
+/** Names the versions of a record's Secrets as watched: another one is read again. Empty when there is none. */
+export function recordVersion(secrets: readonly KubernetesObject[], name: string): string {
+  return secrets
+    .filter(({ metadata }) => metadata.name === name || metadata.name.startsWith(`${name}.part-`))
+    .map(({ metadata }) => `${metadata.name} ${metadata.uid ?? ''} ${metadata.resourceVersion ?? ''}`)
+    .sort()
+    .join(',');
+}
+
+/** Reads the records of one Canary from the watched metadata, newest first. */
+export function recordViews(secrets: readonly KubernetesObject[], canary: CanaryName): RecordView[] {
+  return secrets
+    .filter(({ metadata }) => metadata.labels?.[labelCanary] === labelValue(canary.name))
+    .flatMap((secret) => recordView(secret))
+    .filter(({ digest, name }) => name === recordName(canary, digest));
+}
+
+function recordView({ metadata }: KubernetesObject): RecordView[] {
+  const annotations = metadata.annotations ?? {};
+  const digest = annotations[recordAnnotations.digest];
+  if (!digest || !annotations[recordAnnotations.parts]) return [];
+  const commit: CommitInfo = {
+    commit: annotations[recordAnnotations.commit] ?? '',
+    subject: annotations[recordAnnotations.subject] ?? '',
+    author: annotations[recordAnnotations.author] ?? '',
+    time: annotations[recordAnnotations.commitTime] ?? '',
+  };
+  return [{ digest, commit, name: metadata.name, promotedTime: annotations[recordAnnotations.promotedTime] }];
+}
+
+/** The rejections of one Canary from the watched Secrets; undefined when their Secret is damaged: then nothing is known. */
+export function rejectionsOf(
+  secrets: readonly KubernetesObject[],
+  canary: CanaryName,
+): readonly Rejection[] | undefined {
+  const secret = secrets.find(({ metadata }) => metadata.name === rejectionsName(canary));
+  return secret ? decodeRejections(secret) : [];
+}
+
+/** Works on the Secrets through direct requests. `secretKey` is the cluster's HMAC key; who only reads may do without (see decodeRecord). */
+export function createRecords(
+  cluster: Pick<Cluster, 'get' | 'create' | 'patch' | 'apply' | 'delete'>,
+  secretKey: Uint8Array | undefined,
+): Records {
+  const memory = createRecordMemory();
+
+  async function read(canary: CanaryName, digest: string): Promise<DecodedRecord> {
+    const { namespace, name } = recordReference(canary, digest);
+    const parts = await readParts(cluster, canary.namespace, name);
+    if (parts.length === 0)
+      throw new EngineError('RecordMissing', `Secret ${namespace}/${name} with the release is gone`, true);
+    const decoded = decodeRecord(parts, secretKey);
+    if (decoded.problem !== undefined) throw new EngineError('RecordDamaged', decoded.problem);
+    return decoded.ok;
+  }
+
+  return {
+    async load(canary, digest) {
+      return memory.get(memoryKey(canary, digest))?.record ?? (await read(canary, digest));
+    },
+    async save(release, stamp = {}) {
+      if ((await tryTo(() => read(release.canary, release.digest))).problem === undefined) return false;
+      await writeParts(cluster, release, stamp);
+      await read(release.canary, release.digest);
+      return true;
+    },
+    async problemOf(canary, digest, version) {
+      const key = memoryKey(canary, digest);
+      const known = memory.get(key);
+      if (known?.version === version) return known.problem;
+      // What no watch shows may change unseen.
+      memory.delete(key);
+      const found = await tryTo(() => read(canary, digest));
+      if (version !== '') memory.set(key, { version, ...found });
+      return found.problem;
+    },
+    async stamp(canary, digest, annotations) {
+      const reference = recordReference(canary, digest);
+      const live = await cluster.get(reference);
+      if (!live)
+        throw new EngineError('RecordMissing', `Secret ${canary.namespace}/${reference.name} is gone`, true);
+      const before = live.metadata.annotations ?? {};
+      if (Object.entries(annotations).every(([key, value]) => before[key] === value)) return false;
+      const { resourceVersion } = live.metadata;
+      await cluster.patch(reference, { metadata: { annotations, resourceVersion } });
+      return true;
+    },
+    remove: (canary, name) => removeParts(cluster, canary.namespace, name),
+    reject: (canary, digest, rejection) => changeRejections(cluster, canary, digest, rejection),
+  };
+}
+
+function memoryKey(canary: CanaryName, digest: string): string {
+  return `${canary.namespace}/${recordName(canary, digest)}`;
+}
+
+/** The record, or what reading complains about; other errors, as of a server that does not answer, are thrown. */
+async function tryTo(
+  read: () => Promise<DecodedRecord>,
+): Promise<{ problem: undefined; record: DecodedRecord } | { problem: string }> {
+  try {
+    return { problem: undefined, record: await read() };
+  } catch (error) {
+    if (error instanceof EngineError) return { problem: error.message };
+    throw error;
+  }
+}
+
+async function changeRejections(
+  cluster: Pick<Cluster, 'get' | 'create' | 'patch'>,
+  canary: CanaryName,
+  digest: string,
+  rejection: Rejection | undefined,
+): Promise<boolean> {
+  const { namespace } = canary;
+  const reference = { apiVersion: 'v1', kind: 'Secret', namespace, name: rejectionsName(canary) };
+  const live = await cluster.get(reference);
+  const before = live ? decodeRejections(live) : [];
+  if (before === undefined)
+    throw new EngineError(
+      'RejectionsDamaged',
+      `Secret ${canary.namespace}/${reference.name} cannot be read; delete it to forget what was rejected`,
+    );
+  const known = before.find((entry) => entry.digest === digest);
+  if (rejection ? known?.reason === rejection.reason : !known) return false;
+  const others = before.filter((entry) => entry.digest !== digest);
+  const object = encodeRejections(canary, rejection ? [rejection, ...others] : others);
+  if (!live) {
+    await cluster.create(object);
+    return true;
+  }
+  const { resourceVersion } = live.metadata;
+  if (!resourceVersion) throw new StaleView(`Secret ${canary.namespace}/${reference.name}`);
+  await cluster.patch(reference, { data: object.data, metadata: { resourceVersion } });
+  return true;
+}

@@ -1,0 +1,56 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { labelCanary, labelValue } from '../../release/names.ts';
+
+interface Names {
+  readonly canary: string;
+  readonly target: string;
+  readonly apex: string;
+  readonly scaler: string | undefined;
+}
+
+/**
+ * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods and what stands for their
+ * template by the name of their owner, Secrets by label. Too many is a wasted look, too few a missed change: kinds not known here always matter.
+ */
+export function affects(object: KubernetesObject, canary: KubernetesObject): boolean {
+  const names = namesOf(canary);
+  const { name, labels, ownerReferences } = object.metadata;
+  switch (object.kind) {
+    case 'Pod':
+    case 'ReplicaSet':
+    case 'ControllerRevision':
+      return (
+        ownerReferences?.some(
+          (owner) => owner.name === names.target || owner.name.startsWith(`${names.target}-`),
+        ) ?? false
+      );
+    case 'Deployment':
+    case 'DaemonSet':
+      return name === names.target || name === `${names.target}-primary`;
+    case 'HorizontalPodAutoscaler':
+    case 'ScaledObject':
+      return name === names.scaler || name === `${names.scaler}-primary`;
+    case 'Service':
+      return name === names.apex || name === `${names.apex}-primary` || name === `${names.apex}-canary`;
+    case 'Secret':
+      return labels?.[labelCanary] === labelValue(names.canary);
+    default:
+      return name === names.apex || labels?.[labelCanary] === labelValue(names.canary);
+  }
+}
+
+/** From the raw object: a Canary that does not parse has no say here. */
+function namesOf(canary: KubernetesObject): Names {
+  const { targetRef, service, autoscalerRef } = (canary.spec ?? {}) as {
+    targetRef?: { name?: string };
+    service?: { name?: string };
+    autoscalerRef?: { name?: string };
+  };
+  const target = targetRef?.name ?? '';
+  return {
+    canary: canary.metadata.name,
+    target,
+    apex: service?.name || target,
+    scaler: autoscalerRef?.name,
+  };
+}

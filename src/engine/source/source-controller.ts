@@ -1,0 +1,140 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Reproduced } from '../canary/after-revert.ts';
+import { createAppointments } from '../canary/appointments.ts';
+import { keyOf } from '../canary/checks.ts';
+import type { WatchedSet } from '../ports/ports.ts';
+import type { SourceGit } from './source-git.ts';
+import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
+
+/** What the controller of all Sources is made of. */
+export interface SourceControllerOptions extends Omit<SourceRunnerParts, 'source' | 'canaries'> {
+  readonly sources: WatchedSet;
+  readonly canarySet: WatchedSet;
+  readonly isOurs: (canary: KubernetesObject) => boolean;
+  /** Which Sources are followed: all of the cluster, or those given as files. */
+  readonly isFollowed: (source: KubernetesObject) => boolean;
+}
+
+/** Follows every Source, each on its own. */
+export interface SourceController {
+  start(): void;
+  /** Polls a Source soon; false when it is not followed. */
+  wake(key: string): boolean;
+  /** The writing half of the Source that speaks for a Canary. */
+  gitOf(canaryKey: string): SourceGit | undefined;
+  /** What a Canary's release is at an older commit. */
+  reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
+  stop(): Promise<void>;
+}
+
+/** Bursts of Canary changes become one look at the Source's status. */
+const gatherMs = 300;
+
+interface Following {
+  readonly runner: SourceRunner;
+  /** What the runner was started with; another one starts a new runner. */
+  readonly generation: string;
+  requests: string;
+}
+
+/** A controller that stands still until `start`. */
+export function createSourceController(options: SourceControllerOptions): SourceController {
+  const { sources, canarySet } = options;
+  const following = new Map<string, Following>();
+  const ending = new Set<Promise<void>>();
+  const seenCanaries = new Map<string, string>();
+  let stopped = false;
+  const refresh = createAppointments(options.clock, (key) => void following.get(key)?.runner.refreshStatus());
+  const parts: SourceRunnerParts = {
+    ...options,
+    source: (key) => sources.list().find((source) => keyOf(source) === key),
+    canaries: () => canarySet.list().filter(options.isOurs),
+  };
+
+  function sourceChanged(source: KubernetesObject): void {
+    // The watches outlive the controller for a moment; what they still bring must not start anything anew.
+    if (stopped) return;
+    const key = keyOf(source);
+    const live = sources.get(source.metadata.namespace, source.metadata.name);
+    const known = following.get(key);
+    if (!live || live.metadata.deletionTimestamp || !options.isFollowed(live)) return drop(key);
+    const generation = `${live.metadata.uid} ${live.metadata.generation}`;
+    if (known?.generation === generation) return noteRequests(known, live);
+    const after = known ? end(key, known) : Promise.resolve();
+    const runner = startSourceRunner(parts, key, live, after);
+    following.set(key, { runner, generation, requests: requestsOf(live) });
+  }
+
+  function noteRequests(known: Following, live: KubernetesObject): void {
+    const requests = requestsOf(live);
+    if (known.requests === requests) return;
+    known.requests = requests;
+    known.runner.wake();
+  }
+
+  function end(key: string, { runner }: Following): Promise<void> {
+    following.delete(key);
+    const stopping = runner.stop();
+    ending.add(stopping);
+    void stopping.finally(() => ending.delete(stopping));
+    return stopping;
+  }
+
+  function drop(key: string): void {
+    const known = following.get(key);
+    if (!known) return;
+    void end(key, known);
+    for (const canary of options.heads.forget(key)) options.wakeCanary(canary);
+  }
+
+  /** A Canary that only the cluster holds may have its target in a Source: its spec shapes the release. */
+  function canaryChanged(canary: KubernetesObject): void {
+    const key = keyOf(canary);
+    for (const [sourceKey, { runner }] of following)
+      if (runner.speaksFor(key)) refresh.make(sourceKey, gatherMs);
+    const version = `${canary.metadata.uid} ${canary.metadata.generation}`;
+    if (seenCanaries.get(key) === version) return;
+    seenCanaries.set(key, version);
+    for (const { runner } of following.values()) {
+      if (options.heads.sourceOf(key) === undefined || runner.speaksFor(key)) runner.reread();
+    }
+  }
+
+  return {
+    start() {
+      canarySet.onChange((canary) => {
+        if (canary) canaryChanged(canary);
+      });
+      sources.onChange((source) => {
+        for (const one of source ? [source] : sources.list()) sourceChanged(one);
+        if (sources.synced()) options.heads.listed();
+      });
+    },
+    wake(key) {
+      const known = following.get(key);
+      known?.runner.wake();
+      return known !== undefined;
+    },
+    gitOf(canaryKey) {
+      return [...following.values()].find(({ runner }) => runner.speaksFor(canaryKey))?.runner.git();
+    },
+    async reproduce(canaryKey, commit) {
+      const speaker = [...following.values()].find(({ runner }) => runner.speaksFor(canaryKey));
+      return speaker
+        ? speaker.runner.reproduce(canaryKey, commit)
+        : { problem: 'no Source holds it any more' };
+    },
+    async stop() {
+      stopped = true;
+      refresh.cancelAll();
+      for (const [key, known] of [...following]) void end(key, known);
+      await Promise.all(ending);
+    },
+  };
+}
+
+/** Annotations that ask for something; their change wakes the Source. */
+function requestsOf({ metadata }: KubernetesObject): string {
+  const annotations = Object.entries(metadata.annotations ?? {});
+  return JSON.stringify(annotations.filter(([key]) => key.startsWith('holdfast.dev/')).sort());
+}

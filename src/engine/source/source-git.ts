@@ -1,0 +1,74 @@
+import { sourceTimeoutMs } from '../../api/effective.ts';
+import type { Source } from '../../api/source.ts';
+import { createRenderCache } from '../../render/cache.ts';
+import type { Forge } from '../ports/forge-port.ts';
+import type { Repository } from '../ports/git-port.ts';
+import { infoOf, releaseIn } from './reproduce.ts';
+import type { Snapshot, SourceParts, SourceState } from './source-parts.ts';
+import { readSnapshot } from './source-read.ts';
+
+/** New content of files by path; undefined takes a file out. */
+export type FileChanges = ReadonlyMap<string, Uint8Array | undefined>;
+
+/** One Source as its writing half sees it. */
+export interface SourceGit {
+  readonly source: Source;
+  readonly repository: Repository;
+  /** The commit that is applied now; undefined before the first read. */
+  readonly head: () => string | undefined;
+  /** The ledger's commit of a Canary, as seen last. */
+  readonly ledger: (canaryKey: string) => string | undefined;
+  /** Remembers where the ledger is now; without a commit it is read again. */
+  readonly noteLedger: (canaryKey: string, commit: string) => void;
+  /** Polls soon. */
+  readonly wake: () => void;
+  readonly forge: () => Promise<Forge | undefined>;
+  /** The Source as it renders at a commit, with these files in the place of the commit's. Changes nothing. Throws Git's errors. */
+  readonly render: (commit: string, changes?: FileChanges) => Promise<Snapshot>;
+  /** Digest of a Canary's release in a rendering. */
+  readonly digestIn: (snapshot: Snapshot, canaryKey: string) => string | undefined;
+}
+
+/** Looks at a Source that is being followed with an eye to writing. */
+export function createSourceGit(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { forge, wake }: Pick<SourceGit, 'forge' | 'wake'>,
+): SourceGit {
+  return {
+    source,
+    repository: state.repository,
+    head: () => state.snapshot?.commit.commit,
+    ledger: (canaryKey) => state.ledger?.commits.get(canaryKey),
+    noteLedger(canaryKey, commit) {
+      state.ledger = { commits: new Map([...(state.ledger?.commits ?? []), [canaryKey, commit]]) };
+    },
+    forge,
+    wake,
+    async render(commit, changes = new Map()) {
+      const repository = withChanges(state.repository, changes);
+      const apart = { ...state, repository, previous: new Map(), rendered: createRenderCache() };
+      const signal = AbortSignal.timeout(sourceTimeoutMs(source));
+      return readSnapshot(parts, source, apart, { commit: infoOf(commit), signal });
+    },
+    digestIn: (snapshot, canaryKey) => releaseIn(parts, snapshot, canaryKey).ok?.digest,
+  };
+}
+
+/** The repository as if a commit had been made with these files. */
+function withChanges(repository: Repository, changes: FileChanges): Repository {
+  if (changes.size === 0) return repository;
+  return {
+    ...repository,
+    async readFiles(commit, path, options) {
+      const read = await repository.readFiles(commit, path, options);
+      const kept = read.files.filter((file) => !changes.has(file.path));
+      const inside = [...changes].filter(([file]) => path === '' || file.startsWith(`${path}/`));
+      const added = inside.flatMap(([file, bytes]) =>
+        bytes ? [{ path: file, oid: `changed ${file}`, bytes }] : [],
+      );
+      return { ...read, files: [...kept, ...added].sort((a, b) => (a.path < b.path ? -1 : 1)) };
+    },
+  };
+}

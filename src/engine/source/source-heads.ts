@@ -1,0 +1,98 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type ReleaseCanary, viewOf } from '../../release/build.ts';
+import { canaryKey } from '../../release/candidates.ts';
+import { releaseOfPlan } from '../../release/from-plan.ts';
+import { tooLarge } from '../../release/record-size.ts';
+import type { CanaryPlan } from '../../release/select.ts';
+import { type FileProblem, formatProblem } from '../../render/types.ts';
+import type { Head } from '../observe/heads.ts';
+import type { ApplyFailure, Snapshot, SourceParts, SourceState } from './source-parts.ts';
+
+/** The heads of one snapshot, and problems that only building the releases shows. */
+export interface SnapshotHeads {
+  readonly heads: ReadonlyMap<string, Head>;
+  readonly problems: readonly FileProblem[];
+}
+
+/** What the snapshot says about each Canary. */
+export function headsOf(parts: SourceParts, snapshot: Snapshot): SnapshotHeads {
+  const problems: FileProblem[] = [];
+  const heads = new Map(
+    snapshot.plans.map((plan) => [canaryKey(plan.canary), headOf(parts, plan, snapshot, problems)] as const),
+  );
+  return { heads, problems };
+}
+
+/** Digests at head by Canary key; none where head holds no release. */
+export function digestsOf(heads: SnapshotHeads['heads']): Map<string, string> {
+  return new Map(
+    [...heads].flatMap(([key, { release }]) => (release ? [[key, release.digest] as const] : [])),
+  );
+}
+
+/**
+ * The heads once everything else was applied. A Canary object that could not be applied keeps its rollout waiting: the cluster still holds
+ * the older spec. Remembers good releases as the plan to keep when files break (S24).
+ */
+export function settledHeads(
+  state: Pick<SourceState, 'previous'>,
+  { plans }: Pick<Snapshot, 'plans'>,
+  built: SnapshotHeads['heads'],
+  failures: readonly ApplyFailure[],
+): Map<string, Head> {
+  const heads = new Map<string, Head>();
+  for (const { canary, state: planned } of plans) {
+    const key = canaryKey(canary);
+    const refused = failures.find(({ object }) => isCanaryOf(object, canary));
+    const head = refused ? waiting('CanaryNotApplied', refused.message) : built.get(key);
+    if (!head) continue;
+    heads.set(key, head);
+    if (head.release) state.previous.set(key, head.release);
+    else if (planned === 'missing') state.previous.delete(key);
+  }
+  return heads;
+}
+
+function headOf(parts: SourceParts, plan: CanaryPlan, snapshot: Snapshot, problems: FileProblem[]): Head {
+  if (plan.state === 'missing') return { view: { kind: 'missing', message: plan.message } };
+  if (plan.state === 'frozen') return waiting('InvalidManifests', plan.message);
+  const built = releaseAt(parts, plan, snapshot);
+  if (built?.ok) {
+    const problem = tooLarge(built.ok);
+    if (problem) return waiting('RecordTooLarge', problem);
+    const scaler = plan.scaler && { scaler: plan.scaler.object };
+    return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok, ...scaler };
+  }
+  if (!built) return waiting('CanaryUnknown', 'the Canary is in neither Git nor the cluster');
+  problems.push(built.problem);
+  return waiting('InvalidManifests', formatProblem(built.problem));
+}
+
+/** The release of a plan; undefined when the Canary is in neither Git nor the cluster. */
+export function releaseAt(
+  parts: SourceParts,
+  plan: Extract<CanaryPlan, { state: 'release' }>,
+  { commit, lineOf }: Snapshot,
+): ReturnType<typeof releaseOfPlan> | undefined {
+  const canary = plan.object ?? parts.canaries().find((object) => isNamed(object, plan.canary));
+  if (!canary) return undefined;
+  const { secretKey } = parts;
+  return releaseOfPlan({ plan, canary: asReleaseCanary(canary), commit, lineOf, secretKey });
+}
+
+/** One from the cluster was validated there. */
+function asReleaseCanary(canary: KubernetesObject): ReleaseCanary {
+  return canary as unknown as ReleaseCanary;
+}
+
+function waiting(reason: string, message: string): Head {
+  return { view: { kind: 'unknown', reason, message } };
+}
+
+function isCanaryOf(object: KubernetesObject, name: { namespace: string; name: string }): boolean {
+  return object.kind === 'Canary' && isNamed(object, name);
+}
+
+function isNamed({ metadata }: KubernetesObject, name: { namespace: string; name: string }): boolean {
+  return (metadata.namespace ?? '') === name.namespace && metadata.name === name.name;
+}

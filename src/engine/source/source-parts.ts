@@ -1,0 +1,119 @@
+/** What the Source loop works with, and what it knows about one Source between two syncs. */
+import type { Clock } from '../../api/clock.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { CommitInfo } from '../../api/observed.ts';
+import type { Source } from '../../api/source.ts';
+import type { Release } from '../../release/release.ts';
+import type { CanaryPlan } from '../../release/select.ts';
+import type { RenderCache } from '../../render/cache.ts';
+import type { RenderResult } from '../../render/render.ts';
+import type { FileProblem, RenderedObject } from '../../render/types.ts';
+import type { Heads } from '../observe/heads.ts';
+import type { Applied } from '../perform/applied.ts';
+import type { Repository } from '../ports/git-port.ts';
+import type { Cluster, EventSink, Log, OpenWatch } from '../ports/ports.ts';
+import type { Records } from '../records/records.ts';
+import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
+
+/** Everything one sync uses. */
+export interface SourceParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly cluster: Cluster;
+  readonly openWatch: OpenWatch;
+  readonly events: EventSink;
+  readonly heads: Heads;
+  readonly applied: Applied;
+  /** Name of this cluster in refs, branches and commit statuses. */
+  readonly clusterName: string;
+  readonly records: Pick<Records, 'load'>;
+  /** HMAC key of the cluster, for digests of Secrets. */
+  readonly secretKey: Uint8Array;
+  /** Whether ConfigMaps and Secrets are part of releases; default true. */
+  readonly tracksConfig?: boolean;
+  /** Canaries in the cluster that are ours, as watched. */
+  readonly canaries: () => readonly KubernetesObject[];
+  /** Looks at a Canary soon. */
+  readonly wakeCanary: (canaryKey: string) => void;
+}
+
+/** Everything one commit says, read whole (S24). */
+export interface Snapshot {
+  readonly commit: CommitInfo;
+  readonly treeOid: string;
+  /** Objects of no Canary, to be applied. */
+  readonly rest: readonly RenderedObject[];
+  readonly plans: readonly CanaryPlan[];
+  readonly problems: readonly FileProblem[];
+  /** Objects that were rendered. */
+  readonly objects: number;
+  readonly lineOf: RenderResult['lineOf'];
+}
+
+/** What one snapshot was applied as. */
+export interface SnapshotInForce {
+  /** Head's digest by Canary key; none where head holds no release. */
+  readonly digests: ReadonlyMap<string, string>;
+  /** `inForceKey` of what counted. */
+  readonly key: string;
+  readonly releases: readonly ReleaseInForce[];
+  readonly effective: EffectiveRest;
+}
+
+/** An object that was not applied, and why. */
+export interface ApplyFailure {
+  /** CamelCase, for conditions. */
+  readonly reason: string;
+  readonly message: string;
+  readonly object: KubernetesObject;
+  readonly transient: boolean;
+}
+
+/** What applying a snapshot led to. */
+export interface ApplyResult {
+  readonly applied: number;
+  /** Objects that were really written. */
+  readonly changed: number;
+  readonly failures: readonly ApplyFailure[];
+}
+
+/** A step of a sync that ended it. */
+export interface SyncProblem {
+  readonly condition: 'Fetched' | 'Rendered' | 'Ready';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What is known about one Source; lost on restart, Git says it again. */
+export interface SourceState {
+  readonly key: string;
+  readonly repository: Repository;
+  /** Files as they were read last. */
+  readonly rendered: RenderCache;
+  head?: CommitInfo;
+  snapshot?: Snapshot;
+  /** Generation and verbs the snapshot was read under; another one means reading again. */
+  readUnder?: string;
+  result?: ApplyResult;
+  /** What `snapshot` was applied as; undefined before that, and where another tool applies. */
+  inForce?: SnapshotInForce;
+  /** The request to look at Git that the last look answered. */
+  syncRequest?: string;
+  /** Whether a rewritten history leads only to what is proven; for the applied commit and head. */
+  rewritten?: { readonly pair: string; readonly isProven: boolean };
+  /** The ledger refs of this cluster when they were read last: commit by Canary key. */
+  ledger?: { readonly commits: ReadonlyMap<string, string> };
+  problem?: SyncProblem | undefined;
+  /** Releases of the last good plan, by Canary key. */
+  readonly previous: Map<string, Release>;
+  /** An applied object changed behind our back, or a write failed: apply again although Git has no news. */
+  dirty: boolean;
+}
+
+/** The path of a Source as Git paths are written: without `./` and slashes at the ends. */
+export function folderOf(source: Source): string {
+  return (source.spec.path ?? '')
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
+}

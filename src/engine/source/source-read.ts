@@ -1,0 +1,118 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { CommitInfo } from '../../api/observed.ts';
+import type { Source } from '../../api/source.ts';
+import { selectPlans } from '../../release/select.ts';
+import type { RenderCache } from '../../render/cache.ts';
+import { type RenderResult, readAhead, renderPlain } from '../../render/render.ts';
+import type { FileProblem, RenderedObject, SourceFile } from '../../render/types.ts';
+import type { CommitFiles } from '../ports/git-port.ts';
+import type { Cluster } from '../ports/ports.ts';
+import { ignoreRules } from './ignore-rules.ts';
+import { folderOf, type Snapshot, type SourceParts, type SourceState } from './source-parts.ts';
+
+/** Reads, renders and sorts one commit. Problems of files are in the snapshot; only Git's own errors are thrown. */
+export async function readSnapshot(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { commit, signal }: { commit: CommitInfo; signal: AbortSignal },
+): Promise<Snapshot> {
+  const folder = folderOf(source);
+  const treeOid = await state.repository.treeOidAt(commit.commit, folder, signal);
+  const read = await state.repository.readFiles(commit.commit, folder, { signal });
+  const files = selectFiles(read, source, folder);
+  await readAhead(files, { cache: state.rendered, signal });
+  const rendered = await render(parts.cluster, source, { files, cache: state.rendered });
+  const unread = read.problems.map(({ path, message }): FileProblem => ({ file: path, line: 0, message }));
+  const placed = await withoutNamespaceless(parts.cluster, rendered.objects);
+  const problems = [...unread, ...kustomizeProblems(read, source), ...rendered.problems, ...placed.problems];
+  const selection = selectPlans({
+    objects: placed.objects,
+    problems,
+    tracksConfig: parts.tracksConfig !== false,
+    liveCanaries: parts.canaries().filter((canary) => isFree(parts, state, canary)),
+    previous: state.previous,
+    lineOf: rendered.lineOf,
+  });
+  return {
+    commit,
+    treeOid,
+    rest: selection.rest,
+    plans: selection.plans,
+    problems: [...problems, ...selection.problems],
+    objects: rendered.objects.length,
+    lineOf: rendered.lineOf,
+  };
+}
+
+/** A Canary that no other Source speaks for. */
+function isFree(parts: SourceParts, state: SourceState, canary: KubernetesObject): boolean {
+  const owner = parts.heads.sourceOf(`${canary.metadata.namespace}/${canary.metadata.name}`);
+  return owner === undefined || owner === state.key;
+}
+
+function selectFiles({ files }: CommitFiles, source: Source, folder: string): SourceFile[] {
+  const ignored = ignoreRules(source.spec.ignore ?? []);
+  const inside = (path: string) => (folder ? path.slice(folder.length + 1) : path);
+  return files.filter(({ path }) => !ignored(inside(path)) && !isKustomization(path));
+}
+
+function isKustomization(path: string): boolean {
+  return /(?:^|\/)kustomization\.ya?ml$/.test(path);
+}
+
+/** `auto` would mean kustomize here, and plain reading would apply something else than the author sees. */
+function kustomizeProblems({ files }: CommitFiles, source: Source): FileProblem[] {
+  if (source.spec.renderer === 'plain') return [];
+  const found = files.find(({ path }) => isKustomization(path));
+  if (!found) return [];
+  const message =
+    'this folder is built with kustomize, which this version cannot render; set spec.renderer: plain to apply its files as they are';
+  return [{ file: found.path, line: 0, message }];
+}
+
+/** Renders; with a default namespace once more, when it is known which kinds live in namespaces. */
+async function render(
+  cluster: Cluster,
+  { spec }: Source,
+  { files, cache }: { files: readonly SourceFile[]; cache: RenderCache },
+): Promise<RenderResult> {
+  const first = renderPlain(files, { cache });
+  const { defaultNamespace } = spec;
+  if (!defaultNamespace) return first;
+  const namespaced = await namespacedKinds(cluster, first.objects);
+  const isNamespaced = (apiVersion: string, kind: string) => namespaced.has(`${apiVersion} ${kind}`);
+  return renderPlain(files, { defaultNamespace, isNamespaced, cache });
+}
+
+/** Objects of namespaced kinds that name no namespace, as problems of their files; all objects of such a file wait. */
+async function withoutNamespaceless(
+  cluster: Cluster,
+  objects: readonly RenderedObject[],
+): Promise<{ objects: RenderedObject[]; problems: FileProblem[] }> {
+  const nameless = objects.filter(({ object }) => !object.metadata.namespace);
+  const namespaced = await namespacedKinds(cluster, nameless);
+  const problems = nameless
+    .filter(({ object }) => namespaced.has(`${object.apiVersion} ${object.kind}`))
+    .map(({ object, origin }): FileProblem => {
+      const message = `${object.kind} ${object.metadata.name} names no namespace; add it, or set spec.defaultNamespace of the Source`;
+      return { file: origin.file, line: origin.line, field: 'metadata.namespace', message };
+    });
+  const broken = new Set(problems.map(({ file }) => file));
+  return { objects: objects.filter(({ origin }) => !broken.has(origin.file)), problems };
+}
+
+async function namespacedKinds(cluster: Cluster, objects: readonly RenderedObject[]): Promise<Set<string>> {
+  const kinds = new Map(
+    objects
+      .filter(({ object }) => !object.metadata.namespace)
+      .map(({ object }) => [`${object.apiVersion} ${object.kind}`, object] as const),
+  );
+  const found = await Promise.all(
+    [...kinds].map(async ([id, { apiVersion, kind }]) => {
+      const info = await cluster.kindOf(apiVersion, kind);
+      return info?.namespaced ? [id] : [];
+    }),
+  );
+  return new Set(found.flat());
+}

@@ -1,0 +1,215 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { parseSource } from '../../api/parse.ts';
+import { checkSource } from '../../api/semantic-source.ts';
+import type { Source } from '../../api/source.ts';
+import { createRenderCache } from '../../render/cache.ts';
+import type { Reproduced } from '../canary/after-revert.ts';
+import { EngineError } from '../failure.ts';
+import type { OpenForge } from '../ports/forge-port.ts';
+import type { OpenPoller, OpenRepository, Poller, Repository } from '../ports/git-port.ts';
+import { applySetId, inApplySet } from './apply-set.ts';
+import { isOtherInForce } from './in-force.ts';
+import { reproduce } from './reproduce.ts';
+import { createSourceGit, type SourceGit } from './source-git.ts';
+import type { SourceParts, SourceState, SyncProblem } from './source-parts.ts';
+import { writeSourceStatus } from './source-status.ts';
+import { syncSource } from './source-sync.ts';
+import { createSourceWatch, type SourceWatch } from './source-watch.ts';
+
+/** What runners are made with. */
+export interface SourceRunnerParts extends SourceParts {
+  readonly openRepository: OpenRepository;
+  readonly openForge: OpenForge;
+  readonly openPoller: OpenPoller;
+  /** The Source as the cluster has it now. */
+  readonly source: (key: string) => KubernetesObject | undefined;
+  /** Told of every sync, for metrics. */
+  readonly onSync?: (key: string, succeeded: boolean) => void;
+}
+
+/** One Source being followed. */
+export interface SourceRunner {
+  /** Polls soon: a webhook came, or a request annotation changed. */
+  wake(): void;
+  /** Reads the same commit again, since something beside Git changed what it means. */
+  reread(): void;
+  /** A Canary changed: writes the status again if it says something else now, and applies again if something else is in force. */
+  refreshStatus(): Promise<void>;
+  /** What a Canary's release is at an older commit; changes nothing. */
+  reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
+  /** Its writing half; undefined while it cannot be followed. */
+  git(): SourceGit | undefined;
+  /** Keys of the Canaries it speaks for. */
+  speaksFor(canaryKey: string): boolean;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts to follow a Source once `after` has resolved: the runner before it uses the same store. One that cannot be followed says so in
+ * its status and waits for a change.
+ */
+export function startSourceRunner(
+  parts: SourceRunnerParts,
+  key: string,
+  object: KubernetesObject,
+  after: Promise<unknown>,
+): SourceRunner {
+  const opened = open(parts, object);
+  const state: SourceState = {
+    key,
+    repository: opened.repository,
+    rendered: createRenderCache(),
+    previous: new Map(),
+    dirty: false,
+    problem: opened.problem === undefined ? undefined : invalidSpec(opened.problem),
+  };
+  parts.heads.expect(key);
+  let watch: SourceWatch | undefined;
+  let poller: Poller | undefined;
+  let stopped = false;
+
+  async function sync(signal: AbortSignal): Promise<void> {
+    const source = current();
+    if (!source || !watch) return;
+    let succeeded = false;
+    try {
+      await syncSource(parts, source, state, { watch, signal });
+      succeeded = true;
+    } finally {
+      parts.onSync?.(key, succeeded);
+    }
+  }
+
+  function current(): Source | undefined {
+    const live = parts.source(key);
+    const parsed = live && parseSource(live);
+    return parsed?.ok ? parsed.value : undefined;
+  }
+
+  function start(source: Source): void {
+    watch = createSourceWatch(applySetId(source), parts.openWatch, (changed) => {
+      if (!isKept(parts, state, changed, source)) {
+        state.dirty = true;
+        poller?.wake();
+      }
+    });
+    try {
+      poller = parts.openPoller(source, sync);
+      const { start: begin } = poller;
+      void after.then(() => {
+        if (!stopped) begin();
+      });
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      state.problem = invalidSpec(`spec.schedule: ${message}`);
+      void writeSourceStatus(parts, source, state);
+    }
+  }
+
+  if (opened.source && !opened.problem && !opened.source.spec.suspend) start(opened.source);
+  else void writeSourceStatus(parts, object as Source, state);
+  return {
+    wake: () => poller?.wake(),
+    reread() {
+      delete state.readUnder;
+      poller?.wake();
+    },
+    async refreshStatus() {
+      const source = current();
+      if (!source || !state.snapshot) return;
+      if (isOtherInForce(parts, state)) poller?.wake();
+      await writeSourceStatus(parts, source, state);
+    },
+    async reproduce(canaryKey, commit) {
+      const source = current();
+      if (!source) return { problem: 'its Source is gone' };
+      return reproduce(parts, source, state, { canaryKey, commit });
+    },
+    git() {
+      const source = current();
+      if (!source || !poller) return undefined;
+      const forge = () => parts.openForge(source, () => secretOf(parts, source));
+      return createSourceGit(parts, source, state, { forge, wake: () => poller?.wake() });
+    },
+    speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
+    async stop() {
+      stopped = true;
+      await poller?.stop();
+      watch?.close();
+    },
+  };
+}
+
+/** True when the live object still is what was applied, or is none of ours any more. */
+function isKept(parts: SourceParts, state: SourceState, live: KubernetesObject, source: Source): boolean {
+  const rest = state.inForce?.effective.rest ?? state.snapshot?.rest;
+  const entry = rest?.find(
+    ({ object }) =>
+      object.kind === live.kind &&
+      object.metadata.name === live.metadata.name &&
+      object.metadata.namespace === live.metadata.namespace,
+  );
+  if (!entry) return true;
+  return parts.applied.has(live, inApplySet(entry.object, applySetId(source), live));
+}
+
+interface Opened {
+  readonly source: Source | undefined;
+  readonly repository: Repository;
+  readonly problem: string | undefined;
+}
+
+function open(parts: SourceRunnerParts, object: KubernetesObject): Opened {
+  const parsed = parseSource(object);
+  if (!parsed.ok) return { source: undefined, repository: noRepository, problem: textOf(parsed.problems) };
+  const source = parsed.value;
+  const { problems } = checkSource(source);
+  if (problems.length > 0) return { source, repository: noRepository, problem: textOf(problems) };
+  try {
+    const repository = parts.openRepository(source, () => secretOf(parts, source));
+    return { source, repository, problem: undefined };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { source, repository: noRepository, problem: `spec.url: ${message}` };
+  }
+}
+
+/** The values of the Source's Secret, read when they are needed and kept nowhere. */
+async function secretOf(
+  { cluster }: SourceParts,
+  { spec, metadata }: Source,
+): Promise<Record<string, Uint8Array> | undefined> {
+  if (!spec.secretRef) return undefined;
+  const namespace = metadata.namespace ?? '';
+  const { name } = spec.secretRef;
+  const secret = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
+  if (!secret)
+    throw new EngineError('SecretNotFound', `spec.secretRef: there is no Secret ${namespace}/${name}`, true);
+  const data = (secret.data ?? {}) as Record<string, string>;
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64')]));
+}
+
+function invalidSpec(message: string): SyncProblem {
+  return { condition: 'Ready', reason: 'InvalidSpec', message };
+}
+
+function textOf(problems: ReadonlyArray<{ path: string; message: string }>): string {
+  return problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
+}
+
+/** In the place of a repository that could not be opened; nothing polls it. */
+const noRepository: Repository = {
+  poll: refuse,
+  treeOidAt: refuse,
+  readFiles: refuse,
+  keep: () => undefined,
+  listRefs: refuse,
+  moveRef: refuse,
+  commitFiles: refuse,
+  readPaths: refuse,
+  changesOf: refuse,
+};
+
+async function refuse(): Promise<never> {
+  throw new EngineError('InvalidSpec', 'the Source cannot be followed as it is');
+}

@@ -1,0 +1,186 @@
+import { type Condition, type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { clip, limits } from '../../api/limits.ts';
+import { fieldsNotActedOn } from '../../api/not-acted-on.ts';
+import type { Source } from '../../api/source.ts';
+import type { SourceStatus } from '../../api/source-status.ts';
+import { formatProblem } from '../../render/types.ts';
+import { type ConditionNews, withCondition, withoutCondition } from '../conditions.ts';
+import { failureOf } from '../failure.ts';
+import { mergePatchOf } from '../merge-patch.ts';
+import type { ApplyFailure, SourceParts, SourceState } from './source-parts.ts';
+
+type News = Omit<ConditionNews, 'type'>;
+
+const shownProblems = 5;
+
+/** The status of a Source from what is known about it; conditions and times move only when there is news. */
+export function sourceStatus(
+  source: Source,
+  state: SourceState,
+  canaries: readonly KubernetesObject[],
+  nowMs: number,
+): SourceStatus {
+  const fetched = fetchedNews(state);
+  const rendered = renderedNews(state);
+  const applied = appliedNews(source, state);
+  const healthy = healthyNews(state, canaries);
+  const ready = readyNews(source, state, [fetched, rendered, applied]);
+  const found: Array<[string, News | undefined]> = [
+    ['Ready', ready],
+    ['Fetched', fetched],
+    ['Rendered', rendered],
+    ['Applied', applied],
+    ['Healthy', healthy],
+    ['Conflicted', conflictedNews(state)],
+    ['FieldsNotActedOn', notActedOnNews(source)],
+  ];
+  const generation = source.metadata.generation;
+  const at = generation === undefined ? {} : { observedGeneration: generation };
+  let conditions: Condition[] = source.status?.conditions ?? [];
+  for (const [type, news] of found) {
+    conditions = news
+      ? withCondition(conditions, { type, ...news, ...at }, nowMs)
+      : withoutCondition(conditions, type);
+  }
+  return {
+    ...source.status,
+    ...at,
+    ...progress(state, nowMs, source),
+    ...(state.syncRequest ? { handled: { ...source.status?.handled, sync: state.syncRequest } } : {}),
+    conditions,
+    message: clip(ready.message, limits.messageCharacters),
+  };
+}
+
+/** Writes the status when it says something new; the news becomes one event. */
+export async function writeSourceStatus(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+): Promise<void> {
+  const next = sourceStatus(source, state, parts.canaries(), parts.clock.nowMs());
+  const patch = mergePatchOf(source.status ?? {}, next);
+  if (!patch) return;
+  try {
+    const { uid } = source.metadata;
+    await parts.cluster.patch(referenceOf(source), { metadata: { uid }, status: patch }, 'status');
+  } catch (error) {
+    const { reason, message } = failureOf(error);
+    parts.log.warn({ source: state.key, reason }, `could not write the status of a Source: ${message}`);
+    return;
+  }
+  const ready = next.conditions?.find(({ type }) => type === 'Ready');
+  if (!ready) return;
+  const type = ready.status === 'True' ? 'Normal' : 'Warning';
+  parts.events.emit(source, { type, reason: ready.reason, message: ready.message });
+}
+
+function fetchedNews({ head, problem }: SourceState): News {
+  if (problem?.condition === 'Fetched') return no(problem.reason, problem.message);
+  if (!head) return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
+  return yes('Fetched', `at ${head.commit.slice(0, 7)} ${head.subject}`);
+}
+
+function renderedNews({ snapshot, problem }: SourceState): News {
+  if (problem?.condition === 'Rendered') return no(problem.reason, problem.message);
+  if (!snapshot) return { status: 'Unknown', reason: 'NotRead', message: 'nothing was rendered yet' };
+  const { problems, objects } = snapshot;
+  if (problems.length === 0) return yes('Rendered', `${objects} objects`);
+  return no('InvalidManifests', listed(problems.map(formatProblem)));
+}
+
+function appliedNews({ spec }: Source, { result, snapshot }: SourceState): News {
+  if (spec.apply === false)
+    return yes('ApplyDisabled', 'spec.apply is false: another tool applies the objects');
+  if (!result || !snapshot)
+    return { status: 'Unknown', reason: 'NotApplied', message: 'nothing was applied yet' };
+  const [first] = result.failures;
+  if (first) return no(first.reason, listed(result.failures.map(({ message }) => message)));
+  return yes('Applied', `${result.applied} objects at ${snapshot.commit.commit.slice(0, 7)}`);
+}
+
+function conflictedNews({ result }: SourceState): News | undefined {
+  const conflicts = (result?.failures ?? []).filter(({ reason }) => reason === 'Conflicted');
+  if (conflicts.length === 0) return undefined;
+  return { status: 'True', reason: 'OtherOwner', message: listed(conflicts.map(({ message }) => message)) };
+}
+
+function notActedOnNews(source: Source): News | undefined {
+  const fields = fieldsNotActedOn(source);
+  if (fields.length === 0) return undefined;
+  const message = `valid, but not acted on by this version: ${fields.join(', ')}`;
+  return { status: 'True', reason: 'FieldsNotActedOn', message };
+}
+
+/** False while one of its Canaries is rejected or held (design section 2.2). */
+function healthyNews({ snapshot }: SourceState, canaries: readonly KubernetesObject[]): News {
+  if (!snapshot)
+    return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
+  const names = new Set(snapshot.plans.map(({ canary }) => `${canary.namespace}/${canary.name}`));
+  const ill = canaries.filter((canary) => {
+    const key = `${canary.metadata.namespace}/${canary.metadata.name}`;
+    return names.has(key) && isRejectedOrHeld(canary);
+  });
+  if (ill.length === 0) return yes('Healthy', `${names.size} Canaries, none rejected or held`);
+  const lines = ill.map(({ metadata, status }) => {
+    const message = (status as { message?: string } | undefined)?.message ?? '';
+    return `Canary ${metadata.namespace}/${metadata.name}: ${message}`;
+  });
+  return no('CanaryRejected', listed(lines));
+}
+
+function isRejectedOrHeld({ status }: KubernetesObject): boolean {
+  const { phase, postPromotion } = (status ?? {}) as { phase?: string; postPromotion?: { state?: string } };
+  return phase === 'Failed' || postPromotion?.state === 'Held';
+}
+
+function readyNews(source: Source, state: SourceState, parts: readonly News[]): News {
+  if (source.spec.suspend) return no('Suspended', 'spec.suspend is set: nothing is polled or applied');
+  if (state.problem?.condition === 'Ready') return no(state.problem.reason, state.problem.message);
+  const failed =
+    parts.find(({ status }) => status === 'False') ?? parts.find(({ status }) => status === 'Unknown');
+  if (failed) return { status: failed.status, reason: failed.reason, message: failed.message };
+  const commit = state.snapshot?.commit;
+  return yes('Applied', `applied ${commit?.commit.slice(0, 7) ?? ''} ${commit?.subject ?? ''}`);
+}
+
+/** appliedCommit moves only when everything was applied or handed to its Canary (design section 2.2). */
+function progress({ head, snapshot, result }: SourceState, nowMs: number, source: Source): SourceStatus {
+  const whole = snapshot && result && snapshot.problems.length === 0 && result.failures.length === 0;
+  const applied = whole && source.status?.appliedCommit !== snapshot.commit.commit;
+  return {
+    ...(head
+      ? {
+          head: {
+            ...head,
+            subject: clip(head.subject, limits.subjectCharacters),
+            author: clip(head.author, 160),
+          },
+        }
+      : {}),
+    ...(applied ? { appliedCommit: snapshot.commit.commit, appliedTime: new Date(nowMs).toISOString() } : {}),
+    ...(snapshot ? { counts: countsOf(snapshot, result?.failures ?? [], result?.applied) } : {}),
+  };
+}
+
+function countsOf(
+  { objects, plans }: NonNullable<SourceState['snapshot']>,
+  failures: readonly ApplyFailure[],
+  applied: number | undefined,
+) {
+  return { objects, applied: applied ?? 0, failed: failures.length, canaries: plans.length };
+}
+
+function listed(lines: readonly string[]): string {
+  const shown = lines.slice(0, shownProblems).join('; ');
+  const left = lines.length - shownProblems;
+  return clip(left > 0 ? `${shown}; and ${left} more` : shown, limits.conditionMessageCharacters);
+}
+
+function yes(reason: string, message: string): News {
+  return { status: 'True', reason, message };
+}
+
+function no(reason: string, message: string): News {
+  return { status: 'False', reason, message };
+}

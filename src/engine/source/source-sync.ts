@@ -1,0 +1,167 @@
+import { sourceTimeoutMs } from '../../api/effective.ts';
+import type { CommitInfo } from '../../api/observed.ts';
+import type { Source } from '../../api/source.ts';
+import { syncAnnotation } from '../../api/verbs.ts';
+import { codeOf, failureOf } from '../failure.ts';
+import { commitsInUse } from './commits-in-use.ts';
+import { isOtherInForce, readInForce } from './in-force.ts';
+import { readLedger, withLedger } from './ledger.ts';
+import { infoOf } from './reproduce.ts';
+import { historyRewritten, needsApproval, type Rewritten } from './rewritten.ts';
+import { applySnapshot } from './source-apply.ts';
+import { digestsOf, headsOf, settledHeads } from './source-heads.ts';
+import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './source-parts.ts';
+import { readSnapshot } from './source-read.ts';
+import { writeSourceStatus } from './source-status.ts';
+import type { SourceWatch } from './source-watch.ts';
+
+/**
+ * One sync: poll, and when there is news read, apply what belongs to no Canary, and hand each Canary its release. Without news it makes no
+ * request but the poll. Throws after having written the status, so that the poller backs off.
+ */
+export async function syncSource(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { watch, signal }: { watch: SourceWatch; signal: AbortSignal },
+): Promise<void> {
+  const asked = source.metadata.annotations?.[syncAnnotation]?.slice(0, handledCharacters);
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(sourceTimeoutMs(source))]);
+  const failure = await attempt(() => update(parts, source, state, { watch, signal: limited }));
+  if (signal.aborted) return;
+  if (asked) state.syncRequest = asked;
+  if (failure) state.problem = problemOf(failure.error, limited, source);
+  await writeSourceStatus(parts, source, state);
+  const retry =
+    failure ?? (state.result?.failures.some(({ transient }) => transient) ? { error: transient } : undefined);
+  if (retry) throw retry.error;
+}
+
+/** Longest request that the status can hold. */
+const handledCharacters = 512;
+
+const transient = new Error('some objects could not be applied yet');
+
+interface SyncContext {
+  readonly watch: SourceWatch;
+  readonly signal: AbortSignal;
+}
+
+async function update(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  context: SyncContext,
+): Promise<void> {
+  const commit = await commitToApply(parts, source, state, context.signal);
+  const readUnder = `${source.metadata.generation ?? 0}`;
+  const hasNews = !commit.isKnown || state.readUnder !== readUnder;
+  if (hasNews) {
+    await readLedger(parts, source, state, context.signal);
+    const failure = await attempt(() =>
+      read(parts, source, state, { commit: commit.info, signal: context.signal }),
+    );
+    if (failure && commit.waiting && codeOf(failure.error) === 'NotFound') {
+      state.problem = historyRewritten(commit.waiting, 'gone');
+      return;
+    }
+    if (failure) throw failure.error;
+  }
+  state.readUnder = readUnder;
+  if (hasNews || state.dirty || hasFailures(state) || isOtherInForce(parts, state))
+    await apply(parts, source, state, context);
+}
+
+function hasFailures({ result, snapshot }: SourceState): boolean {
+  return !result || result.failures.length > 0 || !snapshot;
+}
+
+/** The commit to be applied: head, or the one applied before while a rewritten history waits for an approval (S23). */
+async function commitToApply(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  signal: AbortSignal,
+): Promise<{ info: CommitInfo; isKnown: boolean; waiting?: Rewritten }> {
+  const appliedBefore = state.snapshot?.commit.commit ?? source.status?.appliedCommit;
+  state.repository.keep(commitsInUse(parts, source, state));
+  const poll = await state.repository.poll(signal, appliedBefore);
+  state.problem = undefined;
+  state.head = poll.head;
+  if (appliedBefore && (await needsApproval(parts, source, state, { poll, signal }))) {
+    const waiting = { poll, appliedBefore };
+    state.problem = historyRewritten(waiting, 'kept');
+    const info = state.snapshot?.commit ?? infoOf(appliedBefore);
+    return { info, isKnown: state.snapshot !== undefined, waiting };
+  }
+  return { info: poll.head, isKnown: state.snapshot?.commit.commit === poll.head.commit };
+}
+
+async function read(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { commit, signal }: { commit: CommitInfo; signal: AbortSignal },
+): Promise<void> {
+  const before = state.snapshot;
+  const sameSpec = state.readUnder === `${source.metadata.generation ?? 0}`;
+  if (before && sameSpec) {
+    const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
+    // The same files: only the commit has another name.
+    if (treeOid === before.treeOid) {
+      state.snapshot = { ...before, commit };
+      return;
+    }
+  }
+  state.snapshot = await readSnapshot(parts, source, state, { commit, signal });
+}
+
+/** Everything of no Canary first, then each Canary gets its release (design section 2.2). */
+async function apply(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { watch, signal }: SyncContext,
+): Promise<void> {
+  const { snapshot } = state;
+  if (!snapshot) return;
+  state.dirty = false;
+  const built = headsOf(parts, snapshot);
+  if (source.spec.apply !== false) {
+    state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
+    const { rest } = state.inForce.effective;
+    watch.follow(rest.map(({ object }) => object));
+    state.result = await applySnapshot(parts, source, { ...snapshot, rest }, { watched: watch, signal });
+  } else state.result = { applied: 0, changed: 0, failures: [] };
+  const { problems } = built;
+  const heads = settledHeads(state, snapshot, built.heads, state.result.failures);
+  const known = new Set(snapshot.problems.map(({ message }) => message));
+  const added = problems.filter(({ message }) => !known.has(message));
+  state.snapshot = { ...snapshot, problems: [...snapshot.problems, ...added] };
+  const published = await withLedger(parts, source, state, { heads, snapshot, signal });
+  for (const key of parts.heads.publish(state.key, published)) parts.wakeCanary(key);
+}
+
+async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Git's errors carry a code; the message of any error tells who must act. */
+function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncProblem {
+  const code = codeOf(error);
+  const message = error instanceof Error ? error.message : String(error);
+  if (signal.aborted)
+    return {
+      condition: 'Fetched',
+      reason: 'Timeout',
+      message: `a sync took longer than ${sourceTimeoutMs(source) / 1000} s (spec.timeout)`,
+    };
+  if (code === 'PathNotFound') return { condition: 'Rendered', reason: code, message };
+  if (code !== undefined) return { condition: 'Fetched', reason: code, message };
+  return { condition: 'Ready', reason: failureOf(error).reason, message };
+}

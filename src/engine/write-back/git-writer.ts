@@ -1,0 +1,187 @@
+import type { CanaryStatus } from '../../api/canary-status.ts';
+import type { Clock } from '../../api/clock.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type Facts, wantedInGit } from '../../writeback/decide.ts';
+import { requestOf } from '../../writeback/told.ts';
+import { keyOf } from '../canary/checks.ts';
+import { type ConditionNews, findCondition } from '../conditions.ts';
+import type { Heads } from '../observe/heads.ts';
+import type { EventSink, Log, WatchedSet } from '../ports/ports.ts';
+import type { SourceGit } from '../source/source-git.ts';
+import { createWorkQueue, type PassResult } from '../work-queue.ts';
+import {
+  asksForSomething,
+  attempt,
+  byHand,
+  conditionFrom,
+  forgetRefusals,
+  isGivenUp,
+  type Memory,
+  newMemory,
+  type Problem,
+  refusal,
+  stillTrue,
+  writtenCondition,
+} from './git-writer-memory.ts';
+import { type Write, type WriteContext, writesFor } from './git-writer-perform.ts';
+
+/** What the writer works with. */
+export interface GitWriterOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  readonly events: EventSink;
+  readonly heads: Heads;
+  readonly canaries: WatchedSet;
+  readonly clusterName: string;
+  /** Root of the pages that runbooks are linked to. */
+  readonly documentation: string | undefined;
+  readonly gitOf: (canaryKey: string) => SourceGit | undefined;
+  /** Lets the Canary's status say what changed here. */
+  readonly wakeCanary: (canaryKey: string) => void;
+}
+
+/** Keeps Git where the Canaries say it should be: ledger, reverts, commit statuses. Rollouts never wait for it (L6). */
+export interface GitWriter {
+  start(): void;
+  /** Git was read: Canaries of this Source may want something written. */
+  sourceRead(sourceKey: string): void;
+  /** The condition for a Canary's status; `absent`: there should be none; undefined: not looked at yet, so it stays. */
+  conditionOf(canaryKey: string): ConditionNews | 'absent' | undefined;
+  stop(): Promise<void>;
+}
+
+const concurrency = 4;
+const firstRetryMs = 2_000;
+const maximumRetryMs = 60_000;
+/** A writer that stands still until `start`. */
+export function createGitWriter(options: GitWriterOptions): GitWriter {
+  const { canaries, clock } = options;
+  const memories = new Map<string, Memory>();
+  const queue = createWorkQueue({
+    clock,
+    concurrency,
+    pass,
+    random: options.random,
+    backoff: { firstMs: firstRetryMs, maximumMs: maximumRetryMs },
+    onError: (canary, error) => options.log.warn({ canary, err: error }, 'could not look at what is in Git'),
+  });
+
+  function memoryOf(key: string, canary: KubernetesObject): Memory {
+    const known = memories.get(key);
+    if (known) return known;
+    const status = (canary.status ?? {}) as CanaryStatus;
+    const memory = newMemory(findCondition(status.conditions, writtenCondition));
+    memories.set(key, memory);
+    return memory;
+  }
+
+  async function pass(key: string): Promise<PassResult> {
+    const canary = canaries.list().find((one) => keyOf(one) === key);
+    if (!canary || canary.metadata.deletionTimestamp) {
+      memories.delete(key);
+      return { againAfterMs: undefined };
+    }
+    const git = options.gitOf(key);
+    if (!git) return { againAfterMs: undefined };
+    const memory = memoryOf(key, canary);
+    const waitMs = memory.notBeforeMs - clock.nowMs();
+    if (waitMs > 0) return { againAfterMs: waitMs };
+    const before = JSON.stringify([memory.told, memory.problem, memory.isWanted]);
+    await bringUpToDate(options, { key, canary, git, memory });
+    if (JSON.stringify([memory.told, memory.problem, memory.isWanted]) !== before) {
+      tell(canary, memory);
+      options.wakeCanary(key);
+    }
+    const againAfterMs = memory.notBeforeMs - clock.nowMs();
+    return { againAfterMs: againAfterMs > 0 ? againAfterMs : undefined };
+  }
+
+  function tell(canary: KubernetesObject, { problem }: Memory): void {
+    if (!problem || problem.reason === 'GitUnavailable') return;
+    options.events.emit(canary, { type: 'Warning', ...problem });
+  }
+
+  return {
+    start() {
+      canaries.onChange((canary) => {
+        for (const one of canary ? [canary] : canaries.list()) queue.add(keyOf(one));
+      });
+    },
+    sourceRead(sourceKey) {
+      for (const canary of canaries.list())
+        if (options.heads.sourceOf(keyOf(canary)) === sourceKey) queue.add(keyOf(canary));
+    },
+    conditionOf(canaryKey) {
+      const memory = memories.get(canaryKey);
+      return memory && conditionFrom(memory);
+    },
+    stop: () => queue.stop(),
+  };
+}
+
+interface Look {
+  readonly key: string;
+  readonly canary: KubernetesObject;
+  readonly git: SourceGit;
+  readonly memory: Memory;
+}
+
+/** One look: what is missing in Git is written, each write on its own. */
+async function bringUpToDate(options: GitWriterOptions, look: Look): Promise<void> {
+  const { key, git, memory } = look;
+  const facts = factsOf(options, look);
+  memory.isWanted = asksForSomething(facts.write);
+  memory.told = facts.told;
+  // Before the first read nobody knows where the ledger is.
+  if (git.head() === undefined) return;
+  const { where, status } = facts;
+  const { clock, documentation } = options;
+  const context: WriteContext = { git, canaryKey: key, where, status, nowMs: clock.nowMs(), documentation };
+  const writes = writesFor(context, wantedInGit(facts));
+  // While head is not known, nobody knows whether a revert is still wanted.
+  if (facts.head) memory.told = forgetRefusals(memory.told, writes);
+  const { problems, retry } = await writeAll(options, look, writes);
+  memory.failures = retry ? memory.failures + 1 : 0;
+  memory.notBeforeMs = retry ? options.clock.nowMs() + retryMs(memory.failures) : 0;
+  const refused = problems.find(({ reason }) => reason === 'GitRefused');
+  memory.problem = refused ?? problems[0] ?? byHand(memory.told);
+}
+
+function factsOf({ clusterName, heads }: GitWriterOptions, { key, canary, git, memory }: Look): Facts {
+  const write = git.source.spec.write ?? {};
+  const status = (canary.status ?? {}) as CanaryStatus;
+  const { namespace = '', name } = canary.metadata;
+  const { view } = heads.of(key);
+  const release = view.kind === 'release' ? view.release : undefined;
+  const head = release && { digest: release.digest, commit: release.commit.commit };
+  const ledger = git.ledger(key);
+  const told = stillTrue(memory.told, { write, status, head, ledger });
+  return { where: { cluster: clusterName, namespace, canary: name }, write, status, head, ledger, told };
+}
+
+async function writeAll(
+  { log }: GitWriterOptions,
+  { key, git, memory }: Look,
+  writes: readonly Write[],
+): Promise<{ problems: Problem[]; retry: boolean }> {
+  const problems: Problem[] = [];
+  let retry = false;
+  const request = requestOf(git.source);
+  for (const one of writes) {
+    if (isGivenUp(memory, one.id, request)) {
+      problems.push(refusal(memory, one.id));
+      continue;
+    }
+    const problem = await attempt(memory, one, request);
+    if (!problem) continue;
+    log.warn({ canary: key, write: one.id, reason: problem.reason }, problem.message);
+    problems.push(problem);
+    retry ||= !isGivenUp(memory, one.id, request);
+  }
+  return { problems, retry };
+}
+
+function retryMs(failures: number): number {
+  return Math.min(maximumRetryMs, firstRetryMs * 2 ** (failures - 1));
+}
