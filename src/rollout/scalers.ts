@@ -116,11 +116,16 @@ function restorePrimary(draft: Draft, since: string | undefined): boolean {
 
 /** At rest: both scalers as Git says, and nothing left of an earlier rollout, nor of a scaler that was named before. */
 export function keepScalers(draft: Draft): void {
-  const { scaler, route } = draft.world;
   removeFormer(draft);
-  if (!scaler || route?.canaryWeight !== 0) return;
+  if (restoreFloors(draft)) act(draft, { type: 'ApplyScalers' });
+}
+
+/** At rest, whatever Git says: nothing is left of an earlier rollout. True once that was read back. */
+export function restoreFloors(draft: Draft): boolean {
+  const { scaler, route } = draft.world;
+  if (!scaler || route?.canaryWeight !== 0) return false;
   const canary = restoreFloor(draft, 'canary');
-  if (restoreFloor(draft, 'primary') && canary) act(draft, { type: 'ApplyScalers' });
+  return restoreFloor(draft, 'primary') && canary;
 }
 
 /** Two scalers on the primary would work against each other (flagger issue 1241). The status follows once the write was made. */

@@ -140,7 +140,7 @@ describe('a release that is told of under another digest', () => {
   });
 });
 
-const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 200);
+const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 100);
 
 // The time limit only ends a hang; it grows with the number of worlds.
 describe('in any phase, with a crash at any write', { timeout: 20_000 + numRuns * 100 }, () => {

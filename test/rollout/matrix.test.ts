@@ -8,7 +8,7 @@ import { play } from './matrix/play.ts';
 import { states, UPDATES, type Update } from './matrix/states.ts';
 
 /** Recreate and DaemonSet take the same decisions: as many are played as there is time for. */
-const runs = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 400);
+const runs = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 250);
 const updates = UPDATES.slice(0, runs < 100 ? 1 : runs > 400 ? 3 : 2);
 
 function cellsOf(event: (typeof events)[number], update: Update) {

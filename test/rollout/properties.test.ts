@@ -253,7 +253,7 @@ const worlds = fc.record({
   update: fc.constantFrom(...updates),
   events: fc.array(event, { minLength: 1, maxLength: 40 }),
 });
-const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 400);
+const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 250);
 
 // The time limit only ends a hang; it grows with the number of worlds.
 describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns * 100 }, () => {

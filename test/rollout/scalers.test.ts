@@ -319,3 +319,11 @@ describe('a Canary that names another scaler', () => {
     );
   });
 });
+
+it.each(kinds)('%s: what was left raised goes back at rest, also while Git cannot be read', (kind) => {
+  const model = scaled(kind);
+  model.scalers?.change({ type: 'SetScalerFloor', side: 'primary', minReplicas: 5 });
+  model.head = { kind: 'unknown', reason: 'SourceNotRead', message: 'not read' };
+  for (let count = 0; count < 5; count += 1) model.tick();
+  expectRestored(model);
+});

@@ -4,7 +4,7 @@ import { isLost, soundRecord, standStill } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, whyNotReady } from '../readiness.ts';
 import { headRelease, isRejected } from '../run.ts';
-import { keepScalers, restsAtZero } from '../scalers.ts';
+import { keepScalers, restoreFloors, restsAtZero } from '../scalers.ts';
 import { isAllOnPrimary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import type { RecordView, ReleaseView } from '../world.ts';
 import { admit, begin, describe, nameOf } from './admit.ts';
@@ -35,6 +35,7 @@ function decide(draft: Draft, good: RecordView, head: ReleaseView | undefined): 
   const { world } = draft;
   const mayStart = isPostRolloutDone(draft);
   if (!head) {
+    restoreFloors(draft);
     if (world.head.kind === 'missing') return stall(draft, 'TargetMissing', world.head.message);
     return withoutHead(draft);
   }
