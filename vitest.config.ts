@@ -33,10 +33,11 @@ export default defineConfig({
           globalSetup: ['test/cluster/bed/global-setup.ts'],
           // They wait more than they compute; each test has namespaces and a repository of its own.
           isolate: false,
-          maxWorkers: 4,
+          maxWorkers: 2,
           testTimeout: 900_000,
           hookTimeout: 300_000,
-          maxConcurrency: 8,
+          // More stories at once starve each other's pods on two cores.
+          maxConcurrency: 5,
         },
       },
       {
