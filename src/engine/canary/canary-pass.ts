@@ -33,22 +33,32 @@ type Round =
  */
 export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<PassResult> {
   const failures = new Map<string, Failure>();
+  // Uids by key: the cache may still show a Canary that was let go, and what is written for it then would be garbage collected.
+  const letGo = new Map<string, string | undefined>();
 
   async function pass(key: string): Promise<PassResult> {
     let staleBefore = false;
     for (let round = 0; round < maximumRounds; round += 1) {
       const object = parts.canaries.get(key);
-      if (!object || (object.metadata.deletionTimestamp && !waitsForUs(object))) {
-        failures.delete(key);
-        forget(parts, key);
-        return { againAfterMs: undefined };
-      }
+      if (!object || isOver(key, object)) return end(key, object);
       const result = await guarded(key, object);
       if (!result.again) return { againAfterMs: result.afterMs };
       if (result.stale && staleBefore) return { againAfterMs: staleWaitMs };
       staleBefore = result.stale === true;
     }
     return { againAfterMs: 0 };
+  }
+
+  function end(key: string, object: KubernetesObject | undefined): PassResult {
+    failures.delete(key);
+    if (!object) letGo.delete(key);
+    forget(parts, key);
+    return { againAfterMs: undefined };
+  }
+
+  function isOver(key: string, object: KubernetesObject): boolean {
+    const { deletionTimestamp, uid } = object.metadata;
+    return deletionTimestamp !== undefined && (!waitsForUs(object) || letGo.get(key) === uid);
   }
 
   /** Turns failures into conditions, and stale looks into another round. */
@@ -90,8 +100,10 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       : undefined;
     const acted = await performAll({ parts, observation }, decision.actions);
     failures.delete(keyOf(canary));
-    if (decision.actions.some(({ type }) => type === 'RemoveFinalizer'))
+    if (decision.actions.some(({ type }) => type === 'RemoveFinalizer')) {
+      letGo.set(keyOf(canary), canary.metadata.uid);
       return { again: false, afterMs: undefined };
+    }
     const current = intended ? { ...observation, canary: intended } : observation;
     const saved = await save(current, withEngineConditions(canary, status, findings), decision);
     parts.afterRevert.look(observation.world, status);

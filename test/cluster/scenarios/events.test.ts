@@ -88,6 +88,30 @@ describe.concurrent('one event in each state, under 50 requests a second', () =>
     await shop.close();
   });
 
+  test('Held: the Canary is deleted, and the only healthy copy goes on serving', async () => {
+    const spec = { revertOnDeletion: true };
+    const strategy = { type: 'Recreate' };
+    const postPromotion = { onFailure: 'hold' as const };
+    const shop = await running('event-delete', { spec, strategy, postPromotion, progressDeadlineSeconds: 8 });
+    const load = shop.startLoad();
+    await shop.release('v2', neverReady);
+    await shop.until(
+      'held',
+      (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,
+    );
+    await shop.repo.commit({ 'canary.yaml': null }, 'Take the Canary out');
+    await remove(shop, 'canary/podinfo');
+    await waitFor(async () => !(await bed.readObject('Canary', shop.namespace, 'podinfo')), {
+      timeoutMs: 120_000,
+      what: 'the Canary is gone',
+      describe: () => shop.status(),
+    });
+    await sleep(3000);
+    expect((await load.stop()).failures).toEqual([]);
+    expect(imageOf(await shop.workload('podinfo'))).toBe('app:v2');
+    await shop.close();
+  });
+
   test('Succeeded: a person goes back to an older release', async () => {
     const shop = await running('event-rollback');
     const first = (await shop.status()).lastPromotedCommit ?? '';
