@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
-import { type BedClient, useBed } from '../bed/client.ts';
+import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { waitForAnswers } from './answers.ts';
 import { condition, imageOf, openShop, type Shop, type ShopOptions } from './shop.ts';
 
@@ -23,6 +23,19 @@ async function countsOf(shop: Shop, name: 'podinfo' | 'podinfo-primary') {
   return (await shop.workload(name))?.status as Record<string, number>;
 }
 
+/** Its controller tells of the pods it took away a moment after it was asked to. */
+function untilAtRest(shop: Shop): Promise<true> {
+  const look = async () => {
+    const { desiredNumberScheduled, numberReady } = await countsOf(shop, 'podinfo');
+    return desiredNumberScheduled === 0 && numberReady === 0;
+  };
+  return waitFor(async () => ((await look()) ? true : undefined), {
+    timeoutMs: 30_000,
+    what: `${shop.namespace}: no pods of the canary`,
+    describe: () => countsOf(shop, 'podinfo'),
+  });
+}
+
 describe.concurrent('a DaemonSet under 50 requests a second', () => {
   test('a good release goes through the canary on every node and is promoted with no failed request', async () => {
     const shop = await running('daemon-good');
@@ -42,7 +55,7 @@ describe.concurrent('a DaemonSet under 50 requests a second', () => {
       updatedNumberScheduled: 2,
       numberAvailable: 2,
     });
-    expect(await countsOf(shop, 'podinfo')).toMatchObject({ desiredNumberScheduled: 0, numberReady: 0 });
+    await untilAtRest(shop);
     expect(condition(await shop.status(), 'Ready')).toBe('True');
     await shop.close();
   });
@@ -66,7 +79,7 @@ describe.concurrent('a DaemonSet under 50 requests a second', () => {
       updatedNumberScheduled: 2,
       numberAvailable: 2,
     });
-    expect(await countsOf(shop, 'podinfo')).toMatchObject({ desiredNumberScheduled: 0 });
+    await untilAtRest(shop);
     await shop.close();
   });
 });
