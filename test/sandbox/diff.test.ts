@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Difference } from '../../src/cli/diff/difference.ts';
 import { run } from './cli-run.ts';
@@ -8,19 +5,13 @@ import { type Bed, canary, createSource, startBed, waitForPhase } from './holdfa
 import { configWith, deploymentWithConfig } from './with-config.ts';
 
 let bed: Bed;
-let folder: string;
 beforeEach(async () => {
   bed = await startBed();
-  folder = await mkdtemp(join(tmpdir(), 'holdfast-diff-'));
-  await writeFile(join(folder, 'kubeconfig'), bed.sandbox.kubeconfig);
 });
-afterEach(async () => {
-  await bed.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => bed.close());
 
 function diff(...more: string[]): Promise<{ code: number; text: string }> {
-  return run('diff', ...more, '--kubeconfig', join(folder, 'kubeconfig'), '-n', 'shop');
+  return run('diff', ...more, '--kubeconfig', bed.kubeconfigPath, '-n', 'shop');
 }
 
 /** A Canary at rest whose controller is gone, so that nothing is put right. */

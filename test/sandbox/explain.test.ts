@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { run } from './cli-run.ts';
 import {
@@ -16,27 +13,14 @@ import {
 } from './holdfast-bed.ts';
 
 let bed: Bed;
-let folder: string;
 beforeEach(async () => {
   bed = await startBed();
-  folder = await mkdtemp(join(tmpdir(), 'holdfast-explain-'));
-  await writeFile(join(folder, 'kubeconfig'), bed.sandbox.kubeconfig);
 });
-afterEach(async () => {
-  await bed.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => bed.close());
 
 /** Runs `holdfast explain canary/web` against the sandbox; the exit code and what it printed. */
 function explain(...more: string[]): Promise<{ code: number; text: string }> {
-  const place = [
-    '--kubeconfig',
-    join(folder, 'kubeconfig'),
-    '-n',
-    'shop',
-    '--min-analysis-interval',
-    '100ms',
-  ];
+  const place = ['--kubeconfig', bed.kubeconfigPath, '-n', 'shop', '--min-analysis-interval', '100ms'];
   return run('explain', 'canary/web', ...place, ...more);
 }
 

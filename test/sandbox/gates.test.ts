@@ -1,12 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/api/clock.ts';
-import { type Connection, connect } from '../../src/app/connection.ts';
+import type { Connection } from '../../src/app/connection.ts';
 import type { App } from '../../src/app.ts';
 import { type GateOptions, switchGate } from '../../src/cli/requests/gate.ts';
-import { silentLogger } from '../../src/cluster/log.ts';
+import { connectTo } from './connect-to.ts';
 import {
   type Bed,
   canary,
@@ -20,20 +16,15 @@ import {
 } from './holdfast-bed.ts';
 
 let bed: Bed;
-let folder: string;
 let connection: Connection;
 
 beforeEach(async () => {
   bed = await startBed();
-  folder = mkdtempSync(join(tmpdir(), 'holdfast-gates-'));
-  const kubeconfig = join(folder, 'kubeconfig');
-  writeFileSync(kubeconfig, bed.sandbox.kubeconfig);
-  connection = await connect({ kubeconfig, version: 'test' }, systemClock, silentLogger);
+  connection = await connectTo(bed);
 });
 afterEach(async () => {
   await connection.close();
   await bed.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function gate(action: GateOptions['action'], more: Partial<GateOptions> = {}): Promise<string> {

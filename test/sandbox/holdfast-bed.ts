@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Logger, pino } from 'pino';
 import type { Clock } from '../../src/api/clock.ts';
 import { allCrds } from '../../src/api/crd.ts';
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import type { Condition, KubernetesObject } from '../../src/api/kubernetes.ts';
 import type { AppOptions } from '../../src/app/options.ts';
 import { type App, startApp } from '../../src/app.ts';
 import { commitFiles, createRepository, git as runGit } from '../../src/sandbox/git-repository.ts';
@@ -18,6 +18,7 @@ export interface Bed {
   readonly sandbox: Sandbox;
   readonly git: GitServer;
   readonly repository: string;
+  readonly kubeconfigPath: string;
   commit(subject: string, files: Readonly<Record<string, string | null>>): Promise<string>;
   /** Replaces the whole history by one commit, as a force-push does. */
   rewrite(subject: string, files: Readonly<Record<string, string>>): Promise<string>;
@@ -49,8 +50,8 @@ export async function startBed(clock?: Clock): Promise<Bed> {
   const sandbox = await startSandbox({ podReadyMs: 50, terminationMs: 20, ...(clock ? { clock } : {}) });
   const git = await startGitServer({ root: folder });
   const repository = await createRepository(folder, 'shop');
-  const kubeconfig = join(folder, 'kubeconfig');
-  await writeFile(kubeconfig, sandbox.kubeconfig);
+  const kubeconfigPath = join(folder, 'kubeconfig');
+  await writeFile(kubeconfigPath, sandbox.kubeconfig);
   const apps: App[] = [];
   let copies = 0;
 
@@ -81,6 +82,7 @@ export async function startBed(clock?: Clock): Promise<Bed> {
     sandbox,
     git,
     repository,
+    kubeconfigPath,
     commit: (subject, files) => commitFiles(repository, { subject, files }),
     async rewrite(subject, files) {
       const commit = await commitFiles(repository, { subject, files, branch: 'rewritten' });
@@ -94,7 +96,7 @@ export async function startBed(clock?: Clock): Promise<Bed> {
         {
           version: '0.0.0',
           sourceFiles: [],
-          kubeconfig,
+          kubeconfig: kubeconfigPath,
           namespace: undefined,
           watchNamespaces: [],
           dataDirectory: join(folder, `data-${copies}`),
@@ -214,16 +216,8 @@ export function statusOf(object: KubernetesObject | undefined): Record<string, u
 }
 
 /** A condition of an object's status. */
-export function condition(
-  object: KubernetesObject | undefined,
-  type: string,
-): { status: string; reason: string; message: string } | undefined {
-  const conditions = (statusOf(object).conditions ?? []) as Array<{
-    type: string;
-    status: string;
-    reason: string;
-    message: string;
-  }>;
+export function condition(object: KubernetesObject | undefined, type: string): Condition | undefined {
+  const conditions = (statusOf(object).conditions ?? []) as Condition[];
   return conditions.find((entry) => entry.type === type);
 }
 

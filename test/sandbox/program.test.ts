@@ -73,11 +73,10 @@ async function file(name: string, content: string): Promise<string> {
 }
 
 async function flags(): Promise<string[]> {
-  const kubeconfig = await file('kubeconfig', bed.sandbox.kubeconfig);
   const data = await mkdtemp(join(folder, 'data-'));
   return [
     '--kubeconfig',
-    kubeconfig,
+    bed.kubeconfigPath,
     '--data-dir',
     data,
     '--listen',

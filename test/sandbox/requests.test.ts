@@ -1,9 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
-import { type Connection, connect } from '../../src/app/connection.ts';
+import type { Connection } from '../../src/app/connection.ts';
 import { abort } from '../../src/cli/requests/abort.ts';
 import { history, type PastRelease } from '../../src/cli/requests/history.ts';
 import { setPause } from '../../src/cli/requests/pause.ts';
@@ -13,7 +10,7 @@ import { rollback } from '../../src/cli/requests/rollback.ts';
 import { sync } from '../../src/cli/requests/sync.ts';
 import { request, type VerbCommand, type VerbOptions } from '../../src/cli/requests/verb-command.ts';
 import { waitFor } from '../../src/cli/requests/wait.ts';
-import { silentLogger } from '../../src/cluster/log.ts';
+import { connectTo } from './connect-to.ts';
 import {
   canary,
   createSource,
@@ -27,20 +24,15 @@ import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 const one = { namespace: 'shop', name: 'web' };
 let bed: QuickBed;
-let folder: string;
 let connection: Connection;
 
 beforeEach(async () => {
   bed = await startQuickBed();
-  folder = mkdtempSync(join(tmpdir(), 'holdfast-requests-'));
-  const kubeconfig = join(folder, 'kubeconfig');
-  writeFileSync(kubeconfig, bed.sandbox.kubeconfig);
-  connection = await connect({ kubeconfig, version: 'test' }, systemClock, silentLogger);
+  connection = await connectTo(bed);
 });
 afterEach(async () => {
   await connection.close();
   await bed.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function ask(spec: VerbCommand, more: Partial<VerbOptions> = {}) {
