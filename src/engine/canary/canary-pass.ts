@@ -61,6 +61,11 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     return deletionTimestamp !== undefined && (!waitsForUs(object) || letGo.get(key) === uid);
   }
 
+  function noteLetGo(object: KubernetesObject): Round {
+    letGo.set(keyOf(object), object.metadata.uid);
+    return { again: false, afterMs: undefined };
+  }
+
   /** Turns failures into conditions, and stale looks into another round. */
   async function guarded(key: string, object: KubernetesObject): Promise<Round> {
     const read = readCanary(parts, object);
@@ -82,7 +87,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   async function retryDeletion(object: KubernetesObject, failure: Failure): Promise<Round> {
-    return { again: false, afterMs: await afterFailedDeletion(parts, object, failure) };
+    const afterMs = await afterFailedDeletion(parts, object, failure);
+    return afterMs === undefined ? noteLetGo(object) : { again: false, afterMs };
   }
 
   async function oneRound(canary: Canary, failure: Failure | undefined): Promise<Round> {
@@ -100,10 +106,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       : undefined;
     const acted = await performAll({ parts, observation }, decision.actions);
     failures.delete(keyOf(canary));
-    if (decision.actions.some(({ type }) => type === 'RemoveFinalizer')) {
-      letGo.set(keyOf(canary), canary.metadata.uid);
-      return { again: false, afterMs: undefined };
-    }
+    if (decision.actions.some(({ type }) => type === 'RemoveFinalizer')) return noteLetGo(canary);
     const current = intended ? { ...observation, canary: intended } : observation;
     const saved = await save(current, withEngineConditions(canary, status, findings), decision);
     parts.afterRevert.look(observation.world, status);

@@ -4,9 +4,6 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source.ts';
 import { leftToOwner } from '../../workload/taken-over.ts';
 
-/** Commit an object was last written from, for people. */
-export const appliedCommitAnnotation = 'holdfast.dev/commit';
-
 /** Identity of a Source as the parent of its objects: `applyset-<hash>-v1`. */
 export function applySetId(source: Source): string {
   const { name, namespace } = source.metadata;
