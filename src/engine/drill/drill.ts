@@ -4,6 +4,7 @@ import type { CanaryStatus } from '../../api/canary-status.ts';
 import { describe, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
 import type { DecodedRecord } from '../../release/record.ts';
 import { settingsKey } from '../../release/settings.ts';
+import { untrackedIn } from '../../workload/expected-copies.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { primaryName, serviceNames } from '../../workload/names.ts';
 import { primaryObjects, primaryReplicas } from '../../workload/objects.ts';
@@ -97,6 +98,7 @@ async function primaryOf(
 ): Promise<{ configs: KubernetesObject[]; workload: KubernetesObject }> {
   const namespace = canary.metadata.namespace ?? '';
   const { apiVersion, kind } = workloadKind(canary);
+  const live = await cluster.get({ apiVersion, kind, namespace, name: primaryName(canary) });
   return primaryObjects({
     canary,
     release,
@@ -104,9 +106,10 @@ async function primaryOf(
     settingsKey: settingsKey(settings),
     ...options,
     replicas: primaryReplicas({ canary, settings }),
-    live: await cluster.get({ apiVersion, kind, namespace, name: primaryName(canary) }),
+    live,
     liveConfigs: await readLiveConfigs(cluster, namespace, release),
     sharedConfigs: await copiesOfOthers(cluster, canary, release),
+    untracked: live ? untrackedIn(live, { canary, release }) : new Set(),
   });
 }
 
