@@ -1,8 +1,10 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/longest-first.ts';
 
 // `unit` and `sandbox` need nothing but Node and git; `cluster` and `bench` run inside the test bed's network namespace.
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {

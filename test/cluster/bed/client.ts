@@ -19,6 +19,8 @@ export interface BedClient extends BedAddresses {
   /** `kubectl apply --server-side` of YAML documents, or of objects as they are. */
   apply(manifests: string | readonly unknown[], namespace?: string): Promise<void>;
   createNamespace(name: string): Promise<void>;
+  /** Deletes the workloads and routes of a namespace whose story is over, so that they cost the others nothing. */
+  clearNamespace(name: string): Promise<void>;
   createGitRepo(name: string): Promise<GitRepo>;
   startLoad(options: Omit<LoadOptions, 'envoyUrl'>): Load;
   /** The value of each series of an instant query, with its labels. */
@@ -44,6 +46,15 @@ export interface AuditedRequest {
   readonly requestReceivedTimestamp: string;
   readonly objectRef?: { readonly resource?: string; readonly namespace?: string; readonly name?: string };
 }
+
+/** What keeps processes, proxies and controllers busy. */
+const atWork = [
+  ['autoscaling/v2', 'horizontalpodautoscalers'],
+  ['apps/v1', 'deployments'],
+  ['apps/v1', 'daemonsets'],
+  ['gateway.networking.k8s.io/v1', 'httproutes'],
+  ['projectcontour.io/v1', 'httpproxies'],
+] as const;
 
 /** The bed that global-setup.ts has started. */
 export function useBed(): BedClient {
@@ -71,6 +82,12 @@ export function useBed(): BedClient {
         kind: 'Namespace',
         metadata: { name },
       });
+    },
+    clearNamespace: async (name) => {
+      const deletions = atWork.map(([version, plural]) =>
+        api.request('DELETE', `/apis/${version}/namespaces/${name}/${plural}?propagationPolicy=Background`),
+      );
+      await Promise.all(deletions);
     },
     createGitRepo: (name) => createGitRepo(bed.gitRoot, bed.gitBaseUrl, name),
     startLoad: (options) => startLoad({ ...options, envoyUrl: bed.envoyUrl }),

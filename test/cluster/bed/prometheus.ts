@@ -5,6 +5,8 @@ import { addresses } from './addresses.ts';
 import { type Programs, waitForAnswer } from './program.ts';
 
 const START_MS = 60_000;
+/** What checks ask about; all that Envoy counts of each cluster would keep both programs busy. */
+const requestsOnly = { usedonly: ['true'], filter: ['^cluster\\..*upstream_rq'] };
 
 /** Starts Prometheus. Every second it scrapes Envoy and the targets of the file (see scrape-targets.ts), re-read when it changes. */
 export async function startPrometheus(
@@ -18,7 +20,7 @@ export async function startPrometheus(
   const settings = {
     global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
     scrape_configs: [
-      { job_name: 'envoy', metrics_path: '/stats/prometheus', static_configs: [envoy] },
+      { job_name: 'envoy', metrics_path: '/stats/prometheus', params: requestsOnly, static_configs: [envoy] },
       { job_name: 'pods', file_sd_configs: [{ files: [targetsPath], refresh_interval: '1s' }] },
     ],
   };

@@ -78,7 +78,7 @@ async function adopt(
     targetReplicas: 0,
     ...left,
   });
-  const startLoad = () => bed.startLoad({ hostHeader: `${namespace}.example.com`, requestsPerSecond: 50 });
+  const startLoad = () => bed.startLoad({ hostHeader: `${namespace}.example.com`, requestsPerSecond: 25 });
   await untilAnswered(namespace, startLoad);
   const seen = watching(namespace);
   await seen.rollsOut();
@@ -88,6 +88,7 @@ async function adopt(
   await look(seen);
   const { failed, requests } = await load.stop();
   await program.stop();
+  await bed.clearNamespace(namespace);
   return { failed, requests };
 }
 

@@ -94,7 +94,7 @@ describe.concurrent('nobody has to act', () => {
   test('[SlowStart] a slow pull is held, and promoted when the image has come', async () => {
     const shop = await openRunningShop(bed, 'slow-pull', { ...options, strategy: { type: 'Recreate' } });
     const load = shop.startLoad();
-    const slow = { SLOW_PULL_MS: '0', PRIMARY_SLOW_PULL_MS: '13000' };
+    const slow = { SLOW_PULL_MS: '0', PRIMARY_SLOW_PULL_MS: '15000' };
     const commit = await shop.release('v2', slow, { image: 'slow/app:v2' });
     await expectHeld(shop, 'SlowStart', /ContainerCreating in container app/);
     await expectPromoted(shop, commit);

@@ -35,6 +35,7 @@ async function running(
     strategy,
     progressDeadlineSeconds: 15,
     files: { scaler },
+    requestsPerSecond: 50,
     env,
     spec: { autoscalerRef: { apiVersion, kind: kind as 'HorizontalPodAutoscaler', name: metadata.name } },
   });

@@ -45,6 +45,8 @@ export interface ShopOptions {
   readonly files?: Readonly<Record<string, unknown>>;
   /** Settings of the program in every release. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Of a load. Default 25. */
+  readonly requestsPerSecond?: number;
   /** More fields of the Canary's spec. */
   readonly spec?: Partial<Canary['spec']>;
 }
@@ -111,7 +113,8 @@ export function openShopOn<Repo extends GitClone>(
       const files = Object.entries(objects).map(([name, object]) => [`${name}.yaml`, json(object)]);
       return repo.commit(Object.fromEntries(files), `Release ${version}`);
     },
-    startLoad: (headers = {}) => bed.startLoad({ hostHeader: host, requestsPerSecond: 50, headers }),
+    startLoad: (headers = {}) =>
+      bed.startLoad({ hostHeader: host, requestsPerSecond: options.requestsPerSecond ?? 25, headers }),
     killAt: async (moments) => {
       for (const moment of moments) {
         await until(`moment ${moments.indexOf(moment) + 1} to kill the program`, moment);
@@ -122,6 +125,7 @@ export function openShopOn<Repo extends GitClone>(
     workload: (name) => bed.readObject(options.targetKind ?? 'Deployment', namespace, name),
     close: async () => {
       await program.stop();
+      await bed.clearNamespace(namespace);
       repo.remove();
     },
   };

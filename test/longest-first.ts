@@ -1,0 +1,29 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files that take longest, longest first; a run that starts one of them last waits for it alone. */
+const longest = [
+  'test/cluster/scenarios/scalers.test.ts',
+  'test/cluster/examples.test.ts',
+  'test/cluster/scenarios/causes.test.ts',
+  'test/cluster/scenarios/decisions.test.ts',
+  'test/cluster/scenarios/failed-promotion.test.ts',
+  'test/cluster/demo.test.ts',
+  'test/cluster/scenarios/main-job.test.ts',
+  'test/cluster/scenarios/git-meanwhile.test.ts',
+  'test/sandbox/demo.test.ts',
+  'test/rollout/matrix.test.ts',
+  'test/rollout/properties.test.ts',
+];
+
+/** Starts the longest files first, and all others in the usual order. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const usual = await super.sort(files);
+    return usual.sort((a, b) => rank(a) - rank(b));
+  }
+}
+
+function rank({ moduleId }: TestSpecification): number {
+  const at = longest.findIndex((path) => moduleId.endsWith(path));
+  return at < 0 ? longest.length : at;
+}
