@@ -1,4 +1,5 @@
 /** CustomResourceDefinitions of our kinds, made from the one schema of each. */
+import { parentTypeLabel } from './applyset.ts';
 import { type KindDefinition, type KindName, kindNames, kinds } from './kinds.ts';
 import type { KubernetesObject } from './kubernetes.ts';
 import { type StructuralSchema, structuralSchemaOf } from './structural.ts';
@@ -30,11 +31,15 @@ function buildObjectSchema(definition: KindDefinition): StructuralSchema {
 
 /** The CRD of a kind, ready to apply. It is kept when a Helm release that holds it is removed, as Flagger's are. */
 export function crdOf(name: KindName): KubernetesObject {
-  const { group, version, kind, plural, singular, columns } = kinds[name];
+  const { group, version, kind, plural, singular, columns, isParent } = kinds[name];
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}`, annotations: { 'helm.sh/resource-policy': 'keep' } },
+    metadata: {
+      name: `${plural}.${group}`,
+      ...(isParent ? { labels: { [parentTypeLabel]: 'true' } } : {}),
+      annotations: { 'helm.sh/resource-policy': 'keep' },
+    },
     spec: {
       group,
       scope: 'Namespaced',

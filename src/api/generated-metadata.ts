@@ -1,9 +1,9 @@
 /** Metadata of everything Holdfast generates for a Canary. */
+import { partOfLabel } from './applyset.ts';
 import type { Canary } from './canary.ts';
 import type { KubernetesObject, OwnerReference } from './kubernetes.ts';
-import { labelValue } from './short-name.ts';
 
-/** Label of everything generated: name of the Canary, shortened to a label's length (`labelValue`). For watches. */
+/** Label of everything generated: name of the Canary, cut to a label's length. For watches. */
 export const canaryLabel = 'holdfast.dev/canary';
 
 /**
@@ -11,9 +11,6 @@ export const canaryLabel = 'holdfast.dev/canary';
  * among it), `spec` for a route. Whoever else applies the object leaves those parts alone.
  */
 export const takenOverAnnotation = 'holdfast.dev/taken-over';
-
-/** Label that names the Source an object came from, as Kubernetes' ApplySet defines it. */
-export const partOfLabel = 'applyset.kubernetes.io/part-of';
 
 /** Annotations that keep Flux and Argo CD from correcting or pruning generated objects (flagger-behaviour.md 2.9). */
 export const keepAwayAnnotations: Readonly<Record<string, string>> = {
@@ -58,5 +55,5 @@ export function ownerReference(canary: Canary): OwnerReference {
 
 /** Labels by which the watch caches find what belongs to a Canary. */
 export function ownLabels(canary: { metadata: { name: string } }): Record<string, string> {
-  return { [canaryLabel]: labelValue(canary.metadata.name) };
+  return { [canaryLabel]: canary.metadata.name.slice(0, 63).replace(/[-.]+$/, '') };
 }

@@ -27,6 +27,8 @@ export interface KindDefinition {
   spec: z.ZodType;
   status?: z.ZodType;
   specRequired: boolean;
+  /** Its objects are parents of ApplySets. */
+  isParent?: true;
   columns: readonly PrinterColumn[];
 }
 
@@ -80,6 +82,7 @@ const source: KindDefinition = {
   spec: sourceSpecSchema,
   status: sourceStatusSchema,
   specRequired: true,
+  isParent: true,
   columns: [
     { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },

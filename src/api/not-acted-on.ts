@@ -70,10 +70,8 @@ const canaryRows: readonly Row[] = [
 
 const sourceRows: readonly Row[] = [
   { path: 'spec.verify', stops: true },
-  { path: 'spec.serviceAccountName', stops: true },
   { path: 'spec.windows', stops: true },
   { path: 'spec.renderer', when: oneOfValues('kustomize', 'helm'), stops: true },
-  { path: 'spec.prune' },
   { path: 'spec.dependsOn' },
   { path: 'spec.alerts' },
   { path: 'spec.wait' },

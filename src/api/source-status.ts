@@ -17,7 +17,7 @@ export const sourceCountsSchema = z.object({
   objects: count.describe('Objects rendered.').optional(),
   applied: count.describe('Objects applied.').optional(),
   failed: count.describe('Objects refused by the API server.').optional(),
-  pruned: count.describe('Objects deleted by the last sync.').optional(),
+  pruned: count.describe('Objects deleted when some were deleted last.').optional(),
   canaries: count.describe('Canaries among them.').optional(),
 });
 

@@ -85,7 +85,10 @@ const fields = z.object({
     .boolean()
     .describe('false: only plan, ledger and pull requests; another tool applies. Default true.')
     .optional(),
-  prune: z.boolean().describe('Deletes objects that left the repository. Default false.').optional(),
+  prune: z
+    .boolean()
+    .describe('Deletes objects that left the repository, with guards. Default false.')
+    .optional(),
   force: z
     .boolean()
     .describe('Re-creates an object whose immutable fields changed. Default false.')

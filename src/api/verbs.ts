@@ -26,10 +26,16 @@ export const pauseAnnotation = `${annotationPrefix}pause`;
 /** Asks a Source to look at Git now; handled once, like a verb. */
 export const syncAnnotation = `${annotationPrefix}sync`;
 
+/** Lets something in that waits for a person at a Source: a rewritten history, or many deletions. The value is the commit it is given for. */
+export const approveAnnotation = `${annotationPrefix}approve`;
+
+/** On a Canary that left Git: it is deleted once its target carries the traffic. Written by Holdfast, never by people. */
+export const handingBackAnnotation = `${annotationPrefix}handing-back`;
+
 /** Keys of ours that a Canary may carry and that ask for nothing. */
 const otherKeys = [
   ...['pause', 'gate', 'rollback-gate', 'post-promotion', 'commit', 'adopt'],
-  ...['demo', 'owner', 'description', 'from-file'],
+  ...['demo', 'owner', 'description', 'from-file', 'prune', 'handing-back'],
 ];
 
 /** Verbs behind the annotations of ours that no version of Holdfast knows: spelt wrong, most likely. Sorted. */

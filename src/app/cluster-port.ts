@@ -19,7 +19,13 @@ export function createDryRun(client: Pick<ClusterClient, 'apply' | 'create'>): D
  * The engine's view of the API server. `mayWrite` is asked before every write: a process that lost the Lease must not act any more (S20),
  * whatever it had decided before.
  */
-export function createClusterPort(client: ClusterClient, mayWrite: () => boolean): Cluster {
+export function createClusterPort(
+  client: ClusterClient,
+  mayWrite: () => boolean,
+  impersonate?: string,
+): Cluster {
+  const asUser = impersonate === undefined ? {} : { impersonate };
+
   function guard(): void {
     if (!mayWrite())
       throw localError('aborted', 'this copy of Holdfast does not hold the Lease and writes nothing');
@@ -44,25 +50,28 @@ export function createClusterPort(client: ClusterClient, mayWrite: () => boolean
     },
     async apply(object, { manager, force, over }) {
       guard();
-      return client.apply(object, { manager, force, ...over });
+      return client.apply(object, { manager, force, ...over, ...asUser });
     },
     async create(object) {
       guard();
-      return client.create(object, { manager });
+      return client.create(object, { manager, ...asUser });
     },
     async patch(reference, patch, subresource) {
       guard();
       return client.patch(reference, patch, {
         type: 'merge',
         manager,
+        ...asUser,
         // A status that the installed CRD does not know in full is found by comparing, with a clearer message.
         ...(subresource ? { subresource, fieldValidation: 'Ignore' as const } : {}),
       });
     },
     async delete(reference, preconditions) {
       guard();
-      await client.delete(reference, preconditions);
+      await client.delete(reference, { ...preconditions, ...asUser });
     },
+    as: (user) => createClusterPort(client, mayWrite, user),
     kindOf,
+    servedKind: (group, kind) => client.find(group, kind),
   };
 }

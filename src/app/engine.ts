@@ -89,6 +89,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     ...{ secretKey, tracksConfig: options.tracksConfig !== false, clusterName: options.clusterName },
     sources: sourceSet,
     canarySet,
+    defaultServiceAccount: options.defaultServiceAccount,
     isFollowed: (source) => options.sourceFiles.length === 0 || fileSources.has(source),
     wakeCanary: canaries.wake,
     openRepository: repositoriesOf(wiring),

@@ -45,6 +45,8 @@ export interface AppOptions {
   readonly defaultReceiver?: DefaultReceiver | undefined;
   /** Who is told the Events of Canaries without webhooks of type event (Flagger's --event-webhook). */
   readonly eventWebhook?: string | undefined;
+  /** Service account, in a Source's own namespace, that Sources without serviceAccountName are written as. */
+  readonly defaultServiceAccount?: string | undefined;
   /** Decide and tell, and write nothing: no Lease, no status, nothing in Git. */
   readonly shadow?: boolean;
 }

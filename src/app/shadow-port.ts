@@ -15,10 +15,12 @@ export function shadowElection(): Election {
 export function createShadowPort(cluster: Cluster, log: Log): Cluster {
   const seen = (verb: string, object: { kind: string; name?: string }) =>
     log.debug({ verb, kind: object.kind, name: object.name }, 'in the shadow: not written');
-  return {
+  const shadow: Cluster = {
+    as: () => shadow,
     get: cluster.get,
     list: cluster.list,
     kindOf: cluster.kindOf,
+    servedKind: cluster.servedKind,
     async apply(object) {
       seen('apply', { kind: object.kind, name: object.metadata.name });
       return object;
@@ -36,4 +38,5 @@ export function createShadowPort(cluster: Cluster, log: Log): Cluster {
       seen('delete', reference);
     },
   };
+  return shadow;
 }

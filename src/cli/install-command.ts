@@ -3,12 +3,15 @@ import type { CliCommand } from './command.ts';
 import { emit } from './emit.ts';
 import { defaultNamespace, imageOf, runInstall } from './install.ts';
 import type { DataFormat } from './output.ts';
+import { accountName } from './run-limits.ts';
 
 interface InstallFlags {
   readonly crdsOnly?: boolean;
   readonly namespace: string;
   readonly image: string;
   readonly watchNamespaces: string[];
+  readonly impersonation?: boolean;
+  readonly defaultServiceAccount?: string;
   readonly output: DataFormat;
 }
 
@@ -24,6 +27,12 @@ export const installCommand: CliCommand = {
       .option('--namespace <name>', 'namespace that Holdfast runs in', defaultNamespace)
       .option('--image <reference>', 'container image', imageOf(context.version))
       .option('--watch-namespaces <names>', 'rights in these namespaces only (comma list)', commaList, [])
+      .option('--impersonation', 'rights to write as the service accounts that Sources name')
+      .option(
+        '--default-service-account <name>',
+        'account of Sources that name none, in their namespace; implies --impersonation',
+        accountName,
+      )
       .addOption(outputOption('yaml', ['yaml', 'json']))
       .action(({ output, ...options }: InstallFlags) => emit(runInstall(options, output), context));
   },

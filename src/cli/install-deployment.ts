@@ -8,6 +8,7 @@ export interface DeploymentOptions {
   readonly selector: Readonly<Record<string, string>>;
   readonly image: string;
   readonly watchNamespaces: readonly string[];
+  readonly defaultServiceAccount: string | undefined;
 }
 
 const port = 8080;
@@ -35,7 +36,8 @@ export function deployment(options: DeploymentOptions): KubernetesObject {
   };
 }
 
-function podSpec({ name, image, watchNamespaces }: DeploymentOptions): object {
+function podSpec({ name, image, watchNamespaces, defaultServiceAccount }: DeploymentOptions): object {
+  const account = defaultServiceAccount ? [`--default-service-account=${defaultServiceAccount}`] : [];
   const scope = watchNamespaces.length > 0 ? [`--watch-namespaces=${watchNamespaces.join(',')}`] : [];
   return {
     serviceAccountName: name,
@@ -53,7 +55,7 @@ function podSpec({ name, image, watchNamespaces }: DeploymentOptions): object {
       {
         name,
         image,
-        args: ['run', `--listen=0.0.0.0:${port}`, `--data-dir=${dataDirectory}`, ...scope],
+        args: ['run', `--listen=0.0.0.0:${port}`, `--data-dir=${dataDirectory}`, ...scope, ...account],
         ports: [{ name: 'http', containerPort: port, protocol: 'TCP' }],
         livenessProbe: probe('/healthz', { periodSeconds: 10, failureThreshold: 6 }),
         readinessProbe: probe('/readyz', { periodSeconds: 5, failureThreshold: 3 }),

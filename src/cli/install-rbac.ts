@@ -3,6 +3,7 @@ import {
   appliedClusterRights,
   appliedRights,
   holdfastVerbs,
+  impersonationRights,
   ownRights,
   type Right,
   reviewRights,
@@ -21,9 +22,11 @@ export interface RbacOptions {
   readonly labels: Readonly<Record<string, string>>;
   /** Empty: every namespace. */
   readonly watchNamespaces: readonly string[];
+  /** Sources may be written as service accounts. */
+  readonly impersonation: boolean;
 }
 
-/** The account, its rights, and roles for people. Nothing holds `*`, escalate, bind or impersonate. */
+/** The account, its rights, and roles for people. Nothing holds `*`, escalate or bind, nor impersonate unless it is asked for. */
 export function rbacObjects(options: RbacOptions): KubernetesObject[] {
   const { name, namespace, labels } = options;
   const account: KubernetesObject = {
@@ -35,8 +38,9 @@ export function rbacObjects(options: RbacOptions): KubernetesObject[] {
   return [account, ...roles(options), ...bindings(options), ...rolesForPeople(options)];
 }
 
-function roles({ name, namespace, labels, watchNamespaces }: RbacOptions): KubernetesObject[] {
+function roles({ name, namespace, labels, watchNamespaces, impersonation }: RbacOptions): KubernetesObject[] {
   const isConfined = watchNamespaces.length > 0;
+  const asAccounts = impersonation ? impersonationRights : [];
   const defaults = isConfined ? appliedRights : [...appliedClusterRights, ...appliedRights];
   return [
     {
@@ -45,7 +49,7 @@ function roles({ name, namespace, labels, watchNamespaces }: RbacOptions): Kuber
       metadata: { name, namespace, labels: { ...labels } },
       rules: rules(ownRights),
     },
-    clusterRole(name, { ...labels }, isConfined ? watchedRights : [...watchedRights, ...reviewRights]),
+    clusterRole(name, { ...labels }, [...watchedRights, ...(isConfined ? [] : reviewRights), ...asAccounts]),
     {
       apiVersion,
       kind: 'ClusterRole',

@@ -2,7 +2,16 @@ import { builtInGates } from '../api/gates.ts';
 import { canaryVerbs } from '../api/verbs.ts';
 
 /** A verb of Kubernetes' authorisation. The last ones are Holdfast's own: they guard the annotations of the same name. */
-export type RightVerb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'update' | 'delete' | HoldfastVerb;
+export type RightVerb =
+  | 'get'
+  | 'list'
+  | 'watch'
+  | 'create'
+  | 'patch'
+  | 'update'
+  | 'delete'
+  | 'impersonate'
+  | HoldfastVerb;
 
 /** Requests that people make by annotation (design section 2.3); each needs the right of its name on the object. */
 export const holdfastVerbs = ([...canaryVerbs, ...builtInGates, 'pause', 'sync'] as const).toSorted();
@@ -24,6 +33,8 @@ export interface Right {
 
 const read = ['get', 'list', 'watch'] as const;
 const readAndApply = ['get', 'list', 'watch', 'create', 'patch'] as const;
+/** Deletion is for what left the repository of a Source with `spec.prune`. */
+const readApplyAndPrune = [...readAndApply, 'delete'] as const;
 
 /** In Holdfast's own namespace. */
 export const ownRights: readonly Right[] = [
@@ -50,7 +61,7 @@ export const watchedRights: readonly Right[] = [
   {
     group: 'flagger.app',
     resource: 'canaries',
-    verbs: [...readAndApply, ...holdfastVerbs],
+    verbs: [...readApplyAndPrune, ...holdfastVerbs],
     why: 'Canaries, and the requests that Git makes by their annotations',
   },
   { group: 'flagger.app', resource: 'canaries/status', verbs: ['patch'], why: 'to report' },
@@ -60,50 +71,50 @@ export const watchedRights: readonly Right[] = [
     verbs: ['update'],
     why: 'to own what is generated for a Canary, where owner references are guarded',
   },
-  { group: 'flagger.app', resource: 'metrictemplates', verbs: readAndApply, why: 'metric queries' },
-  { group: 'flagger.app', resource: 'alertproviders', verbs: readAndApply, why: 'where alerts go' },
+  { group: 'flagger.app', resource: 'metrictemplates', verbs: readApplyAndPrune, why: 'metric queries' },
+  { group: 'flagger.app', resource: 'alertproviders', verbs: readApplyAndPrune, why: 'where alerts go' },
   {
     group: 'holdfast.dev',
     resource: 'sources',
-    verbs: [...readAndApply, ...holdfastVerbs],
+    verbs: [...readApplyAndPrune, ...holdfastVerbs],
     why: 'what to keep applied, and the requests that Git makes by annotations',
   },
   { group: 'holdfast.dev', resource: 'sources/status', verbs: ['patch'], why: 'to report' },
-  { group: 'apps', resource: 'deployments', verbs: readAndApply, why: 'targets and their primaries' },
-  { group: 'apps', resource: 'daemonsets', verbs: readAndApply, why: 'targets and their primaries' },
+  { group: 'apps', resource: 'deployments', verbs: readApplyAndPrune, why: 'targets and their primaries' },
+  { group: 'apps', resource: 'daemonsets', verbs: readApplyAndPrune, why: 'targets and their primaries' },
   { group: 'apps', resource: 'replicasets', verbs: read, why: 'which pods run the current template' },
   { group: 'apps', resource: 'controllerrevisions', verbs: read, why: 'the same for DaemonSets' },
   {
     group: 'autoscaling',
     resource: 'horizontalpodautoscalers',
-    verbs: [...readAndApply, 'delete'],
+    verbs: readApplyAndPrune,
     why: 'scalers of targets and their primaries',
   },
   {
     group: 'keda.sh',
     resource: 'scaledobjects',
-    verbs: [...readAndApply, 'delete'],
+    verbs: readApplyAndPrune,
     why: 'the same, with KEDA',
   },
   { group: '', resource: 'pods', verbs: read, why: 'readiness, restarts and images of both copies' },
-  { group: '', resource: 'services', verbs: readAndApply, why: 'apex, primary and canary Services' },
-  { group: '', resource: 'configmaps', verbs: readAndApply, why: 'config of targets and its copies' },
+  { group: '', resource: 'services', verbs: readApplyAndPrune, why: 'apex, primary and canary Services' },
+  { group: '', resource: 'configmaps', verbs: readApplyAndPrune, why: 'config of targets and its copies' },
   {
     group: '',
     resource: 'secrets',
-    verbs: [...readAndApply, 'delete'],
+    verbs: readApplyAndPrune,
     why: 'release records and rejections, config copies, credentials that Sources and MetricTemplates name',
   },
   {
     group: 'gateway.networking.k8s.io',
     resource: 'httproutes',
-    verbs: readAndApply,
+    verbs: readApplyAndPrune,
     why: 'traffic, provider gatewayapi:v1',
   },
   {
     group: 'projectcontour.io',
     resource: 'httpproxies',
-    verbs: readAndApply,
+    verbs: readApplyAndPrune,
     why: 'traffic, provider contour',
   },
   {
@@ -144,19 +155,34 @@ export const reviewRights: readonly Right[] = [
   },
 ];
 
+/** Left out unless it is asked for: who may write as any service account may do what any of them may. */
+export const impersonationRights: readonly Right[] = [
+  {
+    group: '',
+    resource: 'serviceaccounts',
+    verbs: ['impersonate'],
+    why: 'to write as the account that a Source names',
+  },
+];
+
 /** Kinds that GitOps repositories usually hold beside Canaries. Others are added by a ClusterRole of one's own (see install-rbac.ts). */
 export const appliedRights: readonly Right[] = [
-  { group: '', resource: 'serviceaccounts', verbs: readAndApply, why: 'applied from Git' },
-  { group: '', resource: 'persistentvolumeclaims', verbs: readAndApply, why: 'applied from Git' },
-  { group: 'apps', resource: 'statefulsets', verbs: readAndApply, why: 'applied from Git' },
-  { group: 'batch', resource: 'cronjobs', verbs: readAndApply, why: 'applied from Git' },
-  { group: 'batch', resource: 'jobs', verbs: readAndApply, why: 'applied from Git' },
-  { group: 'policy', resource: 'poddisruptionbudgets', verbs: readAndApply, why: 'applied from Git' },
-  { group: 'networking.k8s.io', resource: 'ingresses', verbs: readAndApply, why: 'applied from Git' },
-  { group: 'networking.k8s.io', resource: 'networkpolicies', verbs: readAndApply, why: 'applied from Git' },
+  { group: '', resource: 'serviceaccounts', verbs: readApplyAndPrune, why: 'applied from Git' },
+  { group: '', resource: 'persistentvolumeclaims', verbs: readApplyAndPrune, why: 'applied from Git' },
+  { group: 'apps', resource: 'statefulsets', verbs: readApplyAndPrune, why: 'applied from Git' },
+  { group: 'batch', resource: 'cronjobs', verbs: readApplyAndPrune, why: 'applied from Git' },
+  { group: 'batch', resource: 'jobs', verbs: readApplyAndPrune, why: 'applied from Git' },
+  { group: 'policy', resource: 'poddisruptionbudgets', verbs: readApplyAndPrune, why: 'applied from Git' },
+  { group: 'networking.k8s.io', resource: 'ingresses', verbs: readApplyAndPrune, why: 'applied from Git' },
+  {
+    group: 'networking.k8s.io',
+    resource: 'networkpolicies',
+    verbs: readApplyAndPrune,
+    why: 'applied from Git',
+  },
 ];
 
 /** The same for kinds without a namespace; left out when Holdfast is confined to namespaces. */
 export const appliedClusterRights: readonly Right[] = [
-  { group: '', resource: 'namespaces', verbs: readAndApply, why: 'applied from Git' },
+  { group: '', resource: 'namespaces', verbs: readApplyAndPrune, why: 'applied from Git' },
 ];

@@ -52,6 +52,17 @@ describe('install', () => {
     }
   });
 
+  it('may write as service accounts only where that is asked for', () => {
+    const rules = (more: object) => JSON.stringify(rulesIn(installObjects({ ...options, ...more })));
+    expect(rules({})).not.toContain('impersonate');
+    expect(rules({ impersonation: true })).toContain(
+      '"resources":["serviceaccounts"],"verbs":["impersonate"]',
+    );
+    const locked = installObjects({ ...options, defaultServiceAccount: 'deployer' });
+    expect(JSON.stringify(rulesIn(locked))).toContain('impersonate');
+    expect(JSON.stringify(find(locked, 'Deployment').spec)).toContain('--default-service-account=deployer');
+  });
+
   it('binds cluster-wide unless it is confined to namespaces', () => {
     const everywhere = installObjects(options);
     const confined = installObjects({ ...options, watchNamespaces: ['shop', 'cart'] });

@@ -13,6 +13,10 @@ export interface InstallOptions {
   readonly image: string;
   /** Only these namespaces; empty or absent: all. */
   readonly watchNamespaces?: readonly string[];
+  /** Rights to write as the service accounts that Sources name. */
+  readonly impersonation?: boolean;
+  /** The account of Sources that name none; implies `impersonation`. */
+  readonly defaultServiceAccount?: string;
 }
 
 /** Namespace that Holdfast runs in unless told otherwise. */
@@ -33,11 +37,13 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
   const labels = { ...selector, 'app.kubernetes.io/part-of': name };
   const watchNamespaces = [...new Set(options.watchNamespaces ?? [])].sort();
   const shared = { name, namespace, labels, selector };
-  const pod = { ...shared, image, watchNamespaces };
+  const { defaultServiceAccount } = options;
+  const impersonation = options.impersonation === true || defaultServiceAccount !== undefined;
+  const pod = { ...shared, image, watchNamespaces, defaultServiceAccount };
   return [
     ...allCrds(),
     namespaceObject(namespace, labels),
-    ...rbacObjects({ name, namespace, labels, watchNamespaces }),
+    ...rbacObjects({ name, namespace, labels, watchNamespaces, impersonation }),
     ...verbPolicy(shared),
     networkPolicy(shared),
     service(pod),

@@ -1,13 +1,14 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { AppOptions } from '../app/options.ts';
 
-/** Flags about what Canaries may do and how much work is done at once; Flagger's names (flagger-behaviour 5.1). */
+/** Flags about what Canaries and Sources may do and how much work is done at once; Flagger's names (flagger-behaviour 5.1). */
 export interface LimitFlags {
   readonly kubeconfigQps: number;
   readonly kubeconfigBurst: number;
   readonly threadiness: number;
   readonly crossNamespaceRefs: boolean;
   readonly enableConfigTracking: boolean;
+  readonly defaultServiceAccount?: string;
 }
 
 /** Adds the flags. */
@@ -22,17 +23,26 @@ export function withLimitFlags(command: Command): Command {
       truth,
       true,
     )
+    .option(
+      '--default-service-account <name>',
+      'service account, in the namespace of each Source, that Sources without serviceAccountName are written as',
+      accountName,
+    )
     .option('--no-cross-namespace-refs', 'refuse Canaries that refer to objects of other namespaces');
 }
 
 /** What they say. */
 export function limitsIn(
   flags: LimitFlags,
-): Pick<AppOptions, 'apiRate' | 'concurrency' | 'forbidsOtherNamespaces' | 'tracksConfig'> {
+): Pick<
+  AppOptions,
+  'apiRate' | 'concurrency' | 'defaultServiceAccount' | 'forbidsOtherNamespaces' | 'tracksConfig'
+> {
   return {
     apiRate: { perSecond: flags.kubeconfigQps, burst: flags.kubeconfigBurst },
     concurrency: flags.threadiness,
     tracksConfig: flags.enableConfigTracking,
+    defaultServiceAccount: flags.defaultServiceAccount,
     forbidsOtherNamespaces: !flags.crossNamespaceRefs,
   };
 }
@@ -40,6 +50,12 @@ export function limitsIn(
 function truth(text: string): boolean {
   if (text === 'true' || text === 'false') return text === 'true';
   throw new InvalidArgumentError('must be true or false.');
+}
+
+/** Name of a service account. Throws InvalidArgumentError. */
+export function accountName(text: string): string {
+  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
+  throw new InvalidArgumentError('must be the name of a service account, without a namespace.');
 }
 
 function count(text: string): number {

@@ -29,6 +29,8 @@ export interface ClusterClient {
   /** Resolves to false when there was nothing to delete. Finalizers may keep the object for a while. */
   delete(reference: ObjectReference, options?: DeleteOptions): Promise<boolean>;
   resolve(apiVersion: string, kind: string): Promise<ResourceInfo>;
+  /** The kind in the version that the server prefers; undefined when it serves none. */
+  find(group: string, kind: string): Promise<ResourceInfo | undefined>;
 }
 
 /** What a client is made of. */
@@ -50,6 +52,7 @@ export function createClusterClient(parts: ClientParts): ClusterClient {
     patch: (reference, body, options) => patch(parts, reference, body, options),
     delete: (reference, options) => remove(parts, reference, options ?? {}),
     resolve: (apiVersion, kind) => parts.discovery.resolve(apiVersion, kind),
+    find: (group, kind) => parts.discovery.find(group, kind),
   };
 }
 

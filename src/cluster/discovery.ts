@@ -7,6 +7,8 @@ import type { Transport } from './transport.ts';
 export interface Discovery {
   /** Throws `unknownKind` when the server does not serve it; a kept list is asked anew before saying so. */
   resolve(apiVersion: string, kind: string): Promise<ResourceInfo>;
+  /** A kind of a group (empty: the core's) in the version that the server prefers; undefined when it is not served. */
+  find(group: string, kind: string): Promise<ResourceInfo | undefined>;
   /** Forgets everything: a CRD was applied, or a path answered that it does not exist. */
   invalidate(): void;
 }
@@ -65,8 +67,25 @@ export function createDiscovery(transport: Transport, clock: Clock = systemClock
     lists.clear();
   }
 
+  async function find(group: string, kind: string): Promise<ResourceInfo | undefined> {
+    if (aggregated) {
+      const infos = [...(await load('', readAll)).values()];
+      // Versions stand in the server's order of preference.
+      const found = infos.find((info) => info.kind === kind && groupOf(info) === group);
+      if (found || aggregated) return found;
+    }
+    const apiVersion = group === '' ? 'v1' : await preferredVersion(transport, group);
+    return apiVersion === undefined ? undefined : lookUp(apiVersion, kind);
+  }
+
   return {
     invalidate,
+    async find(group, kind) {
+      const known = await find(group, kind);
+      if (known || Math.abs(clock.nowMs() - loadedAtMs) < refreshPauseMs) return known;
+      invalidate();
+      return find(group, kind);
+    },
     async resolve(apiVersion, kind) {
       const loadsBefore = loads;
       const known = await lookUp(apiVersion, kind);
@@ -93,6 +112,21 @@ async function readGroup(transport: Transport, apiVersion: string): Promise<Reso
     return readResourceList(apiVersion, await readList(transport, path, 'application/json'));
   } catch (error) {
     if (isApiError(error, 'unknownKind', 'notFound')) return [];
+    throw error;
+  }
+}
+
+function groupOf({ apiVersion }: ResourceInfo): string {
+  return apiVersion.includes('/') ? (apiVersion.split('/', 1)[0] ?? '') : '';
+}
+
+/** For servers without aggregated discovery; undefined when the group is not served. */
+async function preferredVersion(transport: Transport, group: string): Promise<string | undefined> {
+  try {
+    const body = await readList(transport, `/apis/${group}`, 'application/json');
+    return (body as { preferredVersion?: { groupVersion?: string } }).preferredVersion?.groupVersion;
+  } catch (error) {
+    if (isApiError(error, 'unknownKind', 'notFound')) return undefined;
     throw error;
   }
 }

@@ -25,6 +25,8 @@ export type Actor = 'author' | 'administrator' | 'nobody';
 export interface FieldConflict {
   readonly manager: string;
   readonly field: string;
+  /** Through which it wrote, as `scale`; absent: none. */
+  readonly subresource?: string;
 }
 
 /** Everything an ApiError carries beside its message. */

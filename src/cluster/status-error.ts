@@ -105,8 +105,9 @@ function messageFor(
 
 function fieldConflict(cause: Cause): FieldConflict[] {
   if (cause.reason !== 'FieldManagerConflict') return [];
-  const manager = /conflict with "([^"]*)"/.exec(text(cause.message))?.[1] ?? 'unknown';
-  return [{ manager, field: text(cause.field) }];
+  const writer = /conflict with "([^"]*)"(?: with subresource "([^"]*)")?/.exec(text(cause.message));
+  const [, manager = 'unknown', subresource] = writer ?? [];
+  return [{ manager, field: text(cause.field), ...(subresource ? { subresource } : {}) }];
 }
 
 function retryAfterFrom(status: StatusBody): number | undefined {

@@ -55,6 +55,7 @@ async function serve(
     path: url.pathname,
     query: url.search,
     userAgent: headers['user-agent'] ?? '',
+    impersonated: String(headers['impersonate-user'] ?? ''),
     code: 0,
   };
   parts.log.add(entry);

@@ -5,6 +5,8 @@ export interface LoggedRequest {
   readonly path: string;
   readonly query: string;
   readonly userAgent: string;
+  /** Impersonate-User; empty: nobody. The sandbox asks for no rights. */
+  readonly impersonated: string;
   /** HTTP status, 0 while the answer is still under way or when the connection was cut. */
   code: number;
 }

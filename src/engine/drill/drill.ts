@@ -4,7 +4,6 @@ import type { CanaryStatus } from '../../api/canary-status.ts';
 import { describe, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
 import type { DecodedRecord } from '../../release/record.ts';
 import { settingsKey } from '../../release/settings.ts';
-import { untrackedIn } from '../../workload/expected-copies.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { primaryName, serviceNames } from '../../workload/names.ts';
 import { primaryObjects, primaryReplicas } from '../../workload/objects.ts';
@@ -98,7 +97,6 @@ async function primaryOf(
 ): Promise<{ configs: KubernetesObject[]; workload: KubernetesObject }> {
   const namespace = canary.metadata.namespace ?? '';
   const { apiVersion, kind } = workloadKind(canary);
-  const live = await cluster.get({ apiVersion, kind, namespace, name: primaryName(canary) });
   return primaryObjects({
     canary,
     release,
@@ -106,10 +104,9 @@ async function primaryOf(
     settingsKey: settingsKey(settings),
     ...options,
     replicas: primaryReplicas({ canary, settings }),
-    live,
+    live: await cluster.get({ apiVersion, kind, namespace, name: primaryName(canary) }),
     liveConfigs: await readLiveConfigs(cluster, namespace, release),
     sharedConfigs: await copiesOfOthers(cluster, canary, release),
-    untracked: live ? untrackedIn(live, { canary, release }) : new Set(),
   });
 }
 

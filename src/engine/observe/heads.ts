@@ -12,6 +12,8 @@ export interface Head {
   readonly ledger?: Release;
   /** The scaler that the Canary names, where the Source holds it. */
   readonly scaler?: KubernetesObject;
+  /** User that what the Source holds is written as; undefined: Holdfast itself. */
+  readonly actAs?: string;
 }
 
 /** What Git says about every Canary. Filled by the Source loops, read by the Canary loop. Lost on restart on purpose: Git says it again. */

@@ -15,6 +15,8 @@ import { keyOf } from '../canary/checks.ts';
 import { EngineError, StaleView } from '../failure.ts';
 import type { Cluster } from '../ports/ports.ts';
 import type { ActionContext, Performer } from './action-context.ts';
+import { onBehalfOfSource } from './on-behalf.ts';
+import { partOfSource } from './part-of.ts';
 import { applyRollout } from './write.ts';
 
 /** The target's scaler from Git, if Git holds it, then the primary's copy of it. */
@@ -28,8 +30,10 @@ export const applyScalers: Performer<'ApplyScalers'> = async (context) => {
   const source = inGit ?? own;
   if (!source) throw missing(context, kind);
   const wanted = primaryScaler(kind, canary, { source, live: primary });
-  const wrote = inGit ? await applyRollout(context, ownScaler(kind, canary, inGit), own) : false;
-  return (await applyRollout(context, wanted, primary)) || wrote;
+  const fromGit = inGit && partOfSource(context, ownScaler(kind, canary, inGit), own);
+  const writer = onBehalfOfSource(context);
+  const wrote = fromGit ? await applyRollout(writer, fromGit, own) : false;
+  return (await applyRollout(writer, wanted, primary)) || wrote;
 };
 
 /** minReplicas of one scaler, over exactly the version that was observed (S17). */

@@ -9,22 +9,24 @@ import { scalerKindOf } from '../../workload/scaler.ts';
 import { versionOf } from '../canary/canary-parts.ts';
 import { keyOf } from '../canary/checks.ts';
 import { EngineError, StaleView } from '../failure.ts';
-import { untrackedConfigs } from '../observe/config-copies.ts';
 import { configKeys, copiesOfOthers, readLiveConfigs } from '../observe/live-configs.ts';
 import { bytesOf, nameOf, type ReleaseBytes } from '../observe/releases.ts';
 import type { ActionContext, Performer } from './action-context.ts';
+import { onBehalfOfSource } from './on-behalf.ts';
+import { partOfSource } from './part-of.ts';
 import { ownedReplicas } from './perform-scalers.ts';
 import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
 
 /** Tracked config under its own names first, then the target (design section 4, admit). */
 export const applyCanary: Performer<'ApplyCanary'> = async (context, { digest, replicas }) => {
   if (context.observation.world.foreignTarget) return scaleForeign(context, digest, replicas);
+  const writer = onBehalfOfSource(context, digest);
   const { canary, target } = context.observation;
   const bytes = await bytesOf(context, digest);
   const objects = canaryObjects({ ...sourceOf(context, bytes), canary, replicas });
   if (replicas === 0 && target) await ensureFresh(context);
-  for (const config of objects.configs) await applyUnwatched(context, config);
-  return applyRollout(context, objects.workload, target);
+  for (const config of objects.configs) await applyUnwatched(writer, partOfSource(context, config));
+  return applyRollout(writer, partOfSource(context, objects.workload, target), target);
 };
 
 /** Config copies, then the primary, over exactly the version that was observed (S16, S17, S19). */
@@ -43,14 +45,14 @@ export const applyPrimary: Performer<'ApplyPrimary'> = async (context, { digest,
     live: primary,
     liveConfigs: await readLiveConfigs(context.parts.cluster, context.observation.view.namespace, release),
     sharedConfigs: await sharedConfigs(context, release),
-    untracked: primary ? untrackedConfigs(context.observation, primary, release) : new Set(),
     includeLabelPrefixes: context.parts.options.includeLabelPrefixes,
   });
   if (objects.missing.length > 0 && !primary) throw missing(context, objects.missing);
-  for (const copy of objects.configs) await applyUnwatched(context, copy);
+  const writer = onBehalfOfSource(context, digest);
+  for (const copy of objects.configs) await applyUnwatched(writer, copy);
   // Always written: `applied` must not hide that somebody changed the primary back.
   context.parts.applied.forget(objects.workload);
-  return applyRollout(context, objects.workload, primary);
+  return applyRollout(writer, objects.workload, primary);
 };
 
 /** Replicas, strategy and deadlines of head on the primary, template untouched; its record follows (design section 3). */

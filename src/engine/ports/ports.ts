@@ -51,8 +51,15 @@ export interface Cluster {
     reference: ObjectReference,
     preconditions: { uid?: string; resourceVersion?: string },
   ): Promise<void>;
+  /** The same cluster, written to as this user; reads stay Holdfast's own. Undefined: Holdfast itself. */
+  as(user: string | undefined): Cluster;
   /** Whether a kind is served, and whether its objects live in namespaces; undefined when it is not served. */
   kindOf(apiVersion: string, kind: string): Promise<{ readonly namespaced: boolean } | undefined>;
+  /** A kind of a group (empty: the core's) in the version that the server prefers; undefined when it is not served. */
+  servedKind(
+    group: string,
+    kind: string,
+  ): Promise<{ readonly apiVersion: string; readonly namespaced: boolean } | undefined>;
 }
 
 /** Asks the server whether it would take a write of the rollout's; nothing is stored. Throws as the write itself would. */

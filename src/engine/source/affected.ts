@@ -1,6 +1,5 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { labelValue } from '../../api/short-name.ts';
-import { labelCanary } from '../../release/names.ts';
+import { labelCanary, labelValue } from '../../release/names.ts';
 
 interface Names {
   readonly canary: string;

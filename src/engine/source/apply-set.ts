@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
-import { partOfLabel } from '../../api/generated-metadata.ts';
+import { partOfLabel } from '../../api/applyset.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import type { Source } from '../../api/source.ts';
 import { leftToOwner } from '../../workload/taken-over.ts';
 
 /** Identity of a Source as the parent of its objects: `applyset-<hash>-v1`. */
-export function applySetId(source: Source): string {
-  const { name, namespace } = source.metadata;
-  const parent = `${name}.${namespace ?? ''}.Source.holdfast.dev`;
+export function applySetId({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
+  return applySetIdOf(`${metadata.namespace ?? ''}/${metadata.name}`);
+}
+
+/** The same by the Source's key, `namespace/name`. */
+export function applySetIdOf(sourceKey: string): string {
+  const [namespace = '', name = ''] = sourceKey.split('/');
+  const parent = `${name}.${namespace}.Source.holdfast.dev`;
   return `applyset-${createHash('sha256').update(parent).digest('base64url')}-v1`;
 }
 
@@ -17,6 +21,11 @@ export function inApplySet(
   id: string,
   live: KubernetesObject | undefined,
 ): KubernetesObject {
-  const { metadata, ...rest } = leftToOwner(object, live);
+  return asMember(leftToOwner(object, live), id);
+}
+
+/** The object with the label of the set that it belongs to. */
+export function asMember(object: KubernetesObject, id: string): KubernetesObject {
+  const { metadata, ...rest } = object;
   return { ...rest, metadata: { ...metadata, labels: { ...metadata.labels, [partOfLabel]: id } } };
 }

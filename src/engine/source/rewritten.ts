@@ -2,6 +2,7 @@
 import type { CanaryStatus } from '../../api/canary-status.ts';
 import { gitPart } from '../../api/digest.ts';
 import type { Source } from '../../api/source.ts';
+import { approveAnnotation } from '../../api/verbs.ts';
 import { canaryKey } from '../../release/candidates.ts';
 import { canonicalJson } from '../../release/json.ts';
 import type { CanaryPlan } from '../../release/select.ts';
@@ -10,9 +11,6 @@ import type { PollResult } from '../ports/git-port.ts';
 import { releaseAt } from './source-heads.ts';
 import type { Snapshot, SourceParts, SourceState, SyncProblem } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
-
-/** Annotation that lets a rewritten history in: the commit it is given for. */
-export const approveAnnotation = 'holdfast.dev/approve';
 
 /** A history that does not lead on from what is applied. */
 export interface Rewritten {

@@ -1,13 +1,17 @@
+import { partOfLabel } from '../../api/applyset.ts';
 import { sleep } from '../../api/clock.ts';
-import { partOfLabel } from '../../api/generated-metadata.ts';
 import { describe, type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source.ts';
 import { formatOrigin, type RenderedObject } from '../../render/types.ts';
 import { versionOf } from '../canary/canary-parts.ts';
 import { EngineError, failureOf } from '../failure.ts';
 import type { WatchedSet } from '../ports/ports.ts';
+import { accountOf } from './act-as.ts';
 import { applyWaves } from './apply-order.ts';
 import { applySetId, inApplySet } from './apply-set.ts';
+import { hasNameOfCanary } from './canary-names.ts';
+import { refuseNotAllowed } from './confinement.ts';
+import { inParallel } from './in-parallel.ts';
 import { adoptAnnotation, otherOwner } from './other-owner.ts';
 import type { ApplyFailure, ApplyResult, Snapshot, SourceParts } from './source-parts.ts';
 
@@ -17,7 +21,6 @@ export interface AppliedObjects {
   setOf(object: KubernetesObject): WatchedSet | undefined;
 }
 
-const parallelWrites = 4;
 /** A kind may become known a moment after its CRD was applied; so long one sync waits for all of them together. */
 const newKindWaitMs = 10_000;
 const newKindRetryMs = 500;
@@ -71,49 +74,16 @@ async function applyOne(
   const seen = watched.setOf(object)?.get(namespace, name);
   if (parts.applied.has(seen, inApplySet(object, id, seen))) return false;
   await kinds.require(object);
-  const isShared = hasNameOfCanary(parts.canaries(), object);
+  // A rollout may write it, too: which parts is read back and written over exactly that version.
+  const isShared = parts.canaries().some((canary) => hasNameOfCanary(canary, object));
   const live = (isShared ? undefined : seen) ?? (await parts.cluster.get(referenceOf(object)));
   const wanted = inApplySet(object, id, live);
-  if (live) refuseOthers(live, wanted, id);
+  if (live) refuseOthers(parts, live, { wanted, id });
   const over = isShared && live ? { over: versionOf(live) } : {};
-  const written = await parts.cluster.apply(wanted, { manager: 'holdfast', force: true, ...over });
+  const writer = parts.cluster.as(accountOf(source, parts.defaultServiceAccount));
+  const written = await writer.apply(wanted, { manager: 'holdfast', force: true, ...over });
   parts.applied.note(wanted);
   return live?.metadata.resourceVersion !== written.metadata.resourceVersion;
-}
-
-/** A rollout may write this object, too: which parts is read back and written over exactly that version. It applies no kind of our own. */
-function hasNameOfCanary(
-  canaries: readonly KubernetesObject[],
-  { apiVersion, metadata }: KubernetesObject,
-): boolean {
-  if (apiVersion.startsWith('flagger.app/')) return false;
-  return canaries.some((canary) => {
-    if (canary.metadata.namespace !== metadata.namespace) return false;
-    const { targetRef, service } = (canary.spec ?? {}) as CanaryNames;
-    const apex = service?.name || targetRef?.name;
-    return [apex, `${apex}-primary`, `${apex}-canary`].includes(metadata.name);
-  });
-}
-
-/** From the raw object, which need not parse. */
-interface CanaryNames {
-  targetRef?: { name?: string };
-  service?: { name?: string };
-}
-
-function refuseNotAllowed({ spec }: Source, object: KubernetesObject): void {
-  const { namespace } = object.metadata;
-  const { namespaces, kinds } = spec.allow ?? {};
-  const allowed = namespaces ? namespaces.includes(namespace ?? '') : namespace !== 'kube-system';
-  if (namespace && !allowed)
-    throw new EngineError(
-      'NotAllowed',
-      `namespace ${namespace} is not in spec.allow.namespaces of the Source`,
-    );
-  const group = object.apiVersion.includes('/') ? object.apiVersion.split('/')[0] : '';
-  const names = [object.kind, `${object.kind}.${group}`];
-  if (kinds && !names.some((kind) => kinds.includes(kind)))
-    throw new EngineError('NotAllowed', `kind ${object.kind} is not in spec.allow.kinds of the Source`);
 }
 
 /** Makes sure that a kind is served before an object of it is written. */
@@ -144,7 +114,11 @@ function createKindWait({ cluster, clock }: SourceParts): KindWait {
   };
 }
 
-function refuseOthers(live: KubernetesObject, wanted: KubernetesObject, id: string): void {
+function refuseOthers(
+  { claims }: Pick<SourceParts, 'claims'>,
+  live: KubernetesObject,
+  { wanted, id }: { wanted: KubernetesObject; id: string },
+): void {
   const owner = otherOwner(live, wanted);
   if (owner)
     throw new EngineError(
@@ -156,7 +130,7 @@ function refuseOthers(live: KubernetesObject, wanted: KubernetesObject, id: stri
   if (wanted.metadata.annotations?.[adoptAnnotation]) return;
   throw new EngineError(
     'OwnedByAnotherSource',
-    `another Source applies it (${partOf}); keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
+    `Source ${claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
   );
 }
 
@@ -168,12 +142,4 @@ function failureFor(
   const { reason, message, transient } = failureOf(error);
   const place = entry ? `${formatOrigin(entry.origin)}: ` : '';
   return { reason, message: `${place}${describe(object)}: ${message}`, object, transient };
-}
-
-async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const queue = [...items];
-  const worker = async (): Promise<void> => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
-  };
-  await Promise.all(Array.from({ length: parallelWrites }, worker));
 }

@@ -3,11 +3,12 @@ import type { Reproduced } from '../canary/after-revert.ts';
 import { createAppointments } from '../canary/appointments.ts';
 import { keyOf } from '../canary/checks.ts';
 import type { WatchedSet } from '../ports/ports.ts';
+import { createClaims } from './claims.ts';
 import type { SourceGit } from './source-git.ts';
 import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
 
 /** What the controller of all Sources is made of. */
-export interface SourceControllerOptions extends Omit<SourceRunnerParts, 'source' | 'canaries'> {
+export interface SourceControllerOptions extends Omit<SourceRunnerParts, 'source' | 'canaries' | 'claims'> {
   readonly sources: WatchedSet;
   readonly canarySet: WatchedSet;
   readonly isOurs: (canary: KubernetesObject) => boolean;
@@ -47,6 +48,7 @@ export function createSourceController(options: SourceControllerOptions): Source
   const refresh = createAppointments(options.clock, (key) => void following.get(key)?.runner.refreshStatus());
   const parts: SourceRunnerParts = {
     ...options,
+    claims: createClaims(),
     source: (key) => sources.list().find((source) => keyOf(source) === key),
     canaries: () => canarySet.list().filter(options.isOurs),
   };
@@ -84,20 +86,20 @@ export function createSourceController(options: SourceControllerOptions): Source
     const known = following.get(key);
     if (!known) return;
     void end(key, known);
+    parts.claims.forget(key);
     for (const canary of options.heads.forget(key)) options.wakeCanary(canary);
   }
 
   /** A Canary that only the cluster holds may have its target in a Source: its spec shapes the release. */
   function canaryChanged(canary: KubernetesObject): void {
     const key = keyOf(canary);
-    for (const [sourceKey, { runner }] of following)
-      if (runner.speaksFor(key)) refresh.make(sourceKey, gatherMs);
-    const version = `${canary.metadata.uid} ${canary.metadata.generation}`;
+    const speakers = speakersIn(following, key);
+    for (const [sourceKey] of speakers) refresh.make(sourceKey, gatherMs);
+    const version = versionIn(canarySet, canary);
     if (seenCanaries.get(key) === version) return;
     seenCanaries.set(key, version);
-    for (const { runner } of following.values()) {
-      if (options.heads.sourceOf(key) === undefined || runner.speaksFor(key)) runner.reread();
-    }
+    const isFree = options.heads.sourceOf(key) === undefined;
+    for (const [, { runner }] of isFree ? following : speakers) runner.reread();
   }
 
   return {
@@ -116,13 +118,11 @@ export function createSourceController(options: SourceControllerOptions): Source
       return known !== undefined;
     },
     gitOf(canaryKey) {
-      return [...following.values()].find(({ runner }) => runner.speaksFor(canaryKey))?.runner.git();
+      return speakersIn(following, canaryKey)[0]?.[1].runner.git();
     },
     async reproduce(canaryKey, commit) {
-      const speaker = [...following.values()].find(({ runner }) => runner.speaksFor(canaryKey));
-      return speaker
-        ? speaker.runner.reproduce(canaryKey, commit)
-        : { problem: 'no Source holds it any more' };
+      const [speaker] = speakersIn(following, canaryKey);
+      return speaker?.[1].runner.reproduce(canaryKey, commit) ?? { problem: 'no Source holds it any more' };
     },
     async stop() {
       stopped = true;
@@ -131,6 +131,20 @@ export function createSourceController(options: SourceControllerOptions): Source
       await Promise.all(ending);
     },
   };
+}
+
+/** The Sources, by their keys, that hold a Canary's target. */
+function speakersIn(
+  following: ReadonlyMap<string, Following>,
+  canaryKey: string,
+): Array<[string, Following]> {
+  return [...following].filter(([, { runner }]) => runner.speaksFor(canaryKey));
+}
+
+/** Another one: the Canary says something else, is another one, or went. */
+function versionIn(canarySet: WatchedSet, { metadata }: KubernetesObject): string {
+  const isThere = canarySet.get(metadata.namespace, metadata.name) !== undefined;
+  return isThere ? `${metadata.uid} ${metadata.generation}` : 'gone';
 }
 
 /** Annotations that ask for something; their change wakes the Source. */

@@ -1,11 +1,13 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source.ts';
 import { type ReleaseCanary, viewOf } from '../../release/build.ts';
 import { canaryKey } from '../../release/candidates.ts';
 import { releaseOfPlan } from '../../release/from-plan.ts';
 import { tooLarge } from '../../release/record-size.ts';
 import type { CanaryPlan } from '../../release/select.ts';
-import { type FileProblem, formatProblem } from '../../render/types.ts';
+import { type FileProblem, formatOrigin, formatProblem } from '../../render/types.ts';
 import type { Head } from '../observe/heads.ts';
+import { whyNotAllowed } from './confinement.ts';
 import type { ApplyFailure, Snapshot, SourceParts, SourceState } from './source-parts.ts';
 
 /** The heads of one snapshot, and problems that only building the releases shows. */
@@ -21,6 +23,40 @@ export function headsOf(parts: SourceParts, snapshot: Snapshot): SnapshotHeads {
     snapshot.plans.map((plan) => [canaryKey(plan.canary), headOf(parts, plan, snapshot, problems)] as const),
   );
   return { heads, problems };
+}
+
+/**
+ * The heads as this Source may have them written: by its account, and none with an object that it may not write (S21). What rollouts write is
+ * bound like what the Source applies itself.
+ */
+export function confinedHeads(
+  source: Source,
+  { plans }: Pick<Snapshot, 'plans'>,
+  { heads, problems }: SnapshotHeads,
+  actAs: string | undefined,
+): SnapshotHeads {
+  const refused = new Map(
+    plans.flatMap((plan) => {
+      const why = plan.state === 'release' ? refusalOf(source, plan) : undefined;
+      return why ? [[canaryKey(plan.canary), waiting('NotAllowed', why)] as const] : [];
+    }),
+  );
+  const confined = [...heads].map(([key, head]) => [key, refused.get(key) ?? head] as const);
+  return {
+    problems,
+    heads: new Map(confined.map(([key, head]) => [key, actAs === undefined ? head : { ...head, actAs }])),
+  };
+}
+
+function refusalOf(
+  source: Source,
+  { target, configs, scaler }: Extract<CanaryPlan, { state: 'release' }>,
+): string | undefined {
+  for (const { object, origin } of [target, ...configs, ...(scaler ? [scaler] : [])]) {
+    const why = whyNotAllowed(source, object);
+    if (why !== undefined) return `${formatOrigin(origin)}: ${describe(object)}: ${why}`;
+  }
+  return undefined;
 }
 
 /** Digests at head by Canary key; none where head holds no release. */

@@ -13,7 +13,9 @@ import type { Applied } from '../perform/applied.ts';
 import type { Repository } from '../ports/git-port.ts';
 import type { Cluster, EventSink, Log, OpenWatch } from '../ports/ports.ts';
 import type { Records } from '../records/records.ts';
+import type { Claims } from './claims.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
+import type { PruneResult } from './prune/prune-result.ts';
 
 /** Everything one sync uses. */
 export interface SourceParts {
@@ -24,6 +26,9 @@ export interface SourceParts {
   readonly events: EventSink;
   readonly heads: Heads;
   readonly applied: Applied;
+  readonly claims: Claims;
+  /** Service account, in the Source's namespace, of Sources that name none; undefined: they are written by Holdfast itself. */
+  readonly defaultServiceAccount?: string | undefined;
   /** Name of this cluster in refs, branches and commit statuses. */
   readonly clusterName: string;
   readonly records: Pick<Records, 'load'>;
@@ -45,6 +50,10 @@ export interface Snapshot {
   readonly rest: readonly RenderedObject[];
   readonly plans: readonly CanaryPlan[];
   readonly problems: readonly FileProblem[];
+  /** Every object of the commit that can be in the cluster, those that rollouts write included. */
+  readonly all: readonly KubernetesObject[];
+  /** `objectKey` of them. */
+  readonly keys: ReadonlySet<string>;
   /** Objects that were rendered. */
   readonly objects: number;
   readonly lineOf: RenderResult['lineOf'];
@@ -95,6 +104,8 @@ export interface SourceState {
   /** Generation and verbs the snapshot was read under; another one means reading again. */
   readUnder?: string;
   result?: ApplyResult;
+  /** What pruning led to; undefined where nothing is pruned. */
+  pruned?: PruneResult | undefined;
   /** What `snapshot` was applied as; undefined before that, and where another tool applies. */
   inForce?: SnapshotInForce;
   /** The request to look at Git that the last look answered. */

@@ -3,7 +3,7 @@ import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source.ts';
 import { selectPlans } from '../../release/select.ts';
 import type { RenderCache } from '../../render/cache.ts';
-import { type RenderResult, readAhead, renderPlain } from '../../render/render.ts';
+import { objectKey, type RenderResult, readAhead, renderPlain } from '../../render/render.ts';
 import type { FileProblem, RenderedObject, SourceFile } from '../../render/types.ts';
 import type { CommitFiles } from '../ports/git-port.ts';
 import type { Cluster } from '../ports/ports.ts';
@@ -34,9 +34,12 @@ export async function readSnapshot(
     previous: state.previous,
     lineOf: rendered.lineOf,
   });
+  const all = placed.objects.map(({ object }) => object);
   return {
     commit,
     treeOid,
+    all,
+    keys: new Set(all.map(objectKey)),
     rest: selection.rest,
     plans: selection.plans,
     problems: [...problems, ...selection.problems],

@@ -88,10 +88,8 @@ export function startSourceRunner(
 
   function start(source: Source): void {
     watch = createSourceWatch(applySetId(source), parts.openWatch, (changed) => {
-      if (!isKept(parts, state, changed, source)) {
-        state.dirty = true;
-        poller?.wake();
-      }
+      if (changed && !isKept(parts, state, changed, source)) state.dirty = true;
+      if (state.dirty || state.pruned?.isPending) poller?.wake();
     });
     try {
       poller = parts.openPoller(source, sync);
@@ -117,7 +115,7 @@ export function startSourceRunner(
     async refreshStatus() {
       const source = current();
       if (!source || !state.snapshot) return;
-      if (isOtherInForce(parts, state)) poller?.wake();
+      if (isOtherInForce(parts, state) || state.pruned?.isPending) poller?.wake();
       await writeSourceStatus(parts, source, state);
     },
     async reproduce(canaryKey, commit) {

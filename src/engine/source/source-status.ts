@@ -7,11 +7,11 @@ import { formatProblem } from '../../render/types.ts';
 import { type ConditionNews, withCondition, withoutCondition } from '../conditions.ts';
 import { failureOf } from '../failure.ts';
 import { mergePatchOf } from '../merge-patch.ts';
-import type { ApplyFailure, SourceParts, SourceState } from './source-parts.ts';
+import { listed } from './listed.ts';
+import { prunedNews } from './prune/prune-news.ts';
+import type { SourceParts, SourceState } from './source-parts.ts';
 
 type News = Omit<ConditionNews, 'type'>;
-
-const shownProblems = 5;
 
 /** The status of a Source from what is known about it; conditions and times move only when there is news. */
 export function sourceStatus(
@@ -24,13 +24,16 @@ export function sourceStatus(
   const rendered = renderedNews(state);
   const applied = appliedNews(source, state);
   const healthy = healthyNews(state, canaries);
-  const ready = readyNews(source, state, [fetched, rendered, applied]);
+  const pruned = prunedNews(source, state);
+  const stuck = pruned?.status === 'False' ? [pruned] : [];
+  const ready = readyNews(source, state, [fetched, rendered, applied, ...stuck]);
   const found: Array<[string, News | undefined]> = [
     ['Ready', ready],
     ['Fetched', fetched],
     ['Rendered', rendered],
     ['Applied', applied],
     ['Healthy', healthy],
+    ['Pruned', pruned],
     ['Conflicted', conflictedNews(state)],
     ['FieldsNotActedOn', notActedOnNews(source)],
   ];
@@ -145,7 +148,8 @@ function readyNews(source: Source, state: SourceState, parts: readonly News[]): 
 }
 
 /** appliedCommit moves only when everything was applied or handed to its Canary (design section 2.2). */
-function progress({ head, snapshot, result }: SourceState, nowMs: number, source: Source): SourceStatus {
+function progress(state: SourceState, nowMs: number, source: Source): SourceStatus {
+  const { head, snapshot, result } = state;
   const whole = snapshot && result && snapshot.problems.length === 0 && result.failures.length === 0;
   const applied = whole && source.status?.appliedCommit !== snapshot.commit.commit;
   return {
@@ -159,22 +163,23 @@ function progress({ head, snapshot, result }: SourceState, nowMs: number, source
         }
       : {}),
     ...(applied ? { appliedCommit: snapshot.commit.commit, appliedTime: new Date(nowMs).toISOString() } : {}),
-    ...(snapshot ? { counts: countsOf(snapshot, result?.failures ?? [], result?.applied) } : {}),
+    ...(snapshot ? { counts: countsOf(snapshot, state, source.status?.counts?.pruned) } : {}),
   };
 }
 
 function countsOf(
   { objects, plans }: NonNullable<SourceState['snapshot']>,
-  failures: readonly ApplyFailure[],
-  applied: number | undefined,
+  { result, pruned }: Pick<SourceState, 'result' | 'pruned'>,
+  prunedBefore: number | undefined,
 ) {
-  return { objects, applied: applied ?? 0, failed: failures.length, canaries: plans.length };
-}
-
-function listed(lines: readonly string[]): string {
-  const shown = lines.slice(0, shownProblems).join('; ');
-  const left = lines.length - shownProblems;
-  return clip(left > 0 ? `${shown}; and ${left} more` : shown, limits.conditionMessageCharacters);
+  const removed = pruned?.removed.length || prunedBefore;
+  return {
+    objects,
+    applied: result?.applied ?? 0,
+    failed: result?.failures.length ?? 0,
+    canaries: plans.length,
+    ...(removed ? { pruned: removed } : {}),
+  };
 }
 
 function yes(reason: string, message: string): News {

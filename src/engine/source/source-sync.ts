@@ -3,13 +3,16 @@ import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source.ts';
 import { syncAnnotation } from '../../api/verbs.ts';
 import { codeOf, failureOf } from '../failure.ts';
+import { accountOf } from './act-as.ts';
 import { commitsInUse } from './commits-in-use.ts';
 import { isOtherInForce, readInForce } from './in-force.ts';
 import { readLedger, withLedger } from './ledger.ts';
+import { inventoryWith, placesOf, writeParent } from './prune/parent.ts';
+import { isPruneDue, prune } from './prune/prune.ts';
 import { infoOf } from './reproduce.ts';
 import { historyRewritten, needsApproval, type Rewritten } from './rewritten.ts';
 import { applySnapshot } from './source-apply.ts';
-import { digestsOf, headsOf, settledHeads } from './source-heads.ts';
+import { confinedHeads, digestsOf, headsOf, settledHeads } from './source-heads.ts';
 import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
 import { writeSourceStatus } from './source-status.ts';
@@ -68,8 +71,8 @@ async function update(
     if (failure) throw failure.error;
   }
   state.readUnder = readUnder;
-  if (hasNews || state.dirty || hasFailures(state) || isOtherInForce(parts, state))
-    await apply(parts, source, state, context);
+  const isDue = state.dirty || isPruneDue(source, state) || isOtherInForce(parts, state);
+  if (hasNews || isDue || hasFailures(state)) await apply(parts, source, state, context);
 }
 
 function hasFailures({ result, snapshot }: SourceState): boolean {
@@ -126,11 +129,19 @@ async function apply(
   const { snapshot } = state;
   if (!snapshot) return;
   state.dirty = false;
-  const built = headsOf(parts, snapshot);
+  const actAs = accountOf(source, parts.defaultServiceAccount);
+  const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), actAs);
   if (source.spec.apply !== false) {
     state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
     const { rest } = state.inForce.effective;
-    watch.follow(rest.map(({ object }) => object));
+    const inventory = inventoryWith(source, snapshot.all);
+    await writeParent(parts, source, inventory);
+    parts.claims.publish(state.key, snapshot.keys);
+    const left = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
+    watch.follow(
+      rest.map(({ object }) => object),
+      left,
+    );
     state.result = await applySnapshot(parts, source, { ...snapshot, rest }, { watched: watch, signal });
   } else state.result = { applied: 0, changed: 0, failures: [] };
   const { problems } = built;
@@ -140,6 +151,7 @@ async function apply(
   state.snapshot = { ...snapshot, problems: [...snapshot.problems, ...added] };
   const published = await withLedger(parts, source, state, { heads, snapshot, signal });
   for (const key of parts.heads.publish(state.key, published)) parts.wakeCanary(key);
+  state.pruned = await prune(parts, source, state, { watch, signal });
 }
 
 async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | undefined> {

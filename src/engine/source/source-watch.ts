@@ -1,56 +1,69 @@
-import { partOfLabel } from '../../api/generated-metadata.ts';
+import { partOfLabel } from '../../api/applyset.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { OpenWatch, WatchedSet } from '../ports/ports.ts';
+import type { Place } from './prune/parent.ts';
 import type { AppliedObjects } from './source-apply.ts';
 
 /** Watches of what one Source applied, so that a foreign change is put right and an unchanged object costs nothing. */
 export interface SourceWatch extends AppliedObjects {
-  /** Watches exactly the kinds and namespaces of these objects. */
-  follow(objects: readonly KubernetesObject[]): void;
+  /** Watches exactly the kinds and namespaces of these objects, and these places. */
+  follow(objects: readonly KubernetesObject[], places: readonly Place[]): void;
+  /** Everything in the cluster that has the Source's label and is watched. */
+  members(): KubernetesObject[];
+  /** Why `members` may not be all of them; undefined: they are. */
+  notListed(): string | undefined;
   close(): void;
 }
 
-/** `onChange` gets every object of the Source that changed in the cluster, our own writes included. */
+/** A kind in so many namespaces is watched in each of them; one watch over all of them is cheaper than more. */
+const mostNamespaces = 3;
+
+/** `onChange` gets every object of the Source that changed in the cluster, our own writes included, and nothing when more was listed. */
 export function createSourceWatch(
   applySetId: string,
   openWatch: OpenWatch,
-  onChange: (object: KubernetesObject) => void,
+  onChange: (object: KubernetesObject | undefined) => void,
 ): SourceWatch {
   const sets = new Map<string, WatchedSet>();
   let several: ReadonlySet<string> = new Set();
 
-  /** One namespace: watched there. Several: one watch over all of them is cheaper than many. */
-  function idOf({ apiVersion, kind, metadata }: KubernetesObject): string {
+  function idOf({ apiVersion, kind, namespace }: Place): string {
     const type = `${apiVersion} ${kind}`;
-    return several.has(type) ? type : `${type} ${metadata.namespace ?? ''}`;
+    return several.has(type) ? type : `${type} ${namespace ?? ''}`;
   }
 
-  function open(id: string, object: KubernetesObject): void {
-    const { apiVersion, kind, metadata } = object;
-    const { namespace } = metadata;
+  function open(id: string, { apiVersion, kind, namespace }: Place): void {
     const everywhere = several.has(`${apiVersion} ${kind}`) || !namespace;
     const query = { apiVersion, kind, labelSelector: `${partOfLabel}=${applySetId}` };
     const set = openWatch(everywhere ? query : { ...query, namespace });
-    set.onChange((changed) => {
-      if (changed) onChange(changed);
-    });
+    set.onChange(onChange);
     sets.set(id, set);
   }
 
   return {
     setOf(object) {
-      const set = sets.get(idOf(object));
+      const set = sets.get(idOf(placeOf(object)));
       return set?.synced() ? set : undefined;
     },
-    follow(objects) {
-      several = kindsInSeveralNamespaces(objects);
-      const wanted = new Map(objects.map((object) => [idOf(object), object]));
+    follow(objects, places) {
+      const all = [...objects.map(placeOf), ...places];
+      several = kindsInManyNamespaces(all);
+      const wanted = new Map(all.map((place) => [idOf(place), place]));
       for (const [id, set] of sets) {
         if (wanted.has(id)) continue;
         sets.delete(id);
         set.close();
       }
-      for (const [id, object] of wanted) if (!sets.has(id)) open(id, object);
+      for (const [id, place] of wanted) if (!sets.has(id)) open(id, place);
+    },
+    members: () => [...sets.values()].flatMap((set) => set.list()),
+    notListed() {
+      const missing = [...sets].filter(([, set]) => !set.synced());
+      const [first] = missing;
+      if (!first) return undefined;
+      const [id, set] = first;
+      const where = id.trim().split(' ').slice(1).join(' in ');
+      return `${where} ${set.problem() ? `cannot be listed: ${set.problem()}` : 'is being listed'}`;
     },
     close() {
       for (const set of sets.values()) set.close();
@@ -59,11 +72,15 @@ export function createSourceWatch(
   };
 }
 
-function kindsInSeveralNamespaces(objects: readonly KubernetesObject[]): Set<string> {
+function placeOf({ apiVersion, kind, metadata }: KubernetesObject): Place {
+  return { apiVersion, kind, namespace: metadata.namespace };
+}
+
+function kindsInManyNamespaces(places: readonly Place[]): Set<string> {
   const namespaces = new Map<string, Set<string>>();
-  for (const { apiVersion, kind, metadata } of objects) {
+  for (const { apiVersion, kind, namespace } of places) {
     const type = `${apiVersion} ${kind}`;
-    namespaces.set(type, (namespaces.get(type) ?? new Set()).add(metadata.namespace ?? ''));
+    namespaces.set(type, (namespaces.get(type) ?? new Set()).add(namespace ?? ''));
   }
-  return new Set([...namespaces].filter(([, names]) => names.size > 1).map(([type]) => type));
+  return new Set([...namespaces].filter(([, names]) => names.size > mostNamespaces).map(([type]) => type));
 }

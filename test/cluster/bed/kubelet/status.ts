@@ -20,17 +20,14 @@ export function podStatus(
 ): PodStatus {
   const spec = pod.spec as { containers: Container[]; initContainers?: Container[] };
   const ready = views.every((view) => view.ready);
-  // A kubelet tells that a pod is not ready before it starts its containers; the first status written here may come later.
-  const begun = startedAt(views).reduce((first, time) => (time < first ? time : first), now);
   const condition = (type: string, holds: boolean): PodCondition => {
     const status = holds ? 'True' : 'False';
     const before = previous.conditions?.find((one) => one.type === type);
-    const since = before || holds ? now : begun;
-    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : since;
+    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : now;
     const base = { type, status, ...(lastTransitionTime ? { lastTransitionTime } : {}) };
     return holds ? base : { ...base, reason: 'ContainersNotReady' };
   };
-  const startTime = (previous.startTime as string | undefined) ?? begun;
+  const startTime = (previous.startTime as string | undefined) ?? now;
   return {
     phase: phaseOf(views),
     hostIP: '10.244.0.1',
@@ -46,10 +43,6 @@ export function podStatus(
     initContainerStatuses: (spec.initContainers ?? []).map((container) => initStatus(container, startTime)),
     containerStatuses: views.map((view, index) => containerStatus(spec.containers[index] as Container, view)),
   };
-}
-
-function startedAt(views: readonly ContainerView[]): string[] {
-  return views.flatMap(({ phase }) => (phase.kind === 'running' ? [phase.startedAt] : []));
 }
 
 function phaseOf(views: readonly ContainerView[]): string {

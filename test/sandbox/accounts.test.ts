@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+const deployer = 'system:serviceaccount:shop:deployer';
+
+function configMap(name: string, namespace = 'shop'): string {
+  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: {} });
+}
+
+/** Who wrote to a path, each once. */
+function writersOf(path: RegExp): string[] {
+  const writes = bed.sandbox.requests.writes().filter((request) => path.test(request.path));
+  return [...new Set(writes.map(({ impersonated }) => impersonated))];
+}
+
+test('a Source is written as its account: its objects, deletions, and what rollouts write from it', async () => {
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary(),
+    'a.json': configMap('a'),
+    'b.json': configMap('b'),
+  });
+  await createSource(bed, { prune: true, serviceAccountName: 'deployer' });
+  await bed.start({ defaultServiceAccount: 'nobody' });
+  await waitForPhase(bed, 'Initialized');
+  const commit = await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'b.json': null });
+  await waitForPhase(bed, 'Succeeded');
+  await eventually('b is gone', async () => !(await bed.get('v1', 'ConfigMap', 'b')));
+  await eventually('v2 is applied', async () => statusOf(await bed.source()).appliedCommit === commit);
+
+  expect(writersOf(/\/configmaps\/[ab]$/)).toEqual([deployer]);
+  expect(writersOf(/\/canaries\/web$/)).toContain(deployer);
+  const applied = bed.sandbox.requests
+    .writes()
+    .filter(({ path, query }) => /\/deployments\/web(-primary)?$/.test(path) && query.includes('force='));
+  expect(applied.length).toBeGreaterThan(2);
+  expect(new Set(applied.map(({ impersonated }) => impersonated))).toEqual(new Set([deployer]));
+  expect(writersOf(/\/(secrets|sources|services|events)\b/)).toEqual(['']);
+});
+
+test('without an account of its own it is written as the one that the flag names', async () => {
+  const commit = await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed);
+  await bed.start({ defaultServiceAccount: 'deployer' });
+  await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === commit);
+  expect(writersOf(/\/configmaps\//)).toEqual([deployer]);
+});
+
+test('what a rollout would write is bound by spec.allow, too', async () => {
+  await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
+  await bed.commit('first', { 'web.json': deployment('shop/web:1'), 'a.json': configMap('a') });
+  await createSource(bed, { allow: { kinds: ['ConfigMap'] } });
+  await bed.start();
+  await eventually(
+    'the Canary is told',
+    async () => {
+      return condition(await bed.canary(), 'Ready')?.message.includes('spec.allow.kinds');
+    },
+    { seen: bed.canary },
+  );
+  expect(await bed.get('apps/v1', 'Deployment', 'web')).toBeUndefined();
+  expect(await bed.get('v1', 'ConfigMap', 'a')).toBeDefined();
+});

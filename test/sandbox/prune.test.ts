@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+function configMap(name: string, annotations: Record<string, string> = {}): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: 'shop', annotations },
+    data: { name },
+  });
+}
+
+const isThere = async (name: string) => (await bed.get('v1', 'ConfigMap', name)) !== undefined;
+const pruned = async () => condition(await bed.source(), 'Pruned');
+
+function untilGone(name: string): Promise<boolean> {
+  return eventually(`${name} is gone`, async () => !(await isThere(name)), { seen: pruned });
+}
+
+function untilApplied(commit: string): Promise<boolean> {
+  return eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === commit, {
+    seen: bed.source,
+  });
+}
+
+function untilPruned(reason: string): Promise<string> {
+  const look = async () => {
+    const found = await pruned();
+    return found?.reason === reason && found.message;
+  };
+  return eventually(`Pruned says ${reason}`, look, { seen: bed.source });
+}
+
+async function approve(commit: string): Promise<void> {
+  const annotations = { 'holdfast.dev/approve': commit };
+  const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
+  await bed.send('PATCH', path, { metadata: { annotations } }, 'application/merge-patch+json');
+}
+
+describe('what left Git', () => {
+  test('is deleted, also when it left while nothing ran; what opted out stays, and the Source lists its kinds', async () => {
+    await bed.commit('first', {
+      'a.json': configMap('a'),
+      'b.json': configMap('b'),
+      'kept.json': configMap('kept', { 'holdfast.dev/prune': 'disabled' }),
+      'secret.json': JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'left', namespace: 'shop' },
+      }),
+    });
+    await createSource(bed, { prune: true });
+    const app = await bed.start();
+    await eventually('all is there', () => isThere('b'));
+    await app.drain();
+    await bed.commit('fewer', { 'b.json': null, 'kept.json': null, 'secret.json': null });
+
+    await bed.start();
+
+    await untilGone('b');
+    expect(await untilPruned('Pruned')).toContain('ConfigMap shop/kept: holdfast.dev/prune: disabled');
+    expect(await bed.get('v1', 'Secret', 'left')).toBeUndefined();
+    expect([await isThere('a'), await isThere('kept')]).toEqual([true, true]);
+    const kinds = 'applyset.kubernetes.io/contains-group-kinds';
+    await eventually('only kinds with members are listed', async () => {
+      return (await bed.source())?.metadata.annotations?.[kinds] === 'ConfigMap';
+    });
+    expect(statusOf(await bed.source()).counts).toMatchObject({ pruned: 2 });
+  });
+
+  test('stays without spec.prune, and where the commit could not be read whole', async () => {
+    const first = await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
+    await createSource(bed);
+    await bed.start();
+    await untilApplied(first);
+    const second = await bed.commit('without b', { 'b.json': null, 'c.json': configMap('c') });
+    await untilApplied(second);
+    expect(await isThere('b')).toBe(true);
+
+    await bed.commit('a file is broken', { 'c.json': '{"apiVersion": "v1",' });
+    await bed.send(
+      'PATCH',
+      '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
+      { spec: { prune: true } },
+      'application/merge-patch+json',
+    );
+    expect(await untilPruned('NotDecided')).toContain('broken');
+    expect([await isThere('b'), await isThere('c')]).toEqual([true, true]);
+
+    await bed.commit('mended', { 'c.json': configMap('c') });
+    await untilGone('b');
+    expect(await isThere('c')).toBe(true);
+  });
+
+  test('waits for a person where it is a large share of all', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `c${index}`);
+    const files = Object.fromEntries(names.map((name) => [`${name}.json`, configMap(name)]));
+    const first = await bed.commit('first', { ...files, 'stays.json': configMap('stays') });
+    await createSource(bed, { prune: true });
+    await bed.start();
+    await untilApplied(first);
+
+    const second = await bed.commit(
+      'most is gone',
+      Object.fromEntries(names.map((name) => [`${name}.json`, null])),
+    );
+    expect(await untilPruned('PruneNeedsApproval')).toContain(second);
+    expect(condition(await bed.source(), 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'PruneNeedsApproval',
+    });
+    expect(await isThere('c3')).toBe(true);
+
+    await approve(second);
+    await untilPruned('Pruned');
+    expect(await Promise.all(names.map(isThere))).toEqual(names.map(() => false));
+    expect(await isThere('stays')).toBe(true);
+  });
+});
+
+describe('a Canary that left Git', () => {
+  const target = () => bed.get('apps/v1', 'Deployment', 'web');
+
+  test('hands back to its target, which stays, before it goes', async () => {
+    await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+    await createSource(bed, { prune: true });
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    expect((await target())?.spec).toMatchObject({ replicas: 0 });
+
+    await bed.commit('no canary any more', { 'canary.json': null });
+
+    await eventually('the Canary is gone', async () => !(await bed.canary()), { seen: bed.source });
+    expect(statusOf(await target())).toMatchObject({ readyReplicas: 2 });
+    await eventually(
+      'the primary is gone',
+      async () => !(await bed.get('apps/v1', 'Deployment', 'web-primary')),
+    );
+    expect((await bed.get('v1', 'Service', 'web'))?.spec).toMatchObject({ selector: { app: 'web' } });
+  });
+
+  test('goes with its target and their config where all of it left', async () => {
+    const workload = JSON.parse(deployment('shop/web:1'));
+    workload.spec.template.spec.containers[0].envFrom = [{ configMapRef: { name: 'settings' } }];
+    await bed.commit('v1', {
+      'web.json': JSON.stringify(workload),
+      'canary.json': canary(),
+      'settings.json': configMap('settings'),
+      'other.json': configMap('other'),
+    });
+    await createSource(bed, { prune: true });
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+
+    await bed.commit('away', { 'web.json': null, 'canary.json': null, 'settings.json': null });
+
+    await eventually('the target is gone', async () => !(await target()), { seen: bed.source });
+    await untilGone('settings');
+    expect(await bed.canary()).toBeUndefined();
+    expect(await isThere('other')).toBe(true);
+  });
+});
