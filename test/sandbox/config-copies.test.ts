@@ -1,18 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import {
-  type Bed,
-  canary,
-  condition,
-  createSource,
-  eventually,
-  startBed,
-  waitForPhase,
-} from './holdfast-bed.ts';
+import { type Bed, canary, condition, createSource, eventually, waitForPhase } from './holdfast-bed.ts';
+import { startQuickBed } from './quick-bed.ts';
 import { configWith, deploymentWithConfig } from './with-config.ts';
 
 let bed: Bed;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
   await bed.commit('v1', {
     'web.json': deploymentWithConfig('shop/web:1'),
     'config.json': configWith('info'),

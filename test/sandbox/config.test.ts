@@ -6,14 +6,14 @@ import {
   createSource,
   deployment,
   eventually,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { startQuickBed } from './quick-bed.ts';
 
 let bed: Bed;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
 });
 afterEach(() => bed.close());
 

@@ -10,16 +10,16 @@ import {
   deployment,
   eventually,
   imageOf,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { startQuickBed } from './quick-bed.ts';
 
 let bed: Bed;
 let connection: Connection;
 
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
   connection = await connectTo(bed);
 });
 afterEach(async () => {

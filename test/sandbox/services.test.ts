@@ -8,16 +8,16 @@ import {
   deployment,
   eventually,
   isNotIdle,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { startQuickBed } from './quick-bed.ts';
 
 const services = '/api/v1/namespaces/shop/services';
 const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
 let bed: Bed;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
 });
 afterEach(() => bed.close());
 
