@@ -8,10 +8,10 @@ import {
   deployment,
   eventually,
   imageOf,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { startQuickBed } from './quick-bed.ts';
 
 /** What one receiver was told, in order. */
 interface Told {
@@ -27,7 +27,7 @@ let told: Told[];
 let isUp: boolean;
 
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
   told = [];
   isUp = true;
   server = await startTestServer(async (request, response) => {

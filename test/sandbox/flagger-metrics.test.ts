@@ -1,21 +1,14 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { App } from '../../src/app.ts';
 import { startTestServer, type TestServer } from '../../src/http/testing/test-server.ts';
-import {
-  type Bed,
-  canary,
-  createSource,
-  deployment,
-  eventually,
-  startBed,
-  waitForPhase,
-} from './holdfast-bed.ts';
+import { type Bed, canary, createSource, deployment, eventually, waitForPhase } from './holdfast-bed.ts';
+import { startQuickBed } from './quick-bed.ts';
 
 let bed: Bed;
 let gate: TestServer;
 let answer: number;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
   answer = 403;
   gate = await startTestServer((_request, response) => void response.writeHead(answer).end());
 });

@@ -7,14 +7,14 @@ import {
   deployment,
   eventually,
   isNotIdle,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { startQuickBed } from './quick-bed.ts';
 
 let bed: Bed;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   await createSource(bed);
 });
