@@ -19,9 +19,9 @@ export type Reproduced =
     }
   | { readonly digest?: never; readonly release?: never; readonly others?: never; readonly problem: string };
 
-/** Renders the last-known-good's commit again beside a revert and remembers how it compares with the record. */
+/** Renders the last-known-good's commit again beside a revert and remembers how it compares with the record, and with head. */
 export interface AfterRevert {
-  /** Starts the comparison if this status says that a revert ended, once Git was read; once per Canary and release. */
+  /** Starts the comparison if this status says that a revert ended, once Git was read; once per Canary, release and commit at head. */
   look(world: Pick<World, 'canary' | 'head'>, status: CanaryStatus): void;
   /** The result for a Canary whose revert stands, if it is there. */
   conditionOf(canaryKey: string, status: CanaryStatus): ConditionNews | undefined;
@@ -31,8 +31,15 @@ export interface AfterRevert {
 
 interface Result {
   readonly digest: string;
+  /** Head when it was compared; undefined where Git held no release then. */
+  readonly head: string | undefined;
   readonly news: ConditionNews | undefined;
   readonly others?: readonly string[] | undefined;
+}
+
+/** A comparison that is under way. */
+interface Pending extends Result {
+  readonly isToldBefore: boolean;
 }
 
 /** Nothing compared yet. `onDone` is called when a result is there. */
@@ -42,9 +49,16 @@ export function createAfterRevert(
 ): AfterRevert {
   const results = new Map<string, Result>();
 
-  async function compare(canaryKey: string, commit: string, digest: string): Promise<void> {
+  async function compare(canaryKey: string, commit: string, pending: Pending): Promise<void> {
+    const { digest, head, isToldBefore } = pending;
+    results.set(canaryKey, pending);
     const again = await reproduce(canaryKey, commit);
-    results.set(canaryKey, { digest, news: newsOf(again, commit, digest), others: again.others });
+    // Head moved on meanwhile: the newer comparison tells.
+    if (results.get(canaryKey) !== pending) return;
+    // An answer that was had stays when it cannot be had again.
+    const keepsAnswer = again.problem !== undefined && isToldBefore;
+    const news = keepsAnswer ? undefined : newsOf(again, commit, digest);
+    results.set(canaryKey, { digest, head, news, others: again.others });
     onDone(canaryKey);
   }
 
@@ -58,10 +72,13 @@ export function createAfterRevert(
       if (head.kind === 'unknown' && head.reason === 'SourceNotRead') return;
       const good = status.lastKnownGood;
       const key = keyOf(canary);
-      if (!isReverted(status) || !good?.commit || results.get(key)?.digest === good.digest) return;
-      if (findCondition(canary.status?.conditions, reproducedCondition)) return;
-      results.set(key, { digest: good.digest, news: undefined });
-      void compare(key, good.commit, good.digest);
+      if (!isReverted(status) || !good?.commit) return;
+      const at = head.kind === 'release' ? head.release.commit.commit : undefined;
+      const before = results.get(key);
+      if (before?.digest === good.digest && (at === undefined || before.head === at)) return;
+      const isToldBefore = findCondition(canary.status?.conditions, reproducedCondition) !== undefined;
+      if (isToldBefore && at === undefined) return;
+      void compare(key, good.commit, { digest: good.digest, head: at, news: undefined, isToldBefore });
     },
     conditionOf: (canaryKey, status) => resultOf(canaryKey, status)?.news,
     othersOf: (canaryKey, status) => resultOf(canaryKey, status)?.others,
