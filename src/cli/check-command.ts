@@ -1,7 +1,6 @@
 import { inNamespace, readSourceFiles } from '../app/source-files.ts';
-import { isLoopback } from '../cluster/kubeconfig.ts';
-import type { AddressPolicy } from '../http/address-guard.ts';
 import { createHttpClient } from '../http/client.ts';
+import { addressPolicy } from './address-policy.ts';
 import { check } from './check.ts';
 import { checkReport } from './check-report.ts';
 import type { CliCommand } from './command.ts';
@@ -71,10 +70,3 @@ export const checkCommand: CliCommand = {
       });
   },
 };
-
-/** As `run` has it: on one machine everything is loopback, in a cluster the API server is no target. */
-function addressPolicy(server: string, metricsServer: string): AddressPolicy {
-  const { hostname: host } = new URL(server);
-  const allowHosts = URL.canParse(metricsServer) ? [new URL(metricsServer).host] : [];
-  return isLoopback(host) ? { allowLoopback: true, allowHosts } : { denyHosts: [host], allowHosts };
-}

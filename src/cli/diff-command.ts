@@ -1,13 +1,17 @@
+import type { Connection } from '../app/connection.ts';
 import { InputError } from '../app/options.ts';
+import { createHttpClient } from '../http/client.ts';
 import { defaultSelectorLabels } from '../workload/selector.ts';
+import { addressPolicy } from './address-policy.ts';
 import type { CliCommand } from './command.ts';
 import { connected } from './connected.ts';
 import { type DiffOptions, diffCanary } from './diff/diff.ts';
+import { diffSource } from './diff/diff-source.ts';
 import { emit } from './emit.ts';
 import { commaList, outputOption } from './install-command.ts';
-import { screenOf } from './output.ts';
-import { nameIn } from './requests/options.ts';
+import { type CommandResult, screenOf } from './output.ts';
 import { provider } from './run.ts';
+import { subjectOf } from './status-command.ts';
 
 interface DiffFlags {
   readonly kubeconfig?: string;
@@ -18,15 +22,15 @@ interface DiffFlags {
   readonly output: DiffOptions['format'];
 }
 
-/** `holdfast diff`: what is not as the release says. Writes nothing. */
+/** `holdfast diff`: what is not as the release, or the Source, says. Writes nothing. */
 export const diffCommand: CliCommand = {
   register(program, context) {
     program
       .command('diff')
       .description(
-        'compare a Canary in the cluster with the release its primary must run; exit code 1 if something differs, 2 if it cannot be said',
+        'compare a Canary in the cluster with the release its primary must run, or a Source with what it keeps applied; exit code 1 if something differs, 2 if it cannot be said',
       )
-      .argument('<canary>', 'name, or canary/NAME')
+      .argument('<subject>', 'NAME or canary/NAME; source/NAME')
       .option(
         '--kubeconfig <file>',
         'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
@@ -38,21 +42,21 @@ export const diffCommand: CliCommand = {
       ])
       .option('--include-label-prefix <prefixes>', "as the controller's (comma list)", commaList, [])
       .addOption(outputOption('table', ['table', 'json', 'yaml']))
-      .action(async (subject: string, flags: DiffFlags) => {
-        const name = nameIn(subject, 'Canary');
-        const options = {
-          minIntervalMs: 0,
-          defaultProvider: flags.meshProvider,
-          selectorLabels: flags.selectorLabels,
-          includeLabelPrefixes: flags.includeLabelPrefix,
-        };
+      .action(async (text: string, flags: DiffFlags) => {
+        const { kind, name } = text.includes('/')
+          ? subjectOf(text, undefined)
+          : { kind: 'Canary', name: text };
+        if (!name) throw new InputError(`${JSON.stringify(text)} names no object`);
+        const work = kind === 'Source' ? ofSource : ofCanary;
         const { kubeconfig } = flags;
-        const result = await connected({ kubeconfig, version: context.version }, (connection) =>
-          diffCanary(
-            connection,
-            { namespace: flags.namespace ?? connection.access.namespace, name, options },
-            { format: flags.output, screen: screenOf(process.stdout, process.env) },
-          ),
+        const { version } = context;
+        const result = await connected({ kubeconfig, version }, (connection) =>
+          work(connection, {
+            name,
+            namespace: flags.namespace ?? connection.access.namespace,
+            flags,
+            version,
+          }),
         ).catch((error: unknown) => {
           // As diff and kubectl diff: 1 is an answer, so whatever kept us from one is 2.
           throw new InputError((error as Error).message);
@@ -61,3 +65,37 @@ export const diffCommand: CliCommand = {
       });
   },
 };
+
+interface Asked {
+  readonly name: string;
+  readonly namespace: string;
+  readonly flags: DiffFlags;
+  readonly version: string;
+}
+
+function ofCanary(connection: Connection, { name, namespace, flags }: Asked): Promise<CommandResult> {
+  const options = {
+    minIntervalMs: 0,
+    defaultProvider: flags.meshProvider,
+    selectorLabels: flags.selectorLabels,
+    includeLabelPrefixes: flags.includeLabelPrefix,
+  };
+  return diffCanary(connection, { namespace, name, options }, shownAs(flags));
+}
+
+async function ofSource(
+  connection: Connection,
+  { name, namespace, flags, version }: Asked,
+): Promise<CommandResult> {
+  const userAgent = `holdfast/${version}`;
+  const http = createHttpClient({ ...addressPolicy(connection.access.server), userAgent });
+  try {
+    return await diffSource(connection, { namespace, name, http }, shownAs(flags));
+  } finally {
+    await http.close();
+  }
+}
+
+function shownAs({ output }: DiffFlags): DiffOptions {
+  return { format: output, screen: screenOf(process.stdout, process.env) };
+}

@@ -8,6 +8,7 @@ import { reportJson, reportText } from './validate-report.ts';
 interface ValidateFlags {
   readonly strict?: boolean;
   readonly meshProvider: string;
+  readonly crossNamespaceRefs: boolean;
   readonly output: 'text' | 'json';
 }
 
@@ -20,10 +21,12 @@ export const validateCommand: CliCommand = {
       .argument('<path...>', 'files and folders')
       .option('--strict', 'unknown fields are problems')
       .option('--mesh-provider <name>', 'routing provider of Canaries that name none', 'kubernetes')
+      .option('--no-cross-namespace-refs', "as the controller's: refuse references to other namespaces")
       .addOption(outputOption('text', ['text', 'json']))
       .action(async (paths: string[], flags: ValidateFlags) => {
         const { strict = false, meshProvider: defaultProvider } = flags;
-        const validation = await validate({ paths, strict, defaultProvider });
+        const forbidsOtherNamespaces = !flags.crossNamespaceRefs;
+        const validation = await validate({ paths, strict, defaultProvider, forbidsOtherNamespaces });
         const screen = screenOf(process.stdout, process.env);
         emit(flags.output === 'json' ? reportJson(validation) : reportText(validation, screen), context);
       });

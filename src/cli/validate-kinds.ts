@@ -26,6 +26,8 @@ export interface KindOptions {
   /** Provider of Canaries that name none. */
   readonly defaultProvider: string;
   readonly minIntervalMs: number;
+  /** References to other namespaces are problems (`--no-cross-namespace-refs`). */
+  readonly forbidsOtherNamespaces: boolean;
 }
 
 /** Remarks on one object of our kinds; none for any other object. */
@@ -53,8 +55,12 @@ export function kindOf(object: KubernetesObject): KindName | undefined {
 }
 
 function canaryRemarks(canary: Canary, options: KindOptions): Remark[] {
-  const { defaultProvider, minIntervalMs } = options;
-  const checked = checkCanary(canary, { defaultProvider, intervalFloorMs: minIntervalMs });
+  const { defaultProvider, minIntervalMs, forbidsOtherNamespaces } = options;
+  const checked = checkCanary(canary, {
+    defaultProvider,
+    forbidsOtherNamespaces,
+    intervalFloorMs: minIntervalMs,
+  });
   return [
     ...as('problem', checked.problems),
     ...as('warning', checked.warnings),

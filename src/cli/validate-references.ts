@@ -1,4 +1,3 @@
-import type { CanaryMetric } from '../api/canary-metric.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { objectKey, type RenderResult } from '../render/render.ts';
 import { kindOf } from './validate-kinds.ts';
@@ -45,34 +44,55 @@ function isNamespaced(object: KubernetesObject): boolean {
   return namespacedKinds.has(object.kind) || kindOf(object) !== undefined;
 }
 
-/** MetricTemplates that Canaries name and that are in none of the files. */
-export function templateFindings({ objects, lineOf }: RenderResult): Finding[] {
+/** MetricTemplates and AlertProviders that Canaries name and that are in none of the files. */
+export function referenceFindings({ objects, lineOf }: RenderResult): Finding[] {
   const keys = new Set(objects.map(({ object }) => objectKey(object)));
   return objects.flatMap(({ object, origin }) =>
     kindOf(object) === 'Canary'
-      ? templateReferences(object)
-          .filter(({ namespace, name }) => !keys.has(`flagger.app|MetricTemplate|${namespace}|${name}`))
-          .map(({ field, namespace, name }): Finding => {
+      ? referencesOf(object)
+          .filter(({ kind, namespace, name }) => !keys.has(`flagger.app|${kind}|${namespace}|${name}`))
+          .map(({ field, kind, namespace, name }): Finding => {
             const shown = namespace ? `${namespace}/${name}` : name;
-            const message = `MetricTemplate ${shown} is in none of these files; it must come from elsewhere`;
+            const message = `${kind} ${shown} is in none of these files; it must come from elsewhere`;
             return { file: origin.file, line: lineOf(origin, field), field, message, severity: 'warning' };
           })
       : [],
   );
 }
 
+interface Reference {
+  readonly field: string;
+  readonly kind: 'MetricTemplate' | 'AlertProvider';
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** From the object as it came: one that does not parse is named anyway. */
-function templateReferences(canary: KubernetesObject) {
-  const spec = canary.spec as
-    | { analysis?: { metrics?: unknown }; postPromotion?: { metrics?: unknown } }
-    | undefined;
-  const lists = { analysis: spec?.analysis?.metrics, postPromotion: spec?.postPromotion?.metrics };
-  return Object.entries(lists).flatMap(([part, metrics]) =>
-    (Array.isArray(metrics) ? (metrics as Partial<CanaryMetric>[]) : []).flatMap((metric, index) => {
-      const reference = metric?.templateRef;
+function referencesOf({ metadata, spec }: KubernetesObject): Reference[] {
+  const { analysis, postPromotion } = (spec ?? {}) as RawSpec;
+  const lists = [
+    { at: 'analysis.metrics', entries: analysis?.metrics, by: 'templateRef', kind: 'MetricTemplate' },
+    {
+      at: 'postPromotion.metrics',
+      entries: postPromotion?.metrics,
+      by: 'templateRef',
+      kind: 'MetricTemplate',
+    },
+    { at: 'analysis.alerts', entries: analysis?.alerts, by: 'providerRef', kind: 'AlertProvider' },
+  ] as const;
+  return lists.flatMap(({ at, entries, by, kind }) =>
+    (Array.isArray(entries) ? (entries as RawEntry[]) : []).flatMap((entry, index) => {
+      const reference = entry?.[by];
       if (!reference?.name) return [];
-      const namespace = reference.namespace || canary.metadata.namespace || '';
-      return [{ field: `spec.${part}.metrics[${index}].templateRef`, namespace, name: reference.name }];
+      const namespace = reference.namespace || metadata.namespace || '';
+      return [{ field: `spec.${at}[${index}].${by}`, kind, namespace, name: reference.name }];
     }),
   );
 }
+
+interface RawSpec {
+  analysis?: { metrics?: unknown; alerts?: unknown };
+  postPromotion?: { metrics?: unknown };
+}
+
+type RawEntry = { [By in 'templateRef' | 'providerRef']?: { name?: string; namespace?: string } } | null;

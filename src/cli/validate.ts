@@ -6,7 +6,7 @@ import type { FileProblem, RenderedObject, SourceFile } from '../render/types.ts
 import { defaultSelectorLabels } from '../workload/selector.ts';
 import { readLocalFiles } from './validate-files.ts';
 import { type KindOptions, kindOf, remarksOn, type Severity } from './validate-kinds.ts';
-import { namespaceFindings, templateFindings } from './validate-references.ts';
+import { namespaceFindings, referenceFindings } from './validate-references.ts';
 import { type Finding, releaseFindings } from './validate-releases.ts';
 
 /** What `holdfast validate` is asked for. */
@@ -29,6 +29,7 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
     strict: options.strict ?? false,
     defaultProvider: options.defaultProvider ?? 'kubernetes',
     minIntervalMs: options.minIntervalMs ?? limits.minAnalysisIntervalMs,
+    forbidsOtherNamespaces: options.forbidsOtherNamespaces ?? false,
   };
   const { rendered, sources, unbuilt } = render(local.files);
   const broken = [...local.problems, ...unbuilt, ...rendered.problems];
@@ -38,7 +39,7 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
     ...broken.map((problem): Finding => ({ ...problem, severity: 'problem' })),
     ...rendered.objects.flatMap((entry) => objectFindings(entry, rendered, kinds)),
     ...namespaceFindings(rendered, complete),
-    ...templateFindings(rendered),
+    ...referenceFindings(rendered),
     ...releaseFindings(rendered, broken, { complete, selectorLabels }),
   ];
   if (local.files.length === 0 && local.problems.length === 0)

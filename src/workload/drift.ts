@@ -1,7 +1,7 @@
 /** Who changed a field that Holdfast owns. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { covers } from './covers.ts';
-import { managedFieldsOf, namedPart } from './owned-fields.ts';
+import { type ManagedFieldsEntry, managedFieldsOf, namedPart } from './owned-fields.ts';
 
 /** What differs from what was applied. */
 export type Drift =
@@ -17,13 +17,22 @@ export type Drift =
 export function driftOf(live: KubernetesObject, applied: KubernetesObject, manager: string): Drift {
   if (saysAll(live, applied)) return { kind: 'none' };
   const wanted = contentOf(applied);
-  const culprits = (managedFieldsOf(live) ?? []).filter(
-    ({ subresource, fieldsV1 }) =>
-      subresource !== 'status' && !covers(live, namedPart(wanted, fieldsV1 ?? {})),
-  );
+  const culprits = culpritsOf(live, wanted);
   const other = culprits.find((entry) => entry.manager !== manager);
   if (other) return { kind: 'foreign', manager: other.manager ?? 'unknown' };
   return culprits.length > 0 ? { kind: 'own' } : { kind: 'gone' };
+}
+
+/** The manager other than ours of a field that does not say what is wanted; undefined where nobody can be named. */
+export function changedBy(live: KubernetesObject, wanted: unknown, manager: string): string | undefined {
+  return culpritsOf(live, wanted).find((entry) => entry.manager !== manager)?.manager;
+}
+
+function culpritsOf(live: KubernetesObject, wanted: unknown): ManagedFieldsEntry[] {
+  return (managedFieldsOf(live) ?? []).filter(
+    ({ subresource, fieldsV1 }) =>
+      subresource !== 'status' && !covers(live, namedPart(wanted, fieldsV1 ?? {})),
+  );
 }
 
 /** Whether spec and data of the live object say all that was applied; managedFields are not needed for that. */

@@ -7,6 +7,9 @@ const hidden = '(hidden)';
 /** Names of variables and annotations whose values nobody should read in a message. */
 const secretName = /pass|secret|token|credential|private|api[-_]?key|auth/i;
 
+/** Where a Secret holds values, or a copy of its manifest. */
+const secretPart = /^(data|stringData|metadata\.annotations)\b/;
+
 /** How differences are told. */
 export interface Wording {
   /** The object is a Secret, whose values are never told. */
@@ -18,8 +21,7 @@ export interface Wording {
 /** Every difference in words. */
 export function inWords(differences: readonly Difference[], wording: Wording): FieldDifference[] {
   return differences.map((difference) => {
-    const isSecret =
-      (wording.isSecret && /^(data|stringData)/.test(difference.path)) || namesSecret(difference.path);
+    const isSecret = (wording.isSecret && secretPart.test(difference.path)) || namesSecret(difference.path);
     return isSecret ? unread(difference) : told(difference, wording.mostCharacters);
   });
 }

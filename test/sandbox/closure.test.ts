@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { run } from './cli-run.ts';
 import {
   canary,
   condition,
@@ -134,6 +135,26 @@ test('a revert restores config, template and port as one; the rest of the commit
   const polls = bed.git.requests();
   await eventually('20 polls', async () => bed.git.requests() - polls >= 40);
   expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+
+  // What is in force counts, and not what head says.
+  const place = ['--kubeconfig', bed.kubeconfigPath, '-n', 'shop'];
+  expect(await run('diff', 'source/shop', ...place)).toMatchObject({
+    code: 0,
+    text: expect.stringContaining('nothing differs'),
+  });
+
+  const says = (words: string) => async () =>
+    condition(await bed.canary(), 'Reverted')?.message.includes(words);
+  await bed.commit('more', { 'more.json': config('more', 'new') });
+  await eventually('head has more, and it is named', says('ConfigMap shop/more, ConfigMap shop/other'));
+  await bed.commit('back', { 'other.json': config('other', 'one') });
+  await eventually('what is as before is named no more', async () => !(await says('shop/other')()));
+  expect(await says('ConfigMap shop/more')()).toBe(true);
+  expect(await isAtRest('Failed')).toBe(true);
+  const status = (await bed.canary())?.status;
+  const later = bed.git.requests();
+  await eventually('20 more polls', async () => bed.git.requests() - later >= 40);
+  expect((await bed.canary())?.status).toEqual(status);
 
   await bed.send(
     'PATCH',

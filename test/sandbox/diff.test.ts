@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Difference } from '../../src/cli/diff/difference.ts';
+import type { SourceDifference } from '../../src/cli/diff/source-difference.ts';
 import { run } from './cli-run.ts';
 import { type Bed, canary, createSource, startBed, waitForPhase } from './holdfast-bed.ts';
 import { configWith, deploymentWithConfig } from './with-config.ts';
@@ -126,10 +127,88 @@ test('every field that somebody changed is named with both values and who did it
   expect(text + table.text).not.toMatch(new RegExp(`swordfish|hunter2|${password}`));
 });
 
+const password = Buffer.from('swordfish').toString('base64');
+const beside = {
+  'notes.json': plain('ConfigMap', 'notes', { data: { level: 'info', mode: 'safe' } }),
+  'gone.json': plain('ConfigMap', 'gone', { data: { level: 'info' } }),
+  'theirs.json': plain('ConfigMap', 'theirs', { data: { level: 'info' } }),
+  'vault.json': plain('Secret', 'vault', { data: { password: Buffer.from('hunter2').toString('base64') } }),
+};
+
+function plain(kind: string, name: string, content: Record<string, unknown>): string {
+  return JSON.stringify({ apiVersion: 'v1', kind, metadata: { name, namespace: 'shop' }, ...content });
+}
+
+test('a Source at rest differs in nothing, and what is asked is stored nowhere', async () => {
+  await atRest({}, beside);
+  bed.sandbox.requests.clear();
+
+  const { code, text } = await diff('source/shop', '-o', 'json');
+  const table = await diff('source/shop');
+
+  const found: SourceDifference = JSON.parse(text);
+  expect(found).toMatchObject({ source: 'shop/shop', commit: { subject: 'v1' }, differs: false });
+  expect(code).toBe(0);
+  expect(found.objects.map(({ kind, name, state }) => `${kind} ${name} ${state}`).sort()).toEqual([
+    'Canary web same',
+    'ConfigMap gone same',
+    'ConfigMap notes same',
+    'ConfigMap theirs same',
+    'Secret vault same',
+  ]);
+  expect(table).toEqual({ code: 0, text: expect.stringContaining('nothing differs in 5 objects') });
+  const written = bed.sandbox.requests.all().filter(({ method }) => method !== 'GET');
+  expect(written.filter(({ query }) => !query.includes('dryRun=All'))).toEqual([]);
+});
+
+test('each object of a Source that somebody changed is named with values and who did it; a Secret keeps them', async () => {
+  await atRest({}, beside);
+  await patch('configmaps/notes', { data: { level: 'debug' }, metadata: { labels: { team: 'red' } } });
+  await patch('secrets/vault', { data: { password } });
+  const flux = {
+    'kustomize.toolkit.fluxcd.io/name': 'apps',
+    'kustomize.toolkit.fluxcd.io/namespace': 'flux',
+  };
+  await patch('configmaps/theirs', { metadata: { labels: flux } });
+  await bed.send('DELETE', '/api/v1/namespaces/shop/configmaps/gone');
+
+  const { code, text } = await diff('source/shop', '-o', 'json');
+  const table = await diff('source/shop');
+
+  expect(code).toBe(1);
+  const { objects }: SourceDifference = JSON.parse(text);
+  const told = objects.filter(({ state }) => state !== 'same');
+  expect(
+    Object.fromEntries(
+      told.map(({ name, state, changedBy, fields, message }) => [
+        name,
+        [
+          state,
+          changedBy ?? message,
+          ...fields.map(({ path, expected, actual }) => `${path}: ${expected} -> ${actual}`),
+        ],
+      ]),
+    ),
+  ).toEqual({
+    notes: ['differs', 'kubectl-edit', 'data.level: info -> debug'],
+    vault: ['differs', 'kubectl-edit', 'data.password: (hidden) -> (hidden)'],
+    theirs: ['refused', expect.stringContaining('Flux applies it (Kustomization flux/apps)')],
+    gone: ['missing', undefined],
+  });
+  expect(table.text).toMatch(/ConfigMap shop\/notes +data.level +info +debug +kubectl/);
+  expect(table.text).toMatch(/ConfigMap shop\/gone +exists +missing/);
+  expect(text + table.text).not.toMatch(new RegExp(`swordfish|hunter2|${password}`));
+});
+
 test('what cannot be said is exit code 2, with the reason', async () => {
   expect(await diff('canary/web')).toMatchObject({
     code: 2,
     text: expect.stringContaining('does not exist'),
   });
-  expect(await diff('source/shop')).toMatchObject({ code: 2, text: expect.stringContaining('is no Canary') });
+  expect(await diff('source/shop')).toMatchObject({
+    code: 2,
+    text: expect.stringContaining('does not exist'),
+  });
+  expect(await diff('job/shop')).toMatchObject({ code: 2, text: expect.stringContaining('neither canary') });
+  expect(await diff('source/')).toMatchObject({ code: 2, text: expect.stringContaining('names no object') });
 });

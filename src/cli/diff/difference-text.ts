@@ -3,6 +3,7 @@ import { paint, printable, type Screen, wrap } from '../output.ts';
 import { commitLine } from '../status-rows.ts';
 import { formatTable, type TableColumn } from '../table.ts';
 import type { Difference, ObjectDifference } from './difference.ts';
+import type { SourceObjectDifference } from './source-difference.ts';
 
 interface FieldRow {
   readonly object: string;
@@ -33,17 +34,32 @@ export function differenceLines(
 ): string[] {
   const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15);
   const title = `Canary ${canary}: the primary must run ${what}`;
-  const rows = objects.flatMap(rowsOf);
+  const table = fieldTable(objects, screen);
   return [
     paint(screen, 'strong', printable(title)),
     ...(findings.length > 0 ? ['', ...formatTable(findingColumns, findings, screen, false)] : []),
-    ...(rows.length > 0 ? ['', ...formatTable(fieldColumns, rows, screen, false)] : []),
+    ...(table.length > 0 ? ['', ...table] : []),
     ...(differs ? [] : wrap(`nothing differs in ${objects.length} objects`, screen.columns, '')),
   ];
 }
 
-function rowsOf({ kind, name, state, fields, changedBy }: ObjectDifference): FieldRow[] {
-  const object = `${kind} ${name}`;
+/** What of these objects differs, a line for each field; empty when nothing does. */
+export function fieldTable(
+  objects: ReadonlyArray<ObjectDifference | SourceObjectDifference>,
+  screen: Screen,
+): string[] {
+  const rows = objects.flatMap(rowsOf);
+  return rows.length > 0 ? formatTable(fieldColumns, rows, screen, false) : [];
+}
+
+function rowsOf(difference: ObjectDifference | SourceObjectDifference): FieldRow[] {
+  const { kind, name, state, fields, changedBy } = difference;
+  const namespace = 'namespace' in difference ? `${difference.namespace}/` : '';
+  const object = `${kind} ${namespace}${name}`;
+  if (state === 'refused') {
+    const message = 'message' in difference ? (difference.message ?? '') : '';
+    return [{ object, field: '', expected: 'applied', actual: message, by: '' }];
+  }
   if (state === 'missing') return [{ object, field: '', expected: 'exists', actual: 'missing', by: '' }];
   return fields.map(({ path, expected, actual }) => ({
     object,

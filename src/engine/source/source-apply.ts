@@ -114,7 +114,8 @@ function createKindWait({ cluster, clock }: SourceParts): KindWait {
   };
 }
 
-function refuseOthers(
+/** Throws EngineError Conflicted or OwnedByAnotherSource where somebody else applies the live object. */
+export function refuseOthers(
   { claims }: Pick<SourceParts, 'claims'>,
   live: KubernetesObject,
   { wanted, id }: { wanted: KubernetesObject; id: string },

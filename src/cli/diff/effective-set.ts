@@ -1,0 +1,168 @@
+/** What a Source keeps applied, read as the controller reads it: from Git, with what its Canaries live by from their records. */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CanaryStatus } from '../../api/canary-status.ts';
+import { systemClock } from '../../api/clock.ts';
+import { sourceTimeoutMs } from '../../api/effective.ts';
+import { apiVersionOf } from '../../api/kinds.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { parseSource } from '../../api/parse.ts';
+import type { Source } from '../../api/source.ts';
+import { createClusterPort } from '../../app/cluster-port.ts';
+import type { Connection } from '../../app/connection.ts';
+import { createOpenRepository } from '../../app/git-port.ts';
+import { InputError } from '../../app/options.ts';
+import { rememberFileSources } from '../../app/source-files.ts';
+import { createHeads } from '../../engine/observe/heads.ts';
+import { createApplied } from '../../engine/perform/applied.ts';
+import type { Repository } from '../../engine/ports/git-port.ts';
+import { createRecords } from '../../engine/records/records.ts';
+import { createClaims } from '../../engine/source/claims.ts';
+import { readInForce } from '../../engine/source/in-force.ts';
+import type { Snapshot, SourceParts, SourceState } from '../../engine/source/source-parts.ts';
+import { readSnapshot } from '../../engine/source/source-read.ts';
+import type { HttpClient } from '../../http/types.ts';
+import { canaryKey } from '../../release/candidates.ts';
+import { createRenderCache } from '../../render/cache.ts';
+import type { FileProblem, RenderedObject } from '../../render/types.ts';
+
+/** Which Source, and how Git is asked. */
+export interface SourceQuery {
+  readonly namespace: string;
+  readonly name: string;
+  readonly http: HttpClient;
+}
+
+/** The objects that a Source keeps applied at one commit; those of Canaries are compared with `diff canary/NAME`. */
+export interface EffectiveSet {
+  readonly source: Source;
+  readonly commit: { readonly commit: string; readonly subject: string };
+  readonly objects: readonly RenderedObject[];
+  readonly problems: readonly FileProblem[];
+}
+
+/**
+ * Reads the commit that the controller saw last into a folder that is deleted again. Throws InputError, ApiError and Git's errors, all of
+ * which say what to do.
+ */
+export async function readEffectiveSet(connection: Connection, query: SourceQuery): Promise<EffectiveSet> {
+  const source = await sourceOf(connection, query);
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-diff-'));
+  try {
+    const repository = openRepository(connection, source, { folder, http: query.http });
+    return await readWith(await partsOf(connection), source, repository);
+  } finally {
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+async function sourceOf({ client }: Connection, { namespace, name }: SourceQuery): Promise<Source> {
+  const reference = { apiVersion: apiVersionOf('Source'), kind: 'Source', namespace, name };
+  const object = await client.get(reference);
+  if (!object) throw new InputError(`${describe(reference)} does not exist; -n NAMESPACE looks elsewhere`);
+  const parsed = parseSource(object);
+  if (!parsed.ok)
+    throw new InputError(
+      `${describe(reference)}: ${parsed.problems.map(({ path, message }) => `${path}: ${message}`).join('; ')}`,
+    );
+  if (parsed.value.spec.apply === false)
+    throw new InputError(`${describe(reference)}: spec.apply is false, so another tool applies its objects`);
+  return parsed.value;
+}
+
+async function readWith(parts: SourceParts, source: Source, repository: Repository): Promise<EffectiveSet> {
+  const signal = AbortSignal.timeout(sourceTimeoutMs(source));
+  const state: SourceState = {
+    ...{ key: '', repository, rendered: createRenderCache() },
+    ...{ previous: new Map(), dirty: false },
+  };
+  const seen = commitSeen(source);
+  const commit = seen
+    ? { commit: seen, subject: subjectOf(source, seen), author: '', time: '' }
+    : (await repository.poll(signal)).head;
+  const snapshot = await readSnapshot(parts, source, state, { commit, signal });
+  const digests = digestsSeen(parts.canaries(), snapshot);
+  const { effective } = await readInForce(parts, state, snapshot, digests);
+  return { source, commit, objects: effective.rest, problems: snapshot.problems };
+}
+
+/** The commit that is applied: head, or the one before while a rewritten history waits for an approval (S23). */
+function commitSeen({ status }: Source): string | undefined {
+  const waits = status?.conditions?.some(({ reason }) => reason === 'HistoryRewritten');
+  return waits ? status?.appliedCommit : (status?.head?.commit ?? status?.appliedCommit);
+}
+
+function subjectOf({ status }: Source, commit: string): string {
+  return status?.head?.commit === commit ? (status.head.subject ?? '') : '';
+}
+
+/**
+ * Head's digests as the statuses of the Canaries tell them, since Secrets are part of a digest by a key of the cluster. A release under way
+ * of another commit counts as one that head has left: where head holds the same release, its config is the same, too.
+ */
+function digestsSeen(
+  canaries: readonly KubernetesObject[],
+  { plans, commit }: Snapshot,
+): Map<string, string> {
+  const statuses = new Map(
+    canaries.map(({ metadata, status }) => [
+      `${metadata.namespace ?? ''}/${metadata.name}`,
+      (status ?? {}) as CanaryStatus,
+    ]),
+  );
+  return new Map(
+    plans.flatMap(({ canary, state }) => {
+      const { run, lastAppliedSpec } = statuses.get(canaryKey(canary)) ?? {};
+      if (state !== 'release') return [];
+      const digest = run && run.commit !== commit.commit ? 'newer' : (lastAppliedSpec ?? 'unknown');
+      return [[canaryKey(canary), digest] as const];
+    }),
+  );
+}
+
+/** The environment's Git credentials are for Sources of files alone, and this one is the cluster's. */
+function openRepository(
+  { client }: Connection,
+  source: Source,
+  { folder, http }: { folder: string; http: HttpClient },
+): Repository {
+  const { namespace = '' } = source.metadata;
+  const open = createOpenRepository({
+    ...{ client: http, dataDir: folder, env: {}, fileSources: rememberFileSources([]) },
+    identity: { name: 'holdfast', email: 'holdfast@localhost' },
+  });
+  return open(source, async () => {
+    const { secretRef } = source.spec;
+    if (!secretRef) return undefined;
+    const secret = await client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name: secretRef.name });
+    if (!secret) throw new InputError(`spec.secretRef: there is no Secret ${namespace}/${secretRef.name}`);
+    const data = Object.entries((secret.data ?? {}) as Record<string, string>);
+    return Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, 'base64')]));
+  });
+}
+
+/** As the controller's, without a way to write. */
+async function partsOf({ client }: Connection): Promise<SourceParts> {
+  const nothing = () => undefined;
+  const cluster = createClusterPort(client, () => false);
+  const { items } = await client.list(apiVersionOf('Canary'), 'Canary', {});
+  return {
+    clock: systemClock,
+    log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    cluster,
+    openWatch: () => {
+      throw new Error('nothing is watched here');
+    },
+    events: { emit: nothing },
+    heads: createHeads(),
+    ...{ applied: createApplied(), claims: createClaims() },
+    clusterName: '',
+    records: createRecords(cluster, undefined),
+    // No digest is compared that a Secret is part of.
+    secretKey: randomBytes(32),
+    canaries: () => items,
+    wakeCanary: nothing,
+  };
+}

@@ -1,0 +1,122 @@
+import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import type { ClusterClient } from '../../cluster/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import { EngineError } from '../../engine/failure.ts';
+import { applySetId, inApplySet } from '../../engine/source/apply-set.ts';
+import { createClaims } from '../../engine/source/claims.ts';
+import { refuseNotAllowed } from '../../engine/source/confinement.ts';
+import { inParallel } from '../../engine/source/in-parallel.ts';
+import { refuseOthers } from '../../engine/source/source-apply.ts';
+import { formatProblem } from '../../render/types.ts';
+import type { FieldDifference } from '../../rollout/drift-view.ts';
+import { differencesOf } from '../../workload/covers.ts';
+import { changedBy } from '../../workload/drift.ts';
+import { inWords } from '../../workload/field-differences.ts';
+import type { ObjectDifference } from './difference.ts';
+import type { EffectiveSet } from './effective-set.ts';
+
+/** An object of a Source beside the cluster's. `refused`: it would not be applied, and `message` says why. */
+export interface SourceObjectDifference extends Omit<ObjectDifference, 'state'> {
+  readonly namespace?: string;
+  readonly state: ObjectDifference['state'] | 'refused';
+  readonly message?: string;
+}
+
+/** Everything `holdfast diff` says about a Source. */
+export interface SourceDifference {
+  readonly source: string;
+  readonly commit: EffectiveSet['commit'];
+  readonly differs: boolean;
+  /** What cannot be read in that commit, so that nothing of it is compared: `file:line: field: message`. */
+  readonly problems: readonly string[];
+  readonly objects: readonly SourceObjectDifference[];
+}
+
+const mostFields = 100;
+const mostCharacters = 400;
+const manager = 'holdfast';
+
+/**
+ * Compares each object with what a server-side apply of it would leave, which the server is asked as a dry run: defaults, admission and
+ * fields that apply would take away are in it. Writes nothing. Throws ApiError where the server does not let us ask.
+ */
+export async function sourceDifferenceOf(
+  client: Pick<ClusterClient, 'get' | 'apply'>,
+  set: EffectiveSet,
+): Promise<SourceDifference> {
+  const objects: SourceObjectDifference[] = new Array(set.objects.length);
+  await inParallel([...set.objects.entries()], async ([index, { object }]) => {
+    objects[index] = await compareObject(client, set, object);
+  });
+  const problems = set.problems.map(formatProblem);
+  const { namespace, name } = set.source.metadata;
+  return {
+    source: `${namespace ?? ''}/${name}`,
+    commit: { commit: set.commit.commit, subject: set.commit.subject },
+    differs: problems.length > 0 || objects.some(({ state }) => state !== 'same'),
+    problems,
+    objects,
+  };
+}
+
+async function compareObject(
+  client: Pick<ClusterClient, 'get' | 'apply'>,
+  { source }: EffectiveSet,
+  object: KubernetesObject,
+): Promise<SourceObjectDifference> {
+  const { kind, metadata } = object;
+  const named = {
+    ...{ kind, name: metadata.name },
+    ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+  };
+  try {
+    refuseNotAllowed(source, object);
+    const live = await client.get(referenceOf(object));
+    if (!live) return { ...named, state: 'missing', fields: [] };
+    const id = applySetId(source);
+    const wanted = inApplySet(object, id, live);
+    refuseOthers({ claims: createClaims() }, live, { wanted, id });
+    const applied = await client.apply(wanted, { manager, force: true, dryRun: true });
+    return { ...named, ...compareWith(live, wanted, applied) };
+  } catch (error) {
+    if (isTold(error)) return { ...named, state: 'refused', fields: [], message: error.message };
+    throw error;
+  }
+}
+
+/** What would be found when it is applied, and is no fault of this look at it. */
+function isTold(error: unknown): error is Error {
+  return error instanceof EngineError || isApiError(error, 'invalid') || isApiError(error, 'unknownKind');
+}
+
+function compareWith(
+  live: KubernetesObject,
+  wanted: KubernetesObject,
+  applied: KubernetesObject,
+): Pick<SourceObjectDifference, 'state' | 'fields' | 'changedBy'> {
+  const [before, after] = [contentOf(live), contentOf(applied)];
+  const changed = differencesOf(before, after);
+  // What apply would take away is in none of the fields that it wants.
+  const removed = differencesOf(after, before).filter((difference) => difference.live === undefined);
+  if (changed.length + removed.length === 0) return { state: 'same', fields: [] };
+  const culprit = changedBy(live, contentOf(wanted), manager);
+  const isSecret = live.kind === 'Secret';
+  const words = { isSecret, mostCharacters };
+  const fields = [
+    ...inWords(changed.slice(0, mostFields), words),
+    ...inWords(removed.slice(0, mostFields - Math.min(mostFields, changed.length)), words).map(asRemoved),
+  ];
+  return { state: 'differs', fields, ...(culprit === undefined ? {} : { changedBy: culprit }) };
+}
+
+/** Compared the other way round: what is there is not wanted. */
+function asRemoved({ path, expected }: FieldDifference): FieldDifference {
+  return { path, expected: '(absent)', actual: expected };
+}
+
+/** Everything that Git may say of an object. */
+function contentOf(object: KubernetesObject): Record<string, unknown> {
+  const { apiVersion: _, kind: __, metadata, status: ___, ...rest } = object;
+  const { labels, annotations } = metadata;
+  return { ...rest, metadata: { labels, annotations } };
+}
