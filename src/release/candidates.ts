@@ -64,8 +64,15 @@ export function scalerKey(candidate: Candidate): string | undefined {
   return referenceKey(candidate, 'autoscalerRef');
 }
 
-/** Problems of Canaries that name the same target, by the Canary's key. */
-export function sharedTargets(candidates: readonly Candidate[], lineOf: LineOf): Map<string, FileProblem[]> {
+/**
+ * Problems of Canaries that name the same target, by the Canary's key. The one that was in the cluster first keeps it and has none; while
+ * none is there, nobody can tell which is meant.
+ */
+export function sharedTargets(
+  candidates: readonly Candidate[],
+  liveCanaries: readonly KubernetesObject[],
+  lineOf: LineOf,
+): Map<string, FileProblem[]> {
   const byTarget = new Map<string, Candidate[]>();
   for (const candidate of candidates) {
     const key = targetKey(candidate);
@@ -74,13 +81,28 @@ export function sharedTargets(candidates: readonly Candidate[], lineOf: LineOf):
   const problems = new Map<string, FileProblem[]>();
   for (const candidate of candidates) {
     const same = byTarget.get(targetKey(candidate) ?? '') ?? [];
-    const other = same.find((one) => one !== candidate);
-    if (!other) continue;
+    const first = firstIn(same, liveCanaries);
+    const other = first ?? same.find((one) => one !== candidate);
+    if (!other || other === candidate) continue;
     const place = other.origin ? formatOrigin(other.origin) : 'in the cluster';
     const message = `Canary ${candidate.key} has the same target as Canary ${other.key} (${place}): a workload can have one Canary`;
     problems.set(candidate.key, [canaryProblem(candidate, 'spec.targetRef.name', message, lineOf)]);
   }
   return problems;
+}
+
+/** As the rollout tells who has a target (the older one, then by name); one that is being deleted gives it up. */
+function firstIn(same: readonly Candidate[], live: readonly KubernetesObject[]): Candidate | undefined {
+  const there = live.filter(({ metadata }) => !metadata.deletionTimestamp);
+  const created = (key: string) => {
+    const object = there.find(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}` === key);
+    return object && (object.metadata.creationTimestamp ?? '');
+  };
+  const order = same
+    .map((candidate) => ({ candidate, time: created(candidate.key) }))
+    .filter(({ time }) => time !== undefined)
+    .map(({ candidate, time }) => ({ candidate, rank: `${time} ${candidate.key}` }));
+  return order.sort((a, b) => (a.rank < b.rank ? -1 : 1))[0]?.candidate;
 }
 
 /** A problem with a field of a Canary; without a line when the Canary is not in Git. */

@@ -180,7 +180,7 @@ test('a Canary whose target is in no file is told with its place', () => {
   ]);
 });
 
-test('two Canaries of one target are both refused, each naming the other, and the target is not applied', () => {
+test('two new Canaries of one target are both refused, each naming the other, and the target is not applied', () => {
   const files = { 'a.yaml': canary('pay'), 'b.yaml': canary('twin', 'pay'), 'w.yaml': workload('pay') };
   const selection = select(files);
   expect(states(selection)).toEqual({ pay: 'frozen', twin: 'frozen' });
@@ -189,6 +189,20 @@ test('two Canaries of one target are both refused, each naming the other, and th
     'a.yaml:8: spec.targetRef.name: Canary shop/pay has the same target as Canary shop/twin (b.yaml:1): a workload can have one Canary',
     'b.yaml:8: spec.targetRef.name: Canary shop/twin has the same target as Canary shop/pay (a.yaml:1): a workload can have one Canary',
   ]);
+});
+
+test('of two Canaries of one target the one that was in the cluster first goes on', () => {
+  const files = { 'a.yaml': canary('pay'), 'b.yaml': canary('twin', 'pay'), 'w.yaml': workload('pay') };
+  const live = (name: string, time: string) =>
+    canary(name, 'pay').replace('namespace: shop', `namespace: shop, creationTimestamp: "${time}"`);
+  const at = (pay: string, twin: string) =>
+    states(select(files, new Map(), { 'l.yaml': `${live('pay', pay)}---\n${live('twin', twin)}` }));
+  expect(at('2026-01-02T00:00:00Z', '2026-01-01T00:00:00Z')).toEqual({ pay: 'frozen', twin: 'release' });
+  expect(at('2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z')).toEqual({ pay: 'release', twin: 'frozen' });
+  expect(states(select(files, new Map(), { 'l.yaml': live('twin', '2026-01-03T00:00:00Z') }))).toEqual({
+    pay: 'frozen',
+    twin: 'release',
+  });
 });
 
 test('a Canary that is not valid waits with its problem; neither it nor its target is applied', () => {

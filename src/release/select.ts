@@ -91,7 +91,7 @@ export function selectPlans(input: SelectInput): Selection {
     byKey: new Map(input.objects.map((entry) => [objectKey(entry.object), entry])),
   };
   const candidates = candidatesOf(input.objects, input.liveCanaries, input.previous.keys(), input.lineOf);
-  const shared = sharedTargets(candidates, input.lineOf);
+  const shared = sharedTargets(candidates, input.liveCanaries, input.lineOf);
   const held = new Set<string>();
   const plans: CanaryPlan[] = [];
   for (const candidate of candidates) {

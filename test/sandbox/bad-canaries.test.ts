@@ -1,4 +1,8 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { run } from './cli-run.ts';
 import {
   type Bed,
   canary,
@@ -47,11 +51,16 @@ async function told(name: string, type: string, reason: string): Promise<string>
   return message;
 }
 
+/** One row of the table of bad input (flagger-behaviour 2.1, and the findings about Canaries that nobody schedules). */
 interface Bad {
   readonly name: string;
   readonly analysis?: Record<string, unknown>;
   readonly spec?: Record<string, unknown>;
+  /** There is no Deployment of its name. */
+  readonly alone?: true;
   readonly says: readonly [type: string, reason: string, words: string];
+  /** What `holdfast validate` says of it, where the cluster has other words. */
+  readonly offline?: string;
 }
 
 const metric = { name: 'm', interval: '1m', thresholdRange: { min: 1 }, templateRef: { name: 'nowhere' } };
@@ -73,8 +82,66 @@ const bad: readonly Bad[] = [
   },
   {
     name: 'absent',
-    spec: { targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'absent' } },
+    alone: true,
     says: ['Ready', 'TargetMissing', 'Deployment shop/absent'],
+    offline: 'spec.targetRef.name: Deployment shop/absent, the target of Canary shop/absent',
+  },
+  {
+    name: 'twin',
+    spec: { targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'pair' } },
+    alone: true,
+    says: ['Ready', 'TargetConflict', 'Deployment pair is the target of Canary shop/pair already'],
+    offline: 'spec.targetRef.name: Canary shop/twin has the same target as Canary shop/pair',
+  },
+  {
+    name: 'elsewhere',
+    analysis: { alerts: [{ name: 'chat', providerRef: { name: 'chat', namespace: 'ops' } }] },
+    says: [
+      'Ready',
+      'InvalidSpec',
+      'spec.analysis.alerts[0].providerRef.namespace: is ops; references to other namespaces are forbidden',
+    ],
+  },
+  {
+    name: 'far',
+    analysis: { metrics: [{ ...metric, templateRef: { name: 'nowhere', namespace: 'ops' } }] },
+    says: [
+      'Ready',
+      'InvalidSpec',
+      'spec.analysis.metrics[0].templateRef.namespace: is ops; references to other namespaces are forbidden',
+    ],
+  },
+  {
+    name: 'upstream',
+    spec: {
+      upstreamRef: { apiVersion: 'gloo.solo.io/v1', kind: 'Upstream', name: 'other', namespace: 'ops' },
+    },
+    says: [
+      'Ready',
+      'InvalidSpec',
+      'spec.upstreamRef.namespace: is ops; references to other namespaces are forbidden',
+    ],
+  },
+  {
+    name: 'knative',
+    spec: { provider: 'knative' },
+    says: ['Ready', 'InvalidSpec', 'spec.targetRef: must be a Service of serving.knative.dev/v1'],
+  },
+  {
+    name: 'serverless',
+    spec: { targetRef: { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'serverless' } },
+    alone: true,
+    says: ['Ready', 'InvalidSpec', 'spec.provider: must be knative for a Knative Service'],
+  },
+  {
+    name: 'scaled',
+    spec: {
+      provider: 'knative',
+      targetRef: { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'scaled' },
+      autoscalerRef: { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', name: 'scaled' },
+    },
+    alone: true,
+    says: ['Ready', 'InvalidSpec', 'spec.autoscalerRef: cannot be used with a Knative Service'],
   },
   {
     name: 'template',
@@ -84,15 +151,17 @@ const bad: readonly Bad[] = [
       'ReferenceMissing',
       'spec.analysis.metrics[0].templateRef: there is no MetricTemplate shop/nowhere',
     ],
+    offline: 'spec.analysis.metrics[0].templateRef: MetricTemplate shop/nowhere is in none of these files',
   },
   {
     name: 'receiver',
-    analysis: { alerts: [{ name: 'chat', providerRef: { name: 'chat', namespace: 'ops' } }] },
+    analysis: { alerts: [{ name: 'chat', providerRef: { name: 'chat' } }] },
     says: [
       'SpecWarnings',
       'ReferenceMissing',
-      'spec.analysis.alerts[0].providerRef: there is no AlertProvider ops/chat',
+      'spec.analysis.alerts[0].providerRef: there is no AlertProvider shop/chat',
     ],
+    offline: 'spec.analysis.alerts[0].providerRef: AlertProvider shop/chat is in none of these files',
   },
   {
     name: 'hurry',
@@ -102,6 +171,7 @@ const bad: readonly Bad[] = [
       'SpecWarnings',
       'spec.analysis.interval: is below the shortest interval; 0.1s is used',
     ],
+    offline: 'spec.analysis.interval: is below the shortest interval; 10s is used',
   },
   {
     name: 'match',
@@ -110,21 +180,36 @@ const bad: readonly Bad[] = [
   },
 ];
 
+/** Manifests with a line for each field. */
+function filesOf(rows: readonly Bad[]): Record<string, string> {
+  const files = rows.flatMap(({ name, analysis = {}, spec = {}, alone }) => [
+    [`${name}-canary.json`, pretty(canary({ name, analysis, spec }))],
+    ...(alone ? [] : [[`${name}.json`, pretty(deployment('shop/bad:1', { name }))]]),
+  ]);
+  return Object.fromEntries(files);
+}
+
+function pretty(json: string): string {
+  return JSON.stringify(JSON.parse(json), undefined, 2);
+}
+
+const goodFiles = {
+  'web.json': deployment('shop/web:1'),
+  'canary.json': canary(),
+  'pair.json': deployment('shop/pair:1', { name: 'pair' }),
+  'pair-canary.json': canary({ name: 'pair' }),
+};
+
 test('bad Canaries say what is wrong, by condition and event, and stop nobody else', async () => {
-  const files = bad.flatMap(
-    ({ name, analysis, spec }): Array<[string, string]> => [
-      [`${name}-canary.json`, canary({ name, ...(analysis ? { analysis } : {}), ...(spec ? { spec } : {}) })],
-      ...(name === 'absent'
-        ? []
-        : [[`${name}.json`, deployment('shop/bad:1', { name })] as [string, string]]),
-    ],
-  );
-  const good = { 'web.json': deployment('shop/web:1'), 'canary.json': canary() };
-  await bed.commit('v1', { ...good, ...Object.fromEntries(files) });
+  await bed.commit('v1', { ...goodFiles, ...filesOf(bad) });
   await createSource(bed);
-  await bed.start();
+  await bed.start({ forbidsOtherNamespaces: true });
   await waitForPhase(bed, 'Initialized');
   for (const { name, says } of bad) expect(await told(name, says[0], says[1])).toContain(says[2]);
+  const pair = async () => statusOf(await bed.canary('pair'));
+  await eventually('who had the target first has it', async () => (await pair()).phase === 'Initialized', {
+    seen: pair,
+  });
 
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
@@ -146,4 +231,24 @@ test('a warning goes away with its cause', async () => {
     spec: { provider: { type: 'prometheus', address: bed.sandbox.prometheusUrl }, query: 'up' },
   });
   await eventually('the warning is gone', async () => !condition(await bed.canary(), 'SpecWarnings'));
+});
+
+test('holdfast validate says the same before they are merged, with file and line', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-bad-'));
+  try {
+    const files = Object.entries({ ...goodFiles, ...filesOf(bad) });
+    await Promise.all(files.map(([name, text]) => writeFile(join(folder, name), text)));
+    const { code, text } = await run('validate', folder, '--no-cross-namespace-refs');
+    const lines = text.replaceAll(`${folder}/`, '').split('\n');
+
+    const untold = bad.filter(({ name, says, offline = says[2] }) => {
+      const said = lines.filter((line) => line.startsWith(`${name}-canary.json:`) && line.includes(offline));
+      return !said.some((line) => Number(line.split(':')[1]) > 1);
+    });
+    expect({ untold: untold.map(({ name }) => name), lines }).toMatchObject({ untold: [] });
+    expect(code).toBe(2);
+    expect((await run('validate', folder)).text).not.toContain('references to other namespaces');
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });

@@ -103,7 +103,7 @@ const rows: readonly Row[] = [
   },
   {
     what: 'a second Canary for one target',
-    files: { 'rival.json': rival(), 'web.json': deployment('shop/web:2') },
+    files: { 'rival.json': rival() },
     on: 'Source',
     condition: 'Rendered',
     reason: 'InvalidManifests',
