@@ -35,8 +35,13 @@ function isContour({ provider }: Readonly<Record<string, unknown>>): boolean {
 }
 
 /** There is no number of pods to scale. */
-function isDaemonSet({ targetRef }: Readonly<Record<string, unknown>>): boolean {
-  return (targetRef as { kind?: string } | undefined)?.kind === 'DaemonSet';
+function isUnscaled({ targetRef }: Readonly<Record<string, unknown>>): boolean {
+  return ['DaemonSet', 'Service'].includes((targetRef as { kind?: string } | undefined)?.kind ?? '');
+}
+
+/** The copies of a Service have its ports and its settings. */
+function isService({ targetRef }: Readonly<Record<string, unknown>>): boolean {
+  return (targetRef as { kind?: string } | undefined)?.kind === 'Service';
 }
 
 /** Requests are mirrored by Gateway API routes, while there are iterations at weight 0. */
@@ -45,9 +50,9 @@ function cannotMirror({ provider, analysis }: Readonly<Record<string, unknown>>)
 }
 
 const canaryRows: readonly Row[] = [
-  { path: 'spec.targetRef.kind', when: otherThan('Deployment', 'DaemonSet'), stops: true },
+  { path: 'spec.targetRef.kind', when: otherThan('Deployment', 'DaemonSet', 'Service'), stops: true },
   { path: 'spec.provider', when: otherThan('kubernetes', 'gatewayapi:v1', 'contour'), stops: true },
-  { path: 'spec.autoscalerRef', only: isDaemonSet },
+  { path: 'spec.autoscalerRef', only: isUnscaled },
   { path: 'spec.upstreamRef' },
   { path: 'spec.routeRef' },
   { path: 'spec.ingressRef' },
@@ -59,6 +64,13 @@ const canaryRows: readonly Row[] = [
   { path: 'spec.service.meshName' },
   { path: 'spec.service.backends' },
   { path: 'spec.service.delegation' },
+  { path: 'spec.service.portName', only: isService },
+  { path: 'spec.service.targetPort', only: isService },
+  { path: 'spec.service.appProtocol', only: isService },
+  { path: 'spec.service.portDiscovery', only: isService },
+  { path: 'spec.service.headless', only: isService },
+  { path: 'spec.service.trafficDistribution', only: isService },
+  { path: 'spec.service.unmanagedMetadata', only: isService },
   { path: 'spec.service.hosts', only: isContour },
   { path: 'spec.service.headers', only: isContour },
   { path: 'spec.service.rewrite', only: isContour },

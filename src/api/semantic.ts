@@ -8,6 +8,7 @@ import { checkWebhooks } from './semantic-hooks.ts';
 import { checkKnative } from './semantic-knative.ts';
 import { checkMetrics } from './semantic-metric.ts';
 import { checkNamespaces } from './semantic-namespaces.ts';
+import { checkServiceTarget } from './semantic-service-target.ts';
 
 /** What a check found. */
 export interface Findings {
@@ -33,6 +34,7 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   checkService(canary, provider, found);
   checkProviderNeeds(canary, provider, found);
   checkKnative(canary, found);
+  checkServiceTarget(canary, provider, found);
   checkInterval(canary, options.intervalFloorMs ?? limits.minAnalysisIntervalMs, found);
   checkSteps(canary, found);
   checkWebhooks(canary, found);

@@ -34,6 +34,16 @@ describe('the built-in success rate', () => {
     expect(pattern('primary').test('podinfo-primary-x7k2p')).toBe(true);
   });
 
+  it('of a Service as target is that of its copy with contour, and unknown where pods are counted', () => {
+    const targetRef = { apiVersion: 'v1', kind: 'Service' as const, name: 'podinfo' };
+    const subject = metricSubject({ ...canary, spec: { ...canary.spec, targetRef } }, 'canary');
+    const asked = (provider: string) =>
+      builtInQuery('request-success-rate', provider, { subject, role: 'canary', interval: '1m' })?.promql;
+
+    expect(asked('contour')).toContain('envoy_cluster_name=~"shop_front-canary_');
+    expect(asked('gatewayapi:v1')).toBeUndefined();
+  });
+
   it.each<[string, MetricRole, string, string, string]>([
     [
       'kubernetes',

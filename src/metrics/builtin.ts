@@ -22,6 +22,8 @@ export interface BuiltInQuery {
 interface Observer {
   /** Routing providers it serves. */
   serves(provider: string): boolean;
+  /** It finds requests by the names of pods, which a target of kind Service does not say. */
+  byPods?: boolean;
   counter: string;
   /** Label selector of the failed requests' complement. */
   good: string;
@@ -36,6 +38,7 @@ const podSuffix = '[0-9a-zA-Z]+';
 const observers: readonly Observer[] = [
   {
     serves: (provider) => provider === 'kubernetes' || provider.startsWith('gatewayapi:'),
+    byPods: true,
     counter: 'http_request_duration_seconds_count',
     good: 'status!~"5.*"',
     histogram: 'http_request_duration_seconds_bucket',
@@ -75,7 +78,7 @@ export function builtInQuery(
   { subject, role, interval }: { subject: MetricSubject; role: MetricRole; interval: string },
 ): BuiltInQuery | undefined {
   const observer = observers.find(({ serves }) => serves(provider));
-  if (!observer) return undefined;
+  if (!observer || (observer.byPods && subject.kind === 'service')) return undefined;
   const { counter, good, histogram, factor } = observer;
   const labels = observer.selector(subject, role);
   const samples = `sum(increase(${counter}{${labels}}[${interval}]))`;

@@ -101,7 +101,7 @@ function questionOf(source: MetricSource): Question {
     const found = builtInQuery(metric.name, provider, { subject, role, interval: promDuration(interval) });
     if (!found)
       throw new TemplateError(
-        `${metric.name} is not known for provider ${provider}; use a MetricTemplate with a query for it`,
+        `${metric.name} is not known for provider ${provider}${subject.kind === 'service' ? ' and a Service as target' : ''}; use a MetricTemplate with a query for it`,
       );
     const { promql, samples, factor, whole } = found;
     const fromProvider = (value: number): number => (whole ? Math.trunc(value * factor) : value * factor);

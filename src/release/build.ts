@@ -2,11 +2,13 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import { describe } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { configKeyOf, digestOf } from './digest.ts';
-import { isRecord, pointerSteps, recordOf, textOf } from './json.ts';
+import { isRecord, pointerSteps } from './json.ts';
 import { type ServicePortSpec, servicePorts } from './ports.ts';
 import { type ConfigReference, configReferences, isTracked } from './refs.ts';
-import { type Release, templateOf, type WorkloadSettings } from './release.ts';
+import { type Release, rolledOut, templateOf, type WorkloadSettings } from './release.ts';
+import { isService } from './service-content.ts';
 import { settingsKey, settingsOf } from './settings.ts';
+import { targetProblem } from './target-problem.ts';
 
 /** The part of a Canary that shapes its releases. */
 export interface ReleaseCanary {
@@ -44,14 +46,11 @@ export interface ReleaseProblem {
 
 export type ReleaseResult = { ok: Release; problem?: never } | { ok?: never; problem: ReleaseProblem };
 
-/** Kinds whose pods a release is about. */
-const targetKinds = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
-
 /** The Release of one Canary at one commit. Throws RangeError when the key is too short; everything in Git that is wrong is a problem. */
 export function buildRelease(input: ReleaseInput): ReleaseResult {
   if (input.secretKey.length < 32) throw new RangeError('the cluster key must have at least 32 bytes');
   const { canary, target } = input;
-  const problem = targetProblem(target) ?? ignoreProblem(canary);
+  const problem = problemOf(canary, target);
   if (problem) return { problem };
   const template = templateOf({ target });
   const references = input.tracksConfig === false ? [] : configReferences(template);
@@ -59,9 +58,16 @@ export function buildRelease(input: ReleaseInput): ReleaseResult {
   const configs = inGit.filter((object) => object !== undefined).filter(isTracked);
   const configProblem = configs.map(dataProblem).find((found) => found !== undefined);
   if (configProblem) return { problem: configProblem };
-  const ports = servicePorts(canary.spec.service, template);
+  // A Service that is the target has its own ports, and no Service is generated.
+  const ports = isService(target) ? [] : servicePorts(canary.spec.service, template);
   const revisionIgnore = [...(canary.spec.revisionIgnore ?? [])];
-  const digest = digestOf({ template, ports, configs, revisionIgnore, secretKey: input.secretKey });
+  const digest = digestOf({
+    ...rolledOut(target),
+    ports,
+    configs,
+    revisionIgnore,
+    secretKey: input.secretKey,
+  });
   const configKey = configKeyOf(configs, input.secretKey);
   const release: Release = {
     digest,
@@ -124,33 +130,25 @@ function withoutMount(reference: ConfigReference): Release['liveConfigs'][number
   return { kind, name, optional };
 }
 
-function targetProblem(target: KubernetesObject): ReleaseProblem | undefined {
-  const problem = (field: string, message: string) => ({ object: describe(target), field, message });
-  if (!targetKinds.has(target.kind)) {
-    return problem('kind', `a Canary can roll out ${[...targetKinds].join(', ')}, not ${target.kind}`);
-  }
-  const template = recordOf(target.spec).template;
-  if (!isRecord(template)) return problem('spec.template', 'the workload has no pod template');
-  const containers = recordOf(template.spec).containers;
-  if (!Array.isArray(containers) || containers.length === 0) {
-    return problem('spec.template.spec.containers', 'the pod template has no containers');
-  }
-  const nameless = containers.findIndex((container) => textOf(recordOf(container).name) === undefined);
-  if (nameless < 0) return undefined;
-  return problem(`spec.template.spec.containers[${nameless}].name`, 'the container has no name');
+function problemOf(canary: ReleaseCanary, target: KubernetesObject): ReleaseProblem | undefined {
+  const found = targetProblem(target, canary.spec.service?.port);
+  return found ? { object: describe(target), ...found } : ignoreProblem(canary, target);
 }
 
-function ignoreProblem(canary: ReleaseCanary): ReleaseProblem | undefined {
+function ignoreProblem(canary: ReleaseCanary, target: KubernetesObject): ReleaseProblem | undefined {
+  const below = isService(target) ? ['spec'] : ['spec', 'template'];
   const index = (canary.spec.revisionIgnore ?? []).findIndex((pointer) => {
     const steps = pointerSteps(pointer);
-    return steps === undefined || steps.length < 3 || steps[0] !== 'spec' || steps[1] !== 'template';
+    return (
+      steps === undefined || steps.length <= below.length || below.some((step, at) => steps[at] !== step)
+    );
   });
   if (index < 0) return undefined;
   const { name, namespace } = canary.metadata;
   return {
     object: describe({ apiVersion: '', kind: 'Canary', name, ...(namespace ? { namespace } : {}) }),
     field: `spec.revisionIgnore[${index}]`,
-    message: 'must be a JSON pointer below /spec/template/',
+    message: `must be a JSON pointer below /${below.join('/')}/`,
   };
 }
 

@@ -2,14 +2,18 @@ import { createHash, createHmac } from 'node:crypto';
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import { canonicalJson, fromEntries, pointerSteps, recordOf, textOf, withoutPath } from './json.ts';
 import type { ServicePort } from './release.ts';
+import type { ServiceContent } from './service-content.ts';
 
 /** Everything that makes a release what it is (design section 3). Replicas, strategy and labels of the workload are not among it. */
 export interface DigestInput {
-  template: PodTemplate;
+  /** Of a target with pods. */
+  template?: PodTemplate | undefined;
+  /** Of a target of kind Service. */
+  service?: ServiceContent | undefined;
   ports: readonly ServicePort[];
   /** Tracked ConfigMaps and Secrets; their order does not matter. */
   configs: readonly KubernetesObject[];
-  /** JSON pointers into the target below `/spec/template/`, left out. */
+  /** JSON pointers into the target, left out: below `/spec/template/`, of a Service below `/spec/`. */
   revisionIgnore: readonly string[];
   /** Key of the cluster: values of Secrets enter only as HMAC, so that nobody can guess them from a digest. */
   secretKey: Uint8Array;
@@ -21,7 +25,7 @@ const version = 'v1';
 /** Identity of a release: `v1:` and 64 hex digits. Throws TypeError when the input holds what JSON cannot say. */
 export function digestOf(input: DigestInput): string {
   const body = canonicalJson({
-    template: effectiveTemplate(input.template, input.revisionIgnore),
+    ...effective(input),
     ports: input.ports,
     configs: input.configs.map((object) => configEntry(object, input.secretKey)).sort(byKindAndName),
   });
@@ -35,10 +39,12 @@ export function configKeyOf(configs: readonly KubernetesObject[], secretKey: Uin
   return createHash('sha256').update(body).digest('hex').slice(0, 16);
 }
 
-function effectiveTemplate(template: PodTemplate, revisionIgnore: readonly string[]): unknown {
-  let target: unknown = { spec: { template } };
+/** What is rolled out without what `revisionIgnore` names; the pointers lead into the target as it is in Git. */
+function effective({ template, service, revisionIgnore }: DigestInput): Record<string, unknown> {
+  let target: unknown = { spec: service ?? { template } };
   for (const pointer of revisionIgnore) target = withoutPath(target, pointerSteps(pointer) ?? []);
-  return recordOf(recordOf(target).spec).template;
+  const spec = recordOf(recordOf(target).spec);
+  return service ? { service: spec } : { template: spec.template };
 }
 
 interface ConfigEntry {

@@ -1,7 +1,9 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
+import type { KubernetesObject } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { canonicalJson, isRecord } from './json.ts';
 import type { Release } from './release.ts';
+import { isService } from './service-content.ts';
 
 /** Layout of the JSON in a record; another one is refused, not guessed. */
 const layout = 1;
@@ -43,7 +45,7 @@ function isRelease(value: unknown): value is Release {
     return false;
   if (!isRecord(commit) || !isRecord(target) || !isRecord(target.metadata) || !isRecord(target.spec))
     return false;
-  if (!isRecord(target.spec.template)) return false;
+  if (!isService(target as unknown as KubernetesObject) && !isRecord(target.spec.template)) return false;
   if (!Array.isArray(configs) || !configs.every((object) => isRecord(object) && isRecord(object.metadata)))
     return false;
   return [ports, liveConfigs, origins].every((list) => Array.isArray(list));

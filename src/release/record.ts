@@ -7,7 +7,7 @@ import { isRecord, recordOf, textOf } from './json.ts';
 import { labelCanary, labelRecord, labelValue, shortHash, shortName } from './names.ts';
 import { packRelease, unpackRelease } from './record-payload.ts';
 import { tooLarge } from './record-size.ts';
-import { type Release, templateOf, type WorkloadSettings } from './release.ts';
+import { type Release, rolledOut, type WorkloadSettings } from './release.ts';
 import { settingsOf } from './settings.ts';
 
 /** Type of the Secrets that keep a release (design section 5, "Where the LKG lives"). */
@@ -195,9 +195,9 @@ function hasLabels(secret: KubernetesObject, wanted: Record<string, string>): bo
 }
 
 function recomputed(release: Release, secretKey: Uint8Array): string | undefined {
-  const { ports, configs, revisionIgnore = [] } = release;
+  const { target, ports, configs, revisionIgnore = [] } = release;
   try {
-    return digestOf({ template: templateOf(release), ports, configs, revisionIgnore, secretKey });
+    return digestOf({ ...rolledOut(target), ports, configs, revisionIgnore, secretKey });
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 import { gitPart } from '../api/digest.ts';
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
+import { isService, type ServiceContent, serviceContent } from './service-content.ts';
 
 /** One port of the generated Services. */
 export interface ServicePort {
@@ -31,7 +32,7 @@ export interface Release {
   configKey?: string;
   /** Files of the repository this release was read from (sorted, unique), as `path:line` of each object. */
   origins: string[];
-  /** JSON pointers below `/spec/template/` that are no part of the digest; absent: none. */
+  /** JSON pointers below `/spec/template/`, of a Service below `/spec/`, that are no part of the digest; absent: none. */
   revisionIgnore?: string[];
 }
 
@@ -50,7 +51,17 @@ export function withLivePart(release: Release, live: string | undefined): Releas
   return { ...release, digest: live === undefined ? digest : `${digest}+${live}` };
 }
 
-/** The pod template of a release's target. */
-export function templateOf(release: Pick<Release, 'target'>): PodTemplate {
-  return (release.target.spec as { template: PodTemplate }).template;
+/** The pod template of a release's target; one without containers where the target has none, as a Service. */
+export function templateOf({ target }: { readonly target: KubernetesObject }): PodTemplate {
+  const { template } = (target.spec ?? {}) as { template?: PodTemplate };
+  return template ?? { spec: { containers: [] } };
+}
+
+/** What of a target is rolled out, as it enters the digest: its pod template, or of a Service who gets a request. */
+export function rolledOut(target: KubernetesObject): {
+  readonly template?: PodTemplate;
+  readonly service?: ServiceContent;
+} {
+  if (isService(target)) return { service: serviceContent(target.spec) };
+  return { template: templateOf({ target }) };
 }

@@ -22,6 +22,7 @@ import {
 import { recordOf } from './json.ts';
 import { type ConfigReference, configReferences, isTracked } from './refs.ts';
 import type { Release } from './release.ts';
+import { isService } from './service-content.ts';
 
 /** What one commit plans for one Canary. */
 export type CanaryPlan =
@@ -171,19 +172,24 @@ function missing(candidate: Candidate, context: Context): CanaryPlan {
   };
 }
 
-/** Objects the source loop must not write: the rollout writes them, or they wait with a frozen plan, or are no valid Canary. */
+/**
+ * Objects the source loop must not write: the rollout writes them, or they wait with a frozen plan, or are no valid Canary. A target of kind
+ * Service is not among them: the rollout writes copies of it only.
+ */
 function heldKeys(candidate: Candidate, plan: CanaryPlan, context: Context): string[] {
   const target = targetKey(candidate);
   const rendered = target ? context.byKey.get(target)?.object : undefined;
+  const isWritten = rendered !== undefined && !isService(rendered);
   const references = rendered ? referencesIn(rendered, context) : [];
   const configs = references.flatMap((reference) => {
     const entry = rendered && context.byKey.get(configKey(reference, rendered));
     return entry && isTracked(entry.object) ? [objectKey(entry.object)] : [];
   });
   const previous = plan.state === 'frozen' ? context.previous.get(candidate.key) : undefined;
-  const waiting = previous ? [previous.target, ...previous.configs].map(objectKey) : [];
+  const earlier = previous ? [previous.target, ...previous.configs] : [];
+  const waiting = earlier.filter((object) => !isService(object)).map(objectKey);
   const invalid = candidate.problems.length > 0 && candidate.object ? [objectKey(candidate.object)] : [];
-  return [target, scalerKey(candidate), ...configs, ...waiting, ...invalid].filter(
+  return [isWritten ? target : undefined, scalerKey(candidate), ...configs, ...waiting, ...invalid].filter(
     (key) => key !== undefined,
   );
 }

@@ -47,7 +47,10 @@ function objects({ apex, label }: RouteContext, target: RouteTarget): Kubernetes
   const { canaryWeight } = target;
   if (canaryWeight !== 0 && canaryWeight !== 100)
     throw new RangeError(`provider kubernetes cannot send ${canaryWeight} % to the canary, only 0 or 100`);
-  if (!apex) throw new Error('provider kubernetes needs the apex Service that is to be written');
+  if (!apex || !label)
+    throw new Error(
+      'provider kubernetes needs the apex Service that is to be written, and the label it selects by',
+    );
   const selector = { [label.key]: canaryWeight === 100 ? label.canary : label.primary };
   return [{ ...apex, spec: { ...(apex.spec as object), selector } }];
 }
@@ -55,6 +58,7 @@ function objects({ apex, label }: RouteContext, target: RouteTarget): Kubernetes
 function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {
   const apex = findRoute(context, service, live);
   if (!apex) return undefined;
+  if (!context.label) return unreadable(`Service ${context.names.apex} is the target, and no route`);
   const { key, primary, canary } = context.label;
   const value = (apex.spec as { selector?: Record<string, string> } | undefined)?.selector?.[key];
   const taken = { mirrored: false, matched: false, accepted: true };

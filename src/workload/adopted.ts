@@ -1,6 +1,7 @@
 /** What a primary runs, in the words of its target: for one that carries no record of ours (flagger-behaviour 2.10, backwards). Pure. */
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import { type ConfigReference, configReferences } from '../release/refs.ts';
+import { templateOf } from '../release/release.ts';
 import { configKey } from './configs.ts';
 import { wantedConfig, wantedTarget } from './live-target.ts';
 import { copied } from './metadata.ts';
@@ -10,9 +11,8 @@ import { selectorLabel } from './selector.ts';
 const suffix = '-primary';
 
 /** Names of what may be copies: what the primary's pods name with Flagger's suffix. */
-export function possibleCopies({ spec }: KubernetesObject): ConfigReference[] {
-  const { template } = spec as { template: PodTemplate };
-  return configReferences(template).filter(({ name }) => name.endsWith(suffix));
+export function possibleCopies(primary: KubernetesObject): ConfigReference[] {
+  return configReferences(templateOf({ target: primary })).filter(({ name }) => name.endsWith(suffix));
 }
 
 /** The two workloads, and the copies that the Canary generated. */

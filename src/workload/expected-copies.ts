@@ -1,8 +1,8 @@
 /** Which copies of ConfigMaps and Secrets the pods of a primary need, and what is in them. */
 import type { Canary } from '../api/canary.ts';
-import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
 import { configReferences, isTracked } from '../release/refs.ts';
-import type { Release } from '../release/release.ts';
+import { type Release, templateOf } from '../release/release.ts';
 import { configCopies, configKey } from './configs.ts';
 import { copyName } from './names.ts';
 
@@ -64,7 +64,7 @@ export function sharedIn(
   return new Set(shared.map(({ kind, name }) => configKey(kind, name)));
 }
 
-function namedBy({ spec }: KubernetesObject): Set<string> {
-  const { template } = spec as { template: PodTemplate };
+function namedBy(primary: KubernetesObject): Set<string> {
+  const template = templateOf({ target: primary });
   return new Set(configReferences(template).map(({ kind, name }) => configKey(kind, name)));
 }

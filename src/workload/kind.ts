@@ -17,11 +17,12 @@ export interface WorkloadSource {
   replicas: number | undefined;
   /** Label keys that may distinguish the two workloads, in order of preference. */
   selectorLabels: readonly string[];
+  /** The workload as it is now, to refuse one that belongs to somebody else. */
+  live?: KubernetesObject | undefined;
 }
 
 /** What the primary is built from. */
 export interface PrimarySource extends WorkloadSource, ConfigSources {
-  /** The primary as it is now, to refuse one that belongs to somebody else. */
   live: KubernetesObject | undefined;
 }
 
@@ -44,7 +45,12 @@ export interface WorkloadKind {
   kind: string;
   /** Further kinds that its view is made from, beside pods and ReplicaSets. */
   watches: ReadonlyArray<{ readonly apiVersion: string; readonly kind: string }>;
-  /** The target as the rollout writes it. Throws RefusedError. */
+  /**
+   * Both sides are copies of the target, which itself is only read; no Services are generated, since the copies are Services. Else the target
+   * is the canary's side.
+   */
+  copiesTarget: boolean;
+  /** The canary's side as the rollout writes it. Throws RefusedError. */
   canary(source: WorkloadSource): KubernetesObject;
   /** The primary. Throws RefusedError. */
   primary(source: PrimarySource): KubernetesObject;

@@ -4,9 +4,11 @@ import { describe } from '../api/kubernetes.ts';
 import { daemonSet } from './daemon-set.ts';
 import { deployment } from './deployment.ts';
 import type { WorkloadKind } from './kind.ts';
+import { canaryCopyName } from './names.ts';
 import { RefusedError } from './refusal.ts';
+import { service } from './service.ts';
 
-const kinds: readonly WorkloadKind[] = [deployment, daemonSet];
+const kinds: readonly WorkloadKind[] = [deployment, daemonSet, service];
 
 /** Every kind that targets, and so primaries, can have. */
 export const targetKinds: ReadonlyArray<{ apiVersion: string; kind: string }> = kinds.map(
@@ -17,6 +19,11 @@ export const targetKinds: ReadonlyArray<{ apiVersion: string; kind: string }> = 
 export function watchedKinds(kind: string): ReadonlyArray<{ apiVersion: string; kind: string }> {
   const found = kinds.find((candidate) => candidate.kind === kind);
   return found ? [{ apiVersion: found.apiVersion, kind: found.kind }, ...found.watches] : [];
+}
+
+/** Name of the workload that stands for the canary's side: the target, or a copy of it. Throws RefusedError. */
+export function canaryName(canary: Canary): string {
+  return workloadKind(canary).copiesTarget ? canaryCopyName(canary) : canary.spec.targetRef.name;
 }
 
 /** The kind of a Canary's target. Throws RefusedError for one that is not supported. */

@@ -20,7 +20,7 @@ export function wantedTarget({ apiVersion, kind, metadata, spec }: KubernetesObj
       ...(labels ? { labels } : {}),
       annotations: copied(annotations),
     },
-    spec: { ...rest, template: wantedTemplate(template as PodTemplate) },
+    spec: { ...rest, ...(template ? { template: wantedTemplate(template as PodTemplate) } : {}) },
   };
 }
 

@@ -33,6 +33,11 @@ export function primaryName(canary: Canary): string {
   return `${canary.spec.targetRef.name}-primary`;
 }
 
+/** Name of the canary's side where that is a copy of the target, which is a Service. */
+export function canaryCopyName(canary: Canary): string {
+  return `${canary.spec.targetRef.name}-canary`;
+}
+
 /** Name of the primary's copy of a config. A config that two Canaries share gets a copy for each of them (design section 5). */
 export function copyName(canary: Canary, configName: string, shared: boolean): string {
   return shared ? `${configName}-${primaryName(canary)}` : `${configName}-primary`;

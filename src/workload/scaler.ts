@@ -46,6 +46,9 @@ export const settleAnnotation = 'holdfast.dev/settle-time';
 const usualSettleMs = 60_000;
 const mostSettleMs = 600_000;
 
+/** Kinds of targets without a number of pods to choose. */
+const unscaled: ReadonlySet<string> = new Set(['DaemonSet', 'Service']);
+
 /** The part of a Canary's spec that says which scaler it has; from an object that need not be valid. */
 export interface ScalerSpec {
   readonly targetRef?: { readonly kind?: string | undefined } | undefined;
@@ -54,9 +57,9 @@ export interface ScalerSpec {
     | undefined;
 }
 
-/** The kind of scaler of a Canary; undefined without one, and for DaemonSets, which have no number of pods to scale. */
+/** The kind of scaler of a Canary; undefined without one, and for targets that cannot be scaled. */
 export function scalerKindOf({ targetRef, autoscalerRef }: ScalerSpec): ScalerKind | undefined {
-  if (!autoscalerRef || targetRef?.kind === 'DaemonSet') return undefined;
+  if (!autoscalerRef || unscaled.has(targetRef?.kind ?? '')) return undefined;
   return kinds.find(({ kind }) => kind === autoscalerRef.kind);
 }
 

@@ -173,6 +173,13 @@ export const flaggerShapes: DocumentRow[] = [
     }),
   },
   {
+    name: 'a Service of Kubernetes',
+    object: canaryDocument({
+      provider: 'contour',
+      targetRef: { apiVersion: 'v1', kind: 'Service', name: 'shop' },
+    }),
+  },
+  {
     name: 'a Knative service',
     object: canaryDocument({
       provider: 'knative',

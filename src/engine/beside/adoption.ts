@@ -3,13 +3,15 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { buildRelease, viewOf } from '../../release/build.ts';
 import { digestOf } from '../../release/digest.ts';
 import { isFollowed, isTracked } from '../../release/refs.ts';
-import { type Release, templateOf } from '../../release/release.ts';
+import { type Release, rolledOut } from '../../release/release.ts';
+import { isService } from '../../release/service-content.ts';
 import type { AdoptableView } from '../../rollout/world.ts';
 import { adoptedConfigs, adoptedTarget, comparableTemplate, possibleCopies } from '../../workload/adopted.ts';
 import { configKey } from '../../workload/configs.ts';
 import { wantedConfig, wantedTarget } from '../../workload/live-target.ts';
 import { digestAnnotation } from '../../workload/names.ts';
 import { templateTimeMs } from '../../workload/pods.ts';
+import { adoptedService, isOwnerlessCopy } from '../../workload/service.ts';
 import type { Adoption, Observation, ReadParts } from '../canary/canary-parts.ts';
 import { keyOf } from '../canary/checks.ts';
 import { readLiveConfigs } from '../observe/live-configs.ts';
@@ -57,10 +59,16 @@ interface Pair {
 function pairOf({ heads }: Pick<ReadParts, 'heads'>, observation: Observation): Pair | undefined {
   const { canary, world, primary, target } = observation;
   const head = heads.of(keyOf(canary)).release;
-  if (!primary || !target || !head || world.status.run || !isGenerated(primary, canary)) return undefined;
+  if (!primary || !target || !head || world.status.run) return undefined;
+  if (!isGenerated(primary, canary) && !isFlaggers(primary, observation)) return undefined;
   const [ours, theirs] = [primary, target].map(({ metadata }) => metadata.annotations?.[digestAnnotation]);
   if (ours === head.digest || (ours !== undefined && theirs !== undefined)) return undefined;
   return { primary, target, head };
+}
+
+/** A Service that nobody owns is Flagger's only where that has written a status. */
+function isFlaggers(primary: KubernetesObject, { canary, world }: Observation): boolean {
+  return isOwnerlessCopy(primary, canary) && world.status.lastPromotedSpec !== undefined;
 }
 
 function versionsOf({ primary, target, head }: Pair, { world }: Observation): string {
@@ -77,7 +85,10 @@ async function compare(
   const { canary, world } = observation;
   const { secretKey, tracksConfig } = options;
   const copies = await generatedCopies(options, observation, primary);
-  const live = adoptedTarget({ primary, target, copies, selectorLabels: parts.options.selectorLabels });
+  const isOfService = isService(primary);
+  const live = isOfService
+    ? adoptedService(primary, head.target)
+    : adoptedTarget({ primary, target, copies, selectorLabels: parts.options.selectorLabels });
   const configs = [...adoptedConfigs(copies), ...uncopied(head, copies)];
   const noCommit = { commit: '', subject: '', author: '', time: '' };
   const built = buildRelease({
@@ -90,7 +101,8 @@ async function compare(
     origins: [],
   });
   if (!built.ok) return undefined;
-  const wanted = world.foreignTarget ? head : await asStored(options, head, observation.view.namespace);
+  const isStored = world.foreignTarget || isOfService;
+  const wanted = isStored ? head : await asStored(options, head, observation.view.namespace);
   const isHead = wanted !== undefined && isSame(built.ok, wanted, secretKey);
   const isRenamed = primary.metadata.annotations?.[digestAnnotation] !== undefined;
   if (isRenamed && !isHead) return undefined;
@@ -147,9 +159,10 @@ function isSame(left: Release, right: Release, secretKey: Uint8Array): boolean {
     const configs = release.configs.filter(
       (config) => isTracked(config) && !followed.has(keyOfConfig(config)),
     );
-    const template = comparableTemplate(templateOf(release));
+    const { template, service } = rolledOut(release.target);
+    const comparable = template ? { template: comparableTemplate(template) } : { service };
     const { revisionIgnore = [] } = right;
-    return digestOf({ template, ports: [], configs, revisionIgnore, secretKey });
+    return digestOf({ ...comparable, ports: [], configs, revisionIgnore, secretKey });
   });
   return one === other;
 }

@@ -1,5 +1,7 @@
+import { partOfLabel } from '../../api/applyset.ts';
 import type { Canary } from '../../api/canary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { isService } from '../../release/service-content.ts';
 import { digestAnnotation } from '../../workload/names.ts';
 import type { ReadParts } from '../canary/canary-parts.ts';
 import { keyOf } from '../canary/checks.ts';
@@ -47,10 +49,15 @@ export async function hearTarget(
  */
 function isAnothers({ view }: Head, { target, primary }: LiveWorkloads): boolean {
   if (view.kind === 'release') return false;
-  const isUntouched = target !== undefined && digestOf(target) === undefined;
+  const isUntouched = target !== undefined && digestOf(target) === undefined && !isOfSource(target);
   if (view.kind === 'missing') return isUntouched;
   if (view.reason === 'NoSource') return target === undefined || isUntouched;
   return view.reason === 'SourceNotRead' && isUntouched && digestOf(primary) !== undefined;
+}
+
+/** A Service as target is never written by a rollout, but by its Source. */
+function isOfSource(target: KubernetesObject): boolean {
+  return isService(target) && target.metadata.labels?.[partOfLabel] !== undefined;
 }
 
 function digestOf(workload: KubernetesObject | undefined): string | undefined {

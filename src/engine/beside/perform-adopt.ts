@@ -1,4 +1,4 @@
-import { isGenerated, ownLabels } from '../../api/generated-metadata.ts';
+import { isGenerated, ownerReference, ownLabels } from '../../api/generated-metadata.ts';
 import { type KubernetesObject, type ObjectReference, referenceOf } from '../../api/kubernetes.ts';
 import { possibleCopies } from '../../workload/adopted.ts';
 import { configStamp } from '../../workload/config-stamp.ts';
@@ -6,6 +6,7 @@ import { releaseAnnotations } from '../../workload/configs.ts';
 import { takenOverFields } from '../../workload/managed-fields.ts';
 import { configAnnotation, serviceNames } from '../../workload/names.ts';
 import { scalerKindOf, scalerNames } from '../../workload/scaler.ts';
+import { isOwnerlessCopy } from '../../workload/service.ts';
 import { versionOf } from '../canary/canary-parts.ts';
 import { StaleView } from '../failure.ts';
 import { serviceKind } from '../observe/namespace-view.ts';
@@ -57,10 +58,13 @@ async function takeOver(
   marks: Pick<KubernetesObject['metadata'], 'labels' | 'annotations'>,
 ): Promise<boolean> {
   const live = await parts.cluster.get(reference);
-  if (!live || !isGenerated(live, observation.canary)) return false;
+  if (!live) return false;
+  const isOwnerless = isOwnerlessCopy(live, observation.canary);
+  if (!isGenerated(live, observation.canary) && !isOwnerless) return false;
   const managedFields = takenOverFields(live, manager);
   if (!managedFields && Object.keys(marks).length === 0) return false;
-  const metadata = { ...versionOf(live), ...marks, ...(managedFields ? { managedFields } : {}) };
+  const owner = isOwnerless ? { ownerReferences: [ownerReference(observation.canary)] } : {};
+  const metadata = { ...versionOf(live), ...marks, ...owner, ...(managedFields ? { managedFields } : {}) };
   await parts.cluster.patch(reference, { metadata });
   return true;
 }

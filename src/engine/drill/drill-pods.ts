@@ -1,5 +1,6 @@
 /** What a drill looks at beyond the objects of the closure: a pod of the template, and the config it needs. */
 import { describe, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
+import { templateOf } from '../../release/release.ts';
 import { configKey } from '../../workload/configs.ts';
 import { holdsKey, type NeededKey, neededKeys } from '../../workload/needed-keys.ts';
 import type { Cluster } from '../ports/ports.ts';
@@ -31,11 +32,10 @@ export async function missingReferences(
   workload: KubernetesObject,
   copies: readonly KubernetesObject[],
 ): Promise<DrillFinding[]> {
-  const { template } = workload.spec as { template: PodTemplate };
   const known = new Map(copies.map((copy) => [configKey(copy.kind, copy.metadata.name), copy]));
   const findings: DrillFinding[] = [];
   const missing = new Set<string>();
-  for (const need of neededKeys(template)) {
+  for (const need of neededKeys(templateOf({ target: workload }))) {
     const id = configKey(need.kind, need.name);
     if (missing.has(id)) continue;
     const object = known.get(id) ?? (await cluster.get(referenceTo(need, workload)));

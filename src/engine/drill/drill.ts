@@ -1,8 +1,9 @@
 /** The drill: would the cluster take the last-known-good today? Everything is asked by dry-run; nothing is stored. */
 import type { Canary } from '../../api/canary.ts';
 import type { CanaryStatus } from '../../api/canary-status.ts';
-import { describe, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { DecodedRecord } from '../../release/record.ts';
+import { templateOf } from '../../release/release.ts';
 import { settingsKey } from '../../release/settings.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { primaryName, serviceNames } from '../../workload/names.ts';
@@ -69,9 +70,9 @@ type Tried = Pick<DrillReport, 'passed' | 'findings' | 'unseen' | 'objects'>;
 
 async function tryRecord(parts: DrillParts, canary: Canary, record: DecodedRecord): Promise<Tried> {
   const { configs, workload } = await primaryOf(parts, canary, record);
-  const generated = await servicesOf(parts, canary, record);
-  const { template } = workload.spec as { template: PodTemplate };
-  const pod = drillPod(workload, template);
+  const { copiesTarget } = workloadKind(canary);
+  const generated = copiesTarget ? [] : await servicesOf(parts, canary, record);
+  const pods = copiesTarget ? [] : [drillPod(workload, templateOf({ target: workload }))];
   const findings: DrillFinding[] = [];
   const unseen: Unseen[] = [];
   const attempt = async (object: KubernetesObject, send: () => Promise<unknown>): Promise<void> => {
@@ -85,9 +86,9 @@ async function tryRecord(parts: DrillParts, canary: Canary, record: DecodedRecor
   };
   const applied = [...configs, workload, ...generated];
   for (const object of applied) await attempt(object, () => parts.dryRun.apply(object));
-  await attempt(pod, () => parts.dryRun.create(pod));
+  for (const pod of pods) await attempt(pod, () => parts.dryRun.create(pod));
   findings.push(...(await missingReferences(parts.cluster, workload, configs)));
-  return { passed: findings.length === 0, findings, unseen, objects: applied.length + 1 };
+  return { passed: findings.length === 0, findings, unseen, objects: applied.length + pods.length };
 }
 
 async function primaryOf(

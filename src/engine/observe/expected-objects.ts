@@ -89,10 +89,11 @@ async function traffic(context: ReadContext, primaryDigest: string): Promise<Kub
   const { world, canary, provider } = observation;
   const route =
     runOf(world.status) && world.route ? world.route : trafficAt(planOf(canary, world.options), 0);
+  const routes = world.primary ? await wantedRoutes(context, route) : [];
+  if (workloadKind(canary).copiesTarget) return routes;
   const digest = world.target?.digest;
   const canaryDigest = digest !== undefined && soundRecord(world, digest) ? digest : undefined;
   const services = await wantedServices(context, { primaryDigest, canaryDigest });
-  const routes = world.primary ? await wantedRoutes(context, route) : [];
   // Where the apex is the traffic, it is among the routes.
   const apex = routerOf(parts, provider).apexFollowsTraffic ? [] : [services.apex];
   return [...apex, services.primary, ...(services.canary ? [services.canary] : []), ...routes];

@@ -3,7 +3,7 @@ import type { CanaryStatus } from '../../api/canary-status.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteView } from '../../api/observed.ts';
 import type { ScalerView, WorkloadView, World, WorldOptions } from '../../rollout/world.ts';
-import { workloadKind } from '../../workload/kinds.ts';
+import { canaryName, workloadKind } from '../../workload/kinds.ts';
 import { primaryName, serviceNames } from '../../workload/names.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../workload/scaler.ts';
 import { hearTarget } from '../beside/hear-target.ts';
@@ -12,7 +12,7 @@ import { keyOf } from '../canary/checks.ts';
 import { peersOf } from '../canary/peers.ts';
 import { kindsOf } from '../canary/watched-kinds.ts';
 import { EngineError } from '../failure.ts';
-import { labelOf, liveRoutes, routeContext, routerOf } from '../perform/route-context.ts';
+import { isTargetKnown, labelOf, liveRoutes, routeContext, routerOf } from '../perform/route-context.ts';
 import type { Router } from '../ports/routing-port.ts';
 import { rejectionsOf } from '../records/records.ts';
 import { primaryDrift } from './drift.ts';
@@ -37,10 +37,11 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
   if (problem?.waiting) return { kind: 'waiting', message: problem.message };
   if (problem) throw new EngineError('WatchFailed', problem.message, true);
   const kind = workloadKind(canary);
-  const target = view.get(kind, canary.spec.targetRef.name);
+  const target = view.get(kind, canaryName(canary));
   const primary = view.get(kind, primaryName(canary));
   const key = keyOf(canary);
-  const keeper = await hearTarget(parts, canary, { target, primary }, view);
+  const wanted = kind.copiesTarget ? view.get(kind, canary.spec.targetRef.name) : target;
+  const keeper = await hearTarget(parts, canary, { target: wanted, primary }, view);
   if (keeper === 'waiting')
     return { kind: 'waiting', message: 'the watches of its config are being started' };
   const names = serviceNames(canary);
@@ -60,7 +61,9 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
     options: worldOptions(parts.options),
   };
   const observation = { canary, world, view, target, primary, provider };
-  const seen = keeper === 'another' ? withForeignTarget(observation) : observation;
+  // A copy is the rollout's own, whoever applies what it is made from.
+  const isForeign = keeper === 'another' && !kind.copiesTarget;
+  const seen = isForeign ? withForeignTarget(observation) : observation;
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, seen)) };
 }
 
@@ -93,8 +96,9 @@ function routeView(
   canary: Canary,
   { router, view, target }: { router: Router; view: NamespaceView; target: KubernetesObject | undefined },
 ): RouteView | undefined {
+  if (!isTargetKnown(parts, canary, target)) return undefined;
   const context = routeContext(canary, labelOf(parts, canary, target));
-  return context && router.read(context, liveRoutes(router, view, canary));
+  return router.read(context, liveRoutes(router, view, canary));
 }
 
 function scalerView({ spec }: Canary, view: NamespaceView): ScalerView | undefined {

@@ -34,9 +34,10 @@ export async function disownAll(
   const namespace = canary.metadata.namespace ?? '';
   const labelSelector = `${canaryLabel}=${ownLabels(canary)[canaryLabel]}`;
   const scalers = [scalerKindOf((canary.spec ?? {}) as ScalerSpec) ?? []].flat();
-  const kinds = [...parts.routeKinds, serviceKind, ...configKinds, ...targetKinds, ...scalers];
+  const all = [...parts.routeKinds, serviceKind, ...configKinds, ...targetKinds, ...scalers];
+  const kinds = new Map(all.map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
   const found = await Promise.all(
-    kinds.map((kind) => parts.cluster.list({ ...kind, namespace, labelSelector })),
+    [...kinds.values()].map((kind) => parts.cluster.list({ ...kind, namespace, labelSelector })),
   );
   return disownEach(parts, canary, found.flat());
 }

@@ -1,6 +1,8 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import type { Performer } from './action-context.ts';
+import { workloadKind } from '../../workload/kinds.ts';
+import type { ActionContext, Performer } from './action-context.ts';
 import { withMark } from './applied.ts';
+import { applyCanary } from './perform-workloads.ts';
 import { liveRoutes, routerOf } from './route-context.ts';
 import { liveServices, wantedRoutes, wantedServices } from './traffic-objects.ts';
 import { applyRollout, ensureFresh } from './write.ts';
@@ -10,6 +12,8 @@ export const ensureServices: Performer<'EnsureServices'> = async (
   context,
   { primaryDigest, canaryDigest },
 ) => {
+  if (workloadKind(context.observation.canary).copiesTarget)
+    return ensureCanaryCopy(context, canaryDigest ?? primaryDigest);
   const live = liveServices(context);
   const generated = await wantedServices(context, { primaryDigest, canaryDigest });
   // Primary and canary before the apex: what the apex or a route points to exists first.
@@ -20,6 +24,12 @@ export const ensureServices: Performer<'EnsureServices'> = async (
   const apex = await applyRollout(context, generated.apex, live.apex, withMark);
   return primary || canary || apex;
 };
+
+/** A route names both sides from its start: the canary's is there, at rest, before any release uses it. The primary is there already. */
+async function ensureCanaryCopy(context: ActionContext, digest: string): Promise<boolean> {
+  if (context.observation.target) return false;
+  return applyCanary(context, { type: 'ApplyCanary', digest, replicas: 0 });
+}
 
 /** Routing objects with these weights. When something is to be written, everything is looked at anew first (S1, S19). */
 export const setTraffic: Performer<'SetTraffic'> = async (context, { route }) => {

@@ -23,10 +23,13 @@ export const applyCanary: Performer<'ApplyCanary'> = async (context, { digest, r
   const writer = onBehalfOfSource(context, digest);
   const { canary, target } = context.observation;
   const bytes = await bytesOf(context, digest);
-  const objects = canaryObjects({ ...sourceOf(context, bytes), canary, replicas });
+  const objects = canaryObjects({ ...sourceOf(context, bytes), canary, replicas, live: target });
   if (replicas === 0 && target) await ensureFresh(context);
   for (const config of objects.configs) await applyUnwatched(writer, partOfSource(context, config));
-  return applyRollout(writer, partOfSource(context, objects.workload, target), target);
+  // A copy is no object of Git's, which would be pruned.
+  const { copiesTarget } = workloadKind(canary);
+  const workload = copiesTarget ? objects.workload : partOfSource(context, objects.workload, target);
+  return applyRollout(writer, workload, target);
 };
 
 /** Config copies, then the primary, over exactly the version that was observed (S16, S17, S19). */

@@ -1,6 +1,7 @@
 /** What a routing provider is asked with, for one Canary. */
 import type { Canary } from '../../api/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { workloadKind } from '../../workload/kinds.ts';
 import { serviceNames } from '../../workload/names.ts';
 import { type SelectorLabel, selectorLabel } from '../../workload/selector.ts';
 import type { CanaryParts } from '../canary/canary-parts.ts';
@@ -19,23 +20,36 @@ export function routerOf(parts: Pick<CanaryParts, 'routing'>, provider: string):
   );
 }
 
-/** The label that tells the two workloads apart: of the live target, or of the one Git wants. Undefined when there is neither. */
+/** Whether the target is there, or wanted: before that there is nothing to route to. */
+export function isTargetKnown(
+  { heads }: Pick<CanaryParts, 'heads'>,
+  canary: Canary,
+  target: KubernetesObject | undefined,
+): boolean {
+  return target !== undefined || heads.of(keyOf(canary)).release !== undefined;
+}
+
+/**
+ * The label that tells the two workloads apart: of the live target, or of the one Git wants. Undefined when there is neither, and where the
+ * two sides are Services, which select what they like.
+ */
 export function labelOf(
   parts: Pick<CanaryParts, 'heads' | 'options'>,
   canary: Canary,
   target: KubernetesObject | undefined,
 ): SelectorLabel | undefined {
+  if (workloadKind(canary).copiesTarget) return undefined;
   const source = target ?? parts.heads.of(keyOf(canary)).release?.target;
   return source && selectorLabel(source, parts.options.selectorLabels);
 }
 
-/** What a router is asked with; undefined while the target is not known. */
+/** What a router is asked with. */
 export function routeContext(
   canary: Canary,
   label: SelectorLabel | undefined,
   apex?: KubernetesObject,
-): RouteContext | undefined {
-  return label && { canary, names: serviceNames(canary), label, apex };
+): RouteContext {
+  return { canary, names: serviceNames(canary), label, apex };
 }
 
 /** Live routing objects and Services that a router may look at. */

@@ -3,6 +3,7 @@ import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { ServicePort } from '../../release/release.ts';
 import { isLostDigest } from '../../rollout/kept.ts';
+import { workloadKind } from '../../workload/kinds.ts';
 import { serviceNames } from '../../workload/names.ts';
 import { type GeneratedServices, services } from '../../workload/services.ts';
 import { EngineError } from '../failure.ts';
@@ -32,8 +33,9 @@ export async function wantedRoutes(context: ReadContext, route: RouteTarget): Pr
   const router = routerOf(parts, observation.provider);
   const live = liveRoutes(router, observation.view, observation.canary);
   const apex = router.apexFollowsTraffic ? await apexService(context) : undefined;
-  const asked = routeContext(observation.canary, requiredLabel(context), apex);
-  return asked ? router.objects(asked, route, live) : [];
+  const { copiesTarget } = workloadKind(observation.canary);
+  const label = copiesTarget ? undefined : requiredLabel(context);
+  return router.objects(routeContext(observation.canary, label, apex), route, live);
 }
 
 function requiredLabel({ parts, observation }: ReadContext) {

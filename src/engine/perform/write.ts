@@ -1,5 +1,5 @@
 import { describe, type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
-import { workloadKind } from '../../workload/kinds.ts';
+import { canaryName, workloadKind } from '../../workload/kinds.ts';
 import { primaryName, serviceNames } from '../../workload/names.ts';
 import { versionOf } from '../canary/canary-parts.ts';
 import { StaleView } from '../failure.ts';
@@ -43,7 +43,7 @@ export async function ensureFresh(context: ActionContext): Promise<void> {
   const { apiVersion, kind } = workloadKind(canary);
   const { apex } = serviceNames(canary);
   const known = [
-    { apiVersion, kind, name: canary.spec.targetRef.name, seen: observation.target },
+    { apiVersion, kind, name: canaryName(canary), seen: observation.target },
     { apiVersion, kind, name: primaryName(canary), seen: observation.primary },
     ...routerOf(parts, provider).kinds.map((route) => ({
       ...route,

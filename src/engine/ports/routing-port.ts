@@ -14,8 +14,8 @@ export interface RouteContext {
   canary: Canary;
   /** Names of the generated Services; the routing object is called as the apex. */
   names: { apex: string; primary: string; canary: string };
-  /** The label that tells primary pods from canary pods. */
-  label: { key: string; primary: string; canary: string };
+  /** The label that tells primary pods from canary pods; undefined where they are not ours (a target of kind Service). */
+  label: { key: string; primary: string; canary: string } | undefined;
   /** The apex Service as it is to be written, where the apex itself is the traffic. */
   apex?: KubernetesObject | undefined;
 }

@@ -6,6 +6,8 @@ interface Names {
   readonly target: string;
   readonly apex: string;
   readonly scaler: string | undefined;
+  /** Its pods are anybody's. */
+  readonly isService: boolean;
 }
 
 /**
@@ -20,9 +22,10 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
     case 'ReplicaSet':
     case 'ControllerRevision':
       return (
+        (names.isService && object.kind === 'Pod') ||
         ownerReferences?.some(
           (owner) => owner.name === names.target || owner.name.startsWith(`${names.target}-`),
-        ) ?? false
+        ) === true
       );
     case 'Deployment':
     case 'DaemonSet':
@@ -42,7 +45,7 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
 /** From the raw object: a Canary that does not parse has no say here. */
 function namesOf(canary: KubernetesObject): Names {
   const { targetRef, service, autoscalerRef } = (canary.spec ?? {}) as {
-    targetRef?: { name?: string };
+    targetRef?: { kind?: string; name?: string };
     service?: { name?: string };
     autoscalerRef?: { name?: string };
   };
@@ -52,5 +55,6 @@ function namesOf(canary: KubernetesObject): Names {
     target,
     apex: service?.name || target,
     scaler: autoscalerRef?.name,
+    isService: targetRef?.kind === 'Service',
   };
 }

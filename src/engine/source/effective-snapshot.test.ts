@@ -12,7 +12,7 @@ import {
 } from '../../release/fixtures.test-support.ts';
 import type { Release } from '../../release/release.ts';
 import type { RenderedObject } from '../../render/types.ts';
-import { effectiveRest, inForceKey, inForceOf } from './effective-snapshot.ts';
+import { effectiveRest, inForceKey, inForceOf, withTargetHeld } from './effective-snapshot.ts';
 
 const canary = { namespace: 'shop', name: 'pay' };
 const run = (digest: string, more = {}) => ({ digest, commit: digest, ...more });
@@ -113,6 +113,29 @@ describe('the effective snapshot', () => {
   function rendered(object: KubernetesObject): RenderedObject {
     return { object, origin: { file: 'shop.yaml', document: 0, items: [], line: 1 } };
   }
+
+  it('holds a Service that is the target as the last-known-good says, until another release is that', () => {
+    const service = (app: string): KubernetesObject => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'pay', namespace: 'shop', labels: { of: app } },
+      spec: { selector: { app }, ports: [{ port: 80 }] },
+    });
+    const built = buildRelease(releaseInput({ target: service('one') }));
+    if (!built.ok) throw new Error(built.problem.message);
+    const status = { lastKnownGood: good('v1'), run: run('v2') };
+    const held = withTargetHeld(inForceOf(canary, status, 'v2'), status);
+    const releases = held.map((one) => ({ ...one, release: built.ok }));
+    const [entry] = effectiveRest([rendered(service('two'))], releases).rest;
+
+    expect(entry?.object).toMatchObject({
+      metadata: { labels: { of: 'two' } },
+      spec: { selector: { app: 'one' } },
+    });
+    const later = { lastKnownGood: good('v2') };
+    expect(withTargetHeld(inForceOf(canary, later, 'v2'), later)).toEqual([]);
+    expect(inForceKey(held)).not.toBe(inForceKey([]));
+  });
 
   it('takes what the release tracks from the release, and everything else from head', () => {
     const head = [

@@ -9,6 +9,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { type CanaryName, canaryKey } from '../../release/candidates.ts';
 import { configReferences } from '../../release/refs.ts';
 import { type Release, templateOf } from '../../release/release.ts';
+import { isService } from '../../release/service-content.ts';
 import { objectKey } from '../../render/render.ts';
 import type { RenderedObject } from '../../render/types.ts';
 import { plainConfig } from '../../workload/configs.ts';
@@ -26,6 +27,8 @@ export interface InForce {
   readonly digest: string;
   /** Its config counts in the place of head's; otherwise it only has to stay there. */
   readonly isApplied: boolean;
+  /** Its target, a Service, counts in the place of head's: who calls it past the route gets what has proved itself. */
+  readonly holdsTarget?: boolean;
 }
 
 /** The same with its bytes. */
@@ -51,28 +54,41 @@ export function inForceOf(canary: CanaryName, status: CanaryStatus, head: string
   return [...found, { canary, digest: good, isApplied: run === undefined && isHeadOut }];
 }
 
-/** Names whose config is applied in the place of head's; when it changes, a snapshot means something else. */
+/** The same, with the last-known-good in force for a target of kind Service until another release has taken its place. */
+export function withTargetHeld(inForce: readonly InForce[], { lastKnownGood }: CanaryStatus): InForce[] {
+  return inForce.map((one) => ({ ...one, holdsTarget: one.digest === lastKnownGood?.digest }));
+}
+
+/** Names what is applied in the place of head's; when it changes, a snapshot means something else. */
 export function inForceKey(inForce: readonly InForce[]): string {
   return inForce
-    .filter(({ isApplied }) => isApplied)
+    .filter(({ isApplied, holdsTarget }) => isApplied || holdsTarget)
     .map(({ canary, digest }) => `${canaryKey(canary)} ${digest}`)
     .join(',');
 }
 
-/** Head's objects; config that a release in force tracks is as that release says. */
+/** Head's objects; config that a release in force tracks, and a Service that it holds, are as that release says. */
 export function effectiveRest(
   rest: readonly RenderedObject[],
   inForce: readonly ReleaseInForce[],
 ): EffectiveRest {
   const applied = inForce.filter(({ isApplied }) => isApplied).flatMap(({ release }) => release.configs);
-  const configs = new Map(applied.map((config) => [objectKey(config), config]));
+  const configs = new Map(applied.map((config) => [objectKey(config), plainConfig(config)]));
+  const services = new Map(heldServices(inForce).map((target) => [objectKey(target), target.spec]));
   return {
     rest: rest.map((entry) => {
-      const config = configs.get(objectKey(entry.object));
-      return config ? { ...entry, object: plainConfig(config) } : entry;
+      const key = objectKey(entry.object);
+      const object = services.has(key) ? { ...entry.object, spec: services.get(key) } : configs.get(key);
+      return object ? { ...entry, object } : entry;
     }),
     keep: new Set(inForce.flatMap(({ release }) => closureKeys(release))),
   };
+}
+
+function heldServices(inForce: readonly ReleaseInForce[]): KubernetesObject[] {
+  return inForce.flatMap(({ holdsTarget, release }) =>
+    holdsTarget && isService(release.target) ? [release.target] : [],
+  );
 }
 
 /** Everything the template names, also what is not tracked. */

@@ -1,5 +1,7 @@
 import type { CanaryStatus } from '../../api/canary-status.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { canaryKey } from '../../release/candidates.ts';
+import { isService } from '../../release/service-content.ts';
 import { keyOf } from '../canary/checks.ts';
 import { EngineError } from '../failure.ts';
 import {
@@ -8,6 +10,7 @@ import {
   inForceKey,
   inForceOf,
   type ReleaseInForce,
+  withTargetHeld,
 } from './effective-snapshot.ts';
 import type { Snapshot, SnapshotInForce, SourceParts, SourceState } from './source-parts.ts';
 
@@ -35,11 +38,19 @@ function look(
   { plans }: Snapshot,
   digests: ReadonlyMap<string, string>,
 ): InForce[] {
-  const statuses = new Map(parts.canaries().map((canary) => [keyOf(canary), canary.status]));
+  const canaries = new Map(parts.canaries().map((canary) => [keyOf(canary), canary]));
   return plans.flatMap(({ canary }) => {
     const key = canaryKey(canary);
-    return inForceOf(canary, (statuses.get(key) ?? {}) as CanaryStatus, digests.get(key));
+    const status = (canaries.get(key)?.status ?? {}) as CanaryStatus;
+    const found = inForceOf(canary, status, digests.get(key));
+    return hasServiceAsTarget(canaries.get(key)) ? withTargetHeld(found, status) : found;
   });
+}
+
+/** From the raw object, which need not parse. */
+function hasServiceAsTarget(canary: KubernetesObject | undefined): boolean {
+  const { targetRef } = (canary?.spec ?? {}) as { targetRef?: { kind?: string; apiVersion?: string } };
+  return isService({ apiVersion: targetRef?.apiVersion ?? '', kind: targetRef?.kind ?? '' });
 }
 
 /** A record that is gone or damaged leaves head's objects as they are: the Canary itself tells of it. */

@@ -29,6 +29,7 @@ const byReason: Readonly<Record<string, Cause>> = {
   OOMKilled: 'OutOfMemory',
   ProbeFailing: 'ProbeFails',
   NotReadyYet: 'ProbeFails',
+  NoPodSelected: 'NoPodSelected',
   ContainerCreating: 'SlowStart',
   PodInitializing: 'SlowStart',
 };

@@ -113,6 +113,13 @@ export const causes = {
     endedBy: 'release',
     fix: 'ask the probe yourself, and read the log',
   },
+  NoPodSelected: {
+    title: 'it selects no pod that is ready',
+    recognised:
+      '`NoPodSelected`: a target of kind Service, and no ready pod with the labels of its `spec.selector`',
+    endedBy: 'release',
+    fix: "compare `spec.selector` with the labels of the pods, and look at the pods' own workload",
+  },
   SlowStart: {
     title: 'its pods are still being made',
     recognised: '`ContainerCreating`, `PodInitializing`: an image is pulled or a volume mounted',

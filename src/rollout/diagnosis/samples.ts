@@ -22,6 +22,7 @@ const faults: Readonly<Record<Exclude<Cause, 'ProgressStopped'>, Omit<PodFault, 
   OutOfMemory: { reason: 'OOMKilled', message: 'exit code 137' },
   CrashLoop: { reason: 'CrashLoopBackOff', message: 'back-off restarting failed container' },
   ProbeFails: { reason: 'ProbeFailing', message: 'its readiness probe does not pass any more' },
+  NoPodSelected: { reason: 'NoPodSelected', message: 'no ready pod has the labels app=web' },
   SlowStart: { reason: 'ContainerCreating', message: '' },
 };
 
@@ -32,6 +33,7 @@ const ofPods: ReadonlySet<string> = new Set([
   'Unschedulable',
   'SchedulingGated',
   'Evicted',
+  'NoPodSelected',
 ]);
 
 /** The faults of a pod that shows this cause; `container` is one that both copies have. */

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
+import { deployment, service } from '../bed/manifests.ts';
 import { condition, imageOf, openShop, type Shop, type ShopOptions, untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
@@ -96,6 +97,40 @@ describe.concurrent('every provider and strategy', () => {
     expect([...weights].sort()).toEqual([0, 100]);
     expect(seen.failures).toEqual([]);
     expect(seen.byVersionAndRole['v2/canary']).toBeGreaterThan(0);
+    await shop.close();
+  });
+
+  test('gatewayapi:v1: a Service as target divides requests between pods that nobody rolls out', async () => {
+    const selecting = (app: string) => {
+      const { spec, ...rest } = service('podinfo', app);
+      return { ...rest, spec: { ...(spec as object), type: 'NodePort' } };
+    };
+    const shop = await running('by-selector', {
+      spec: { targetRef: { apiVersion: 'v1', kind: 'Service', name: 'podinfo' } },
+      analysis: { interval: '2s', threshold: 2, stepWeights: [30, 60] },
+      postPromotion: { metrics: [] },
+      progressDeadlineSeconds: 10,
+      files: {
+        service: selecting('podinfo'),
+        next: deployment({ name: 'next', image: 'app:v2', replicas: 2 }),
+      },
+    });
+    await untilAnswered(shop.namespace, () => shop.startLoad());
+    const load = shop.startLoad();
+    const commit = await shop.repo.commit({ 'service.yaml': JSON.stringify(selecting('next')) }, 'v2');
+    await shop.until('both versions answer', (status) => (status.canaryWeight ?? 0) > 0);
+    const during = await bed.readObject('Service', shop.namespace, 'podinfo');
+    await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
+    await shop.repo.commit({ 'service.yaml': JSON.stringify(selecting('nobody')) }, 'v3');
+    const ended = await shop.until('v3 failed', (status) => status.phase === 'Failed' && !status.run);
+    const seen = await load.stop();
+    const after = await bed.readObject('Service', shop.namespace, 'podinfo-primary');
+    expect(seen.failures).toEqual([]);
+    expect(seen.byVersion.v1).toBeGreaterThan(0);
+    expect(seen.byVersion.v2).toBeGreaterThan(0);
+    expect(during?.spec).toMatchObject({ selector: { app: 'podinfo' } });
+    expect(after?.spec).toMatchObject({ type: 'ClusterIP', selector: { app: 'next' } });
+    expect(ended.lastPromotedCommit).toBe(commit);
     await shop.close();
   });
 

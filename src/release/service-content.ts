@@ -1,0 +1,68 @@
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { fromEntries, isRecord, numberOf, recordOf, recordsOf, textOf } from './json.ts';
+
+/** What a Service says of who gets a request, in one form whether the API server filled in its defaults or not. */
+export interface ServiceContent {
+  selector?: Record<string, unknown>;
+  ports?: Array<Record<string, unknown>>;
+  [field: string]: unknown;
+}
+
+/** Kubernetes' own default, in seconds. */
+const affinitySeconds = 10_800;
+
+/** Whether an object is a Service of Kubernetes itself, which as a target has no pods of ours. */
+export function isService({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersion' | 'kind'>): boolean {
+  return kind === 'Service' && apiVersion === 'v1';
+}
+
+/**
+ * The part of a Service's spec that a release is about (flagger-behaviour 2.9): ports, selector and how requests are spread over the pods.
+ * Addresses, node ports and load balancers belong to the one object that has them, and are in no copy.
+ */
+export function serviceContent(spec: unknown): ServiceContent {
+  const fields = recordOf(spec);
+  const ports = recordsOf(fields.ports).map(portContent);
+  return present({
+    ...(fields.type === 'ExternalName'
+      ? { type: 'ExternalName', externalName: fields.externalName }
+      : { selector: selectorOf(spec) }),
+    ports: ports.length > 0 ? ports : undefined,
+    ...affinity(fields),
+    internalTrafficPolicy: fields.internalTrafficPolicy === 'Local' ? 'Local' : undefined,
+    publishNotReadyAddresses: fields.publishNotReadyAddresses === true ? true : undefined,
+    trafficDistribution: textOf(fields.trafficDistribution),
+  });
+}
+
+/** The labels of the pods it selects; undefined where it selects none by label. */
+export function selectorOf(spec: unknown): Record<string, unknown> | undefined {
+  const { selector } = recordOf(spec);
+  return isRecord(selector) && Object.keys(selector).length > 0 ? selector : undefined;
+}
+
+/** Whether it stands for a name outside, so that it needs neither selector nor ports. */
+export function isExternalName(spec: unknown): boolean {
+  return recordOf(spec).type === 'ExternalName';
+}
+
+function portContent(port: Record<string, unknown>): Record<string, unknown> {
+  return present({
+    name: textOf(port.name),
+    protocol: textOf(port.protocol) ?? 'TCP',
+    port: port.port,
+    targetPort: port.targetPort ?? port.port,
+    appProtocol: textOf(port.appProtocol),
+  });
+}
+
+function affinity({ sessionAffinity, sessionAffinityConfig }: Record<string, unknown>) {
+  if (sessionAffinity !== 'ClientIP') return {};
+  const { timeoutSeconds } = recordOf(recordOf(sessionAffinityConfig).clientIP);
+  const clientIP = { timeoutSeconds: numberOf(timeoutSeconds) ?? affinitySeconds };
+  return { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP } };
+}
+
+function present(fields: Record<string, unknown>): Record<string, unknown> {
+  return fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,219 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { run } from './cli-run.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  isNotIdle,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { fieldsOfHoldfast, otherTool } from './other-tool.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+const targetRef = { apiVersion: 'v1', kind: 'Service', name: 'web' };
+const analysis = { interval: '1s', iterations: undefined, stepWeight: 40, maxWeight: 80 };
+
+/** The Canary of Service web, behind an HTTPProxy. */
+function ofService(more: Record<string, unknown> = {}): string {
+  return canary({ spec: { provider: 'contour', targetRef, service: { port: 80 }, ...more }, analysis });
+}
+
+/** Service web, which selects the pods of one Deployment. */
+function service(app: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'web', namespace: 'shop', labels: { team: 'store' } },
+    spec: { type: 'NodePort', selector: { app }, ports: [{ port: 80, targetPort: 8080 }] },
+  });
+}
+
+/** Two Deployments that nobody rolls out. */
+const workloads = {
+  'one.json': deployment('shop/web:1', { name: 'one' }),
+  'two.json': deployment('shop/web:2', { name: 'two' }),
+};
+
+async function selected(name: string): Promise<string | undefined> {
+  const found = await bed.get('v1', 'Service', name);
+  return (found?.spec as { selector?: { app?: string } } | undefined)?.selector?.app;
+}
+
+async function startWith(more: Record<string, unknown> = {}): Promise<void> {
+  await bed.commit('v1', { ...workloads, 'web.json': service('one'), 'canary.json': ofService(more) });
+  await createSource(bed, { prune: true });
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+}
+
+describe('a Canary whose target is a Service', () => {
+  test('divides the requests between two copies, and the Service follows what has proved itself', async () => {
+    await startWith();
+    expect(await Promise.all(['web', 'web-primary', 'web-canary'].map(selected))).toEqual([
+      'one',
+      'one',
+      'one',
+    ]);
+
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+    const seen = new Map<number, string | undefined>();
+    await bed.commit('v2', { 'web.json': service('two') });
+    await eventually('phase Succeeded', async () => {
+      const status = statusOf(await bed.canary());
+      if (status.phase === 'Progressing') seen.set(Number(status.canaryWeight), await selected('web'));
+      return status.phase === 'Succeeded';
+    });
+    await eventually(
+      'the Service itself selects the new pods',
+      async () => (await selected('web')) === 'two',
+    );
+    sampler.stop();
+
+    expect([...seen]).toEqual(
+      expect.arrayContaining([
+        [0, 'one'],
+        [40, 'one'],
+        [80, 'one'],
+      ]),
+    );
+    expect(sampler.totals().failed).toBe(0);
+    expect(await selected('web-primary')).toBe('two');
+    expect((await bed.get('v1', 'Service', 'web'))?.spec).toMatchObject({ type: 'NodePort' });
+    expect((await bed.get('v1', 'Service', 'web-primary'))?.spec).toMatchObject({ type: 'ClusterIP' });
+    expect(statusOf(await bed.canary()).serving).toMatchObject([{ workload: 'web-primary', weight: 100 }]);
+    await bed.pass(2_000);
+    bed.sandbox.requests.clear();
+    await bed.pass(2_000);
+    expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+  });
+
+  test('is compared and drilled as it is: a Service and a route, and no pod', async () => {
+    await startWith();
+    const place = ['--kubeconfig', bed.kubeconfigPath, '-n', 'shop'];
+    const compared = await run('diff', 'canary/web', '-o', 'json', ...place);
+    const { objects } = JSON.parse(compared.text) as { objects: Array<{ kind: string; name: string }> };
+    const drilled = await run('drill', '-o', 'json', '--holdfast-namespace', 'default', ...place);
+
+    expect(compared.code).toBe(0);
+    expect(objects.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+      'Service web-primary',
+      'HTTPProxy web',
+    ]);
+    expect(drilled).toMatchObject({ code: 0, text: expect.stringContaining('"objects": 1') });
+  });
+
+  test('gets no request on a selector that finds no ready pod, and stays as it was', async () => {
+    await startWith();
+    const weights = new Set<unknown>();
+    await bed.commit('v2', { 'web.json': service('nobody') });
+    await eventually('phase Failed', async () => {
+      const status = statusOf(await bed.canary());
+      weights.add(status.canaryWeight);
+      return status.phase === 'Failed';
+    });
+
+    expect([...weights]).toEqual([0]);
+    expect(await Promise.all(['web', 'web-primary'].map(selected))).toEqual(['one', 'one']);
+    expect(JSON.stringify(statusOf(await bed.canary()).incidents)).toContain('app=nobody');
+  });
+
+  test('goes back to the Service of its last-known-good when checks fail after promotion', async () => {
+    const query = 'sandbox_success_rate{namespace="shop",workload="two"}';
+    const metrics = [
+      { name: 'success', query, thresholdRange: { min: 99 }, interval: '1s', onNoData: 'pass' },
+    ];
+    await startWith({ postPromotion: { interval: '1s', successThreshold: 20, metrics } });
+    await bed.commit('v2', { 'web.json': service('two') });
+    await eventually('v2 is verified', async () => {
+      const { postPromotion } = statusOf(await bed.canary()) as { postPromotion?: { state?: string } };
+      return postPromotion?.state === 'Verifying';
+    });
+    expect(await selected('web-primary')).toBe('two');
+    bed.sandbox.behaviour.rule(({ metadata }) =>
+      metadata.name.startsWith('two-') ? { errorPercent: 100 } : undefined,
+    );
+    await waitForPhase(bed, 'Failed');
+
+    expect(await Promise.all(['web', 'web-primary'].map(selected))).toEqual(['one', 'one']);
+    expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
+    expect(bed.sandbox.traffic('shop', 'web').successShare).toBe(1);
+  });
+
+  test('that another tool applies is read and never written', async () => {
+    const flux = otherTool(bed);
+    await flux.apply(...Object.values(workloads), service('one'), ofService());
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    await flux.apply(service('two'));
+    await waitForPhase(bed, 'Succeeded');
+
+    expect(await Promise.all(['web-primary', 'web-canary'].map(selected))).toEqual(['two', 'two']);
+    expect(fieldsOfHoldfast(await bed.get('v1', 'Service', 'web'))).toEqual([]);
+    expect(condition(await bed.canary(), 'RollbackReady')?.status).toBe('True');
+  });
+
+  test('hands its traffic to the canary copy when it is deleted, and the Service is as Git says again', async () => {
+    await startWith({ revertOnDeletion: true });
+    await bed.commit('v2', { 'web.json': service('nobody') });
+    await waitForPhase(bed, 'Failed');
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+    await bed.commit('the Canary goes', { 'canary.json': null });
+    await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
+    await eventually('the Canary is gone', async () => (await bed.canary()) === undefined, {
+      seen: async () => statusOf(await bed.canary()),
+    });
+    await eventually('the Service is as in Git', async () => (await selected('web')) === 'nobody');
+    sampler.stop();
+
+    expect(sampler.totals().failed).toBe(0);
+    expect(await selected('web-canary')).toBe('one');
+    expect((await bed.get('v1', 'Service', 'web-canary'))?.metadata.ownerReferences ?? []).toEqual([]);
+  });
+
+  test('is taken over as Flagger left it, with a primary that lost its owner when it was promoted', async () => {
+    await bed.commit('v1', { ...workloads, 'web.json': service('two'), 'canary.json': ofService() });
+    const own = JSON.parse(ofService()) as KubernetesObject;
+    const { body } = await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', own);
+    const { uid } = (body as KubernetesObject).metadata;
+    const owner = { apiVersion: own.apiVersion, kind: 'Canary', name: 'web', uid, controller: true };
+    const copies = { 'web-primary': [], 'web-canary': [owner] };
+    for (const [name, ownerReferences] of Object.entries(copies)) {
+      const { spec } = JSON.parse(service('two')) as KubernetesObject;
+      const metadata = { name, namespace: 'shop', ownerReferences };
+      const object = { apiVersion: 'v1', kind: 'Service', metadata, spec };
+      await bed.send('POST', '/api/v1/namespaces/shop/services?fieldManager=flagger', object);
+    }
+    const status = { phase: 'Succeeded', lastAppliedSpec: '58b6d4', lastPromotedSpec: '58b6d4' };
+    await bed.send(
+      'PATCH',
+      '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web/status',
+      { status: { ...status, lastTransitionTime: '2026-01-01T00:00:00Z' } },
+      'application/merge-patch+json',
+    );
+    await createSource(bed);
+    await bed.start();
+    await eventually(
+      'it is taken over',
+      async () => {
+        const now = statusOf(await bed.canary());
+        return now.phase === 'Succeeded' && now.lastKnownGood !== undefined;
+      },
+      { seen: async () => statusOf(await bed.canary()) },
+    );
+    const primary = await bed.get('v1', 'Service', 'web-primary');
+
+    expect(primary?.metadata.ownerReferences).toMatchObject([{ kind: 'Canary', name: 'web' }]);
+    expect(primary?.metadata.annotations?.['holdfast.dev/digest']).toMatch(/^v1:/);
+    expect(statusOf(await bed.canary()).history ?? []).toEqual([]);
+  });
+});
