@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type BedClient, waitFor } from '../bed/client.ts';
 
-/** `node dist/main.js run` on the bed, for one namespace; it can be killed and started again with its data. */
+/** `node dist/main.js run` on the bed, for one namespace or a few; it can be killed and started again with its data. */
 export interface Program {
   start(): void;
   /** SIGKILL: nothing is told, nothing is finished. */
@@ -24,21 +24,25 @@ export interface Program {
 const main = resolve(import.meta.dirname, '../../../dist/main.js');
 
 /**
- * Prepares a program that follows one repository into a namespace, or what others apply there. Intervals down to a second are allowed.
+ * Prepares a program that follows one repository into a namespace, or what others apply there or in several. Intervals down to a second are
+ * allowed.
  */
 export function createProgram(
   bed: BedClient,
-  namespace: string,
+  place: string | readonly string[],
   repositoryUrl: string | undefined,
   spec: Record<string, unknown> = {},
 ): Program {
+  const [namespace = ''] = [place].flat();
   const folder = mkdtempSync(join(tmpdir(), `holdfast-${namespace}-`));
   const sourceFile = join(folder, 'source.yaml');
   const logPath = join(bed.logsDir, `holdfast-${namespace}.log`);
   if (repositoryUrl) writeFileSync(sourceFile, JSON.stringify(source(namespace, repositoryUrl, spec)));
   const from = repositoryUrl ? ['--source', sourceFile] : [];
   let child: ChildProcess | undefined;
-  const flags = [...from, '--kubeconfig', bed.kubeconfigPath, '--namespace', namespace];
+  const watched =
+    typeof place === 'string' ? ['--namespace', place] : ['--watch-namespaces', place.join(',')];
+  const flags = [...from, '--kubeconfig', bed.kubeconfigPath, ...watched];
   const data = join(folder, 'data');
   const places = ['--data-dir', data, '--listen', '127.0.0.1:0'];
   const behaviour = [
@@ -62,6 +66,7 @@ export function createProgram(
       const log = createWriteStream(logPath, { flags: 'a' });
       child = spawn(process.execPath, [main, 'run', ...flags, ...places, ...behaviour], {
         stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, POD_NAMESPACE: namespace },
       });
       child.stdout?.pipe(log);
       child.stderr?.pipe(log);

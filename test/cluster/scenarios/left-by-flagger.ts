@@ -1,0 +1,154 @@
+import type { Canary } from '../../../src/api/canary.ts';
+import type { CanaryStatus } from '../../../src/api/canary-status.ts';
+import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { leaveBehind, type Scene } from '../../flagger/left-behind.ts';
+import { type BedClient, waitFor } from '../bed/client.ts';
+import { gateway } from '../bed/gateway.ts';
+import type { Load } from '../bed/load.ts';
+import { deployment } from '../bed/manifests.ts';
+import { untilAnswered } from './shop.ts';
+
+/** What Flagger left of one application; at rest with v1, unless said otherwise. */
+export interface Left extends Pick<Scene, 'status'>, Partial<Pick<Scene, 'canaryWeight' | 'targetReplicas'>> {
+  /** What the target holds, and what was promoted last. */
+  readonly version?: string;
+  readonly promotedVersion?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of ConfigMap `settings`, as it is and as it was promoted. */
+  readonly configs?: readonly KubernetesObject[];
+  readonly promotedConfigs?: readonly KubernetesObject[];
+  /** With `revertOnDeletion` and Flagger's finalizer; deleted when Flagger stopped. */
+  readonly isDeleted?: boolean;
+}
+
+/** An application in a namespace of its own, with traffic on it, and what a test looks at. */
+export interface Adopted {
+  readonly namespace: string;
+  readonly load: Load;
+  /** Names of pods, each with its number of restarts, before Holdfast came. */
+  readonly before: readonly string[];
+  /** Of the primary, then. */
+  readonly template: unknown;
+  /** The same of the pods that are there now and not on their way out; the pattern is about the whole of it. */
+  pods(pattern: RegExp): Promise<string[]>;
+  primary(): Promise<KubernetesObject | undefined>;
+  until(what: string, holds: (status: CanaryStatus) => boolean): Promise<CanaryStatus>;
+  untilGone(): Promise<void>;
+}
+
+/** The application as another tool applies it: a version, and config that it reads. */
+export function workload(
+  namespace: string,
+  version: string,
+  env: Readonly<Record<string, string>> = {},
+): KubernetesObject {
+  const object = deployment({
+    name: 'podinfo',
+    image: `app:${version}`,
+    env: { SHUTDOWN_DELAY_MS: '2000', ...env },
+    container: { envFrom: [{ configMapRef: { name: 'settings' } }] },
+    progressDeadlineSeconds: 600,
+  });
+  return { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+/** The ConfigMap of its pods. */
+export function settings(mode: string): KubernetesObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' }, data: { MODE: mode } };
+}
+
+/** Its Canary. */
+export function canaryIn(namespace: string, spec: Readonly<Record<string, unknown>> = {}): KubernetesObject {
+  return {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { name: 'podinfo', namespace },
+    spec: {
+      provider: 'gatewayapi:v1',
+      targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'podinfo' },
+      progressDeadlineSeconds: 60,
+      service: {
+        port: 80,
+        targetPort: 'http',
+        hosts: [`${namespace}.example.com`],
+        gatewayRefs: [{ ...gateway }],
+      },
+      analysis: { interval: '2s', threshold: 2, stepWeights: [10, 40, 70] },
+      ...spec,
+    },
+  };
+}
+
+/** Leaves it, and puts load on it once its pods are up and it answers. */
+export async function leaveUnderLoad(bed: BedClient, namespace: string, left: Left): Promise<Adopted> {
+  await bed.createNamespace(namespace);
+  const send = async (method: string, path: string, body: unknown, contentType?: string) => {
+    const headers: Record<string, string> = contentType ? { 'content-type': contentType } : {};
+    return { status: 200, body: await bed.api.request(method, path, body, headers) };
+  };
+  await leaveBehind(send, sceneOf(namespace, left));
+  if (left.isDeleted) await bed.kubectl(['-n', namespace, 'delete', 'canary', 'podinfo', '--wait=false']);
+  const startLoad = () => bed.startLoad({ hostHeader: `${namespace}.example.com`, requestsPerSecond: 20 });
+  await bed.kubectl(['-n', namespace, 'rollout', 'status', 'deployment/podinfo', '--timeout=60s']);
+  await untilAnswered(namespace, startLoad);
+  const look = looksAt(bed, namespace);
+  const before = await look.pods(/./);
+  const { template } = ((await look.primary())?.spec ?? {}) as { template?: unknown };
+  return { namespace, ...look, before, template, load: startLoad() };
+}
+
+function sceneOf(namespace: string, left: Left): Scene {
+  const { version = 'v1', promotedVersion = 'v1', env, isDeleted, ...rest } = left;
+  const { configs = [settings('one')], promotedConfigs = configs } = left;
+  const place = (object: KubernetesObject) => ({ ...object, metadata: { ...object.metadata, namespace } });
+  const canary = canaryIn(namespace, isDeleted ? { revertOnDeletion: true } : {});
+  const finalizers = isDeleted ? { finalizers: ['finalizer.flagger.app'] } : {};
+  return {
+    targetReplicas: 0,
+    ...rest,
+    canary: { ...canary, metadata: { ...canary.metadata, ...finalizers } },
+    target: workload(namespace, version, env),
+    promoted: workload(namespace, promotedVersion, env),
+    configs: configs.map(place),
+    promotedConfigs: promotedConfigs.map(place),
+  };
+}
+
+/** What a test looks at in that namespace. */
+export function looksAt(
+  bed: BedClient,
+  namespace: string,
+): Pick<Adopted, 'pods' | 'primary' | 'until' | 'untilGone'> {
+  const canary = async () => (await bed.readObject('Canary', namespace, 'podinfo')) as Canary | undefined;
+  const status = async () => (await canary())?.status ?? {};
+  const wait = { timeoutMs: 120_000, intervalMs: 100, describe: status };
+  return {
+    async pods(pattern) {
+      const pods = await bed.listObjects('Pod', namespace);
+      const alive = pods.filter(({ metadata }) => !metadata.deletionTimestamp);
+      const named = alive.map((pod) => `${pod.metadata.name} ${restartsOf(pod)}`);
+      return named.filter((pod) => pattern.test(pod)).sort();
+    },
+    primary: () => bed.readObject('Deployment', namespace, 'podinfo-primary'),
+    until: (what, holds) =>
+      waitFor(
+        async () => {
+          const now = await status();
+          return holds(now) ? now : undefined;
+        },
+        { ...wait, what: `${namespace}: ${what}` },
+      ),
+    untilGone: async () =>
+      void (await waitFor(async () => (await canary()) === undefined, {
+        ...wait,
+        what: `${namespace}: gone`,
+      })),
+  };
+}
+
+function restartsOf({ status }: KubernetesObject): number {
+  const { containerStatuses = [] } = (status ?? {}) as {
+    containerStatuses?: Array<{ restartCount: number }>;
+  };
+  return containerStatuses.reduce((sum, { restartCount }) => sum + restartCount, 0);
+}
