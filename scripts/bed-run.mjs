@@ -7,7 +7,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { BedUnavailable, buildBed, giteaTarget } from './bed-build.mjs';
+import { BedUnavailable, buildBed, lateNames, lateTarget } from './bed-build.mjs';
 
 const NAMESPACES = ['--net', '--pid', '--fork', '--kill-child', '--mount-proc'];
 // The watcher ends everything when this script is gone, however it went: its end of file descriptor 3 then closes.
@@ -61,16 +61,16 @@ function runInside(flags, command, tools) {
 }
 
 /**
- * Builds the forge beside everything else, where the network is, when cluster suites run: all of them, or those with `gitea` in their
- * name. They wait for its folder.
+ * Builds what single suites need beside everything else, where the network is, when cluster suites run: all of them, or those with the
+ * program's name in their own. They wait for its folder.
  */
-function buildForgeBeside(command) {
+function buildBeside(command, name) {
   const named = command.filter((word) => word.includes('test/'));
   const isWanted =
-    named.length === 0 ? command.includes('cluster') : named.some((word) => word.includes('gitea'));
-  if (!isWanted || existsSync(giteaTarget())) return;
+    named.length === 0 ? command.includes('cluster') : named.some((word) => word.includes(name));
+  if (!isWanted || existsSync(lateTarget(name))) return;
   const script = fileURLToPath(new URL('bed-build.mjs', import.meta.url));
-  const child = spawn('nice', ['-n', '15', process.execPath, script, 'gitea'], {
+  const child = spawn('nice', ['-n', '15', process.execPath, script, name], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   child.on('error', () => undefined);
@@ -85,7 +85,7 @@ async function main(command) {
   try {
     const flags = unshareFlags();
     requireIp();
-    buildForgeBeside(command);
+    for (const name of lateNames) buildBeside(command, name);
     return await runInside(flags, command, await buildBed());
   } catch (error) {
     if (!(error instanceof BedUnavailable)) throw error;

@@ -3,6 +3,11 @@
  * in the cluster.
  */
 
+/** Whether a text is a digest of ours, and not a hash of Flagger's. */
+export function isDigest(text: string | undefined): boolean {
+  return text?.startsWith('v1:') === true;
+}
+
 /** What Git alone says of the release. */
 export function gitPart(digest: string): string {
   return digest.split('+')[0] ?? digest;

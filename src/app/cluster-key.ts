@@ -31,6 +31,15 @@ export async function loadClusterKey(
   }
 }
 
+/** The key as it is, for who only looks: undefined where Holdfast has never run. Throws EngineError KeyDamaged. */
+export async function readClusterKey(
+  cluster: Pick<Cluster, 'get'>,
+  namespace: string,
+): Promise<Uint8Array | undefined> {
+  const live = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
+  return live && keyOf(live, namespace);
+}
+
 function keyOf(secret: KubernetesObject, namespace: string): Uint8Array {
   const text = (secret.data as { key?: unknown } | undefined)?.key;
   const key = typeof text === 'string' ? Buffer.from(text, 'base64') : Buffer.alloc(0);

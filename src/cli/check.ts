@@ -63,9 +63,35 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   return [...sections, { title: 'Metrics', lines: metrics }];
 }
 
+/** CRDs and rights that are not as Holdfast needs them, and Sources that were not asked. Throws ApiError when nobody answers. */
+export async function clusterFindings(
+  parts: Pick<CheckParts, 'connection'>,
+  options: RightsQuery,
+): Promise<CheckLine[]> {
+  const { defaultProvider } = options;
+  const crds = await checkCrds(parts.connection.client);
+  const canaries = await listOf(parts, options, 'Canary');
+  const { sound } = checkCanaries(canaries.objects, {
+    defaultProvider,
+    intervalFloorMs: limits.minAnalysisIntervalMs,
+  });
+  const rights = await rightsLines(parts, options, sound);
+  const sources = await listOf(parts, options, 'Source');
+  const lines = [...crds, ...canaries.lines, ...rights, ...sources.lines];
+  return [...lines.filter(({ state }) => state !== 'ok'), ...unreadSources(sources.objects.length)];
+}
+
+function unreadSources(count: number): CheckLine[] {
+  if (count === 0) return [];
+  const detail = `${count} in the cluster; where one holds a target, Git says what is wanted, and Git was not asked`;
+  return [bad('warning', 'Sources', detail, { actor: 'nobody', act: 'holdfast run --shadow asks it' })];
+}
+
+type RightsQuery = Pick<CheckOptions, 'ownNamespace' | 'watchNamespaces' | 'asUser' | 'defaultProvider'>;
+
 async function rightsLines(
-  { connection }: CheckParts,
-  { ownNamespace, watchNamespaces, asUser, defaultProvider }: CheckOptions,
+  { connection }: Pick<CheckParts, 'connection'>,
+  { ownNamespace, watchNamespaces, asUser, defaultProvider }: RightsQuery,
   canaries: Parameters<typeof routeKindsOf>[0],
 ): Promise<readonly CheckLine[]> {
   const kinds = [
@@ -106,7 +132,11 @@ interface Listed {
 }
 
 /** A missing kind was told by the CRDs already. */
-async function listOf({ connection }: CheckParts, options: CheckOptions, kind: KindName): Promise<Listed> {
+async function listOf(
+  { connection }: Pick<CheckParts, 'connection'>,
+  options: Pick<CheckOptions, 'watchNamespaces'>,
+  kind: KindName,
+): Promise<Listed> {
   const namespaces = options.watchNamespaces.length > 0 ? options.watchNamespaces : [undefined];
   const objects: KubernetesObject[] = [];
   const lines = await guarded(`list of ${kind}`, async () => {

@@ -1,4 +1,5 @@
 /** The table of commands: a further one is one more file and one more line here. */
+import { adoptCommand } from './adopt-command.ts';
 import { checkCommand } from './check-command.ts';
 import type { CliCommand } from './command.ts';
 import { demoCommand } from './demo.ts';
@@ -37,6 +38,7 @@ export const commands: readonly CliCommand[] = [
   rollbackCommand,
   gateCommand,
   drillCommand,
+  adoptCommand,
   checkCommand,
   validateCommand,
   installCommand,

@@ -2,7 +2,7 @@ import type { Canary } from '../api/canary.ts';
 import { apiVersionOf } from '../api/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { parseCanary } from '../api/parse.ts';
-import { loadClusterKey } from '../app/cluster-key.ts';
+import { readClusterKey } from '../app/cluster-key.ts';
 import { createClusterPort, createDryRun } from '../app/cluster-port.ts';
 import { InputError } from '../app/options.ts';
 import type { ClusterClient } from '../cluster/client.ts';
@@ -83,14 +83,13 @@ function valid(object: KubernetesObject): Canary {
 }
 
 /** A drill makes no key: without one there are no records either. */
-function existingKey(client: ClusterClient, namespace: string): Promise<Uint8Array> {
-  const create = async (): Promise<never> => {
-    throw new EngineError(
-      'KeyMissing',
-      `there is no Secret ${namespace}/holdfast-key; name the namespace Holdfast runs in by --holdfast-namespace`,
-    );
-  };
-  return loadClusterKey({ get: (reference) => client.get(reference), create }, namespace);
+async function existingKey(client: ClusterClient, namespace: string): Promise<Uint8Array> {
+  const key = await readClusterKey({ get: (reference) => client.get(reference) }, namespace);
+  if (key) return key;
+  throw new EngineError(
+    'KeyMissing',
+    `there is no Secret ${namespace}/holdfast-key; name the namespace Holdfast runs in by --holdfast-namespace`,
+  );
 }
 
 function textOf(reports: readonly DrillReport[], screen: Screen): string {

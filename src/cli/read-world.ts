@@ -103,8 +103,9 @@ async function listed(view: NamespaceWatch, kinds: readonly RouteKind[]): Promis
   }
 }
 
-function readParts(
-  { client }: Connection,
+/** What a look takes, for one namespace and without a way to write; Git and live targets are not asked. */
+export function readParts(
+  { client }: Pick<Connection, 'client'>,
   view: NamespaceWatch,
   options: EngineOptions,
 ): Omit<ReadParts, 'canaries'> {

@@ -2,31 +2,41 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { AppOptions } from '../app/options.ts';
 
 /** Flags about what Canaries and Sources may do and how much work is done at once; Flagger's names (flagger-behaviour 5.1). */
-export interface LimitFlags {
+export interface LimitFlags extends ReleaseFlags {
   readonly kubeconfigQps: number;
   readonly kubeconfigBurst: number;
   readonly threadiness: number;
+  readonly defaultServiceAccount?: string;
+}
+
+/** Flags about what a release is, and which Canaries are accepted. */
+export interface ReleaseFlags {
   readonly crossNamespaceRefs: boolean;
   readonly enableConfigTracking: boolean;
-  readonly defaultServiceAccount?: string;
 }
 
 /** Adds the flags. */
 export function withLimitFlags(command: Command): Command {
-  return command
+  const limited = command
     .option('--kubeconfig-qps <number>', 'requests a second to the API server, watches left out', count, 100)
     .option('--kubeconfig-burst <number>', 'how many of them may come at once', count, 250)
     .option('--threadiness <number>', 'Canaries that are handled side by side', count, 8)
+    .option(
+      '--default-service-account <name>',
+      'service account, in the namespace of each Source, that Sources without serviceAccountName are written as',
+      accountName,
+    );
+  return withReleaseFlags(limited);
+}
+
+/** Those of them that say what a release is and which Canaries are accepted: also for commands that look as the controller does. */
+export function withReleaseFlags(command: Command): Command {
+  return command
     .option(
       '--enable-config-tracking <boolean>',
       'false: releases are about templates and ports alone; ConfigMaps and Secrets are applied and never copied',
       truth,
       true,
-    )
-    .option(
-      '--default-service-account <name>',
-      'service account, in the namespace of each Source, that Sources without serviceAccountName are written as',
-      accountName,
     )
     .option('--no-cross-namespace-refs', 'refuse Canaries that refer to objects of other namespaces');
 }
@@ -41,10 +51,17 @@ export function limitsIn(
   return {
     apiRate: { perSecond: flags.kubeconfigQps, burst: flags.kubeconfigBurst },
     concurrency: flags.threadiness,
-    tracksConfig: flags.enableConfigTracking,
     defaultServiceAccount: flags.defaultServiceAccount,
-    forbidsOtherNamespaces: !flags.crossNamespaceRefs,
+    ...releaseLimitsIn(flags),
   };
+}
+
+/** What the flags of `withReleaseFlags` say. */
+export function releaseLimitsIn({ enableConfigTracking, crossNamespaceRefs }: ReleaseFlags): {
+  readonly tracksConfig: boolean;
+  readonly forbidsOtherNamespaces: boolean;
+} {
+  return { tracksConfig: enableConfigTracking, forbidsOtherNamespaces: !crossNamespaceRefs };
 }
 
 function truth(text: string): boolean {

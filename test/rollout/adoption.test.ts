@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CanaryPhase, CanaryStatus } from '../../src/api/canary-status.ts';
-import { GOOD, Model } from './model.ts';
+import { FLAGGERS_HASH, GOOD, Model } from './model.ts';
 
 interface Left {
   primary?: string;
@@ -118,6 +118,36 @@ describe('what Flagger left', () => {
     play(model, 60);
     expect(model.primary?.digest).toBe('c');
     expect(model.status.lastKnownGood?.digest).toBe('c');
+  });
+});
+
+describe('what was given back to Flagger, and comes again', () => {
+  it('keeps what failed meanwhile from being tried again, and rolls out what comes after it', () => {
+    const model = left({ phase: 'Succeeded' });
+    play(model, 5);
+    model.status = { phase: 'Failed', lastAppliedSpec: FLAGGERS_HASH, lastPromotedSpec: '6c9f8b44d5' };
+    model.commit('b');
+    play(model, 10);
+    expect(model.rejected).toMatchObject([{ digest: 'b', reason: 'FailedUnderFlagger' }]);
+    expect(model.status).toMatchObject({
+      phase: 'Failed',
+      lastAppliedSpec: 'b',
+      lastKnownGood: { digest: 'a' },
+    });
+    expect([model.written, model.outages]).toEqual([[], []]);
+    model.commit('c');
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('c');
+  });
+
+  it('rolls out what came after it', () => {
+    const model = left({ phase: 'Succeeded' });
+    play(model, 5);
+    model.status = { phase: 'Failed', lastAppliedSpec: FLAGGERS_HASH, lastPromotedSpec: '6c9f8b44d5' };
+    model.headWasTried = false;
+    model.commit('b');
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('b');
   });
 });
 

@@ -48,6 +48,9 @@ interface Pods {
   unseen?: boolean;
 }
 
+/** What Flagger writes where Holdfast writes a digest. */
+export const FLAGGERS_HASH = '85d557f47b';
+
 /** A small world around the pure core: one Canary, workloads that become ready one tick later, a route, records and a clock. */
 export class Model {
   nowMs = Date.parse('2026-01-01T00:00:00Z');
@@ -219,7 +222,7 @@ export class Model {
       ...{ primaryWeight: 100 - weight, canaryWeight: weight },
       ...{ mirrored: false, matched: false, accepted: true },
     };
-    this.status = { lastAppliedSpec: '85d557f47b', lastPromotedSpec: '6c9f8b44d5', ...status };
+    this.status = { lastAppliedSpec: FLAGGERS_HASH, lastPromotedSpec: '6c9f8b44d5', ...status };
     this.commit(left.target);
   }
 
@@ -227,7 +230,8 @@ export class Model {
     if (!this.primary || this.head.kind !== 'release' || this.status.run) return undefined;
     const { digest } = this.primary;
     const isRenamed = this.renamed?.from === digest && this.renamed.to === this.head.release.digest;
-    if (!this.unmarked && !isRenamed) return undefined;
+    const wasFlaggers = this.status.lastAppliedSpec === FLAGGERS_HASH;
+    if (!this.unmarked && !isRenamed && !wasFlaggers) return undefined;
     const isHead = isRenamed || this.head.release.digest === digest;
     const release = isHead ? this.head.release : releaseOf(digest, '', 's1');
     return { release, isHead, headWasTried: this.headWasTried };

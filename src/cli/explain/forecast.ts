@@ -37,7 +37,7 @@ export function forecast(world: World): Forecast {
     if (isNews(moments.at(-1), moment)) moments.push(moment);
     const end = endOf(decision, now);
     if (end !== undefined) return { moments, end };
-    now = after(decision, now);
+    now = worldAfter(decision, now);
   }
   return { moments, end: 'and so on' };
 }
@@ -55,14 +55,17 @@ function momentOf({ status, actions }: Decision, timeMs: number): Moment {
 /** Why nothing can be said about the time after this decision; undefined when something can. */
 function endOf({ status, actions, check, wakeAfterMs }: Decision, now: World): string | undefined {
   if (check) return `then metrics are asked: ${check.metrics.join(', ')}`;
-  if (actions.some(({ type }) => !isForeseeable(type)))
+  if (actions.some(({ type }) => !foreseeable.has(type)))
     return 'what follows depends on how the pods take this';
   if (hasChanged(status, now) || actions.length > 0 || wakeAfterMs !== undefined) return undefined;
   return 'then nothing by itself, until the cluster or Git changes';
 }
 
-/** A change is looked at again at once, as the controller does; else time passes. */
-function after({ status, actions, wakeAfterMs }: Decision, now: World): World {
+/**
+ * The world once a decision was carried out, as far as that can be told beforehand. A change is looked at again at once, as the controller
+ * does; else time passes. Pure.
+ */
+export function worldAfter({ status, actions, wakeAfterMs }: Decision, now: World): World {
   const atOnce = actions.length > 0 || hasChanged(status, now);
   const nowMs = now.nowMs + (atOnce ? 0 : (wakeAfterMs ?? 0));
   return actions.reduce(assume, { ...now, status, nowMs });
@@ -78,9 +81,9 @@ function isNews(before: Moment | undefined, { phase, state, actions }: Moment): 
 }
 
 /** Writes whose effect on the world is known beforehand. */
-function isForeseeable(type: Action['type']): boolean {
-  return type === 'SetTraffic' || type === 'Reject' || type === 'Unreject' || type === 'SaveRecord';
-}
+const foreseeable: ReadonlySet<Action['type']> = new Set([
+  ...(['SetTraffic', 'Reject', 'Unreject', 'SaveRecord', 'MarkProven', 'AdoptPrimary'] as const),
+]);
 
 function assume(world: World, action: Action): World {
   if (action.type === 'SetTraffic') return { ...world, route: { ...action.route, accepted: true } };
@@ -91,8 +94,19 @@ function assume(world: World, action: Action): World {
     const time = new Date(world.nowMs).toISOString();
     return { ...world, rejected: [...world.rejected, { digest, commit, reason, time }] };
   }
-  if (action.type !== 'SaveRecord') return world;
-  const commit = { commit: '', subject: '', author: '', time: '' };
-  const record = { digest: action.digest, commit, name: 'assumed', promotedTime: undefined };
-  return { ...world, records: [record, ...world.records] };
+  if (action.type === 'AdoptPrimary') {
+    const primary = world.primary && { ...world.primary, digest: action.digest };
+    return { ...world, primary, adoptable: undefined };
+  }
+  return { ...world, records: recordsAfter(action, world) };
+}
+
+function recordsAfter(action: Action, { records, nowMs }: World): World['records'] {
+  if (action.type === 'SaveRecord') {
+    const commit = { commit: '', subject: '', author: '', time: '' };
+    return [{ digest: action.digest, commit, name: 'assumed', promotedTime: undefined }, ...records];
+  }
+  if (action.type !== 'MarkProven') return records;
+  const promotedTime = new Date(nowMs).toISOString();
+  return records.map((record) => (record.digest === action.digest ? { ...record, promotedTime } : record));
 }

@@ -1,3 +1,4 @@
+import { isDigest } from '../../api/digest.ts';
 import { isGenerated } from '../../api/generated-metadata.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { buildRelease, viewOf } from '../../release/build.ts';
@@ -104,8 +105,11 @@ async function compare(
   const isStored = world.foreignTarget || isOfService;
   const wanted = isStored ? head : await asStored(options, head, observation.view.namespace);
   const isHead = wanted !== undefined && isSame(built.ok, wanted, secretKey);
-  const isRenamed = primary.metadata.annotations?.[digestAnnotation] !== undefined;
-  if (isRenamed && !isHead) return undefined;
+  const isOurs = primary.metadata.annotations?.[digestAnnotation] !== undefined;
+  const { lastAppliedSpec } = world.status;
+  // Given back to Flagger, it may have tried something else meanwhile.
+  const wasFlaggers = lastAppliedSpec !== undefined && !isDigest(lastAppliedSpec);
+  if (isOurs && !isHead && !wasFlaggers) return undefined;
   if (!isHead) parts.heads.keep(keyOf(canary), built.ok);
   return {
     release: viewOf(isHead ? head : built.ok),

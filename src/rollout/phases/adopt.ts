@@ -29,7 +29,8 @@ export function adopts(draft: Draft): boolean {
   const { world, run } = draft;
   const { primary, adoptable } = world;
   if (run || !primary || (primary.digest !== undefined && !adoptable)) return false;
-  if (primary.digest !== undefined) return adoptable !== undefined && renames(draft, adoptable);
+  if (primary.digest !== undefined)
+    return adoptable !== undefined && (renames(draft, adoptable) || staysBarred(draft, adoptable));
   if (world.head.kind === 'unknown') {
     // When Flagger wrote the status last tells what it had seen by then.
     draft.leavesStatus = true;
@@ -45,6 +46,15 @@ function renames(draft: Draft, { release, isHead }: AdoptableView): boolean {
     return false;
   take(draft, release);
   draft.status.lastAppliedSpec = release.digest;
+  return true;
+}
+
+/** What Flagger tried on a Canary that was given back to it, and found bad. */
+function staysBarred(draft: Draft, { isHead, headWasTried }: AdoptableView): boolean {
+  const { phase, canaryWeight = 0 } = draft.world.status;
+  const head = headRelease(draft.world);
+  if (isHead || !headWasTried || !head || phase !== 'Failed' || canaryWeight > 0) return false;
+  barFailed(draft, head);
   return true;
 }
 

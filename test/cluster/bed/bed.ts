@@ -23,6 +23,8 @@ export interface BedAddresses {
   readonly envoyUrl: string;
   /** Folder of the forge's program; see gitea.ts. */
   readonly giteaFolder: string;
+  /** Folder of Flagger's own program; see flagger.ts. */
+  readonly flaggerFolder: string;
   readonly prometheusUrl: string;
   readonly gitBaseUrl: string;
   /** Folder of the Git server's bare repositories. */
@@ -94,6 +96,7 @@ export async function startBed(tools: Tools): Promise<Bed> {
         kubectlPath: tools.kubectl,
         envoyUrl: addresses.envoy,
         giteaFolder: tools.gitea,
+        flaggerFolder: tools.flagger,
         prometheusUrl: addresses.prometheus,
         gitBaseUrl: addresses.git,
         gitRoot,

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { waitFor } from './client.ts';
 import { createGitClone, type GitClone } from './git-repo.ts';
+import { untilBuilt } from './late-program.ts';
 import { createPrograms, waitForAnswer } from './program.ts';
 
 const run = promisify(execFile);
@@ -28,7 +28,6 @@ export interface Gitea {
   stop(): Promise<void>;
 }
 
-const BUILD_MS = 1_200_000;
 const START_MS = 90_000;
 const PASSWORD = 'not-a-secret-1';
 
@@ -37,7 +36,7 @@ const PASSWORD = 'not-a-secret-1';
  * the program cannot be built.
  */
 export async function startGitea(folder: string, logsDir: string): Promise<Gitea> {
-  await waitUntilBuilt(folder);
+  await untilBuilt(folder, 'gitea');
   const home = mkdtempSync(join(tmpdir(), 'holdfast-gitea-'));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -70,18 +69,6 @@ export async function startGitea(folder: string, logsDir: string): Promise<Gitea
       rmSync(home, { recursive: true, force: true });
     },
   };
-}
-
-async function waitUntilBuilt(folder: string): Promise<void> {
-  const failure = `${folder}.failed`;
-  await waitFor(
-    async () => {
-      if (existsSync(join(folder, 'gitea'))) return true;
-      if (existsSync(failure)) throw new Error(`Gitea cannot be built: ${readFileSync(failure, 'utf8')}`);
-      return false;
-    },
-    { timeoutMs: BUILD_MS, intervalMs: 1_000, what: 'the build of Gitea (node scripts/bed-build.mjs gitea)' },
-  );
 }
 
 async function freePort(): Promise<number> {

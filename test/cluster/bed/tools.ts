@@ -5,7 +5,8 @@ export interface Tools {
   readonly crds: string;
   readonly envoy: string;
   readonly etcd: string;
-  /** Folder of the forge; it may still be under construction. */
+  /** Folders of programs for single suites; they may still be under construction (`untilBuilt`). */
+  readonly flagger: string;
   readonly gitea: string;
   readonly 'kube-apiserver': string;
   readonly 'kube-controller-manager': string;

@@ -76,7 +76,10 @@ function leftIn(name: Name): Adopted {
 }
 
 /** No request failed, and no pod that was there has restarted; those named must still be there. */
-async function nothingBroke({ namespace, load, pods, before }: Adopted, stay: readonly RegExp[]): Promise<void> {
+async function nothingBroke(
+  { namespace, load, pods, before }: Adopted,
+  stay: readonly RegExp[],
+): Promise<void> {
   for (const name of stay) expect(await pods(name)).toEqual(before.filter((pod) => name.test(pod)));
   expect(await pods(/ [1-9]\d*$/)).toEqual([]);
   const { failed, requests } = await load.stop();

@@ -1,0 +1,302 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import type { LoggedRequest } from '../../src/sandbox/request-log.ts';
+import { leaveBehind, type Scene } from '../flagger/left-behind.ts';
+import { run } from './cli-run.ts';
+import { scene, settings, version } from './flagger-scenes.ts';
+import { type Bed, condition, eventually, startBed, statusOf } from './holdfast-bed.ts';
+import { otherTool } from './other-tool.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+const own = ['--holdfast-namespace', 'default'];
+
+function adopt(...words: string[]): Promise<{ code: number; text: string }> {
+  const place = [
+    '--kubeconfig',
+    bed.kubeconfigPath,
+    '--min-analysis-interval',
+    '100ms',
+    '--selector-labels',
+    'app',
+  ];
+  return run('adopt', ...place, ...own, ...words);
+}
+
+interface Row {
+  readonly canary: string;
+  readonly outcome: string;
+  readonly what: string;
+  readonly why: string;
+  readonly differences: ReadonlyArray<{
+    readonly path: string;
+    readonly expected: string;
+    readonly actual?: string;
+  }>;
+  readonly notActedOn: readonly string[];
+  readonly waitsFor?: string;
+}
+
+async function foretold(): Promise<{ code: number; rows: readonly Row[] }> {
+  const { code, text } = await adopt('--dry-run', '-o', 'json');
+  return { code, rows: (JSON.parse(text) as { canaries: Row[] }).canaries };
+}
+
+/** The same scene in a namespace of its own. */
+async function leaveIn(namespace: string, left: Scene): Promise<void> {
+  await bed.send('POST', '/api/v1/namespaces', {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: namespace },
+  });
+  const place = (object: KubernetesObject) => ({ ...object, metadata: { ...object.metadata, namespace } });
+  const { canary, target, promoted, configs, promotedConfigs } = left;
+  await leaveBehind(bed.send, {
+    ...left,
+    ...{ canary: place(canary), target: place(target), promoted: place(promoted) },
+    ...(configs ? { configs: configs.map(place) } : {}),
+    ...(promotedConfigs ? { promotedConfigs: promotedConfigs.map(place) } : {}),
+  });
+}
+
+const tried = { target: version(2), configs: [settings('two')], promotedConfigs: [settings('one')] };
+const onCanary = { target: version(2), targetReplicas: 2 };
+const written = { target: version(2), promoted: version(2), targetReplicas: 2 };
+
+/** What Flagger left, what becomes of it, and in which words. */
+const stories: ReadonlyArray<readonly [string, Parameters<typeof scene>[0], string, RegExp]> = [
+  ['initialized', { status: { phase: 'Initialized' } }, 'takenOver', /no pod restarts/],
+  ['succeeded', { status: { phase: 'Succeeded' } }, 'takenOver', /no pod restarts/],
+  ['failed', { ...tried, status: { phase: 'Failed' } }, 'takenOver', /not tried again/],
+  ['waiting', { target: version(2), status: { phase: 'Waiting' } }, 'carriedOn', /gates are asked again/],
+  [
+    'progressing',
+    { ...onCanary, canaryWeight: 40, status: { phase: 'Progressing', canaryWeight: 40 } },
+    'carriedOn',
+    /from the first step.*Progressing with 40 %/s,
+  ],
+  [
+    'waiting-promotion',
+    { ...onCanary, canaryWeight: 80, status: { phase: 'WaitingPromotion', iterations: -1 } },
+    'carriedOn',
+    /from the first step/,
+  ],
+  [
+    'promoting',
+    { ...written, canaryWeight: 60, status: { phase: 'Promoting', canaryWeight: 60 } },
+    'carriedOn',
+    /promotion is brought to its end/,
+  ],
+  [
+    'finalising',
+    { ...written, status: { phase: 'Finalising' } },
+    'carriedOn',
+    /promotion is brought to its end/,
+  ],
+  [
+    'stalled',
+    { ...written, canaryWeight: 100, status: { phase: 'Failed', canaryWeight: 100 } },
+    'carriedOn',
+    /canary serves until the primary is up/,
+  ],
+  [
+    'initializing',
+    { targetReplicas: 2, status: { phase: 'Initializing' } },
+    'carriedOn',
+    /brought to its end/,
+  ],
+  ['new-revision', { target: version(2), status: { phase: 'Succeeded' } }, 'rolledOut', /new analysis/],
+  [
+    'new-config',
+    { configs: [settings('two')], promotedConfigs: [settings('one')], status: { phase: 'Succeeded' } },
+    'rolledOut',
+    /new analysis/,
+  ],
+];
+
+describe('adopt --dry-run', () => {
+  test('tells of each phase what the controller then does, and writes nothing', async () => {
+    for (const [namespace, left] of stories) await leaveIn(namespace, scene(left));
+    const foreign = scene({ status: { phase: 'Succeeded' } });
+    const istio = { ...foreign.canary, spec: { ...(foreign.canary.spec as object), provider: 'istio' } };
+    await leaveIn('istio', { ...foreign, canary: istio });
+    bed.sandbox.requests.clear();
+
+    const { code, rows } = await foretold();
+
+    expect(code).toBe(1);
+    const of = (namespace: string) => rows.find(({ canary }) => canary === `${namespace}/web`);
+    const said = stories.map(([namespace]) => [namespace, of(namespace)?.outcome]);
+    expect(said).toEqual(stories.map(([namespace, , outcome]) => [namespace, outcome]));
+    for (const [namespace, , , words] of stories)
+      expect(`${of(namespace)?.what} ${of(namespace)?.why}`).toMatch(words);
+    expect(of('new-revision')?.differences).toEqual([
+      { path: 'spec.template.spec.containers[app].image', expected: 'shop/web:2', actual: 'shop/web:1' },
+    ]);
+    expect(of('new-config')?.differences).toEqual([
+      { path: 'ConfigMap/settings: data.mode', expected: 'two', actual: 'one' },
+    ]);
+    expect(of('istio')).toMatchObject({ outcome: 'refused', why: expect.stringContaining('spec.provider') });
+    expect(bed.sandbox.requests.all().filter(writes)).toEqual([]);
+  });
+
+  test('of what is taken over: exit code 0, in words, also while Flagger runs', async () => {
+    await leaveBehind(bed.send, scene({ status: { phase: 'Succeeded' } }));
+    await startFlagger();
+    const { code, text } = await adopt('--dry-run');
+    expect(flat(text)).toContain(
+      'flagger-system/flagger is running: Holdfast does nothing until that ends, and then: ',
+    );
+    expect(flat(text)).toContain(
+      'shop/web: taken over no pod restarts, nothing is rolled out: Flagger left it in Succeeded',
+    );
+    expect(text).toContain('1 Canary: 1 taken over');
+    expect(code).toBe(0);
+  });
+
+  test('of what Holdfast has taken over already: that it has', async () => {
+    await leaveBehind(bed.send, scene({ status: { phase: 'Succeeded' } }));
+    await bed.start();
+    await untilReady();
+    expect((await foretold()).rows).toMatchObject([{ outcome: 'ours' }]);
+  });
+
+  test('is asked for by name: without it nothing is done', async () => {
+    const { code, text } = await adopt();
+    expect(code).toBe(2);
+    expect(text).toContain('--dry-run says what it would do');
+  });
+});
+
+describe('adopt --to flagger', () => {
+  test('leaves a Canary at rest as Flagger begins, and costs nothing when Holdfast goes on instead', async () => {
+    await leaveBehind(bed.send, scene({ status: { phase: 'Succeeded' } }));
+    const app = await bed.start();
+    await untilReady();
+    expect(await adopt('--to', 'flagger')).toMatchObject({
+      code: 2,
+      text: expect.stringContaining('Holdfast runs'),
+    });
+    await app.drain();
+    const before = await podNames();
+
+    expect(await adopt('--to', 'flagger', '--dry-run')).toMatchObject({ code: 0 });
+    expect(statusOf(await bed.canary()).phase).toBe('Succeeded');
+    const { code, text } = await adopt('--to', 'flagger');
+    expect(text).toContain('shop/web: handed back');
+    expect(code).toBe(0);
+    expect(statusOf(await bed.canary())).toMatchObject({ phase: 'Initializing', canaryWeight: 0 });
+    expect(statusOf(await bed.canary()).lastAppliedSpec).toBeUndefined();
+    expect(await adopt('--to', 'flagger')).toMatchObject({ code: 0 });
+
+    await bed.start();
+    await eventually(
+      'it is Holdfast’s again',
+      async () => statusOf(await bed.canary()).phase === 'Succeeded',
+    );
+    expect(statusOf(await bed.canary()).history).toBeUndefined();
+    expect(await podNames()).toEqual(before);
+  });
+
+  test('is no loss: what Flagger finds bad afterwards is not tried again when Holdfast comes back', async () => {
+    await leaveBehind(bed.send, scene({ status: { phase: 'Succeeded' } }));
+    const app = await bed.start();
+    await untilReady();
+    await app.drain();
+    expect(await adopt('--to', 'flagger')).toMatchObject({ code: 0 });
+    const before = await podNames();
+    await otherTool(bed).apply(JSON.stringify(version(2)));
+    await eventually('its ReplicaSet', async () => {
+      const { body } = await bed.send('GET', '/apis/apps/v1/namespaces/shop/replicasets');
+      return JSON.stringify(body).includes('shop/web:2');
+    });
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await asFlagger({ phase: 'Failed', lastAppliedSpec: '85d557f47b', lastPromotedSpec: '6c9f8b44d5' });
+    expect((await foretold()).rows).toMatchObject([
+      { outcome: 'ours', what: expect.stringContaining('not tried again') },
+    ]);
+    await bed.start();
+    await eventually('barred', async () => {
+      const { rejected = [] } = statusOf(await bed.canary()) as { rejected?: Array<{ reason: string }> };
+      return rejected[0]?.reason === 'FailedUnderFlagger';
+    });
+    expect(statusOf(await bed.canary()).history).toBeUndefined();
+    expect(await podNames()).toEqual(before);
+  });
+
+  test('refuses a Canary whose target holds what nobody analysed', async () => {
+    await leaveBehind(bed.send, scene({ status: { phase: 'Succeeded' } }));
+    const app = await bed.start();
+    await untilReady();
+    await app.drain();
+    await otherTool(bed).apply(JSON.stringify(version(2)));
+    const { code, text } = await adopt('--to', 'flagger');
+    expect(code).toBe(1);
+    expect(flat(text)).toMatch(/refused .* Flagger would take it for promoted/);
+    expect(statusOf(await bed.canary()).phase).toBe('Succeeded');
+  });
+
+  test('leaves what Holdfast never took over as it is, and refuses while Flagger runs', async () => {
+    await leaveBehind(bed.send, scene({ status: { phase: 'Succeeded' } }));
+    const before = statusOf(await bed.canary());
+    expect(await adopt('--to', 'flagger')).toMatchObject({
+      code: 0,
+      text: expect.stringContaining("Flagger's already"),
+    });
+    await startFlagger();
+    expect(await adopt('--to', 'flagger')).toMatchObject({
+      code: 2,
+      text: expect.stringContaining('scale Flagger to zero'),
+    });
+    expect(statusOf(await bed.canary())).toEqual(before);
+  });
+});
+
+/** The status as Flagger's client writes it: with the fields that it knows, and no others. */
+async function asFlagger(status: Record<string, unknown>): Promise<void> {
+  const canary = await bed.canary();
+  const lastTransitionTime = new Date().toISOString().replace(/\.\d+Z/, 'Z');
+  const path = '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web/status?fieldManager=flagger';
+  await bed.send('PUT', path, { ...canary, status: { canaryWeight: 0, ...status, lastTransitionTime } });
+}
+
+/** One line, wherever the screen breaks it. */
+function flat(text: string): string {
+  return text.replace(/\s+/g, ' ');
+}
+
+/** Asking for one's rights stores nothing. */
+function writes({ method, path }: LoggedRequest): boolean {
+  return method !== 'GET' && !path.endsWith('/selfsubjectaccessreviews');
+}
+
+async function untilReady(): Promise<void> {
+  await eventually('ready', async () => condition(await bed.canary(), 'Ready')?.status === 'True', {
+    seen: async () => statusOf(await bed.canary()),
+  });
+}
+
+async function podNames(): Promise<string[]> {
+  const { body } = await bed.send('GET', '/api/v1/namespaces/shop/pods');
+  return (body as { items: KubernetesObject[] }).items.map(({ metadata }) => metadata.name).sort();
+}
+
+async function startFlagger(): Promise<void> {
+  const labels = { 'app.kubernetes.io/name': 'flagger' };
+  const metadata = { name: 'flagger', namespace: 'flagger-system', labels };
+  const containers = [{ name: 'flagger', image: 'flagger:1.44.0' }];
+  const template = { metadata: { labels }, spec: { containers } };
+  const spec = { replicas: 1, selector: { matchLabels: labels }, template };
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'flagger-system' } };
+  await bed.send('POST', '/api/v1/namespaces', namespace);
+  const path = '/apis/apps/v1/namespaces/flagger-system/deployments';
+  await bed.send('POST', path, { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec });
+  await eventually('Flagger is available', async () => {
+    const flagger = await bed.get('apps/v1', 'Deployment', 'flagger', 'flagger-system');
+    return statusOf(flagger).availableReplicas === 1;
+  });
+}
