@@ -1,6 +1,7 @@
 import type { CanaryStatus, PostPromotionState, PostPromotionStatus } from '../api/canary-status.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import type { Action, CheckRequest, RolloutEvent } from './action.ts';
+import { copy } from './copy.ts';
 import type { Plan } from './plan.ts';
 import { podsKey, progressKey } from './progress.ts';
 import { type Run, runOf } from './run.ts';
@@ -37,7 +38,7 @@ export function newDraft(world: World, plan: Plan): Draft {
   return {
     world,
     plan,
-    status: structuredClone(world.status),
+    status: copy(world.status),
     run: runOf(world.status),
     actions: [],
     events: [],

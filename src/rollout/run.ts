@@ -1,6 +1,7 @@
 import type { CanaryPhase, CanaryStatus } from '../api/canary-status.ts';
 import type { HookType } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
+import { copy } from './copy.ts';
 import type { RecordView, ReleaseView, World } from './world.ts';
 
 /** Bookkeeping of the release under way, kept in status.run. Times are RFC 3339. */
@@ -98,7 +99,7 @@ export interface Ending {
 /** The run of a status, if one is under way. */
 export function runOf(status: CanaryStatus): Run | undefined {
   const run = status.run as Partial<Run> | undefined;
-  return run?.digest === undefined ? undefined : (structuredClone(run) as Run);
+  return run?.digest === undefined ? undefined : (copy(run) as Run);
 }
 
 /**

@@ -3,9 +3,11 @@ import type { CanaryStatus } from '../../src/api/canary-status.ts';
 import { type HookAnswer, type HookType, hooksOf } from '../../src/api/hooks.ts';
 import type { RouteView } from '../../src/api/observed.ts';
 import type { Action, CheckRequest, Decision, RolloutEvent } from '../../src/rollout/action.ts';
+import { copy } from '../../src/rollout/copy.ts';
 import type { ConfigCopyView } from '../../src/rollout/drift-view.ts';
 import { type Violation, violations } from '../../src/rollout/invariants.ts';
 import { lastKnownGood, runOf } from '../../src/rollout/run.ts';
+import { isSame } from '../../src/rollout/same.ts';
 import { step } from '../../src/rollout/step.ts';
 import type {
   CheckOutcome,
@@ -18,7 +20,7 @@ import type {
   WorkloadView,
   World,
 } from '../../src/rollout/world.ts';
-import { copy } from './copy.ts';
+import { frozen } from './frozen.ts';
 import { ScalerModel } from './scaler-model.ts';
 
 /** How a release behaves in the model. */
@@ -186,10 +188,8 @@ export class Model {
   }
 
   world(): World {
-    return copy({
-      nowMs: this.nowMs,
-      canary: this.canary,
-      status: this.status,
+    const { nowMs, canary, status } = this;
+    const others = copy({
       head: this.head,
       records: this.records.map((record) => this.recordAsRead(record)),
       rejected: this.rejected,
@@ -201,8 +201,9 @@ export class Model {
       route: this.route,
       checks: this.answer,
       peers: this.peers,
-      options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' },
+      options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' } as const,
     });
+    return { nowMs, canary, status, ...others };
   }
 
   /** Objects and status as Flagger left them: what the primary runs, and what is on the target and at head. */
@@ -263,9 +264,8 @@ export class Model {
     if (this.gone) return false;
     const decision = step(this.world());
     let budget = crashAfter;
-    const changed =
-      decision.status !== undefined && JSON.stringify(decision.status) !== JSON.stringify(this.status);
-    if (decision.intentFirst && budget-- > 0) this.status = copy(decision.status);
+    const changed = decision.status !== undefined && !isSame(decision.status, this.status);
+    if (decision.intentFirst && budget-- > 0) this.status = frozen(decision.status);
     if (budget < 0) return true;
     let acted = false;
     for (const action of decision.actions) {
@@ -277,7 +277,7 @@ export class Model {
     }
     if (budget <= 0) return true;
     if (changed) this.writes += 1;
-    this.status = copy(decision.status);
+    this.status = frozen(decision.status);
     this.hear(decision);
     this.asked = decision.check;
     if (!this.asked) return acted || changed;

@@ -110,12 +110,15 @@ describe('a damaged record of the last-known-good', () => {
 describe('a drill of the last-known-good', () => {
   it('stands in the condition until another release takes its place', () => {
     const model = twoReleases();
-    const condition = rollbackReady(model);
-    Object.assign(condition ?? {}, {
-      status: 'False',
+    const drilled = {
+      status: 'False' as const,
       reason: 'DrillFailed',
       message: 'Deployment: refused',
-    });
+    };
+    const conditions = (model.status.conditions ?? []).map((one) =>
+      one.type === 'RollbackReady' ? { ...one, ...drilled } : one,
+    );
+    model.status = { ...model.status, conditions };
     play(model, 5);
     expect(rollbackReady(model)).toMatchObject({ status: 'False', reason: 'DrillFailed' });
     model.commit('c');

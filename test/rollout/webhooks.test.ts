@@ -137,7 +137,7 @@ describe('confirm-rollout', () => {
     const model = withHooks(['confirm-rollout']);
     model.hooks['confirm-rollout'] = 'refused';
     untilPhase(model, 'Waiting');
-    model.status.run = { ...model.status.run, approved: ['Waiting'] };
+    model.status = { ...model.status, run: { ...model.status.run, approved: ['Waiting'] } };
     model.until('Succeeded');
     model.commit('c');
     untilPhase(model, 'Waiting');
@@ -218,7 +218,7 @@ describe('confirm-promotion', () => {
     untilPhase(model, 'WaitingPromotion');
     model.behaviours.set('b', { ...GOOD, canaryMetric: 50 });
     while (model.status.failedChecks === 0) model.tick();
-    model.status.run = { ...model.status.run, approved: ['WaitingPromotion'] };
+    model.status = { ...model.status, run: { ...model.status.run, approved: ['WaitingPromotion'] } };
     model.tick(1000);
     expect(model.status.phase).toBe('WaitingPromotion');
     model.behaviours.set('b', GOOD);

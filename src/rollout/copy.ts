@@ -1,4 +1,4 @@
-/** A deep copy of plain data; much quicker than structuredClone, which is most of the time of a play without it. */
+/** A deep copy of plain data; much quicker than structuredClone, for a step is taken on each of them. */
 export function copy<T>(value: T): T {
   if (Array.isArray(value)) return value.map(copy) as T;
   if (value === null || typeof value !== 'object') return value;
