@@ -26,6 +26,8 @@ export interface Walk {
   readonly limits: TreeLimits;
   readonly pause: () => Promise<void>;
   readonly alsoRead: (path: string) => boolean;
+  /** Files need not be UTF-8. */
+  readonly anyBytes: boolean;
 }
 
 interface Found {
@@ -110,7 +112,7 @@ async function readBlobs(walk: Walk, listing: Listing): Promise<GitFile[]> {
   for (const [index, { path, oid }] of listing.found.entries()) {
     if (index % PAUSE_EVERY === 0) await pause();
     const bytes = known.get(oid) ?? (await requireObject(reader, oid, 'blob'));
-    const wrong = contentProblem(path, bytes, limits);
+    const wrong = contentProblem(walk, path, bytes);
     if (wrong) {
       listing.problems.push(wrong);
       continue;
@@ -124,12 +126,16 @@ async function readBlobs(walk: Walk, listing: Listing): Promise<GitFile[]> {
   return files;
 }
 
-function contentProblem(path: string, bytes: Uint8Array, limits: TreeLimits): FileProblem | undefined {
+function contentProblem(
+  { limits, anyBytes }: Walk,
+  path: string,
+  bytes: Uint8Array,
+): FileProblem | undefined {
   if (bytes.length > limits.maxFileBytes) {
     const size = `${bytes.length} bytes are more than the limit of ${limits.maxFileBytes}`;
     return problem(path, 'TooLarge', `${size}; split the file or move it out of the Source's path`);
   }
-  if (decodeUtf8(bytes) === undefined)
+  if (!anyBytes && decodeUtf8(bytes) === undefined)
     return problem(path, 'NotUtf8', 'the file is not UTF-8; save it as UTF-8');
   return undefined;
 }

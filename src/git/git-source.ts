@@ -1,5 +1,6 @@
 import type { HttpClient } from '../http/types.ts';
 import type { GitCredentials } from './credentials.ts';
+import { entriesBelow } from './entries.ts';
 import { GitError } from './errors.ts';
 import { DEFAULT_TREE_LIMITS, readFilesBelow } from './files.ts';
 import { createGitWriting, type Sign } from './git-writing.ts';
@@ -91,13 +92,17 @@ export function createGitSource(options: GitSourceOptions): MeasuredGitSource {
     poll: (signal, previous) => poll(context, signal, previous),
     treeOidAt: (commit, path, signal) =>
       atCommit(context, commit, signal, (session, { tree }) => findFolder(session.reader, tree, path)),
-    readFiles: (commit, path, { limits, signal, alsoRead = () => false } = {}) =>
+    readFiles: (commit, path, { limits, signal, alsoRead = () => false, anyBytes = false } = {}) =>
       atCommit(context, commit, signal, ({ reader, pause }, { tree }) =>
         readFilesBelow(
-          { reader, pause, alsoRead, limits: { ...DEFAULT_TREE_LIMITS, ...limits } },
+          { reader, pause, alsoRead, anyBytes, limits: { ...DEFAULT_TREE_LIMITS, ...limits } },
           tree,
           path,
         ),
+      ),
+    entriesAt: (commit, paths, { signal, maxFileBytes }) =>
+      atCommit(context, commit, signal, ({ reader, pause }, { tree }) =>
+        entriesBelow({ reader, pause, maxFileBytes }, tree, paths),
       ),
     readCommit: (commit, signal) => atCommit(context, commit, signal, async (_session, { info }) => info),
     hasCommit: (commit) =>

@@ -48,6 +48,12 @@ export interface CommitFiles {
   readonly treeOid: string;
 }
 
+/** What a commit holds at one path. `refused`: something that is never read, such as a symbolic link; the message says so. */
+export type CommitEntry =
+  | { readonly kind: 'file'; readonly oid: string; readonly bytes: Uint8Array }
+  | { readonly kind: 'folder'; readonly oid: string; readonly names: readonly string[] }
+  | { readonly kind: 'refused'; readonly message: string };
+
 /** Bounds of one tree walk. */
 export interface TreeLimits {
   /** Entries looked at, of any kind. Default 50,000. */
@@ -76,6 +82,12 @@ export interface GitSource {
    * where the server no longer has it, this throws NotFound.
    */
   readFiles(commit: string, path: string, options?: ReadOptions): Promise<CommitFiles>;
+  /** What a commit holds at these paths, from the root; no entry for a path that is not there. Throws as `readFiles` does. */
+  entriesAt(
+    commit: string,
+    paths: readonly string[],
+    options: { readonly signal?: AbortSignal; readonly maxFileBytes: number },
+  ): Promise<ReadonlyMap<string, CommitEntry>>;
   /** Author, subject and time of a commit, fetched by id when missing. Throws NotFound. */
   readCommit(commit: string, signal?: AbortSignal): Promise<CommitInfo>;
   /** Whether the store holds this commit and its root tree. No network. */
@@ -98,4 +110,6 @@ export interface ReadOptions {
   readonly signal?: AbortSignal;
   /** Besides .yaml, .yml and .json, read files for which this is true (full path from the root). */
   readonly alsoRead?: (path: string) => boolean;
+  /** Files need not be UTF-8 text. Default: those that are not are problems. */
+  readonly anyBytes?: boolean;
 }

@@ -17,13 +17,39 @@ export interface CommitFiles {
   readonly problems: ReadonlyArray<{ readonly path: string; readonly message: string }>;
 }
 
+/** What a commit holds at one path. `refused`: something that is never read, such as a symbolic link; the message says so. */
+export type CommitEntry =
+  | { readonly kind: 'file'; readonly oid: string; readonly bytes: Uint8Array }
+  | { readonly kind: 'folder'; readonly oid: string; readonly names: readonly string[] }
+  | { readonly kind: 'refused'; readonly message: string };
+
+/** What `readFiles` reads beside .yaml, .yml and .json. */
+export interface ReadFilesOptions {
+  readonly signal: AbortSignal;
+  /** Paths from the root that are read whatever their name. */
+  readonly alsoRead?: (path: string) => boolean;
+  /** Files need not be UTF-8 text. */
+  readonly anyBytes?: boolean;
+  readonly limits?: {
+    readonly maxFiles?: number;
+    readonly maxFileBytes?: number;
+    readonly maxTotalBytes?: number;
+  };
+}
+
 /** The Git repository of one Source. Methods throw errors with a `code` that says what is wrong. */
 export interface Repository extends RepositoryWriting {
   /** `previous`: the commit that was applied last; the answer says whether head descends from it. */
   poll(signal: AbortSignal, previous?: string): Promise<PollResult>;
   /** Equal ids mean equal content, so that rendering can be skipped. */
   treeOidAt(commit: string, path: string, signal?: AbortSignal): Promise<string>;
-  readFiles(commit: string, path: string, options: { readonly signal: AbortSignal }): Promise<CommitFiles>;
+  readFiles(commit: string, path: string, options: ReadFilesOptions): Promise<CommitFiles>;
+  /** What a commit holds at these paths, from the root; no entry for a path that is not there. */
+  entriesAt(
+    commit: string,
+    paths: readonly string[],
+    options: { readonly signal: AbortSignal; readonly maxFileBytes: number },
+  ): Promise<ReadonlyMap<string, CommitEntry>>;
   /** Full ids of the commits, besides head, that must survive when the store is built anew. Replaces the former list. */
   keep(commits: readonly string[]): void;
 }
