@@ -1,6 +1,13 @@
 # syntax=docker/dockerfile:1
-# The controller as one bundled file beside the Node program and the libraries that it is linked with: no shell, no package manager.
+# The controller as one bundled file beside the Node program and the libraries that it is linked with, and the programs that it renders with:
+# kustomize, helm, and prlimit to bound them. No shell, no package manager.
 # It needs no writable file system but --data-dir.
+FROM golang:1.26-bookworm AS programs
+ENV CGO_ENABLED=0
+COPY programs /src
+RUN cd /src/kustomize && go build -trimpath -buildvcs=false -ldflags '-s -w' -o /programs/ tool \
+ && cd /src/helm && go build -trimpath -buildvcs=false -ldflags '-s -w' -o /programs/ tool
+
 FROM node:24-bookworm-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
@@ -13,12 +20,14 @@ RUN mkdir -p /image/app /image/etc /image/tmp \
  && printf 'hosts: files dns\n' > /image/etc/nsswitch.conf \
  && printf 'holdfast:x:65532:65532::/:/sbin/nologin\n' > /image/etc/passwd \
  && cp dist/main.js /image/app/main.js
+RUN cp --parents -L $(ldd /usr/bin/prlimit | grep -o '/[^ ]*') /usr/bin/prlimit /image
+COPY --from=programs /programs/ /image/usr/local/bin/
 
 FROM scratch
 LABEL org.opencontainers.image.title="holdfast" \
       org.opencontainers.image.description="A GitOps reconciler for progressive delivery that keeps the last-known-good release and returns to it" \
       org.opencontainers.image.licenses="Apache-2.0"
-ENV NODE_ENV=production
+ENV NODE_ENV=production PATH=/usr/local/bin:/usr/bin
 COPY --from=build --chown=0:0 /image /
 WORKDIR /app
 USER 65532:65532

@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/longest-first.ts';
 
-// `unit` and `sandbox` need nothing but Node and git; `cluster` and `bench` run inside the test bed's network namespace.
+// `unit` and `sandbox` need nothing but Node and git; `programs` needs Go; `cluster` and `bench` run inside the test bed's network namespace.
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
@@ -10,7 +10,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['test/cluster/**', 'test/sandbox/**', '**/node_modules/**'],
+          exclude: ['test/cluster/**', 'test/programs/**', 'test/sandbox/**', '**/node_modules/**'],
           // Nothing here keeps state in modules; one load of the code serves many files.
           isolate: false,
           maxWorkers: 3,
@@ -25,6 +25,18 @@ export default defineConfig({
           isolate: false,
           maxWorkers: 6,
           testTimeout: 120_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'programs',
+          include: ['test/programs/**/*.test.ts'],
+          // Builds kustomize, helm and sops the first time; needs Go.
+          globalSetup: ['test/programs/global-setup.ts'],
+          isolate: false,
+          maxWorkers: 2,
+          testTimeout: 60_000,
           hookTimeout: 60_000,
         },
       },

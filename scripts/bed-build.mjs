@@ -31,12 +31,13 @@ function say(line) {
   process.stderr.write(`test bed: ${line}\n`);
 }
 
-function cacheRoot() {
+/** Folder outside the checkout that holds what was built. */
+export function cacheRoot() {
   return process.env.HOLDFAST_CACHE || join(homedir(), '.cache', 'holdfast');
 }
 
 /** Hex digest (12 characters) over the contents of the files, in order. */
-function digestOf(files) {
+export function digestOf(files) {
   const hash = createHash('sha256');
   for (const file of files) hash.update(fs.readFileSync(file)).update('\0');
   hash.update(`${process.platform} ${process.arch} ${ENVOY_PACKAGE}`);
@@ -53,14 +54,15 @@ function run(command, args, options = {}) {
   return result.stdout.trim();
 }
 
-function requireGo() {
+/** Throws BedUnavailable without Go. */
+export function requireGo() {
   if (spawnSync('go', ['version']).status !== 0) {
     throw new BedUnavailable('Go is not installed; install Go 1.26 or later (https://go.dev/dl)');
   }
 }
 
 /** Runs `go build -v` and says from time to time how many packages are compiled. */
-function goBuild(folder, outputFolder, packages, { ldflags = '', flags = [], cgo = '0' } = {}) {
+export function goBuild(folder, outputFolder, packages, { ldflags = '', flags = [], cgo = '0' } = {}) {
   const args = [
     'build',
     '-v',
@@ -93,7 +95,7 @@ function goBuild(folder, outputFolder, packages, { ldflags = '', flags = [], cgo
 }
 
 /** Fills `target` by `fill(temporaryFolder)`, unless it is there; others see the whole folder or none of it. */
-async function folderOnce(target, title, fill) {
+export async function folderOnce(target, title, fill) {
   if (fs.existsSync(target)) return;
   const startedAt = Date.now();
   say(`${title} ...`);

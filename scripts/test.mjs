@@ -55,6 +55,7 @@ if (wanted('check')) {
   step('types', bin('tsc'), []);
 }
 if (wanted('unit')) suite('unit', bin('vitest'), []);
+if (wanted('programs')) suite('programs', bin('vitest'), []);
 const built = step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
 if (built && wanted('sandbox')) suite('sandbox', bin('vitest'), []);
 if (built && wanted('cluster'))

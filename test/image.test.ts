@@ -26,13 +26,22 @@ it('the prepared root holds Node, the libraries it is linked with, and the bundl
   expect(text).toContain('cp dist/main.js /image/app/main.js');
 });
 
+it('the programs that render are found on its PATH, with the one that bounds them', () => {
+  const text = lines.join('\n');
+  expect(text).toContain('COPY --from=programs /programs/ /image/usr/local/bin/');
+  expect(text).toContain('/usr/bin/prlimit /image');
+  expect(finalStage).toContain('ENV NODE_ENV=production PATH=/usr/local/bin:/usr/bin');
+});
+
 it('starts the program without a shell', () => {
   const entry = finalStage.find((line) => line.startsWith('ENTRYPOINT ')) ?? '';
   expect(JSON.parse(entry.slice('ENTRYPOINT '.length))).toEqual(['/usr/local/bin/node', '/app/main.js']);
 });
 
 it('builds with the same major version of Node that it runs', () => {
-  expect(lines.find((line) => line.startsWith('FROM '))).toMatch(/node:24-\S+ AS build$/);
+  expect(lines.filter((line) => / AS build$/.test(line))).toEqual([
+    expect.stringMatching(/node:24-\S+ AS build$/),
+  ]);
 });
 
 it('sends nothing to the builder but what the build reads', () => {
@@ -41,5 +50,12 @@ it('sends nothing to the builder but what the build reads', () => {
     .filter((line) => line && !line.startsWith('#'));
   expect(rules[0]).toBe('*');
   const allowed = rules.filter((rule) => rule.startsWith('!')).map((rule) => rule.slice(1));
-  expect(allowed.sort()).toEqual(['package-lock.json', 'package.json', 'scripts', 'src', 'tsconfig.json']);
+  expect(allowed.sort()).toEqual([
+    'package-lock.json',
+    'package.json',
+    'programs',
+    'scripts',
+    'src',
+    'tsconfig.json',
+  ]);
 });

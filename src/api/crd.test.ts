@@ -38,7 +38,7 @@ describe('CRDs', () => {
         node['x-kubernetes-preserve-unknown-fields'] ? [`${name}${path}`] : [],
       ),
     );
-    expect(open).toEqual(['Canary.status.postPromotion', 'Canary.status.run']);
+    expect(open).toEqual(['Canary.status.postPromotion', 'Canary.status.run', 'Source.spec.helm.values']);
   });
 
   test('bound every list and text of the status that Holdfast adds', () => {

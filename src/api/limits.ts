@@ -30,10 +30,20 @@ export const limits = {
   objectBytes: 1_500_000,
   /** Milliseconds one file may take to parse. */
   parseMs: 5_000,
-  /** Milliseconds a renderer's process may run. */
-  renderMs: 60_000,
+  /** Milliseconds a renderer's process may run; ordinary ones need some 50 (reliability T7). */
+  renderMs: 4_000,
   /** Bytes a renderer's process may print. */
-  renderOutputBytes: 32 * 1024 * 1024,
+  renderOutputBytes: 8 * 1024 * 1024,
+  /** Bytes of memory a renderer's process may use. */
+  renderMemoryBytes: 256 * 1024 * 1024,
+  /** Bytes of all files that one kustomization or chart refers to, charts inside it included. */
+  renderInputBytes: 32 * 1024 * 1024,
+  /** Files that one kustomization or chart refers to. */
+  renderInputFiles: 2_000,
+  /** Bytes of one of these files; archives of charts are among them. */
+  renderInputFileBytes: 8 * 1024 * 1024,
+  /** Bytes of renderers' output that is kept for the next commit, of all Sources together. */
+  renderCacheBytes: 64 * 1024 * 1024,
 
   /** Bytes of a whole LKG record before compression; refused before the analysis begins (design 5). */
   recordBytes: 8 * 1024 * 1024,

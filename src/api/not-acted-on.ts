@@ -26,10 +26,6 @@ function otherThan(...values: string[]): (value: unknown) => boolean {
   return (value) => !values.includes(String(value));
 }
 
-function oneOfValues(...values: string[]): (value: unknown) => boolean {
-  return (value) => values.includes(String(value));
-}
-
 function isContour({ provider }: Readonly<Record<string, unknown>>): boolean {
   return provider === 'contour';
 }
@@ -83,7 +79,6 @@ const canaryRows: readonly Row[] = [
 const sourceRows: readonly Row[] = [
   { path: 'spec.verify', stops: true },
   { path: 'spec.windows', stops: true },
-  { path: 'spec.renderer', when: oneOfValues('kustomize', 'helm'), stops: true },
   { path: 'spec.dependsOn' },
   { path: 'spec.alerts' },
   { path: 'spec.wait' },

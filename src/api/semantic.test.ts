@@ -137,7 +137,6 @@ describe('a Source that the schema lets in', () => {
     [{ interval: '500ms' }, 'spec.interval must be at least 1s'],
     [{ schedule: '@hourly', timeZone: 'Mars/Base' }, 'spec.timeZone is no known time zone'],
     [{ verify: { secretRef: { name: 'keys' } } }, 'spec.verify is valid, but'],
-    [{ renderer: 'helm' }, 'spec.renderer is valid, but'],
   ])('is stopped for %j', (spec, expected) => {
     expect(lines(checkSource(source(spec))).problems).toEqual([expect.stringContaining(expected)]);
   });

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { canaryAlertSchema } from './canary-hooks.ts';
 import type { KubernetesObject } from './kubernetes.ts';
 import { duration, nameReference, oneOf, text } from './schema.ts';
+import { sourceHelmSchema } from './source-render.ts';
 import type { SourceStatus } from './source-status.ts';
 
 /** What happens when the ref moves to a commit that is no descendant of the applied one. */
@@ -79,8 +80,11 @@ const fields = z.object({
     .optional(),
   renderer: z
     .enum(['auto', 'plain', 'kustomize', 'helm'])
-    .describe('How files become objects. Default auto: by the files that are there.')
+    .describe(
+      'How files become objects. Default auto: kustomize where a kustomization.yaml is, helm where a Chart.yaml is, else plain.',
+    )
     .optional(),
+  helm: sourceHelmSchema.describe('What the chart is rendered with, where helm renders.').optional(),
   apply: z
     .boolean()
     .describe('false: only plan, ledger and pull requests; another tool applies. Default true.')

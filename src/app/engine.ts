@@ -13,6 +13,8 @@ import { createGitWriter, type GitWriter } from '../engine/write-back/git-writer
 import { createOpenForge } from '../forge/open.ts';
 import { createHooks } from '../hooks/call.ts';
 import type { HttpClient } from '../http/types.ts';
+import { createBuildCache } from '../render/build/build-cache.ts';
+import { findBuilders, workFolderIn } from '../render/build/programs.ts';
 import { step } from '../rollout/step.ts';
 import { routerFor, routers } from '../routing/table.ts';
 import type { MetricsSink } from '../web/metrics-sink.ts';
@@ -87,6 +89,8 @@ export function createEngine(wiring: EngineWiring): Engine {
     ...shared,
     applied: createApplied(),
     ...{ secretKey, tracksConfig: options.tracksConfig !== false, clusterName: options.clusterName },
+    builders: findBuilders(options.programs ?? {}, workFolderIn(options.dataDirectory)),
+    builds: createBuildCache(),
     sources: sourceSet,
     canarySet,
     defaultServiceAccount: options.defaultServiceAccount,

@@ -1,4 +1,5 @@
 import type { RateBounds } from '../cluster/rate-limit.ts';
+import type { ProgramPaths } from '../render/build/programs.ts';
 import type { ListenAddress } from '../web/http-server.ts';
 import type { DefaultReceiver } from './alerts-port.ts';
 
@@ -47,6 +48,8 @@ export interface AppOptions {
   readonly eventWebhook?: string | undefined;
   /** Service account, in a Source's own namespace, that Sources without serviceAccountName are written as. */
   readonly defaultServiceAccount?: string | undefined;
+  /** Where kustomize and helm are, as far as it was said; otherwise they are looked for on PATH. */
+  readonly programs?: ProgramPaths;
   /** Decide and tell, and write nothing: no Lease, no status, nothing in Git. */
   readonly shadow?: boolean;
 }

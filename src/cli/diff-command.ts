@@ -10,10 +10,11 @@ import { diffSource } from './diff/diff-source.ts';
 import { emit } from './emit.ts';
 import { commaList, outputOption } from './install-command.ts';
 import { type CommandResult, screenOf } from './output.ts';
+import { type ProgramFlags, programsIn, withProgramFlags } from './program-flags.ts';
 import { provider } from './run.ts';
 import { subjectOf } from './status-command.ts';
 
-interface DiffFlags {
+interface DiffFlags extends ProgramFlags {
   readonly kubeconfig?: string;
   readonly namespace?: string;
   readonly meshProvider: string;
@@ -25,7 +26,7 @@ interface DiffFlags {
 /** `holdfast diff`: what is not as the release, or the Source, says. Writes nothing. */
 export const diffCommand: CliCommand = {
   register(program, context) {
-    program
+    const command = program
       .command('diff')
       .description(
         'compare a Canary in the cluster with the release its primary must run, or a Source with what it keeps applied; exit code 1 if something differs, 2 if it cannot be said',
@@ -41,28 +42,26 @@ export const diffCommand: CliCommand = {
         ...defaultSelectorLabels,
       ])
       .option('--include-label-prefix <prefixes>', "as the controller's (comma list)", commaList, [])
-      .addOption(outputOption('table', ['table', 'json', 'yaml']))
-      .action(async (text: string, flags: DiffFlags) => {
-        const { kind, name } = text.includes('/')
-          ? subjectOf(text, undefined)
-          : { kind: 'Canary', name: text };
-        if (!name) throw new InputError(`${JSON.stringify(text)} names no object`);
-        const work = kind === 'Source' ? ofSource : ofCanary;
-        const { kubeconfig } = flags;
-        const { version } = context;
-        const result = await connected({ kubeconfig, version }, (connection) =>
-          work(connection, {
-            name,
-            namespace: flags.namespace ?? connection.access.namespace,
-            flags,
-            version,
-          }),
-        ).catch((error: unknown) => {
-          // As diff and kubectl diff: 1 is an answer, so whatever kept us from one is 2.
-          throw new InputError((error as Error).message);
-        });
-        emit(result, context);
+      .addOption(outputOption('table', ['table', 'json', 'yaml']));
+    withProgramFlags(command).action(async (text: string, flags: DiffFlags) => {
+      const { kind, name } = text.includes('/') ? subjectOf(text, undefined) : { kind: 'Canary', name: text };
+      if (!name) throw new InputError(`${JSON.stringify(text)} names no object`);
+      const work = kind === 'Source' ? ofSource : ofCanary;
+      const { kubeconfig } = flags;
+      const { version } = context;
+      const result = await connected({ kubeconfig, version }, (connection) =>
+        work(connection, {
+          name,
+          namespace: flags.namespace ?? connection.access.namespace,
+          flags,
+          version,
+        }),
+      ).catch((error: unknown) => {
+        // As diff and kubectl diff: 1 is an answer, so whatever kept us from one is 2.
+        throw new InputError((error as Error).message);
       });
+      emit(result, context);
+    });
   },
 };
 
@@ -88,9 +87,10 @@ async function ofSource(
   { name, namespace, flags, version }: Asked,
 ): Promise<CommandResult> {
   const userAgent = `holdfast/${version}`;
+  const programs = programsIn(flags, process.env);
   const http = createHttpClient({ ...addressPolicy(connection.access.server), userAgent });
   try {
-    return await diffSource(connection, { namespace, name, http }, shownAs(flags));
+    return await diffSource(connection, { namespace, name, http, programs }, shownAs(flags));
   } finally {
     await http.close();
   }

@@ -12,10 +12,11 @@ import { supportedProviders } from '../routing/table.ts';
 import type { ListenAddress } from '../web/http-server.ts';
 import { defaultSelectorLabels } from '../workload/selector.ts';
 import type { CliCommand } from './command.ts';
+import { type ProgramFlags, programsIn, withProgramFlags } from './program-flags.ts';
 import { type LimitFlags, limitsIn, withLimitFlags } from './run-limits.ts';
 import { httpUrl, type ReceiverFlags, receiversOf, withReceiverFlags } from './run-receivers.ts';
 
-interface RunFlags extends ReceiverFlags, LimitFlags {
+interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly source: string[];
   readonly kubeconfig?: string;
   readonly namespace?: string;
@@ -40,7 +41,7 @@ interface RunFlags extends ReceiverFlags, LimitFlags {
 export const runCommand: CliCommand = {
   register(program, { version, setExitCode }) {
     const command = withFlags(program.command('run').description('follow Git and roll out what it says'));
-    withReceiverFlags(withLimitFlags(command)).action(async (flags: RunFlags) => {
+    withReceiverFlags(withLimitFlags(withProgramFlags(command))).action(async (flags: RunFlags) => {
       setExitCode(await run(optionsOf(flags, version)));
     });
   },
@@ -155,6 +156,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
     shadow: flags.shadow === true,
+    programs: programsIn(flags, process.env),
     ...limitsIn(flags),
     ...receiversOf(flags, process.env),
   };

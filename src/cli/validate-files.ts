@@ -2,6 +2,7 @@ import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from '../api/limits.ts';
 import { isUnsafeName } from '../git/tree.ts';
+import { isKustomization } from '../render/kustomize/collect.ts';
 import { isManifest } from '../render/render.ts';
 import type { FileProblem, SourceFile } from '../render/types.ts';
 
@@ -74,7 +75,8 @@ async function readEntry(walk: Walk, path: string, name: string, depth: number):
   else if (found.isSymbolicLink()) {
     if (isManifest(name) || !name.includes('.')) reportLink(walk, path);
   } else if (found.isDirectory()) await readFolder(walk, path, depth + 1);
-  else if (found.isFile() && isManifest(name)) await readManifest(walk, path, found.size);
+  else if (found.isFile() && (isManifest(name) || isKustomization(name)))
+    await readManifest(walk, path, found.size);
 }
 
 /** The size is asked before the file is read: a huge one must not come into memory. */

@@ -111,8 +111,8 @@ describe('validate', () => {
     ],
     [
       'a kustomization',
-      { 'kustomization.yaml': 'resources: [a.yaml]\n' },
-      /^kustomization\.yaml: this folder is built with kustomize/,
+      { 'kustomization.yaml': 'resources:\n  - https://example.com/a.yaml\n' },
+      /^kustomization\.yaml:(?:2: resources\[0\]: is remote| needs kustomize)/,
     ],
     [
       'a Source with credentials in its address',

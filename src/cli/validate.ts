@@ -1,18 +1,24 @@
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { limits } from '../api/limits.ts';
-import type { Source } from '../api/source.ts';
-import { type RenderResult, renderPlain } from '../render/render.ts';
-import type { FileProblem, RenderedObject, SourceFile } from '../render/types.ts';
+import type { Builders } from '../render/build/builder.ts';
+import { findBuilders, type ProgramPaths } from '../render/build/programs.ts';
+import type { RenderResult } from '../render/render.ts';
+import type { RenderedObject } from '../render/types.ts';
 import { defaultSelectorLabels } from '../workload/selector.ts';
 import { readLocalFiles } from './validate-files.ts';
-import { type KindOptions, kindOf, remarksOn, type Severity } from './validate-kinds.ts';
+import { type KindOptions, remarksOn, type Severity } from './validate-kinds.ts';
 import { namespaceFindings, referenceFindings } from './validate-references.ts';
 import { type Finding, releaseFindings } from './validate-releases.ts';
+import { renderLocal } from './validate-render.ts';
 
 /** What `holdfast validate` is asked for. */
 export interface ValidateOptions extends Partial<KindOptions> {
   readonly paths: readonly string[];
   readonly selectorLabels?: readonly string[];
+  /** Where kustomize and helm are; otherwise they are looked for on PATH. */
+  readonly programs?: ProgramPaths;
 }
 
 /** What it found, in the order of files and lines. */
@@ -31,8 +37,10 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
     minIntervalMs: options.minIntervalMs ?? limits.minAnalysisIntervalMs,
     forbidsOtherNamespaces: options.forbidsOtherNamespaces ?? false,
   };
-  const { rendered, sources, unbuilt } = render(local.files);
-  const broken = [...local.problems, ...unbuilt, ...rendered.problems];
+  const { rendered, sources } = await withBuilders(options.programs ?? {}, (builders) =>
+    renderLocal(options.paths, local.files, builders),
+  );
+  const broken = [...local.problems, ...rendered.problems];
   const selectorLabels = options.selectorLabels ?? defaultSelectorLabels;
   const complete = sources.length > 0;
   const findings = [
@@ -52,41 +60,13 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
   return { files: local.files.length, objects: rendered.objects.length, findings: sorted(findings) };
 }
 
-/** With the default namespace of the Source among the files, if there is one. */
-function render(all: readonly SourceFile[]): {
-  rendered: RenderResult;
-  sources: Source[];
-  unbuilt: FileProblem[];
-} {
-  const files = all.filter(({ path }) => !isKustomization(path));
-  const first = renderPlain(files);
-  const sources = first.objects.map(({ object }) => object).filter(isSource);
-  const namespaces = new Set(sources.map(({ spec }) => spec?.defaultNamespace).filter(Boolean));
-  const [defaultNamespace] = namespaces.size === 1 ? namespaces : [];
-  const rendered = defaultNamespace
-    ? renderPlain(files, { defaultNamespace, isNamespaced: (_, kind) => !clusterKinds.test(kind) })
-    : first;
-  const plain = sources.length > 0 && sources.every(({ spec }) => spec?.renderer === 'plain');
-  const kustomization = plain ? undefined : all.find(({ path }) => isKustomization(path));
-  const unbuilt = kustomization ? [kustomizeProblem(kustomization.path)] : [];
-  return { rendered, sources, unbuilt };
-}
-
-const clusterKinds =
-  /^(Namespace|Node|PersistentVolume|CustomResourceDefinition|APIService|GatewayClass|(Cluster|Storage|Priority|Ingress|Runtime).+|.+(WebhookConfiguration|AdmissionPolicy|AdmissionPolicyBinding))$/;
-
-function isSource(object: KubernetesObject): object is Source {
-  return kindOf(object) === 'Source';
-}
-
-function isKustomization(path: string): boolean {
-  return /(?:^|[/\\])kustomization\.ya?ml$/.test(path);
-}
-
-function kustomizeProblem(file: string): FileProblem {
-  const message =
-    'this folder is built with kustomize, which this version cannot render; set spec.renderer: plain in the Source to apply its files as they are';
-  return { file, line: 0, message };
+async function withBuilders<T>(programs: ProgramPaths, work: (builders: Builders) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-validate-'));
+  try {
+    return await work(findBuilders(programs, folder));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 function objectFindings(

@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { limits as defaultLimits } from '../api/limits.ts';
 import type { RenderCache } from './cache.ts';
 import { lineOfField, renderFile } from './file.ts';
+import { createPause } from './pause.ts';
 import {
   type FileProblem,
   formatOrigin,
@@ -11,9 +11,6 @@ import {
   type RenderLimits,
   type SourceFile,
 } from './types.ts';
-
-/** Other work gets its turn after this time; a single file takes longer only if it is odd (see the tests of hostile files). */
-const longestTurnMs = 10;
 
 /** What rendering depends on beside the files. */
 export interface RenderOptions {
@@ -52,14 +49,23 @@ export function renderPlain(files: readonly SourceFile[], options: RenderOptions
   const excess = sizeProblem(files, limits);
   if (excess) return { objects: [], problems: [excess], lineOf };
   const rendered = files.map((file) => options.cache?.get(file) ?? renderFile(file, limits));
+  return { ...settle(rendered, options), lineOf };
+}
+
+/** Puts what was read together: namespaces, objects that are there twice, and no object of a file with a problem. */
+export function settle(
+  rendered: ReadonlyArray<Pick<RenderResult, 'objects' | 'problems'>>,
+  options: RenderOptions,
+): Pick<RenderResult, 'objects' | 'problems'> {
+  const { objectsPerSource } = options.limits ?? defaultLimits;
   const named = rendered.flatMap(({ objects }) => objects.map((entry) => inNamespace(entry, options)));
-  if (named.length > limits.objectsPerSource) {
-    const message = `the Source holds ${named.length} objects; at most ${limits.objectsPerSource} are taken`;
-    return { objects: [], problems: [{ file: '', line: 0, message }], lineOf };
+  if (named.length > objectsPerSource) {
+    const message = `the Source holds ${named.length} objects; at most ${objectsPerSource} are taken`;
+    return { objects: [], problems: [{ file: '', line: 0, message }] };
   }
   const problems = [...rendered.flatMap((file) => file.problems), ...duplicateProblems(named)];
   const broken = new Set(problems.map(({ file }) => file));
-  return { objects: named.filter(({ origin }) => !broken.has(origin.file)), problems, lineOf };
+  return { objects: named.filter(({ origin }) => !broken.has(origin.file)), problems };
 }
 
 /**
@@ -76,13 +82,9 @@ export async function readAhead(
 ): Promise<void> {
   cache.keepOnly(files);
   if (sizeProblem(files, limits)) return;
-  let pausedMs = performance.now();
+  const pause = createPause(signal);
   for (const file of files) {
-    if (performance.now() - pausedMs > longestTurnMs) {
-      await setImmediate();
-      signal.throwIfAborted();
-      pausedMs = performance.now();
-    }
+    await pause();
     if (!cache.get(file)) cache.set(file, renderFile(file, limits));
   }
 }
@@ -93,7 +95,8 @@ export function objectKey(object: KubernetesObject): string {
   return [group, object.kind, object.metadata.namespace ?? '', object.metadata.name].join('|');
 }
 
-function sizeProblem(files: readonly SourceFile[], limits: RenderLimits): FileProblem | undefined {
+/** What is wrong with a set of files before any of them is read. */
+export function sizeProblem(files: readonly SourceFile[], limits: RenderLimits): FileProblem | undefined {
   if (files.length > limits.sourceFiles) {
     return {
       file: '',

@@ -25,6 +25,9 @@ import type { Snapshot, SourceParts, SourceState } from '../../engine/source/sou
 import { readSnapshot } from '../../engine/source/source-read.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { canaryKey } from '../../release/candidates.ts';
+import { createBuildCache } from '../../render/build/build-cache.ts';
+import type { Builders } from '../../render/build/builder.ts';
+import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';
 import { createRenderCache } from '../../render/cache.ts';
 import type { FileProblem, RenderedObject } from '../../render/types.ts';
 
@@ -33,6 +36,8 @@ export interface SourceQuery {
   readonly namespace: string;
   readonly name: string;
   readonly http: HttpClient;
+  /** Where kustomize and helm are, as far as it was said. */
+  readonly programs: ProgramPaths;
 }
 
 /** The objects that a Source keeps applied at one commit; those of Canaries are compared with `diff canary/NAME`. */
@@ -52,7 +57,8 @@ export async function readEffectiveSet(connection: Connection, query: SourceQuer
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-diff-'));
   try {
     const repository = openRepository(connection, source, { folder, http: query.http });
-    return await readWith(await partsOf(connection), source, repository);
+    const builders = findBuilders(query.programs, workFolderIn(folder));
+    return await readWith(await partsOf(connection, builders), source, repository);
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
@@ -144,7 +150,7 @@ function openRepository(
 }
 
 /** As the controller's, without a way to write. */
-async function partsOf({ client }: Connection): Promise<SourceParts> {
+async function partsOf({ client }: Connection, builders: Builders): Promise<SourceParts> {
   const nothing = () => undefined;
   const cluster = createClusterPort(client, () => false);
   const { items } = await client.list(apiVersionOf('Canary'), 'Canary', {});
@@ -158,6 +164,7 @@ async function partsOf({ client }: Connection): Promise<SourceParts> {
     events: { emit: nothing },
     heads: createHeads(),
     ...{ applied: createApplied(), claims: createClaims() },
+    ...{ builders, builds: createBuildCache() },
     clusterName: '',
     records: createRecords(cluster, undefined),
     // No digest is compared that a Secret is part of.

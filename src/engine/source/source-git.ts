@@ -3,12 +3,10 @@ import type { Source } from '../../api/source.ts';
 import { createRenderCache } from '../../render/cache.ts';
 import type { Forge } from '../ports/forge-port.ts';
 import type { Repository } from '../ports/git-port.ts';
+import { type FileChanges, withChanges } from './file-changes.ts';
 import { infoOf, releaseIn } from './reproduce.ts';
 import type { Snapshot, SourceParts, SourceState } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
-
-/** New content of files by path; undefined takes a file out. */
-export type FileChanges = ReadonlyMap<string, Uint8Array | undefined>;
 
 /** One Source as its writing half sees it. */
 export interface SourceGit {
@@ -53,22 +51,5 @@ export function createSourceGit(
       return readSnapshot(parts, source, apart, { commit: infoOf(commit), signal });
     },
     digestIn: (snapshot, canaryKey) => releaseIn(parts, snapshot, canaryKey).ok?.digest,
-  };
-}
-
-/** The repository as if a commit had been made with these files. */
-function withChanges(repository: Repository, changes: FileChanges): Repository {
-  if (changes.size === 0) return repository;
-  return {
-    ...repository,
-    async readFiles(commit, path, options) {
-      const read = await repository.readFiles(commit, path, options);
-      const kept = read.files.filter((file) => !changes.has(file.path));
-      const inside = [...changes].filter(([file]) => path === '' || file.startsWith(`${path}/`));
-      const added = inside.flatMap(([file, bytes]) =>
-        bytes ? [{ path: file, oid: `changed ${file}`, bytes }] : [],
-      );
-      return { ...read, files: [...kept, ...added].sort((a, b) => (a.path < b.path ? -1 : 1)) };
-    },
   };
 }

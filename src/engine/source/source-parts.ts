@@ -5,6 +5,8 @@ import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source.ts';
 import type { Release } from '../../release/release.ts';
 import type { CanaryPlan } from '../../release/select.ts';
+import type { BuildCache } from '../../render/build/build-cache.ts';
+import type { Builders } from '../../render/build/builder.ts';
 import type { RenderCache } from '../../render/cache.ts';
 import type { RenderResult } from '../../render/render.ts';
 import type { FileProblem, RenderedObject } from '../../render/types.ts';
@@ -36,6 +38,9 @@ export interface SourceParts {
   readonly secretKey: Uint8Array;
   /** Whether ConfigMaps and Secrets are part of releases; default true. */
   readonly tracksConfig?: boolean;
+  /** The programs that build kustomizations and charts, and what they gave before. */
+  readonly builders: Builders;
+  readonly builds: BuildCache;
   /** Canaries in the cluster that are ours, as watched. */
   readonly canaries: () => readonly KubernetesObject[];
   /** Looks at a Canary soon. */
@@ -57,6 +62,10 @@ export interface Snapshot {
   /** Objects that were rendered. */
   readonly objects: number;
   readonly lineOf: RenderResult['lineOf'];
+  /** Ids of files outside the Source's path that it was rendered from, by path. */
+  readonly outside: ReadonlyMap<string, string>;
+  /** Rendering the same commit again may lead to something else. */
+  readonly isFleeting: boolean;
 }
 
 /** What one snapshot was applied as. */

@@ -2,13 +2,15 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source.ts';
 import { selectPlans } from '../../release/select.ts';
-import type { RenderCache } from '../../render/cache.ts';
-import { objectKey, type RenderResult, readAhead, renderPlain } from '../../render/render.ts';
+import { isKustomization } from '../../render/kustomize/collect.ts';
+import { objectKey, type RenderResult, settle } from '../../render/render.ts';
+import { releaseNamespace, renderSource, type SourceRendering } from '../../render/source.ts';
 import type { FileProblem, RenderedObject, SourceFile } from '../../render/types.ts';
 import type { CommitFiles } from '../ports/git-port.ts';
 import type { Cluster } from '../ports/ports.ts';
 import { ignoreRules } from './ignore-rules.ts';
 import { folderOf, type Snapshot, type SourceParts, type SourceState } from './source-parts.ts';
+import { treeAt } from './source-tree.ts';
 
 /** Reads, renders and sorts one commit. Problems of files are in the snapshot; only Git's own errors are thrown. */
 export async function readSnapshot(
@@ -19,20 +21,26 @@ export async function readSnapshot(
 ): Promise<Snapshot> {
   const folder = folderOf(source);
   const treeOid = await state.repository.treeOidAt(commit.commit, folder, signal);
-  const read = await state.repository.readFiles(commit.commit, folder, { signal });
-  const files = selectFiles(read, source, folder);
-  await readAhead(files, { cache: state.rendered, signal });
-  const rendered = await render(parts.cluster, source, { files, cache: state.rendered });
+  const read = await state.repository.readFiles(commit.commit, folder, { signal, alsoRead: isKustomization });
   const unread = read.problems.map(({ path, message }): FileProblem => ({ file: path, line: 0, message }));
+  const tree = treeAt(state.repository, commit.commit, signal);
+  const files = selectFiles(read, source, folder);
+  const { builders, builds } = parts;
+  const written = await renderSource(
+    source,
+    { folder, files, problems: unread, tree },
+    { builders, builds, cache: state.rendered, signal },
+  );
+  const rendered = await inNamespaces(parts.cluster, source, written);
   const placed = await withoutNamespaceless(parts.cluster, rendered.objects);
-  const problems = [...unread, ...kustomizeProblems(read, source), ...rendered.problems, ...placed.problems];
+  const problems = [...rendered.problems, ...placed.problems];
   const selection = selectPlans({
     objects: placed.objects,
     problems,
     tracksConfig: parts.tracksConfig !== false,
     liveCanaries: parts.canaries().filter((canary) => isFree(parts, state, canary)),
     previous: state.previous,
-    lineOf: rendered.lineOf,
+    lineOf: written.lineOf,
   });
   const all = placed.objects.map(({ object }) => object);
   return {
@@ -44,7 +52,9 @@ export async function readSnapshot(
     plans: selection.plans,
     problems: [...problems, ...selection.problems],
     objects: rendered.objects.length,
-    lineOf: rendered.lineOf,
+    lineOf: written.lineOf,
+    outside: written.outside,
+    isFleeting: written.isFleeting,
   };
 }
 
@@ -57,35 +67,23 @@ function isFree(parts: SourceParts, state: SourceState, canary: KubernetesObject
 function selectFiles({ files }: CommitFiles, source: Source, folder: string): SourceFile[] {
   const ignored = ignoreRules(source.spec.ignore ?? []);
   const inside = (path: string) => (folder ? path.slice(folder.length + 1) : path);
-  return files.filter(({ path }) => !ignored(inside(path)) && !isKustomization(path));
+  return files.filter(({ path }) => !ignored(inside(path)));
 }
 
-function isKustomization(path: string): boolean {
-  return /(?:^|\/)kustomization\.ya?ml$/.test(path);
-}
-
-/** `auto` would mean kustomize here, and plain reading would apply something else than the author sees. */
-function kustomizeProblems({ files }: CommitFiles, source: Source): FileProblem[] {
-  if (source.spec.renderer === 'plain') return [];
-  const found = files.find(({ path }) => isKustomization(path));
-  if (!found) return [];
-  const message =
-    'this folder is built with kustomize, which this version cannot render; set spec.renderer: plain to apply its files as they are';
-  return [{ file: found.path, line: 0, message }];
-}
-
-/** Renders; with a default namespace once more, when it is known which kinds live in namespaces. */
-async function render(
+/** With a default namespace, filled in once it is known which kinds live in namespaces. A chart always has one: that of its release. */
+async function inNamespaces(
   cluster: Cluster,
-  { spec }: Source,
-  { files, cache }: { files: readonly SourceFile[]; cache: RenderCache },
-): Promise<RenderResult> {
-  const first = renderPlain(files, { cache });
-  const { defaultNamespace } = spec;
+  source: Source,
+  { read }: SourceRendering,
+): Promise<Pick<RenderResult, 'objects' | 'problems'>> {
+  const first = settle(read, {});
+  const defaultNamespace = read.some(({ isChart }) => isChart)
+    ? releaseNamespace(source)
+    : source.spec.defaultNamespace;
   if (!defaultNamespace) return first;
   const namespaced = await namespacedKinds(cluster, first.objects);
   const isNamespaced = (apiVersion: string, kind: string) => namespaced.has(`${apiVersion} ${kind}`);
-  return renderPlain(files, { defaultNamespace, isNamespaced, cache });
+  return settle(read, { defaultNamespace, isNamespaced });
 }
 
 /** Objects of namespaced kinds that name no namespace, as problems of their files; all objects of such a file wait. */

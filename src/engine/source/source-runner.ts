@@ -200,6 +200,7 @@ const noRepository: Repository = {
   poll: refuse,
   treeOidAt: refuse,
   readFiles: refuse,
+  entriesAt: refuse,
   keep: () => undefined,
   listRefs: refuse,
   moveRef: refuse,

@@ -16,6 +16,7 @@ import { confinedHeads, digestsOf, headsOf, settledHeads } from './source-heads.
 import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
 import { writeSourceStatus } from './source-status.ts';
+import { isOutsideKept } from './source-tree.ts';
 import type { SourceWatch } from './source-watch.ts';
 
 /**
@@ -70,7 +71,8 @@ async function update(
     }
     if (failure) throw failure.error;
   }
-  state.readUnder = readUnder;
+  if (state.snapshot?.isFleeting) delete state.readUnder;
+  else state.readUnder = readUnder;
   const isDue = state.dirty || isPruneDue(source, state) || isOtherInForce(parts, state);
   if (hasNews || isDue || hasFailures(state)) await apply(parts, source, state, context);
 }
@@ -111,7 +113,10 @@ async function read(
   if (before && sameSpec) {
     const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
     // The same files: only the commit has another name.
-    if (treeOid === before.treeOid) {
+    if (
+      treeOid === before.treeOid &&
+      (await isOutsideKept(state.repository, commit.commit, before, signal))
+    ) {
       state.snapshot = { ...before, commit };
       return;
     }

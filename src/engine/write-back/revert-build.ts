@@ -5,7 +5,8 @@ import { objectKey } from '../../render/render.ts';
 import { fileOfOrigin, type RenderedObject } from '../../render/types.ts';
 import type { WantedRevert } from '../../writeback/decide.ts';
 import { type FileVersions, type Undo, undo } from '../../writeback/undo.ts';
-import type { FileChanges, SourceGit } from '../source/source-git.ts';
+import type { FileChanges } from '../source/file-changes.ts';
+import type { SourceGit } from '../source/source-git.ts';
 import type { Snapshot } from '../source/source-parts.ts';
 
 /** A revert that was built and rendered before anything is pushed. */

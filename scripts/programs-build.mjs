@@ -1,0 +1,52 @@
+#!/usr/bin/env node
+// Builds the programs that render manifests (programs/: those of the image) and those that only tests use (test/programs/sops) into the
+// cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
+import { mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { BedUnavailable, cacheRoot, digestOf, folderOnce, goBuild, requireGo } from './bed-build.mjs';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+
+/** Folder of a Go module, and the programs among its tools. */
+const modules = {
+  'programs/kustomize': ['kustomize'],
+  'programs/helm': ['helm'],
+  'test/programs/sops': ['sops', 'age-keygen'],
+};
+
+/** Builds or finds every program; absolute paths by name. Throws BedUnavailable when the machine lacks something. */
+export async function buildPrograms() {
+  mkdirSync(cacheRoot(), { recursive: true });
+  const paths = {};
+  for (const [name, programs] of Object.entries(modules)) {
+    const module = join(root, name);
+    const files = ['go.mod', 'go.sum'].map((file) => join(module, file));
+    const target = join(cacheRoot(), `${programs[0]}-${digestOf(files)}`);
+    await folderOnce(target, `building ${programs.join(', ')}`, async (folder) => {
+      requireGo();
+      await goBuild(module, folder, toolsOf(files[0]));
+    });
+    for (const program of programs) paths[program] = join(target, program);
+  }
+  return paths;
+}
+
+/** The packages of a module's `tool` lines. */
+function toolsOf(goMod) {
+  const lines = readFileSync(goMod, 'utf8').split('\n');
+  const start = lines.indexOf('tool (');
+  const listed = start < 0 ? [] : lines.slice(start + 1, lines.indexOf(')', start));
+  const single = lines.filter((line) => /^tool [^(]/.test(line)).map((line) => line.slice('tool '.length));
+  return [...single, ...listed].map((line) => line.trim());
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    process.stdout.write(`${JSON.stringify(await buildPrograms(), null, 2)}\n`);
+  } catch (error) {
+    if (!(error instanceof BedUnavailable)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,55 @@
+import type { FileProblem, RenderedObject } from '../types.ts';
+import type { FolderFiles } from './private-folder.ts';
+import type { ProcessResult } from './process.ts';
+
+/** A program that turns files into manifests: kustomize or helm. */
+export interface Builder {
+  /** Text of its version; part of what its output depends on. Throws when the program cannot be run. */
+  version(): Promise<string>;
+  /** Runs it in a private folder that holds these files and nothing else. Throws the signal's reason. */
+  run(args: readonly string[], files: FolderFiles, signal: AbortSignal): Promise<ProcessResult>;
+}
+
+/** The programs that were found; a Source that needs another one waits and says so. */
+export interface Builders {
+  readonly kustomize: Builder | undefined;
+  readonly helm: Builder | undefined;
+}
+
+/** What one kustomization or chart gave. */
+export interface Built {
+  readonly objects: readonly RenderedObject[];
+  readonly problems: readonly FileProblem[];
+  /** Bytes that were printed: what keeping it costs. */
+  readonly bytes: number;
+  /** It may come out otherwise when it is tried again: the machine was busy. */
+  readonly isFleeting?: boolean;
+}
+
+/** What a failed run gives: a problem of the file that the program was asked about. */
+export function failedBuild(problem: FileProblem, { reason }: ProcessResult & { ok: false }): Built {
+  return { objects: [], problems: [problem], bytes: 0, isFleeting: reason === 'time' || reason === 'memory' };
+}
+
+/** Why a program gave nothing, for people. What it said is cut, freed of our folder's name, and of what the files may hold as secrets. */
+export function failureText(name: string, result: ProcessResult & { ok: false }): string {
+  if (result.reason === 'time') return `${name} did not end in time; is there a loop?`;
+  if (result.reason === 'output') return `${name} prints more than is taken`;
+  if (result.reason === 'memory') return `${name} needs more memory than it is given`;
+  const said = withoutNoise(result.said);
+  return `${name} refuses it: ${said === '' ? 'without saying why' : said}`;
+}
+
+const longestSaid = 600;
+
+function withoutNoise(said: string): string {
+  const text = said
+    .replace(/^# Warning:.*$/gm, '')
+    .replace(/\/[^\s'"]*\/render-[^/\s'"]+\/?/g, '')
+    // YAML readers quote the value that does not fit.
+    .replace(/`[^`\n]*`/g, '`...`')
+    .replace(/^Error: /m, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return text.length > longestSaid ? `${text.slice(0, longestSaid)}…` : text;
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { limits } from '../../api/limits.ts';
+import type { Builder, Builders } from './builder.ts';
+import { inPrivateFolder } from './private-folder.ts';
+import { findProgram, runProcess } from './process.ts';
+
+/** Where the programs are, as far as somebody said so. */
+export interface ProgramPaths {
+  /** Path of the program, or undefined to look for it on PATH. */
+  readonly kustomize?: string | undefined;
+  readonly helm?: string | undefined;
+}
+
+/** Finds the programs. `workFolder`: where private folders are made; what a killed process left there is taken away. */
+export function findBuilders(paths: ProgramPaths, workFolder: string): Builders {
+  rmSync(workFolder, { recursive: true, force: true });
+  const turn = createTurns(parallelRuns);
+  const find = (name: 'kustomize' | 'helm', versionArgs: readonly string[]) => {
+    const program = paths[name] ?? findProgram(name);
+    return program === undefined ? undefined : createBuilder(program, versionArgs, { workFolder, turn });
+  };
+  return {
+    kustomize: find('kustomize', ['version']),
+    helm: find('helm', ['version', '--template', '{{.Version}}']),
+  };
+}
+
+/** Programs at once, of all Sources: each may use its whole memory. */
+const parallelRuns = 2;
+
+interface Place {
+  readonly workFolder: string;
+  readonly turn: Turn;
+}
+
+function createBuilder(
+  program: string,
+  versionArgs: readonly string[],
+  { workFolder, turn }: Place,
+): Builder {
+  let version: Promise<string> | undefined;
+  const run: Builder['run'] = (args, files, signal) =>
+    turn(() =>
+      inPrivateFolder(workFolder, files, (folder) => runProcess({ program, args, folder, limits, signal })),
+    );
+
+  async function ask(): Promise<string> {
+    const result = await run(versionArgs, new Map(), new AbortController().signal);
+    if (!result.ok) throw new Error(`${program} cannot be run (${result.reason})`);
+    const { size, mtimeMs } = statSync(program);
+    // Builds of one version may differ.
+    return createHash('sha256').update(`${result.output} ${size} ${mtimeMs}`).digest('hex');
+  }
+
+  return {
+    run,
+    version() {
+      version ??= ask().catch((error: unknown) => {
+        version = undefined;
+        throw error;
+      });
+      return version;
+    },
+  };
+}
+
+/** Folder below the data directory in which renderers work. */
+export function workFolderIn(dataDirectory: string): string {
+  return join(dataDirectory, 'render');
+}
+
+type Turn = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** Lets so many works run at once; the others wait in the order in which they came. */
+function createTurns(most: number): Turn {
+  const waiting: Array<() => void> = [];
+  let running = 0;
+  return async (work) => {
+    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running -= 1;
+    }
+  };
+}

@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest';
+import type { Source } from '../api/source.ts';
+import { createBuildCache } from './build/build-cache.ts';
+import type { Builder } from './build/builder.ts';
+import type { FolderFiles } from './build/private-folder.ts';
+import { createRenderCache } from './cache.ts';
+import { memoryTree, treeFile } from './memory-tree.test-support.ts';
+import { renderSource } from './source.ts';
+import { formatProblem, type SourceFile } from './types.ts';
+
+const source: Source = {
+  apiVersion: 'holdfast.dev/v1alpha1',
+  kind: 'Source',
+  metadata: { name: 'shop', namespace: 'delivery' },
+  spec: { url: 'https://git.example.com/shop.git', ref: { branch: 'main' } },
+};
+const deployment = (name: string, image: string) =>
+  `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: ${name}}\nspec: {image: ${image}}\n`;
+
+/** Stands for kustomize: prints the YAML files of its folder that are no kustomization, and notes that it ran. */
+function printer(): Builder & { readonly ran: string[] } {
+  const ran: string[] = [];
+  return {
+    ran,
+    version: async () => 'v1',
+    async run(args, files: FolderFiles) {
+      const folder = args[1] ?? '';
+      ran.push(folder);
+      const texts = [...files].filter(
+        ([path]) => path.startsWith(`${folder}/`) && !path.includes('kustomization'),
+      );
+      return { ok: true, output: texts.map(([, bytes]) => new TextDecoder().decode(bytes)).join('---\n') };
+    },
+  };
+}
+
+function monorepo(applications: number): Record<string, string> {
+  const files: Record<string, string> = {
+    'base/kustomization.yaml': 'resources: [common.yaml]\n',
+    'base/common.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: common}\n',
+  };
+  for (let index = 0; index < applications; index += 1) {
+    files[`apps/a${index}/kustomization.yaml`] = 'resources: [deployment.yaml, ../../base]\n';
+    files[`apps/a${index}/deployment.yaml`] = deployment(`a${index}`, 'app:1');
+  }
+  return files;
+}
+
+function renderer() {
+  const kustomize = printer();
+  const shared = {
+    builders: { kustomize, helm: undefined },
+    builds: createBuildCache(),
+    cache: createRenderCache(),
+  };
+  const render = (files: Record<string, string>) => {
+    const own = Object.entries(files).filter(([path]) => path.startsWith('apps/') && /\.ya?ml$/.test(path));
+    const selected = own.map(([path, text]): SourceFile => {
+      const { oid, bytes } = treeFile(text);
+      return { path, oid, bytes };
+    });
+    const given = { folder: 'apps', files: selected, problems: [], tree: memoryTree(files) };
+    return renderSource(source, given, { ...shared, signal: new AbortController().signal });
+  };
+  return { kustomize, render };
+}
+
+test('one changed file in a monorepo of 1,000 applications renders one application', async () => {
+  const { kustomize, render } = renderer();
+  const files = monorepo(1_000);
+  const first = await render(files);
+  expect(kustomize.ran).toHaveLength(1_000);
+  expect(first.read.flatMap(({ objects }) => objects)).toHaveLength(1_000);
+  kustomize.ran.length = 0;
+  await render(files);
+  expect(kustomize.ran).toEqual([]);
+  const changed = await render({ ...files, 'apps/a17/deployment.yaml': deployment('a17', 'app:2') });
+  expect(kustomize.ran).toEqual(['apps/a17']);
+  expect(JSON.stringify(changed.read)).toContain('app:2');
+});
+
+test('a changed base outside the path renders what refers to it, and is told as outside', async () => {
+  const { kustomize, render } = renderer();
+  const files = {
+    ...monorepo(2),
+    'apps/alone/kustomization.yaml': 'resources: [a.yaml]\n',
+    'apps/alone/a.yaml': deployment('x', 'y'),
+  };
+  const { outside } = await render(files);
+  expect([...outside.keys()].sort()).toEqual(['base/common.yaml', 'base/kustomization.yaml']);
+  kustomize.ran.length = 0;
+  await render({
+    ...files,
+    'base/common.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n',
+  });
+  expect(kustomize.ran.sort()).toEqual(['apps/a0', 'apps/a1']);
+});
+
+test('a broken application is a problem of its own file, and the others are rendered', async () => {
+  const { render } = renderer();
+  const files = { ...monorepo(2), 'apps/a0/kustomization.yaml': 'resources:\n  - https://example.com/x\n' };
+  const { read } = await render(files);
+  expect(read.flatMap(({ problems }) => problems).map(formatProblem)).toEqual([
+    'apps/a0/kustomization.yaml:2: resources[0]: is remote; nothing is fetched while rendering: copy it into the repository and name it by path',
+  ]);
+  expect(read.flatMap(({ objects }) => objects).map(({ object }) => object.metadata.name)).toEqual(['a1']);
+});
+
+test('a run that was cut short is not kept, so that it is tried again', async () => {
+  const { kustomize, render } = renderer();
+  const run = kustomize.run;
+  kustomize.run = async () => ({ ok: false, reason: 'time', said: '' });
+  const first = await render(monorepo(1));
+  expect(first.isFleeting).toBe(true);
+  kustomize.run = run;
+  const second = await render(monorepo(1));
+  expect(second.isFleeting).toBe(false);
+  expect(second.read.flatMap(({ problems }) => problems)).toEqual([]);
+});
+
+test('without the program the Source says which one it needs', async () => {
+  const files = [{ path: 'Chart.yaml', bytes: new Uint8Array() }];
+  const { read } = await renderSource(
+    source,
+    { folder: '', files, problems: [], tree: memoryTree({ 'Chart.yaml': '' }) },
+    {
+      builders: { kustomize: undefined, helm: undefined },
+      builds: createBuildCache(),
+      cache: createRenderCache(),
+      signal: new AbortController().signal,
+    },
+  );
+  expect(read.flatMap(({ problems }) => problems).map(formatProblem)).toEqual([
+    'Chart.yaml: needs helm, which is not installed where Holdfast runs: name it with --helm',
+  ]);
+});

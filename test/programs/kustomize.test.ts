@@ -1,0 +1,181 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, expect, it, test } from 'vitest';
+import { limits } from '../../src/api/limits.ts';
+import { localFolder } from '../../src/cli/local-tree.ts';
+import { findBuilders } from '../../src/render/build/programs.ts';
+import { collectKustomization } from '../../src/render/kustomize/collect.ts';
+import { kustomizeArgs } from '../../src/render/kustomize/kustomize.ts';
+import { askForOrigins, takeOrigins } from '../../src/render/kustomize/output.ts';
+import { memoryTree } from '../../src/render/memory-tree.test-support.ts';
+import { programs, runByHand } from './programs.ts';
+import { objectsIn, renderFolder, renderTree, sourceWith } from './rendering.ts';
+
+const example = resolve(import.meta.dirname, '../../examples/kustomize/repository');
+const overlay = join(example, 'overlays/production');
+const deployment = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "example.com/web:1"}]}
+`;
+/** Much of what kustomize can do, with names, annotations and order changed. */
+const rich: Record<string, string> = {
+  'app/kustomization.yaml': `
+namePrefix: prod-
+namespace: shop
+sortOptions: {order: legacy}
+commonAnnotations: {note: "a: b"}
+resources: [../base, extra.yaml]
+components: [../part]
+configMapGenerator: [{name: settings, literals: [a=1], options: {annotations: {note: own}}}]
+secretGenerator: [{name: keys, literals: [k=v]}]
+patches:
+  - target: {kind: Deployment}
+    patch: |-
+      - op: add
+        path: /metadata/annotations/patched
+        value: "yes"
+replacements:
+  - source: {kind: ConfigMap, name: other, fieldPath: data.text}
+    targets: [{select: {kind: Deployment}, fieldPaths: [metadata.annotations.text], options: {create: true}}]
+`,
+  'app/extra.yaml': `apiVersion: v1
+kind: List
+items:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: other}
+    data: {text: "metadata:\\n    config.kubernetes.io/origin: |\\n      path: x\\n"}
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: web, annotations: {a: b}}
+    spec: {ports: [{port: 80}]}
+`,
+  'base/kustomization.yaml': 'resources: [web.yaml]\n',
+  'base/web.yaml': deployment,
+  'part/kustomization.yaml':
+    'apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nlabels: [{pairs: {part: tls}}]\n',
+};
+
+/** Our text, once without the question for origins and once with it, the answers taken out again. */
+async function texts(files: Record<string, string>, folder: string) {
+  const kustomize = findBuilders(programs, mkdtempSync(join(tmpdir(), 'holdfast-bytes-'))).kustomize;
+  if (!kustomize) throw new Error('kustomize was not built');
+  const { files: found } = await collectKustomization(folder, memoryTree(files));
+  const given = new Map([...found].map(([path, { bytes }]) => [path, bytes]));
+  const own = `${folder}/kustomization.yaml`;
+  const signal = new AbortController().signal;
+  const plain = await kustomize.run(kustomizeArgs(folder), given, signal);
+  given.set(own, askForOrigins(own, given.get(own) ?? new Uint8Array(), limits) ?? new Uint8Array());
+  const asked = await kustomize.run(kustomizeArgs(folder), given, signal);
+  if (!plain.ok || !asked.ok) throw new Error(JSON.stringify([plain, asked]));
+  return {
+    plain: plain.output,
+    taken: takeOrigins(asked.output, folder)
+      .map(({ text }) => text)
+      .join('---\n'),
+  };
+}
+
+describe('the example', () => {
+  it('gives the objects that kustomize prints, each with the file it came from', async () => {
+    const { objects, origins, problems } = await renderFolder(sourceWith(), overlay);
+    expect(problems).toEqual([]);
+    expect(objects).toEqual(objectsIn(runByHand(programs.kustomize, ['build', overlay], '/')));
+    const base = 'examples/kustomize/repository/base';
+    expect(origins).toEqual([
+      `ConfigMap ${base}/kustomization.yaml:1`,
+      `Deployment ${base}/deployment.yaml:1`,
+      `Canary ${base}/canary.yaml:1`,
+    ]);
+  });
+
+  it('gives the same bytes as kustomize', async () => {
+    const { tree, folder } = localFolder(example);
+    const { files } = await tree.readAll(folder);
+    const text = new TextDecoder();
+    const all = Object.fromEntries([...files].map(([path, { bytes }]) => [path, text.decode(bytes)]));
+    const { plain, taken } = await texts(all, `${folder}/overlays/production`);
+    expect(plain).toBe(runByHand(programs.kustomize, ['build', overlay], '/'));
+    expect(taken).toBe(plain);
+  });
+});
+
+test('a rich kustomization gives the same bytes with origins taken out again', async () => {
+  const { plain, taken } = await texts(rich, 'app');
+  expect(plain).toContain('prod-keys-');
+  expect(taken).toBe(plain);
+  const { problems, origins } = await renderTree(sourceWith(), memoryTree(rich), 'app');
+  expect(problems).toEqual([]);
+  expect(origins.sort()).toEqual([
+    'ConfigMap app/extra.yaml:4',
+    'ConfigMap app/kustomization.yaml:1',
+    'Deployment base/web.yaml:1',
+    'Secret app/kustomization.yaml:1',
+    'Service app/extra.yaml:8',
+  ]);
+});
+
+describe('what kustomize itself refuses is a problem of the kustomization', () => {
+  const refused: ReadonlyArray<[string, Record<string, string>, RegExp]> = [
+    [
+      'a patch without a target',
+      {
+        'app/kustomization.yaml': 'resources: [a.yaml]\npatches: [{path: p.yaml}]\n',
+        'app/a.yaml': deployment,
+        'app/p.yaml': deployment.replace('name: web', 'name: none'),
+      },
+      /^app\/kustomization\.yaml: kustomize refuses it: no resource matches strategic merge patch/,
+    ],
+    [
+      'a file above its own kustomization',
+      { 'app/kustomization.yaml': 'resources: [../a.yaml]\n', 'a.yaml': deployment },
+      /^app\/kustomization\.yaml: kustomize refuses it: .*security; file/,
+    ],
+    [
+      'a generator that would run a program',
+      {
+        'app/kustomization.yaml': 'generators: [g.yaml]\n',
+        'app/g.yaml':
+          'apiVersion: example.com/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: "exec: {path: ./run}"\n',
+      },
+      /^app\/kustomization\.yaml: kustomize refuses it: /,
+    ],
+    [
+      'bases that refer to one another',
+      { 'app/kustomization.yaml': 'resources: [../b]\n', 'b/kustomization.yaml': 'resources: [../app]\n' },
+      /kustomize refuses it: .*cycle detected/,
+    ],
+  ];
+  it.each(refused)('%s', async (_, files, expected) => {
+    const { objects, problems } = await renderTree(sourceWith(), memoryTree(files), 'app');
+    expect(objects).toEqual([]);
+    expect(problems.join('\n')).toMatch(expected);
+    expect(problems.join('\n')).not.toContain(tmpdir());
+  });
+});
+
+test('aliases that kustomize alone would expand end at the limit of memory or before, within 5 s', async () => {
+  const startedMs = performance.now();
+  const layers = Array.from({ length: 9 }, (_, index) =>
+    index === 0
+      ? 'a0: &a0 [x]'
+      : `a${index}: &a${index} [${Array(9)
+          .fill(`*a${index - 1}`)
+          .join(',')}]`,
+  );
+  const files = {
+    'app/kustomization.yaml': 'crds: [bomb.json]\nresources: [a.yaml]\n',
+    'app/a.yaml': deployment,
+    'app/bomb.json': layers.join('\n'),
+  };
+  const { problems } = await renderTree(sourceWith(), memoryTree(files), 'app');
+  expect(problems.join('\n')).toMatch(/^app\/kustomization\.yaml: kustomize /);
+  expect(performance.now() - startedMs).toBeLessThan(limits.renderMs + 3_000);
+});

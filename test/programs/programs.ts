@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createBuildCache } from '../../src/render/build/build-cache.ts';
+import type { Builders } from '../../src/render/build/builder.ts';
+import { findBuilders } from '../../src/render/build/programs.ts';
+
+/** Paths of the programs that `scripts/programs-build.mjs` built. */
+export interface Programs {
+  readonly kustomize: string;
+  readonly helm: string;
+  readonly sops: string;
+  readonly 'age-keygen': string;
+}
+
+/** The programs as the set-up of the suite hands them over. */
+export const programs = JSON.parse(process.env.HOLDFAST_TEST_PROGRAMS ?? '{}') as Programs;
+
+/** The real kustomize and helm, with what they gave before. */
+export function realBuilders(): { builders: Builders; builds: ReturnType<typeof createBuildCache> } {
+  const workFolder = mkdtempSync(join(tmpdir(), 'holdfast-programs-'));
+  return { builders: findBuilders(programs, workFolder), builds: createBuildCache() };
+}
+
+/** What a program prints when people run it by hand. */
+export function runByHand(program: string, args: readonly string[], folder: string): string {
+  return execFileSync(program, args, { cwd: folder, encoding: 'utf8' });
+}
