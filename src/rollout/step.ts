@@ -18,6 +18,7 @@ import { verifying } from './phases/verifying.ts';
 import { planOf } from './plan.ts';
 import { lastKnownGood, type Run } from './run.ts';
 import { noteReturn, wakePrimaryScaler } from './scalers.ts';
+import { keepServices } from './services.ts';
 import { rescueTraffic } from './traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
 import type { World } from './world.ts';
@@ -29,7 +30,7 @@ import type { World } from './world.ts';
 export function step(world: World): Decision {
   const draft = newDraft(world, planOf(world.canary, world.options));
   if (world.canary.metadata.deletionTimestamp === undefined) decide(draft);
-  else terminating(draft);
+  else leave(draft);
   return finish(draft);
 }
 
@@ -39,11 +40,21 @@ function decide(draft: Draft): void {
       action: 'nothing automatic',
     });
   }
-  if (handleVerbs(draft)) return;
-  noteReturn(draft);
-  wakePrimaryScaler(draft);
-  goOn(draft);
-  keepConfigCopies(draft);
+  if (!handleVerbs(draft)) {
+    noteReturn(draft);
+    wakePrimaryScaler(draft);
+    goOn(draft);
+    keepConfigCopies(draft);
+  }
+  // The first release of all has its Services when its primary is ready: until then the target serves as it did before.
+  if (lastKnownGood(draft.world)) keepServices(draft);
+}
+
+/** On its way out: Services are made again only for traffic that is moved. */
+function leave(draft: Draft): void {
+  terminating(draft);
+  const types = new Set(draft.actions.map(({ type }) => type));
+  if (types.has('SetTraffic') && !types.has('EnsureServices')) keepServices(draft);
 }
 
 function goOn(draft: Draft): void {

@@ -108,15 +108,15 @@ export function rescueTraffic(draft: Draft): boolean {
   return false;
 }
 
-/** The route is gone: whoever is ready gets all the traffic, the primary first. */
+/**
+ * The route is gone: whoever is ready gets all the traffic. After promotion that is the canary, where it had all of it before; else the
+ * primary first.
+ */
 function routeAnew(draft: Draft): boolean {
-  const { primary, target } = draft.world;
+  const { primary, target, status } = draft.world;
   if (servingPods(primary) === 0 && !canaryServes(target)) return false;
-  if (primary?.digest)
-    act(draft, { type: 'EnsureServices', primaryDigest: primary.digest, canaryDigest: target?.digest });
-  act(draft, {
-    type: 'SetTraffic',
-    route: servingPods(primary) > 0 ? trafficAt(draft.plan, 0) : ALL_TO_CANARY,
-  });
+  const hadAll = status.postPromotion !== undefined && status.canaryWeight === 100 && canaryServes(target);
+  const toPrimary = servingPods(primary) > 0 && !hadAll;
+  act(draft, { type: 'SetTraffic', route: toPrimary ? trafficAt(draft.plan, 0) : ALL_TO_CANARY });
   return true;
 }

@@ -61,6 +61,8 @@ export class Model {
   primary: Pods | undefined;
   target: Pods | undefined;
   route: RouteView | undefined;
+  /** The generated Services that are there. */
+  services = { apex: false, primary: false, canary: false };
   records: RecordView[] = [];
   rejected: RejectionView[] = [];
   answer: CheckOutcome | undefined;
@@ -154,7 +156,10 @@ export class Model {
     const before = this.answering();
     this.gone = true;
     if (!this.ownerless.primary) this.primary = undefined;
-    if (!this.ownerless.routes) this.route = undefined;
+    if (!this.ownerless.routes) {
+      this.route = undefined;
+      this.services = { apex: false, primary: false, canary: false };
+    }
     if (this.canary.spec.revertOnDeletion === true && before > 0 && this.answering() === 0)
       this.broken.push({ rule: 'S2', detail: 'the Canary took with it what served' });
   }
@@ -219,6 +224,7 @@ export class Model {
     this.primary = pods(left.primary, 2);
     this.target = pods(left.target, left.pods);
     const { weight } = left;
+    this.services = { apex: true, primary: true, canary: true };
     this.route = {
       ...{ primaryWeight: 100 - weight, canaryWeight: weight },
       ...{ mirrored: false, matched: false, accepted: true },
@@ -271,7 +277,11 @@ export class Model {
     for (const action of decision.actions) {
       if (budget-- <= 0) return true;
       const world = { ...this.world(), status: decision.status };
-      this.broken.push(...violations(world, action), ...this.behindGates(action));
+      this.broken.push(
+        ...violations(world, action),
+        ...this.behindGates(action),
+        ...this.toNoService(action),
+      );
       acted = this.perform(action) || acted;
       this.look();
     }
@@ -414,6 +424,28 @@ export class Model {
     }));
   }
 
+  /** Traffic goes to a Service that is there, or that nobody can make: what its ports are is lost. */
+  private toNoService(action: Action): Violation[] {
+    if (action.type !== 'SetTraffic') return [];
+    const { primaryWeight, canaryWeight, matched } = action.route;
+    const { primary, target } = this.world();
+    const misses = (side: 'primary' | 'canary', view: WorkloadView | undefined) =>
+      !this.services[side] && view?.digest !== undefined && this.isKept(view.digest);
+    const missing = [
+      ...((primaryWeight > 0 || matched) && misses('primary', primary) ? ['primary'] : []),
+      ...(canaryWeight > 0 && misses('canary', target) ? ['canary'] : []),
+    ];
+    return missing.map((side) => ({
+      rule: 'S1',
+      detail: `traffic for the Service of the ${side}, which is gone`,
+    }));
+  }
+
+  private isKept(digest: string): boolean {
+    const atHead = this.head.kind === 'release' && this.head.release.digest === digest;
+    return atHead || this.records.some((one) => one.digest === digest && !this.damaged.has(digest));
+  }
+
   /** S29: nothing of a release is written before its gates approved, whatever a crash left behind. */
   private behindGates(action: Action): Violation[] {
     const { spec } = this.canary;
@@ -452,7 +484,7 @@ export class Model {
   private perform(action: Action): boolean {
     const all = () => [
       [this.primary, this.target, this.route, this.scalers?.view],
-      [this.records, this.rejected, [...this.damaged], this.copy],
+      [this.records, this.rejected, [...this.damaged], this.copy, this.services],
     ];
     const before = JSON.stringify(all());
     this.change(action);
@@ -503,6 +535,9 @@ export class Model {
         if (this.primary) this.primary.desired = action.replicas;
         return;
       case 'EnsureServices':
+        this.services.apex = true;
+        this.services.primary = true;
+        if (action.canaryDigest !== undefined) this.services.canary = true;
         return;
       case 'ApplyScalers':
       case 'RemoveScaler':
@@ -536,6 +571,7 @@ export class Model {
   }
 
   private writeTarget(digest: string, replicas: number): void {
+    this.services.canary = true;
     const isAsked = this.target?.digest === digest;
     if (this.foreign && !isAsked) throw new Error("another tool's target was to be written");
     if (this.foreign) this.scaleTarget(replicas);

@@ -18,6 +18,7 @@ type Event =
   | { kind: 'restore' }
   | { kind: 'applyAgain' }
   | { kind: 'lose'; what: 'primary' | 'target' | 'route' }
+  | { kind: 'loseService'; of: 'apex' | 'primary' | 'canary' }
   | { kind: 'edit'; weight: number }
   | { kind: 'suspend'; value: boolean }
   /** Somebody deletes the primary's copy of its config, or a crash leaves that of another release. */
@@ -108,6 +109,13 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   },
   {
     weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('loseService' as const),
+      of: fc.constantFrom('apex' as const, 'primary' as const, 'canary' as const),
+    }),
+  },
+  {
+    weight: 1,
     arbitrary: fc.record({ kind: fc.constant('edit' as const), weight: fc.constantFrom(0, 30, 100) }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('suspend' as const), value: fc.boolean() }) },
@@ -186,6 +194,9 @@ function apply(model: Model, entry: Event): void {
       return model.damaged.clear();
     case 'lose':
       model[entry.what] = undefined;
+      return;
+    case 'loseService':
+      model.services[entry.of] = false;
       return;
     case 'edit':
       return routed(model, entry.weight);
@@ -359,6 +370,7 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
         for (let count = 0; count < 20; count += 1) model.tick(30_000);
         expect(model.writes).toBe(writes);
         expect(model.copy).toBe(model.primary?.digest);
+        expect(model.services).toEqual({ apex: true, primary: true, canary: true });
         expectScalersAtRest(model);
         expect(model.broken).toEqual([]);
         if (fixed) expect([model.status.phase, model.primary?.digest]).toEqual(['Succeeded', 'd']);

@@ -1,3 +1,4 @@
+import type { RouteTarget } from '../../api/observed.ts';
 import type { Action, Decision } from '../../rollout/action.ts';
 import { describeAction } from '../../rollout/action-words.ts';
 import { step } from '../../rollout/step.ts';
@@ -32,7 +33,7 @@ export function forecast(world: World): Forecast {
   const moments: Moment[] = [];
   let now = world;
   for (let count = 0; count < mostSteps && moments.length < mostMoments; count += 1) {
-    const decision = step(now);
+    const decision = withoutKept(step(now), now);
     const moment = momentOf(decision, now.nowMs);
     if (isNews(moments.at(-1), moment)) moments.push(moment);
     const end = endOf(decision, now);
@@ -41,6 +42,19 @@ export function forecast(world: World): Forecast {
   }
   return { moments, end: 'and so on' };
 }
+
+/** Without what only keeps things as they are, and costs no request where they are: Services are taken to be there. */
+function withoutKept(decision: Decision, { route }: World): Decision {
+  const isKept = (action: Action) =>
+    action.type === 'EnsureServices' || (action.type === 'SetTraffic' && leavesRoute(action.route, route));
+  return { ...decision, actions: decision.actions.filter((action) => !isKept(action)) };
+}
+
+function leavesRoute(to: RouteTarget, now: World['route']): boolean {
+  return now !== undefined && routeParts.every((part) => to[part] === now[part]);
+}
+
+const routeParts = ['primaryWeight', 'canaryWeight', 'mirrored', 'matched'] as const;
 
 function momentOf({ status, actions }: Decision, timeMs: number): Moment {
   return {

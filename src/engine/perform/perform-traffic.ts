@@ -1,9 +1,9 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { workloadKind } from '../../workload/kinds.ts';
+import { canaryName, workloadKind } from '../../workload/kinds.ts';
 import type { ActionContext, Performer } from './action-context.ts';
 import { withMark } from './applied.ts';
 import { applyCanary } from './perform-workloads.ts';
-import { liveRoutes, routerOf } from './route-context.ts';
+import { labelOf, liveRoutes, routerOf } from './route-context.ts';
 import { liveServices, wantedRoutes, wantedServices } from './traffic-objects.ts';
 import { applyRollout, ensureFresh } from './write.ts';
 
@@ -12,8 +12,11 @@ export const ensureServices: Performer<'EnsureServices'> = async (
   context,
   { primaryDigest, canaryDigest },
 ) => {
-  if (workloadKind(context.observation.canary).copiesTarget)
+  const { parts, observation } = context;
+  if (workloadKind(observation.canary).copiesTarget)
     return ensureCanaryCopy(context, canaryDigest ?? primaryDigest);
+  // Neither the cluster nor Git has the target, so that nobody can tell what to select: what is there stays, and the rest goes on.
+  if (!labelOf(parts, observation.canary, observation.target)) return false;
   const live = liveServices(context);
   const generated = await wantedServices(context, { primaryDigest, canaryDigest });
   // Primary and canary before the apex: what the apex or a route points to exists first.
@@ -21,14 +24,24 @@ export const ensureServices: Performer<'EnsureServices'> = async (
   const canary = generated.canary
     ? await applyRollout(context, generated.canary, live.canary, withMark)
     : false;
-  const apex = await applyRollout(context, generated.apex, live.apex, withMark);
+  const apex = leavesApex(context) ? false : await applyRollout(context, generated.apex, live.apex, withMark);
   return primary || canary || apex;
 };
 
-/** A route names both sides from its start: the canary's is there, at rest, before any release uses it. The primary is there already. */
+/**
+ * A route names both sides from its start: the canary's is there, at rest, before any release uses it. The primary is there already, and what
+ * this very step has written is no longer missing.
+ */
 async function ensureCanaryCopy(context: ActionContext, digest: string): Promise<boolean> {
-  if (context.observation.target) return false;
+  const { canary, target, view } = context.observation;
+  if (target || view.get(workloadKind(canary), canaryName(canary))) return false;
   return applyCanary(context, { type: 'ApplyCanary', digest, replicas: 0 });
+}
+
+/** Where the apex is the traffic, one that is gone comes back by SetTraffic, which knows where to. */
+function leavesApex({ parts, observation }: ActionContext): boolean {
+  const { apexFollowsTraffic } = routerOf(parts, observation.provider);
+  return apexFollowsTraffic && observation.world.route === undefined;
 }
 
 /** Routing objects with these weights. When something is to be written, everything is looked at anew first (S1, S19). */

@@ -102,12 +102,11 @@ function stayAway(draft: Draft, good: RecordView, head: ReleaseView): void {
   );
 }
 
-/** Services, routes and the canary as they are when nothing runs; costs no write when nothing differs. */
+/** Routes and the canary as they are when nothing runs; costs no write when nothing differs. */
 function keepSteady(draft: Draft): void {
   const { world, plan } = draft;
   const { primary, target } = world;
   if (!primary?.digest) return;
-  act(draft, { type: 'EnsureServices', primaryDigest: primary.digest, canaryDigest: target?.digest });
   if (rescueTraffic(draft)) return;
   if (isAllOnPrimary(draft)) act(draft, { type: 'SetTraffic', route: trafficAt(plan, 0) });
   else returnToPrimary(draft);

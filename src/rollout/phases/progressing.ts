@@ -40,7 +40,7 @@ export function progressing(draft: Draft, run: Run): void {
   if (recreateMissing(draft)) return;
   observeWeight(draft, current);
   if (!isBroughtUp(draft, current)) return bringUp(draft, current);
-  if (!hasRoute(draft, current)) return;
+  if (!hasRoute(draft)) return;
   const standingMs = trackProgress(draft, current, world.target);
   if (!isReady(world.target, plan.canaryReadyPercent)) return waitForCanary(draft, current, standingMs);
   if (world.route?.canaryWeight === 0 && remainingMs(draft, current.lastPodsTime, SETTLE_MS) > 0) {
@@ -56,11 +56,9 @@ export function progressing(draft: Draft, run: Run): void {
   advance(draft, current);
 }
 
-/** Services are there, and a route; what it says was read back. */
-function hasRoute(draft: Draft, { digest }: Run): boolean {
-  const { primary, route } = draft.world;
-  if (primary?.digest)
-    act(draft, { type: 'EnsureServices', primaryDigest: primary.digest, canaryDigest: digest });
+/** A route is there; what it says was read back. */
+function hasRoute(draft: Draft): boolean {
+  const { route } = draft.world;
   if (!route) act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
   return route !== undefined;
 }

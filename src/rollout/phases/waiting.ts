@@ -46,8 +46,6 @@ function keepOld(draft: Draft): void {
   const head = headRelease(draft.world);
   if (head && primary && primary.settingsKey !== head.settingsKey)
     act(draft, { type: 'ApplySettings', digest: head.digest, settingsKey: head.settingsKey });
-  if (primary?.digest)
-    act(draft, { type: 'EnsureServices', primaryDigest: primary.digest, canaryDigest: target?.digest });
   if (!route) return act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
   if (rescueTraffic(draft)) return;
   if (!returnToPrimary(draft) || !isAllOnPrimary(draft)) return;

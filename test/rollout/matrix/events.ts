@@ -85,6 +85,11 @@ export const EVENTS = {
   'somebody routes everything to the canary': { happens: (model) => edited(model, 100), breaks: true },
   'somebody routes everything to the primary': { happens: (model) => edited(model, 0), breaks: true },
   'somebody deletes the route': { happens: (model) => lose(model, 'route'), breaks: true },
+  'somebody deletes the generated Services': {
+    happens(model) {
+      model.services = { apex: false, primary: false, canary: false };
+    },
+  },
   'checks cannot be had': {
     happens(model) {
       model.providerDown = true;

@@ -42,11 +42,14 @@ export const CLUSTER = {
     },
   },
   'somebody deletes the route': {
-    says: 'It is written anew, to whoever is ready.',
+    says: 'It is written anew, to whoever is ready: to the canary where that had all traffic after promotion, else to the primary first.',
     changes: {
-      'Failed/Held | primary good | - | new': ['Failed and Held, LKGNotReady (RollingUpdate)'],
-      'Failed/Held | canary new | - | new': ['Failed and Held, LKGNotReady (Recreate, DaemonSet)'],
+      'Failed/Held | canary new | - | new': ['Failed and Held, LKGNotReady'],
     },
+  },
+  'somebody deletes the generated Services': {
+    says: 'They come back at once, and before any traffic is moved; that they were gone is not held against the release.',
+    changes: {},
   },
   'checks cannot be had': {
     says: 'During an analysis a check without an answer is a failed one, as with Flagger. After promotion not knowing is never a cause: the release is held where it serves.',

@@ -1,0 +1,40 @@
+import { canaryServes } from './capacity.ts';
+import { act, type Draft } from './draft.ts';
+import { isLost } from './kept.ts';
+import { trafficAt } from './plan.ts';
+import { servingPods } from './readiness.ts';
+import { headRelease } from './run.ts';
+import type { World } from './world.ts';
+
+/**
+ * Apex, primary and canary Service, and a route, are there in every state, whatever else is done: what somebody deleted comes back at once,
+ * and Services before any traffic is moved to them (design section 4). Costs no request while nothing is missing.
+ */
+export function keepServices(draft: Draft): void {
+  const { world, actions, plan } = draft;
+  const { primary, target } = world;
+  const digest = primary ? primary.digest : target?.digest;
+  // What its ports are nobody can tell then: its Services stay as they are, and nothing waits for them.
+  if (digest === undefined || !hasBytes(world, digest)) return;
+  // Who is ready gets it at once (see rescueTraffic); where nobody is, it waits for the primary.
+  const isReady = servingPods(primary) > 0 || canaryServes(target);
+  if (!world.route && !isReady && moveIn(draft) < 0)
+    act(draft, { type: 'SetTraffic', route: trafficAt(plan, 0) });
+  const services = {
+    type: 'EnsureServices',
+    primaryDigest: digest,
+    canaryDigest: target?.digest !== undefined && hasBytes(world, target.digest) ? target.digest : undefined,
+  } as const;
+  const move = moveIn(draft);
+  actions.splice(move < 0 ? actions.length : move, 0, services);
+}
+
+/** Index of the first move of traffic; -1 when there is none. */
+function moveIn({ actions }: Draft): number {
+  return actions.findIndex(({ type }) => type === 'SetTraffic');
+}
+
+function hasBytes(world: World, digest: string): boolean {
+  if (headRelease(world)?.digest === digest) return true;
+  return world.records.some((record) => record.digest === digest && !isLost(record));
+}
