@@ -1,8 +1,11 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { asRecords, asString, at } from './json.ts';
 
-/** Why a pod never becomes ready. `NotReady`: it runs, and its readiness probe fails. */
-export type PodFailure = 'ImagePullBackOff' | 'CrashLoopBackOff' | 'Unschedulable' | 'NotReady';
+/**
+ * Why a pod never becomes ready. `NotReady`: it runs, and its readiness probe fails. `InitFails`: its first init container ends with an
+ * error; a pod without one has nothing that could.
+ */
+export type PodFailure = 'ImagePullBackOff' | 'CrashLoopBackOff' | 'Unschedulable' | 'NotReady' | 'InitFails';
 
 /** How one pod behaves. Times count from its creation. */
 export interface PodOutcome {
@@ -11,6 +14,8 @@ export interface PodOutcome {
   readonly failure?: PodFailure;
   /** `CrashLoopBackOff` only: age of the first crash, default 0; the pod may be ready until then. */
   readonly crashAfterMs?: number;
+  /** `CrashLoopBackOff` only: `OOMKilled` when it needs more memory than it may have; default `Error`. */
+  readonly crashReason?: 'Error' | 'OOMKilled';
   /** Container restarts to show. */
   readonly restarts?: number;
   /** Stops being ready again at this age. */

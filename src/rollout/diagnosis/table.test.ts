@@ -44,6 +44,10 @@ function render(): string {
     '',
     'The deadline is `postPromotion.progressDeadlineSeconds` without progress: no further pod made, or ready for the first time, and no old',
     'one gone. A primary that was ready and loses its readiness with all traffic on it counts as a failed check that needs no second opinion.',
+    'The common rows are played on a real control plane (`test/cluster/scenarios/causes.test.ts`). Its nodes run processes and no containers:',
+    'an init container that fails and one that is killed for its memory are played on the sandbox, whose pods report them as a kubelet does,',
+    'and so is a crash after the primary was ready under RollingUpdate (`test/sandbox/causes.test.ts`).',
+    '',
     'How to set deadlines and thresholds: [failed-promotion.md](failed-promotion.md#patience-for-a-period-or-a-number-of-checks).',
     '',
   ].join('\n');

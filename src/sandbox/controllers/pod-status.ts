@@ -20,7 +20,7 @@ export function podStatusAt(
   nowMs: number,
   address: string,
 ): PodSnapshot {
-  return snapshotOf(pod, atAge(outcome, ageMs), ageMs, nowMs, address);
+  return snapshotOf(pod, possible(pod, atAge(outcome, ageMs)), ageMs, nowMs, address);
 }
 
 /** Until its first crash a crashing pod is like any other. */
@@ -28,6 +28,13 @@ function atAge(outcome: PodOutcome, ageMs: number): PodOutcome {
   const { failure, ...healthy } = outcome;
   const crashAfterMs = failure === 'CrashLoopBackOff' ? (outcome.crashAfterMs ?? 0) : 0;
   return ageMs < crashAfterMs ? { ...healthy, unreadyAfterMs: crashAfterMs } : outcome;
+}
+
+/** Without an init container none can fail. */
+function possible(pod: KubernetesObject, outcome: PodOutcome): PodOutcome {
+  if (outcome.failure !== 'InitFails' || initContainersOf(pod).length > 0) return outcome;
+  const { failure: _, ...healthy } = outcome;
+  return healthy;
 }
 
 function snapshotOf(
@@ -41,7 +48,7 @@ function snapshotOf(
   const ready = isReady(outcome, ageMs);
   const now = timestamp(nowMs);
   const conditions = withTransitions(at(pod, 'status', 'conditions'), conditionsOf(pod, outcome, ready), now);
-  const running = scheduled && outcome.failure !== 'ImagePullBackOff';
+  const running = scheduled && !isBeforeStart(outcome);
   const started = asString(at(pod, 'status', 'startTime'), now);
   const next = nextAge(outcome, ageMs);
   return {
@@ -55,6 +62,7 @@ function snapshotOf(
         : {}),
       ...(scheduled
         ? {
+            ...initStatuses(pod, outcome, started),
             containerStatuses: containersOf(pod).map((each) =>
               containerStatus(each, outcome, ageMs, ready, started),
             ),
@@ -68,6 +76,36 @@ function snapshotOf(
 function containersOf(pod: KubernetesObject): JsonRecord[] {
   return asRecords(at(pod, 'spec', 'containers'));
 }
+
+function initContainersOf(pod: KubernetesObject): JsonRecord[] {
+  return asRecords(at(pod, 'spec', 'initContainers'));
+}
+
+/** None of its containers was ever started. */
+function isBeforeStart({ failure }: PodOutcome): boolean {
+  return failure === 'ImagePullBackOff' || failure === 'InitFails';
+}
+
+/** The first one fails, those behind it wait; without a failure they are done at once. */
+function initStatuses(pod: KubernetesObject, outcome: PodOutcome, started: string): JsonRecord {
+  const containers = initContainersOf(pod);
+  if (containers.length === 0) return {};
+  const fails = outcome.failure === 'InitFails';
+  const ended = (exitCode: number, reason: string) => ({
+    terminated: { exitCode, reason, startedAt: started, finishedAt: started },
+  });
+  const initContainerStatuses = containers.map(({ name, image }, index) => ({
+    ...{ name, image, imageID: '', ready: !fails, restartCount: fails && index === 0 ? 1 : 0 },
+    state: fails ? (index === 0 ? crashLoop : podInitializing) : ended(0, 'Completed'),
+    lastState: fails && index === 0 ? ended(1, 'Error') : {},
+  }));
+  return { initContainerStatuses };
+}
+
+const crashLoop = {
+  waiting: { reason: 'CrashLoopBackOff', message: 'back-off restarting failed container' },
+};
+const podInitializing = { waiting: { reason: 'PodInitializing' } };
 
 function isReady(outcome: PodOutcome, ageMs: number): boolean {
   if (outcome.failure) return false;
@@ -99,7 +137,9 @@ function conditionsOf(pod: KubernetesObject, outcome: PodOutcome, ready: boolean
       };
   return [
     { type: 'PodReadyToStartContainers', status: 'True' },
-    { type: 'Initialized', status: 'True' },
+    outcome.failure === 'InitFails'
+      ? { type: 'Initialized', status: 'False', reason: 'ContainersNotInitialized' }
+      : { type: 'Initialized', status: 'True' },
     { type: 'Ready', ...unready },
     { type: 'ContainersReady', ...unready },
     { type: 'PodScheduled', status: 'True' },
@@ -114,10 +154,12 @@ function containerStatus(
   started: string,
 ): JsonRecord {
   const image = asString(container.image);
-  const pulled = outcome.failure !== 'ImagePullBackOff';
+  const pulled = !isBeforeStart(outcome);
   const crashing = outcome.failure === 'CrashLoopBackOff';
   const crashes = crashing ? crashAges(outcome).filter((age) => age <= ageMs).length : 0;
-  const ended = { exitCode: 1, reason: 'Error', startedAt: started, finishedAt: started };
+  const { crashReason: reason = 'Error' } = outcome;
+  const exitCode = reason === 'OOMKilled' ? 137 : 1;
+  const ended = { exitCode, reason, startedAt: started, finishedAt: started };
   return {
     name: container.name,
     image,
@@ -136,8 +178,7 @@ function stateOf(failure: PodFailure | undefined, image: string, startedAt: stri
   if (failure === 'ImagePullBackOff') {
     return { waiting: { reason: failure, message: `Back-off pulling image "${image}"` } };
   }
-  if (failure === 'CrashLoopBackOff') {
-    return { waiting: { reason: failure, message: 'back-off restarting failed container' } };
-  }
+  if (failure === 'CrashLoopBackOff') return crashLoop;
+  if (failure === 'InitFails') return podInitializing;
   return { running: { startedAt } };
 }
