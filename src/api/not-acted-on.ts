@@ -82,7 +82,6 @@ const sourceRows: readonly Row[] = [
   { path: 'spec.dependsOn' },
   { path: 'spec.alerts' },
   { path: 'spec.wait' },
-  { path: 'spec.force' },
 ];
 
 /** JSON paths of the fields present in the object that this version does not act on; for a condition and `validate`. */

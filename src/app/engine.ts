@@ -99,6 +99,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     openRepository: repositoriesOf(wiring),
     openPoller: createOpenPoller(clock, Math.random),
     openForge: createOpenForge({ http, clock }),
+    onDrift: wiring.sink.drift,
     onSync(key, succeeded) {
       wiring.sink.sync(key, succeeded);
       if (!options.shadow) writer.sourceRead(key);

@@ -190,9 +190,14 @@ function replace(
 ): KubernetesObject {
   refuseOtherVersion(kind, live, body);
   const carried = carryOver(kind, live, body, options.subresource);
-  const next = options.subresource
-    ? admit(world.store, kind, carried, { previous: live, strict: options.strict === true, statusOnly: true })
-    : admit(world.store, kind, carried, { previous: live, strict: options.strict === true });
+  const next =
+    options.subresource === 'status'
+      ? admit(world.store, kind, carried, {
+          previous: live,
+          strict: options.strict === true,
+          statusOnly: true,
+        })
+      : admit(world.store, kind, carried, { previous: live, strict: options.strict === true });
   const counted = withGeneration(kind, live, next);
   const object = withManagedFields(counted, track(counted));
   if (sameJson(object, live)) return live;

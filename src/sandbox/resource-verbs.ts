@@ -105,13 +105,7 @@ function put(context: VerbContext): ApiAnswer {
   const { world, target, request } = context;
   const body = parseObject(request, target);
   const next = target.subresource === 'scale' ? withScale(target.kind, live(context), body) : body;
-  return { code: 200, body: shown(context, updateScaleAware(context, world, next)) };
-}
-
-function updateScaleAware(context: VerbContext, world: ApiWorld, next: KubernetesObject): KubernetesObject {
-  const { subresource, ...options } = writeOptions(context);
-  const onStatus = subresource === 'status' ? { subresource } : {};
-  return updateObject(world, context.target.kind, next, { ...options, ...onStatus });
+  return { code: 200, body: shown(context, updateObject(world, target.kind, next, writeOptions(context))) };
 }
 
 function patch(context: VerbContext): ApiAnswer {
@@ -129,7 +123,10 @@ function patch(context: VerbContext): ApiAnswer {
   const identified = { ...next, metadata: { ...next.metadata, name, ...(namespace ? { namespace } : {}) } };
   return {
     code: 200,
-    body: shown(context, updateScaleAware(context, world, toStored(target.kind, identified))),
+    body: shown(
+      context,
+      updateObject(world, target.kind, toStored(target.kind, identified), writeOptions(context)),
+    ),
   };
 }
 

@@ -10,6 +10,8 @@ export interface MetricsSink {
   pass(canaryKey: string, durationMs: number, succeeded: boolean): void;
   /** A poll of a Source (namespace/name), with all that follows, ended. */
   sync(sourceKey: string, succeeded: boolean): void;
+  /** Objects of a Source (namespace/name) were put back after somebody changed them. */
+  drift(sourceKey: string, objects: number): void;
   /** A release of a Canary ended, as its history says. */
   ended(canary: KubernetesObject, result: ReleaseHistoryEntry['result']): void;
 }
@@ -49,6 +51,12 @@ export function createMetricsSink(
       sources.note(key, meters.syncs, counted).inc(counted);
       if (succeeded) sources.note(key, meters.lastSync, labels).setToCurrentTime(labels);
     },
+    drift(key, objects) {
+      const source = sources.objectOf(key);
+      if (!source) return;
+      const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
+      sources.note(key, meters.drift, labels).inc(labels, objects);
+    },
     ended(canary, result) {
       if (result !== 'Succeeded' && result !== 'Failed') return;
       const meter = result === 'Succeeded' ? meters.successes : meters.failures;
@@ -84,6 +92,11 @@ function createMeters(registry: Registry) {
       labelNames,
     ),
     syncs: counter('holdfast_source_syncs_total', 'Polls with all that follows', [...labelNames, 'result']),
+    drift: counter(
+      'holdfast_source_drift_corrections_total',
+      'Objects that somebody changed and that were put back as Git says',
+      labelNames,
+    ),
     lastSync: new Gauge({
       registers,
       name: 'holdfast_source_last_sync_timestamp_seconds',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { configMap, deployment } from './bodies.ts';
 import type { Suite } from './suite.ts';
-import { freshNamespace } from './target.ts';
+import { freshNamespace, type Json } from './target.ts';
 
 const MERGE = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
@@ -162,6 +162,8 @@ export function kindTests({ target }: Suite): void {
     expect(scaled.body.spec.replicas).toBe(1);
     const read = await target().request('GET', `${path}/web`);
     expect([read.body.spec.replicas, read.body.metadata.generation]).toEqual([1, 2]);
+    const writer = read.body.metadata.managedFields.find((entry: Json) => entry.subresource === 'scale');
+    expect(writer.fieldsV1).toEqual({ 'f:spec': { 'f:replicas': {} } });
   });
 
   test('shows an event in both of its versions', async () => {

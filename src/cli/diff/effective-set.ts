@@ -20,6 +20,7 @@ import { createApplied } from '../../engine/perform/applied.ts';
 import type { Repository } from '../../engine/ports/git-port.ts';
 import { createRecords } from '../../engine/records/records.ts';
 import { createClaims } from '../../engine/source/claims.ts';
+import { createDriftMemory } from '../../engine/source/drift-memory.ts';
 import { readInForce } from '../../engine/source/in-force.ts';
 import type { Snapshot, SourceParts, SourceState } from '../../engine/source/source-parts.ts';
 import { readSnapshot } from '../../engine/source/source-read.ts';
@@ -82,7 +83,7 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
   const signal = AbortSignal.timeout(sourceTimeoutMs(source));
   const state: SourceState = {
     ...{ key: '', repository, rendered: createRenderCache() },
-    ...{ previous: new Map(), dirty: false },
+    ...{ left: new WeakMap(), drift: createDriftMemory(), previous: new Map(), dirty: false },
   };
   const seen = commitSeen(source);
   const commit = seen

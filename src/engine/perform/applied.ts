@@ -11,6 +11,8 @@ import { appliedAnnotation } from '../../workload/names.ts';
 export interface Applied {
   /** True when the object says all of this and we applied exactly this before, so that nothing of an older write is left. */
   has(live: KubernetesObject | undefined, wanted: KubernetesObject): boolean;
+  /** True when exactly this was applied before, whatever the object says now. */
+  knows(wanted: KubernetesObject): boolean;
   note(wanted: KubernetesObject): void;
   forget(wanted: KubernetesObject): void;
 }
@@ -23,6 +25,7 @@ export function createApplied(): Applied {
       live !== undefined &&
       [hashes.get(idOf(wanted)), markOf(live)].includes(hashOf(wanted)) &&
       covers(live, wanted),
+    knows: (wanted) => hashes.get(idOf(wanted)) === hashOf(wanted),
     note: (wanted) => void hashes.set(idOf(wanted), hashOf(wanted)),
     forget: (wanted) => void hashes.delete(idOf(wanted)),
   };

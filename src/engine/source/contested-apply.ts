@@ -28,6 +28,13 @@ export interface ContestedWrite {
   readonly left: readonly Contested[];
 }
 
+/** How it is applied. */
+export interface ContestOptions {
+  readonly over: ApplyOptions['over'] | undefined;
+  /** The same fields with the times of the writes, which the server's refusal does not tell. */
+  readonly timed: (contested: readonly Contested[]) => Promise<readonly Contested[]>;
+}
+
 /**
  * Server-side apply. Where others have written our fields the server says who, and they are taken, left or refused. Throws EngineError
  * FieldConflict, and what the server refuses.
@@ -35,14 +42,15 @@ export interface ContestedWrite {
 export async function applyOverOthers(
   cluster: Pick<Cluster, 'apply'>,
   wanted: KubernetesObject,
-  over: ApplyOptions['over'],
+  { over, timed }: ContestOptions,
 ): Promise<ContestedWrite> {
   const options = { manager: 'holdfast', ...(over ? { over } : {}) } as const;
   try {
     return { written: await cluster.apply(wanted, { ...options, force: false }), taken: [], left: [] };
   } catch (error) {
-    const contested = contestedIn(error);
-    if (contested.length === 0) throw error;
+    const found = contestedIn(error);
+    if (found.length === 0) throw error;
+    const contested = await timed(found);
     const left = contested.filter((field) => isLeft(wanted, field));
     const taken = contested.filter((field) => !left.includes(field));
     if (taken.length > 0 && policyOf(wanted) === 'refuse') throw refused(taken);

@@ -16,6 +16,8 @@ import type { Repository } from '../ports/git-port.ts';
 import type { Cluster, EventSink, Log, OpenWatch } from '../ports/ports.ts';
 import type { Records } from '../records/records.ts';
 import type { Claims } from './claims.ts';
+import type { SourceDrift } from './drift.ts';
+import type { DriftMemory } from './drift-memory.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
 import type { PruneResult } from './prune/prune-result.ts';
 
@@ -43,6 +45,8 @@ export interface SourceParts {
   readonly builds: BuildCache;
   /** Canaries in the cluster that are ours, as watched. */
   readonly canaries: () => readonly KubernetesObject[];
+  /** Told how many objects were put back after somebody changed them, for metrics. */
+  readonly onDrift?: (sourceKey: string, objects: number) => void;
   /** Looks at a Canary soon. */
   readonly wakeCanary: (canaryKey: string) => void;
 }
@@ -93,7 +97,14 @@ export interface ApplyResult {
   /** Objects that were really written. */
   readonly changed: number;
   readonly failures: readonly ApplyFailure[];
+  /** What somebody else had changed and was put back. */
+  readonly drift: readonly SourceDrift[];
+  /** Objects with the fields that were taken from other managers, for people. */
+  readonly taken: readonly string[];
 }
+
+/** Fields, as the API server names them, that are left to other managers, by the object as it was rendered. */
+export type FieldsLeft = Pick<WeakMap<KubernetesObject, readonly string[]>, 'get' | 'set'>;
 
 /** A step of a sync that ended it. */
 export interface SyncProblem {
@@ -108,6 +119,8 @@ export interface SourceState {
   readonly repository: Repository;
   /** Files as they were read last. */
   readonly rendered: RenderCache;
+  readonly left: FieldsLeft;
+  readonly drift: DriftMemory;
   head?: CommitInfo;
   snapshot?: Snapshot;
   /** Generation and verbs the snapshot was read under; another one means reading again. */

@@ -3,11 +3,15 @@ import { parseSource } from '../../api/parse.ts';
 import { checkSource } from '../../api/semantic-source.ts';
 import type { Source } from '../../api/source.ts';
 import { createRenderCache } from '../../render/cache.ts';
+import { objectKey } from '../../render/render.ts';
+import type { RenderedObject } from '../../render/types.ts';
 import type { Reproduced } from '../canary/after-revert.ts';
 import { EngineError } from '../failure.ts';
 import type { OpenForge } from '../ports/forge-port.ts';
 import type { OpenPoller, OpenRepository, Poller, Repository } from '../ports/git-port.ts';
-import { applySetId, inApplySet } from './apply-set.ts';
+import { wantedOver } from './apply-object.ts';
+import { applySetId } from './apply-set.ts';
+import { createDriftMemory } from './drift-memory.ts';
 import { isOtherInForce } from './in-force.ts';
 import { reproduce } from './reproduce.ts';
 import { createSourceGit, type SourceGit } from './source-git.ts';
@@ -59,6 +63,8 @@ export function startSourceRunner(
     key,
     repository: opened.repository,
     rendered: createRenderCache(),
+    left: new WeakMap(),
+    drift: createDriftMemory(),
     previous: new Map(),
     dirty: false,
     problem: opened.problem === undefined ? undefined : invalidSpec(opened.problem),
@@ -86,11 +92,17 @@ export function startSourceRunner(
     return parsed?.ok ? parsed.value : undefined;
   }
 
+  /** An object of the Source changed, or more was listed. */
+  function seen(source: Source, changed: KubernetesObject | undefined): void {
+    if (state.pruned?.isPending) poller?.wake();
+    const entry = changed && entryOf(state, changed);
+    if (!entry || !watch || isKept(parts, state, { source, entry, watch })) return;
+    state.dirty = true;
+    if (!state.drift.isQuarrel(objectKey(entry.object), parts.clock.nowMs())) poller?.wake();
+  }
+
   function start(source: Source): void {
-    watch = createSourceWatch(applySetId(source), parts.openWatch, (changed) => {
-      if (changed && !isKept(parts, state, changed, source)) state.dirty = true;
-      if (state.dirty || state.pruned?.isPending) poller?.wake();
-    });
+    watch = createSourceWatch(applySetId(source), parts.openWatch, (changed) => seen(source, changed));
     try {
       poller = parts.openPoller(source, sync);
       const { start: begin } = poller;
@@ -138,17 +150,34 @@ export function startSourceRunner(
   };
 }
 
-/** True when the live object still is what was applied, or is none of ours any more. */
-function isKept(parts: SourceParts, state: SourceState, live: KubernetesObject, source: Source): boolean {
+/** The object as the Source applies it; undefined: it is none of those. */
+function entryOf(state: SourceState, live: KubernetesObject): RenderedObject | undefined {
   const rest = state.inForce?.effective.rest ?? state.snapshot?.rest;
-  const entry = rest?.find(
-    ({ object }) =>
-      object.kind === live.kind &&
-      object.metadata.name === live.metadata.name &&
-      object.metadata.namespace === live.metadata.namespace,
-  );
-  if (!entry) return true;
-  return parts.applied.has(live, inApplySet(entry.object, applySetId(source), live));
+  return rest && indexOf(rest).get(objectKey(live));
+}
+
+const indexes = new WeakMap<readonly RenderedObject[], ReadonlyMap<string, RenderedObject>>();
+
+/** Made once for each list: every event of a watch asks. */
+function indexOf(rest: readonly RenderedObject[]): ReadonlyMap<string, RenderedObject> {
+  const known = indexes.get(rest);
+  if (known) return known;
+  const index = new Map(rest.map((entry) => [objectKey(entry.object), entry]));
+  indexes.set(rest, index);
+  return index;
+}
+
+/** True when the live object still is what was applied; false when it was deleted, too. */
+function isKept(
+  parts: SourceParts,
+  { left }: SourceState,
+  { source, entry, watch }: { source: Source; entry: RenderedObject; watch: SourceWatch },
+): boolean {
+  const { object } = entry;
+  const set = watch.setOf(object);
+  if (!set) return true;
+  const live = set.get(object.metadata.namespace, object.metadata.name);
+  return parts.applied.has(live, wantedOver(object, live, { id: applySetId(source), left }));
 }
 
 interface Opened {

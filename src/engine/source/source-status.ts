@@ -4,9 +4,10 @@ import { fieldsNotActedOn } from '../../api/not-acted-on.ts';
 import type { Source } from '../../api/source.ts';
 import type { SourceStatus } from '../../api/source-status.ts';
 import { formatProblem } from '../../render/types.ts';
-import { type ConditionNews, withCondition, withoutCondition } from '../conditions.ts';
+import { type ConditionNews, findCondition, withCondition, withoutCondition } from '../conditions.ts';
 import { failureOf } from '../failure.ts';
 import { mergePatchOf } from '../merge-patch.ts';
+import { driftNews } from './drift-news.ts';
 import { listed } from './listed.ts';
 import { prunedNews } from './prune/prune-news.ts';
 import type { SourceParts, SourceState } from './source-parts.ts';
@@ -34,6 +35,7 @@ export function sourceStatus(
     ['Applied', applied],
     ['Healthy', healthy],
     ['Pruned', pruned],
+    ['Drifted', driftNews(state, findCondition(source.status?.conditions, 'Drifted'), nowMs)],
     ['Conflicted', conflictedNews(state)],
     ['FieldsNotActedOn', notActedOnNews(source)],
   ];

@@ -7,13 +7,20 @@ import { accountOf } from './act-as.ts';
 import { commitsInUse } from './commits-in-use.ts';
 import { isOtherInForce, readInForce } from './in-force.ts';
 import { readLedger, withLedger } from './ledger.ts';
+import { listed } from './listed.ts';
 import { inventoryWith, placesOf, writeParent } from './prune/parent.ts';
 import { isPruneDue, prune } from './prune/prune.ts';
 import { infoOf } from './reproduce.ts';
 import { historyRewritten, needsApproval, type Rewritten } from './rewritten.ts';
 import { applySnapshot } from './source-apply.ts';
 import { confinedHeads, digestsOf, headsOf, settledHeads } from './source-heads.ts';
-import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './source-parts.ts';
+import {
+  type ApplyResult,
+  folderOf,
+  type SourceParts,
+  type SourceState,
+  type SyncProblem,
+} from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
 import { writeSourceStatus } from './source-status.ts';
 import { isOutsideKept } from './source-tree.ts';
@@ -57,7 +64,11 @@ async function update(
   state: SourceState,
   context: SyncContext,
 ): Promise<void> {
-  const commit = await commitToApply(parts, source, state, context.signal);
+  const commit = await commitToApply(parts, source, state, context.signal).catch(async (error: unknown) => {
+    // What is applied is kept in order, also while Git cannot be reached.
+    if (state.snapshot && isDue(parts, source, state)) await apply(parts, source, state, context);
+    throw error;
+  });
   const readUnder = `${source.metadata.generation ?? 0}`;
   const hasNews = !commit.isKnown || state.readUnder !== readUnder;
   if (hasNews) {
@@ -73,8 +84,13 @@ async function update(
   }
   if (state.snapshot?.isFleeting) delete state.readUnder;
   else state.readUnder = readUnder;
-  const isDue = state.dirty || isPruneDue(source, state) || isOtherInForce(parts, state);
-  if (hasNews || isDue || hasFailures(state)) await apply(parts, source, state, context);
+  if (hasNews || isDue(parts, source, state) || hasFailures(state))
+    await apply(parts, source, state, context);
+}
+
+/** Something is to be applied again although Git has no news. */
+function isDue(parts: SourceParts, source: Source, state: SourceState): boolean {
+  return state.dirty || isPruneDue(source, state) || isOtherInForce(parts, state);
 }
 
 function hasFailures({ result, snapshot }: SourceState): boolean {
@@ -142,13 +158,20 @@ async function apply(
     const inventory = inventoryWith(source, snapshot.all);
     await writeParent(parts, source, inventory);
     parts.claims.publish(state.key, snapshot.keys);
-    const left = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
+    const places = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
     watch.follow(
       rest.map(({ object }) => object),
-      left,
+      places,
     );
-    state.result = await applySnapshot(parts, source, { ...snapshot, rest }, { watched: watch, signal });
-  } else state.result = { applied: 0, changed: 0, failures: [] };
+    const { left } = state;
+    state.result = await applySnapshot(
+      parts,
+      source,
+      { ...snapshot, rest },
+      { watched: watch, left, signal },
+    );
+    tellOfOthers(parts, source, state, state.result);
+  } else state.result = { applied: 0, changed: 0, failures: [], drift: [], taken: [] };
   const { problems } = built;
   const heads = settledHeads(state, snapshot, built.heads, state.result.failures);
   const known = new Set(snapshot.problems.map(({ message }) => message));
@@ -157,6 +180,24 @@ async function apply(
   const published = await withLedger(parts, source, state, { heads, snapshot, signal });
   for (const key of parts.heads.publish(state.key, published)) parts.wakeCanary(key);
   state.pruned = await prune(parts, source, state, { watch, signal });
+}
+
+/** Who else wrote what Git says: an event each time, and what was put back is counted. */
+function tellOfOthers(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { drift, taken }: Pick<ApplyResult, 'drift' | 'taken'>,
+): void {
+  state.drift.note(drift, parts.clock.nowMs());
+  if (drift.length > 0) {
+    parts.onDrift?.(state.key, drift.length);
+    const message = `put back as Git says: ${listed(drift.map((one) => one.message))}`;
+    parts.events.emit(source, { type: 'Warning', reason: 'DriftCorrected', message });
+  }
+  if (taken.length === 0) return;
+  const message = `fields that others had written are now as Git says: ${listed(taken)}`;
+  parts.events.emit(source, { type: 'Normal', reason: 'FieldsTaken', message });
 }
 
 async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | undefined> {

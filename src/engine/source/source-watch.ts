@@ -1,8 +1,8 @@
 import { partOfLabel } from '../../api/applyset.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { OpenWatch, WatchedSet } from '../ports/ports.ts';
+import type { AppliedObjects } from './apply-object.ts';
 import type { Place } from './prune/parent.ts';
-import type { AppliedObjects } from './source-apply.ts';
 
 /** Watches of what one Source applied, so that a foreign change is put right and an unchanged object costs nothing. */
 export interface SourceWatch extends AppliedObjects {

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { asRecords, sameJson } from '../json.ts';
+import { asRecord, asRecords, sameJson } from '../json.ts';
 import type { KindInfo } from '../kinds.ts';
 import { type DeleteOptions, deleteObject } from '../object-deletion.ts';
 import { type ApiWorld, createObject, updateObject } from '../object-writer.ts';
@@ -11,6 +11,8 @@ export interface ControllerClient {
   list(storageKey: string, namespace?: string): KubernetesObject[];
   create(object: KubernetesObject): KubernetesObject;
   update(object: KubernetesObject): KubernetesObject;
+  /** Writes `spec.replicas` as its scale subresource does. */
+  scale(object: KubernetesObject, replicas: number): KubernetesObject;
   /** Writes `status`; nothing happens when it is the same. */
   updateStatus(object: KubernetesObject, status: unknown): KubernetesObject;
   remove(object: KubernetesObject, options?: DeleteOptions): void;
@@ -29,6 +31,13 @@ export function controllerClient(world: ApiWorld, manager: string): ControllerCl
     list: (storageKey, namespace) => world.store.list(storageKey, namespace),
     create: (object) => createObject(world, kindOf(object), object, { manager }),
     update: (object) => updateObject(world, kindOf(object), object, { manager }),
+    scale: (object, replicas) =>
+      updateObject(
+        world,
+        kindOf(object),
+        { ...object, spec: { ...asRecord(object.spec), replicas } },
+        { manager, subresource: 'scale' },
+      ),
     updateStatus(object, status) {
       if (sameJson(object.status, status)) return object;
       return updateObject(world, kindOf(object), { ...object, status }, { manager, subresource: 'status' });

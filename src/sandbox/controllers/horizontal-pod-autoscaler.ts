@@ -34,8 +34,7 @@ function scale(client: ControllerClient, scaler: KubernetesObject, deployment: K
   const least = asNumber(at(scaler, 'spec', 'minReplicas'), 1);
   const most = asNumber(at(scaler, 'spec', 'maxReplicas'));
   const wanted = current === 0 ? 0 : Math.min(most, Math.max(least, current));
-  if (wanted !== current)
-    client.update({ ...deployment, spec: { ...asRecord(deployment.spec), replicas: wanted } });
+  if (wanted !== current) client.scale(deployment, wanted);
   client.updateStatus(scaler, {
     ...asRecord(scaler.status),
     currentReplicas: asNumber(at(deployment, 'status', 'replicas')),

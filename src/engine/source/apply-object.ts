@@ -1,0 +1,145 @@
+/** Applying one object of a Source. */
+import { partOfLabel } from '../../api/applyset.ts';
+import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source.ts';
+import { covers } from '../../workload/covers.ts';
+import { versionOf } from '../canary/canary-parts.ts';
+import { EngineError } from '../failure.ts';
+import type { Cluster, WatchedSet } from '../ports/ports.ts';
+import { accountOf } from './act-as.ts';
+import { inApplySet } from './apply-set.ts';
+import { hasNameOfCanary } from './canary-names.ts';
+import { refuseNotAllowed } from './confinement.ts';
+import { applyOverOthers, type Contested, type ContestedWrite } from './contested-apply.ts';
+import { driftFound, type SourceDrift, withTimes } from './drift.ts';
+import { withoutFields } from './field-paths.ts';
+import type { KindWait } from './kind-wait.ts';
+import { adoptAnnotation, otherOwner } from './other-owner.ts';
+import { isImmutableChange, mayRecreate, notRecreated, recreate } from './recreate.ts';
+import type { FieldsLeft, SourceParts } from './source-parts.ts';
+
+/** Watched objects of one Source, by kind and namespace. */
+export interface AppliedObjects {
+  /** The set that an object of this Source is in, once it was listed. */
+  setOf(object: KubernetesObject): WatchedSet | undefined;
+}
+
+/** What one object is applied with. */
+export interface ObjectContext {
+  readonly source: Source;
+  /** Of the Source's set. */
+  readonly id: string;
+  readonly watched: AppliedObjects;
+  readonly kinds: KindWait;
+  readonly left: FieldsLeft;
+}
+
+/** What came of it. */
+export interface AppliedObject {
+  /** It was really written. */
+  readonly changed: boolean;
+  /** It had been applied as it is in Git, and somebody changed it since. */
+  readonly drift?: SourceDrift;
+  /** Fields that were taken from other managers without that. */
+  readonly taken?: readonly Contested[];
+}
+
+/** The object as it is applied over a live one: with the Source's label, without what rollouts and others write of it. */
+export function wantedOver(
+  object: KubernetesObject,
+  live: KubernetesObject | undefined,
+  { id, left }: Pick<ObjectContext, 'id' | 'left'>,
+): KubernetesObject {
+  return inApplySet(withoutFields(object, left.get(object) ?? []), id, live);
+}
+
+/** Applies it unless it is there. Throws EngineErrors, and what the API server refuses. */
+export async function applyObject(
+  parts: SourceParts,
+  object: KubernetesObject,
+  context: ObjectContext,
+): Promise<AppliedObject> {
+  const { source, watched, kinds } = context;
+  refuseNotAllowed(source, object);
+  const { namespace, name } = object.metadata;
+  const set = watched.setOf(object);
+  const seen = set?.get(namespace, name);
+  const known = wantedOver(object, seen, context);
+  if (parts.applied.has(seen, known)) return { changed: false };
+  await kinds.require(object);
+  const hasDrifted = set !== undefined && parts.applied.knows(known);
+  // A rollout may write it, too: which parts is read back and written over exactly that version.
+  const isShared = parts.canaries().some((canary) => hasNameOfCanary(canary, object));
+  const live = (isShared || hasDrifted ? undefined : seen) ?? (await parts.cluster.get(referenceOf(object)));
+  const wanted = wantedOver(object, live, context);
+  if (hasDrifted && live && covers(live, wanted)) return { changed: false };
+  if (live) refuseOthers(parts, live, { wanted, id: context.id });
+  // Before the write, since the watch tells of it before the answer is here.
+  parts.applied.note(wanted);
+  const write = await writeOne(parts, context, { wanted, live, isShared }).catch((error: unknown) => {
+    parts.applied.forget(wanted);
+    throw error;
+  });
+  noteLeft(context.left, object, write.left);
+  if (write.left.length > 0) parts.applied.note(wantedOver(object, live, context));
+  const changed = live?.metadata.resourceVersion !== write.written.metadata.resourceVersion;
+  if (hasDrifted && changed) return { changed, drift: driftFound(wanted, live, write.taken) };
+  return { changed, taken: write.taken };
+}
+
+async function writeOne(
+  parts: SourceParts,
+  { source }: ObjectContext,
+  {
+    wanted,
+    live,
+    isShared,
+  }: { wanted: KubernetesObject; live: KubernetesObject | undefined; isShared: boolean },
+): Promise<ContestedWrite> {
+  const writer = parts.cluster.as(accountOf(source, parts.defaultServiceAccount));
+  const over = isShared && live ? versionOf(live) : undefined;
+  try {
+    return await applyOverOthers(writer, wanted, {
+      over,
+      timed: (fields) => timed(parts.cluster, wanted, fields),
+    });
+  } catch (error) {
+    if (!live || !isImmutableChange(error, live)) throw error;
+    if (!mayRecreate(source, wanted)) throw notRecreated(error);
+    return { written: await recreate(parts, writer, wanted, live), taken: [], left: [] };
+  }
+}
+
+async function timed(
+  cluster: Cluster,
+  wanted: KubernetesObject,
+  contested: readonly Contested[],
+): Promise<Contested[]> {
+  return withTimes(contested, await cluster.get(referenceOf(wanted)));
+}
+
+function noteLeft(left: FieldsLeft, object: KubernetesObject, fields: readonly Contested[]): void {
+  if (fields.length === 0) return;
+  left.set(object, [...(left.get(object) ?? []), ...fields.map(({ field }) => field)]);
+}
+
+/** Throws EngineError Conflicted or OwnedByAnotherSource where somebody else applies the live object. */
+export function refuseOthers(
+  { claims }: Pick<SourceParts, 'claims'>,
+  live: KubernetesObject,
+  { wanted, id }: { wanted: KubernetesObject; id: string },
+): void {
+  const owner = otherOwner(live, wanted);
+  if (owner)
+    throw new EngineError(
+      'Conflicted',
+      `${owner.tool} applies it (${owner.detail}); take it out there, or annotate it with ${adoptAnnotation}: "true" to hand it over`,
+    );
+  const partOf = live.metadata.labels?.[partOfLabel];
+  if (!partOf || partOf === id || live.metadata.annotations?.[adoptAnnotation]) return;
+  if (wanted.metadata.annotations?.[adoptAnnotation]) return;
+  throw new EngineError(
+    'OwnedByAnotherSource',
+    `Source ${claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
+  );
+}

@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { condition, createSource, deployment, eventually, statusOf } from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+const configMaps = '/api/v1/namespaces/shop/configmaps';
+const deployments = '/apis/apps/v1/namespaces/shop/deployments';
+
+function configMap(level: string, annotations: Record<string, string> = {}, more: object = {}): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'a', namespace: 'shop', annotations },
+    data: { level },
+    ...more,
+  });
+}
+
+async function follow(files: Record<string, string>, spec: Record<string, unknown> = {}): Promise<void> {
+  const commit = await bed.commit('first', files);
+  await createSource(bed, spec);
+  await bed.start();
+  await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === commit, {
+    seen: bed.source,
+  });
+}
+
+async function edit(path: string, body: object, manager = 'kubectl-edit'): Promise<void> {
+  const { status } = await bed.send(
+    'PATCH',
+    `${path}?fieldManager=${manager}`,
+    body,
+    'application/merge-patch+json',
+  );
+  expect(status).toBe(200);
+}
+
+const live = () => bed.get('v1', 'ConfigMap', 'a');
+const level = (object: KubernetesObject | undefined) =>
+  (object?.data as { level?: string } | undefined)?.level;
+const replicas = async () => {
+  const { spec } = (await bed.get('apps/v1', 'Deployment', 'web')) as unknown as {
+    spec: { replicas: number };
+  };
+  return spec.replicas;
+};
+
+function untilDrifted(wanted: RegExp): Promise<string> {
+  const told = async () => {
+    const found = condition(await bed.source(), 'Drifted');
+    return `${found?.status} ${found?.reason} ${found?.message}`;
+  };
+  return eventually(
+    `Drifted says ${wanted}`,
+    async () => {
+      const text = await told();
+      return wanted.test(text) && text;
+    },
+    { seen: told },
+  );
+}
+
+function untilLevel(wanted: string): Promise<boolean> {
+  return eventually(`level ${wanted}`, async () => level(await live()) === wanted, { seen: live });
+}
+
+describe('what somebody else changed', () => {
+  test('is put back at once, and told with who and when; no poll of Git is needed for it', async () => {
+    await follow({ 'a.json': configMap('info') }, { interval: '1h' });
+    await bed.git.close();
+    await edit(`${configMaps}/a`, { data: { level: 'debug' } });
+    await untilLevel('info');
+    expect(await untilDrifted(/Corrected/)).toMatch(
+      /^False Corrected ConfigMap shop\/a: \.data\.level \(kubectl-edit at \d{4}-.*; put back at/,
+    );
+    await edit(`${configMaps}/a`, { data: { level: null } });
+    await untilLevel('info');
+    expect(await untilDrifted(/a: data\.level/)).toContain('kubectl-edit');
+    const { body } = await bed.send('GET', '/apis/events.k8s.io/v1/namespaces/shop/events');
+    const reasons = (body as { items: Array<{ reason: string }> }).items.map(({ reason }) => reason);
+    expect(reasons).toContain('DriftCorrected');
+  });
+
+  test('is made anew where it was deleted', async () => {
+    await follow({ 'a.json': configMap('info') }, { interval: '1h' });
+    await bed.send('DELETE', `${configMaps}/a`);
+    await untilLevel('info');
+    await untilDrifted(/a: was deleted/);
+  });
+
+  test('stays where it adds to what Git says', async () => {
+    await follow({ 'a.json': configMap('info') });
+    await edit(`${configMaps}/a`, { data: { more: 'theirs' } });
+    await bed.pass(5_000);
+    expect((await live())?.data).toEqual({ level: 'info', more: 'theirs' });
+    expect(condition(await bed.source(), 'Drifted')).toBeUndefined();
+  });
+});
+
+describe('fields of others', () => {
+  test('pods that an autoscaler asked for are left alone, pods that a person asked for are not', async () => {
+    await follow({ 'web.json': deployment('shop/web:1') });
+    await edit(`${deployments}/web/scale`, { spec: { replicas: 5 } }, 'kubectl');
+    await eventually('it is put back', async () => (await replicas()) === 2);
+    await untilDrifted(/\.spec\.replicas \(kubectl/);
+    bed.sandbox.requests.clear();
+    await edit(`${deployments}/web/scale`, { spec: { replicas: 4 } }, 'kube-controller-manager');
+    await bed.pass(5_000);
+    expect(await replicas()).toBe(4);
+    await bed.commit('new image', { 'web.json': deployment('shop/web:2') });
+    await eventually('it is applied', async () => {
+      return JSON.stringify(await bed.get('apps/v1', 'Deployment', 'web')).includes('shop/web:2');
+    });
+    expect(await replicas()).toBe(4);
+    const writes = bed.sandbox.requests.writes().filter(({ path }) => path.endsWith('/deployments/web'));
+    expect(writes.length).toBeLessThanOrEqual(4);
+  });
+
+  test('that the object leaves to others, by name or altogether, stay as they are', async () => {
+    const annotations = { 'holdfast.dev/ignore-fields': '/data/level' };
+    await follow({ 'a.json': configMap('info', annotations) });
+    await edit(`${configMaps}/a`, { data: { level: 'debug' } });
+    await bed.pass(5_000);
+    expect(level(await live())).toBe('debug');
+    expect(condition(await bed.source(), 'Ready')?.status).toBe('True');
+  });
+
+  test('are not taken where the object refuses it: the other manager is named', async () => {
+    await follow({ 'a.json': configMap('info', { 'holdfast.dev/on-conflict': 'refuse' }) });
+    await edit(`${configMaps}/a`, { data: { level: 'debug' } }, 'their-controller');
+    expect(await untilDrifted(/^True FieldConflict/)).toContain('.data.level (their-controller');
+    expect(condition(await bed.source(), 'Applied')).toMatchObject({
+      status: 'False',
+      reason: 'FieldConflict',
+    });
+    expect(level(await live())).toBe('debug');
+  });
+});
+
+describe('what cannot be changed in place', () => {
+  test('is named, and made anew only where that was asked for', async () => {
+    await follow({ 'a.json': configMap('info', {}, { immutable: true }) });
+    const before = (await live())?.metadata.uid;
+    await bed.commit('another level', { 'a.json': configMap('debug', {}, { immutable: true }) });
+    const applied = async () => condition(await bed.source(), 'Applied');
+    await eventually('it is refused', async () => (await applied())?.reason === 'ImmutableField', {
+      seen: applied,
+    });
+    expect((await applied())?.message).toContain('holdfast.dev/force');
+    expect(level(await live())).toBe('info');
+
+    const forced = configMap('debug', { 'holdfast.dev/force': 'enabled' }, { immutable: true });
+    await bed.commit('by force', { 'a.json': forced });
+    await untilLevel('debug');
+    expect((await live())?.metadata.uid).not.toBe(before);
+  });
+});
