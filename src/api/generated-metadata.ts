@@ -2,8 +2,9 @@
 import { partOfLabel } from './applyset.ts';
 import type { Canary } from './canary.ts';
 import type { KubernetesObject, OwnerReference } from './kubernetes.ts';
+import { labelValue } from './short-name.ts';
 
-/** Label of everything generated: name of the Canary, cut to a label's length. For watches. */
+/** Label of everything generated: name of the Canary, shortened to a label's length (`labelValue`). For watches. */
 export const canaryLabel = 'holdfast.dev/canary';
 
 /**
@@ -55,5 +56,5 @@ export function ownerReference(canary: Canary): OwnerReference {
 
 /** Labels by which the watch caches find what belongs to a Canary. */
 export function ownLabels(canary: { metadata: { name: string } }): Record<string, string> {
-  return { [canaryLabel]: canary.metadata.name.slice(0, 63).replace(/[-.]+$/, '') };
+  return { [canaryLabel]: labelValue(canary.metadata.name) };
 }

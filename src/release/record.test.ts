@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { labelValue } from '../api/short-name.ts';
 import { buildRelease, type ReleaseInput } from './build.ts';
 import {
   configMap,
@@ -11,7 +12,6 @@ import {
   template,
   testKey,
 } from './fixtures.test-support.ts';
-import { labelValue } from './names.ts';
 import { decodeRecord, encodeRecord, groupRecords, recordAnnotations, recordName } from './record.ts';
 import type { Release } from './release.ts';
 import { withSettings } from './settings.ts';

@@ -17,6 +17,8 @@ export interface ConfigSources {
   liveConfigs: readonly KubernetesObject[];
   /** Keys `Kind/name` of configs that another Canary tracks too; their copies carry the target's name. */
   sharedConfigs: ReadonlySet<string>;
+  /** Keys of `release.liveConfigs` that are not tracked as far as is known; for those that do not exist, which cannot tell themselves. */
+  untracked?: ReadonlySet<string>;
   /** Label prefixes that copies take over. */
   includeLabelPrefixes: readonly string[];
 }
@@ -53,16 +55,14 @@ export function configCopies(sources: ConfigSources): KubernetesObject[] {
 
 /** New names for the references of the primary's pod template; depends on the release and not on which live objects exist today. */
 export function primaryConfigNames(sources: ConfigSources): ConfigNames {
-  const untracked = new Set(
-    sources.liveConfigs
-      .filter((config) => !isTracked(config))
-      .map(({ kind, metadata }) => configKey(kind, metadata.name)),
+  const known = new Map(
+    sources.liveConfigs.map((config) => [configKey(config.kind, config.metadata.name), isTracked(config)]),
   );
   const tracked = new Set([
     ...sources.release.configs.filter(isTracked).map(({ kind, metadata }) => configKey(kind, metadata.name)),
     ...sources.release.liveConfigs
       .map(({ kind, name }) => configKey(kind, name))
-      .filter((key) => !untracked.has(key)),
+      .filter((key) => known.get(key) ?? !sources.untracked?.has(key)),
   ]);
   return (kind, name) => {
     const key = configKey(kind, name);

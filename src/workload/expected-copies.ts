@@ -64,6 +64,24 @@ export function sharedIn(
   return new Set(shared.map(({ kind, name }) => configKey(kind, name)));
 }
 
+/**
+ * Keys of live configs that the primary uses under their own names, and so were not tracked when it was written: what an object that is gone
+ * cannot tell any more.
+ */
+export function untrackedIn(
+  primary: KubernetesObject,
+  { canary, release }: Pick<ExpectedCopiesSource, 'canary' | 'release'>,
+): Set<string> {
+  const named = namedBy(primary);
+  const shared = sharedIn(primary, { canary, release });
+  const keys = release.liveConfigs.flatMap(({ kind, name }) => {
+    const key = configKey(kind, name);
+    const copy = configKey(kind, copyName(canary, name, shared.has(key)));
+    return named.has(key) && !named.has(copy) ? [key] : [];
+  });
+  return new Set(keys);
+}
+
 function namedBy(primary: KubernetesObject): Set<string> {
   const template = templateOf({ target: primary });
   return new Set(configReferences(template).map(({ kind, name }) => configKey(kind, name)));

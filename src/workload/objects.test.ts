@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { untrackedIn } from './expected-copies.ts';
 import { aCanary, aLiveSecret, aPrimarySource, aRelease, aTarget } from './fixtures.test-support.ts';
 import { canaryObjects, primaryObjects, primaryReplicas } from './objects.ts';
 
@@ -165,6 +166,25 @@ describe('the primary side', () => {
     expect(missing).toEqual([{ kind: 'Secret', name: 'podinfo-secret' }]);
     expect(configs.map(({ metadata }) => metadata.name)).toEqual(['podinfo-config-primary']);
     expect(JSON.stringify(workload)).toContain('podinfo-secret-primary');
+  });
+
+  it.each([
+    ['that the primary used under its own name', true],
+    ['that the primary used as a copy', false],
+  ])('remembers of a live config that is gone now whether it was tracked: one %s', (_, isUntracked) => {
+    const optedOut = { ...aLiveSecret() };
+    if (isUntracked)
+      optedOut.metadata = {
+        ...optedOut.metadata,
+        annotations: { 'flagger.app/config-tracking': 'disabled' },
+      };
+    const live = primaryObjects(aPrimarySource({ liveConfigs: [optedOut] })).workload;
+    const untracked = untrackedIn(live, { canary: aCanary(), release: aRelease() });
+
+    const { workload } = primaryObjects(aPrimarySource({ live, liveConfigs: [], untracked }));
+
+    const name = isUntracked ? 'podinfo-secret' : 'podinfo-secret-primary';
+    expect(JSON.stringify(workload)).toContain(`"secretRef":{"name":"${name}"}`);
   });
 
   it('refuses a copy whose name the workload already uses', () => {

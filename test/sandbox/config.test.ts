@@ -6,6 +6,7 @@ import {
   createSource,
   deployment,
   eventually,
+  imageOf,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -224,6 +225,28 @@ test('a bad Secret is stopped by the analysis, and the primary keeps the old one
   await waitForPhase(bed, 'Succeeded');
   expect(await copiedPassword()).toBe('three');
 });
+
+test.each([
+  ['that earlier releases used', loggingIn],
+  ['that the release brings', deployment],
+])(
+  'a Secret %s, opts out, and is deleted during the analysis keeps its name in the primary',
+  async (_, first) => {
+    await rotate('one', { 'flagger.app/config-tracking': 'disabled' });
+    await started({
+      'web.json': first('shop/web:1'),
+      'canary.json': canary({ analysis: { iterations: 1 } }),
+    });
+    await bed.commit('v2', { 'web.json': loggingIn('shop/web:2') });
+    await waitForPhase(bed, 'Progressing');
+    await bed.send('DELETE', '/api/v1/namespaces/shop/secrets/login');
+    const primary = await eventually('v2 is written to the primary', async () => {
+      const found = await bed.get('apps/v1', 'Deployment', 'web-primary');
+      return imageOf(found) === 'shop/web:2' && found;
+    });
+    expect(JSON.stringify(primary.spec)).toContain('"secretRef":{"name":"login"}');
+  },
+);
 
 test('many rotations leave the records of older commits alone', async () => {
   await rotate('0');

@@ -10,6 +10,7 @@ import {
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { otherTool } from './other-tool.ts';
 
 let bed: Bed;
 beforeEach(async () => {
@@ -51,6 +52,19 @@ test('with --enable-config-tracking=false config is applied, never copied, and s
   const primary = await bed.get('apps/v1', 'Deployment', 'web-primary');
   expect(JSON.stringify(primary?.spec)).toContain('"configMapRef":{"name":"flags"}');
   expect(statusOf(await bed.canary())).toMatchObject({ phase: 'Initialized', failedChecks: 0 });
+});
+
+test('with it a live target of another tool keeps the names of its config too', async () => {
+  await otherTool(bed).apply(flags('off'), withFlags('shop/web:1'), canary());
+  await bed.start({ tracksConfig: false });
+  await waitForPhase(bed, 'Initialized');
+  await otherTool(bed).apply(flags('on'));
+  await otherTool(bed).apply(withFlags('shop/web:2'));
+  await waitForPhase(bed, 'Succeeded');
+  expect(await bed.get('v1', 'ConfigMap', 'flags-primary')).toBeUndefined();
+  const primary = await bed.get('apps/v1', 'Deployment', 'web-primary');
+  expect(JSON.stringify(primary?.spec)).toContain('"configMapRef":{"name":"flags"}');
+  expect(statusOf(await bed.canary()).history).toHaveLength(1);
 });
 
 test('with --no-cross-namespace-refs a Canary that refers elsewhere waits and says where', async () => {

@@ -1,6 +1,7 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { labelValue } from '../../api/short-name.ts';
 import { recordViews } from '../../engine/records/records.ts';
-import { labelCanary, labelRecord, labelValue } from '../../release/names.ts';
+import { labelCanary, labelRecord } from '../../release/names.ts';
 import type { RecordView } from '../../rollout/world.ts';
 import type { RequestClient } from './request.ts';
 

@@ -5,6 +5,7 @@ import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { DecodedRecord } from '../../release/record.ts';
 import { templateOf } from '../../release/release.ts';
 import { settingsKey } from '../../release/settings.ts';
+import { untrackedIn } from '../../workload/expected-copies.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { primaryName, serviceNames } from '../../workload/names.ts';
 import { primaryObjects, primaryReplicas } from '../../workload/objects.ts';
@@ -98,6 +99,7 @@ async function primaryOf(
 ): Promise<{ configs: KubernetesObject[]; workload: KubernetesObject }> {
   const namespace = canary.metadata.namespace ?? '';
   const { apiVersion, kind } = workloadKind(canary);
+  const live = await cluster.get({ apiVersion, kind, namespace, name: primaryName(canary) });
   return primaryObjects({
     canary,
     release,
@@ -105,9 +107,10 @@ async function primaryOf(
     settingsKey: settingsKey(settings),
     ...options,
     replicas: primaryReplicas({ canary, settings }),
-    live: await cluster.get({ apiVersion, kind, namespace, name: primaryName(canary) }),
+    live,
     liveConfigs: await readLiveConfigs(cluster, namespace, release),
     sharedConfigs: await copiesOfOthers(cluster, canary, release),
+    untracked: live ? untrackedIn(live, { canary, release }) : new Set(),
   });
 }
 

@@ -1,13 +1,15 @@
 /** The primary's copies of ConfigMaps and Secrets beside what its release says they are. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { isFollowed } from '../../release/refs.ts';
+import { configReferences, isFollowed } from '../../release/refs.ts';
+import { type Release, templateOf } from '../../release/release.ts';
 import type { ConfigCopyView } from '../../rollout/drift-view.ts';
 import { configKey } from '../../workload/configs.ts';
 import { differencesOf } from '../../workload/covers.ts';
 import { contentOf, driftOf } from '../../workload/drift.ts';
-import { type ExpectedCopy, expectedCopies } from '../../workload/expected-copies.ts';
+import { type ExpectedCopy, expectedCopies, untrackedIn } from '../../workload/expected-copies.ts';
 import { inWords } from '../../workload/field-differences.ts';
-import { copiedVersionAnnotation, digestAnnotation } from '../../workload/names.ts';
+import { copiedVersionAnnotation, copyName, digestAnnotation } from '../../workload/names.ts';
+import type { Observation } from '../canary/canary-parts.ts';
 import { keyOf } from '../canary/checks.ts';
 import type { ReadContext } from '../perform/action-context.ts';
 import { entryOf, type KnownCopies } from './drift-memory.ts';
@@ -46,6 +48,28 @@ export async function observeCopies(
     }
   }
   return views;
+}
+
+/**
+ * Keys of config outside Git that is not tracked, as far as the primary and its copies tell. Only the object itself says so for sure, and it
+ * may have been deleted: then a copy's name would stand in the primary for good, and it would not start when the object is back.
+ */
+export function untrackedConfigs(
+  { canary, view }: Pick<Observation, 'canary' | 'view'>,
+  primary: KubernetesObject,
+  release: Release,
+): Set<string> {
+  const named = new Set(
+    configReferences(templateOf({ target: primary })).map(({ kind, name }) => configKey(kind, name)),
+  );
+  const neverCopied = release.liveConfigs.filter(({ kind, name, optional }) => {
+    const copies = [true, false].map((shared) => copyName(canary, name, shared));
+    return (
+      !optional && copies.every((copy) => !named.has(configKey(kind, copy)) && !view.configCopy(kind, copy))
+    );
+  });
+  const keys = neverCopied.map(({ kind, name }) => configKey(kind, name));
+  return new Set([...untrackedIn(primary, { canary, release }), ...keys]);
 }
 
 async function copiesOf(context: ReadContext, primary: KubernetesObject): Promise<KnownCopies> {

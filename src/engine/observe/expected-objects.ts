@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { soundRecord } from '../../rollout/kept.ts';
 import { planOf, trafficAt } from '../../rollout/plan.ts';
 import { runOf } from '../../rollout/run.ts';
-import { expectedCopies, sharedIn } from '../../workload/expected-copies.ts';
+import { expectedCopies, sharedIn, untrackedIn } from '../../workload/expected-copies.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { primaryReplicas } from '../../workload/objects.ts';
 import { primaryScaler, scalerKindOf, scalerNames } from '../../workload/scaler.ts';
@@ -70,6 +70,7 @@ function primaryOf({ parts, observation }: ReadContext, bytes: ReleaseBytes): Ku
     live,
     liveConfigs: [],
     sharedConfigs: live ? sharedIn(live, { canary, release: bytes.release }) : new Set(),
+    untracked: live ? untrackedIn(live, { canary, release: bytes.release }) : new Set(),
   });
 }
 

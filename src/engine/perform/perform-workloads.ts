@@ -9,6 +9,7 @@ import { scalerKindOf } from '../../workload/scaler.ts';
 import { versionOf } from '../canary/canary-parts.ts';
 import { keyOf } from '../canary/checks.ts';
 import { EngineError, StaleView } from '../failure.ts';
+import { untrackedConfigs } from '../observe/config-copies.ts';
 import { configKeys, copiesOfOthers, readLiveConfigs } from '../observe/live-configs.ts';
 import { bytesOf, nameOf, type ReleaseBytes } from '../observe/releases.ts';
 import type { ActionContext, Performer } from './action-context.ts';
@@ -48,6 +49,7 @@ export const applyPrimary: Performer<'ApplyPrimary'> = async (context, { digest,
     live: primary,
     liveConfigs: await readLiveConfigs(context.parts.cluster, context.observation.view.namespace, release),
     sharedConfigs: await sharedConfigs(context, release),
+    untracked: primary ? untrackedConfigs(context.observation, primary, release) : new Set(),
     includeLabelPrefixes: context.parts.options.includeLabelPrefixes,
   });
   if (objects.missing.length > 0 && !primary) throw missing(context, objects.missing);

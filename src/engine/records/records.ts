@@ -1,7 +1,8 @@
 /** Holdfast's memory in the cluster: release records and rejections (design section 5, "Where the LKG lives"). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
-import { labelCanary, labelValue } from '../../release/names.ts';
+import { labelValue } from '../../api/short-name.ts';
+import { labelCanary } from '../../release/names.ts';
 import { type DecodedRecord, decodeRecord, recordAnnotations, recordName } from '../../release/record.ts';
 import {
   decodeRejections,

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { labelCanary, labelValue } from '../../release/names.ts';
+import { labelValue } from '../../api/short-name.ts';
+import { labelCanary } from '../../release/names.ts';
 
 interface Names {
   readonly canary: string;
