@@ -15,6 +15,7 @@ import type { Connection } from '../../app/connection.ts';
 import { createOpenRepository } from '../../app/git-port.ts';
 import { InputError } from '../../app/options.ts';
 import { rememberFileSources } from '../../app/source-files.ts';
+import { isApiError } from '../../cluster/errors.ts';
 import { createHeads } from '../../engine/observe/heads.ts';
 import { createApplied } from '../../engine/perform/applied.ts';
 import type { Repository } from '../../engine/ports/git-port.ts';
@@ -59,7 +60,11 @@ export async function readEffectiveSet(connection: Connection, query: SourceQuer
   try {
     const repository = openRepository(connection, source, { folder, http: query.http });
     const builders = findBuilders(query.programs, workFolderIn(folder));
-    return await readWith(await partsOf(connection, builders), source, repository);
+    return await readWith(
+      await partsOf({ client: connection.client, namespace: query.namespace }, builders),
+      source,
+      repository,
+    );
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
@@ -151,10 +156,10 @@ function openRepository(
 }
 
 /** As the controller's, without a way to write. */
-async function partsOf({ client }: Connection, builders: Builders): Promise<SourceParts> {
+async function partsOf({ client, namespace }: Access, builders: Builders): Promise<SourceParts> {
   const nothing = () => undefined;
   const cluster = createClusterPort(client, () => false);
-  const { items } = await client.list(apiVersionOf('Canary'), 'Canary', {});
+  const items = await canariesOf({ client, namespace });
   return {
     clock: systemClock,
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
@@ -173,4 +178,19 @@ async function partsOf({ client }: Connection, builders: Builders): Promise<Sour
     canaries: () => items,
     wakeCanary: nothing,
   };
+}
+
+interface Access {
+  readonly client: Connection['client'];
+  readonly namespace: string;
+}
+
+/** Who may read one namespace alone is told by the Canaries of that one. */
+async function canariesOf({ client, namespace }: Access): Promise<readonly KubernetesObject[]> {
+  const list = (where: { namespace?: string }) => client.list(apiVersionOf('Canary'), 'Canary', where);
+  const { items } = await list({}).catch((error: unknown) => {
+    if (isApiError(error, 'forbidden')) return list({ namespace });
+    throw error;
+  });
+  return items;
 }
