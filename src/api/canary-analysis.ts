@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { canaryAlertSchema, canaryWebhookSchema } from './canary-hooks.ts';
 import { canaryMetricSchema } from './canary-metric.ts';
-import { flaggerDuration, oneOf, stringMap } from './schema.ts';
+import { flaggerDuration, oneOf, stringMap, withFlaggerDefault } from './schema.ts';
 import { headerMatchSchema, stringMatchSchema } from './string-match.ts';
 
 /** One A/B condition; its parts must all hold, several conditions are alternatives. */
@@ -23,7 +23,10 @@ export const sessionAffinitySchema = z.object({
   primaryCookieName: z.string().describe('Cookie that keeps a user on the primary.').optional(),
   domain: z.string().describe("The cookie's Domain attribute.").optional(),
   httpOnly: z.boolean().describe("The cookie's HttpOnly attribute.").optional(),
-  maxAge: z.number().describe("The cookie's Max-Age in seconds. Default 86400.").optional(),
+  maxAge: withFlaggerDefault(
+    z.number().describe("The cookie's Max-Age in seconds. Default 86400."),
+    86_400,
+  ).optional(),
   partitioned: z.boolean().describe("The cookie's Partitioned attribute.").optional(),
   path: z.string().describe("The cookie's Path attribute.").optional(),
   sameSite: z.enum(['Strict', 'Lax', 'None']).describe("The cookie's SameSite attribute.").optional(),

@@ -1,7 +1,7 @@
 /** The Services and routes generated for a Canary (Flagger's `spec.service`). */
 import { z } from 'zod';
 import { trafficPolicySchema } from './istio-traffic-policy.ts';
-import { intOrString, stringMap } from './schema.ts';
+import { intOrString, stringMap, withFlaggerDefault } from './schema.ts';
 import { originMatchSchema, stringMatchSchema } from './string-match.ts';
 
 const groupPattern = /^$|^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -12,13 +12,14 @@ const port = z.int().min(1).max(65_535);
 
 /** A Gateway (or other parent) that the route attaches to. */
 export const parentReferenceSchema = z.object({
-  group: z
-    .string()
-    .max(253)
-    .regex(groupPattern)
-    .describe('API group. Default gateway.networking.k8s.io.')
-    .optional(),
-  kind: z.string().min(1).max(63).regex(kindPattern).describe('Kind. Default Gateway.').optional(),
+  group: withFlaggerDefault(
+    z.string().max(253).regex(groupPattern).describe('API group. Default gateway.networking.k8s.io.'),
+    'gateway.networking.k8s.io',
+  ).optional(),
+  kind: withFlaggerDefault(
+    z.string().min(1).max(63).regex(kindPattern).describe('Kind. Default Gateway.'),
+    'Gateway',
+  ).optional(),
   name: z.string().min(1).max(253).describe('Name of the Gateway.'),
   namespace: z.string().min(1).max(63).regex(namespacePattern).describe("Default: the Canary's.").optional(),
   sectionName: z
@@ -33,8 +34,14 @@ export const parentReferenceSchema = z.object({
 
 const mirrorBackend = z
   .object({
-    group: z.string().max(253).regex(groupPattern).describe('API group. Default: the core group.').optional(),
-    kind: z.string().min(1).max(63).regex(kindPattern).describe('Kind. Default Service.').optional(),
+    group: withFlaggerDefault(
+      z.string().max(253).regex(groupPattern).describe('API group. Default: the core group.'),
+      '',
+    ).optional(),
+    kind: withFlaggerDefault(
+      z.string().min(1).max(63).regex(kindPattern).describe('Kind. Default Service.'),
+      'Service',
+    ).optional(),
     name: z.string().min(1).max(253).describe('Name of the Service.'),
     namespace: z
       .string()

@@ -26,10 +26,24 @@ describe('CRDs', () => {
     expect(odd.map(([path]) => path)).toEqual([]);
   });
 
-  test.each(kindNames)('of %s hold no default, reference or open schema', (name) => {
+  test('hold the defaults of Flagger 1.44 and no others', () => {
+    const found = kindNames.flatMap((name) =>
+      nodesOf(objectSchemaOf(name)).flatMap(([path, node]) =>
+        node.default === undefined ? [] : [[`${name}${path}`, node.default] as const],
+      ),
+    );
+    expect(Object.fromEntries(found)).toEqual({
+      'Canary.spec.service.mirror[].backendRef.group': '',
+      'Canary.spec.service.mirror[].backendRef.kind': 'Service',
+      'Canary.spec.service.gatewayRefs[].group': 'gateway.networking.k8s.io',
+      'Canary.spec.service.gatewayRefs[].kind': 'Gateway',
+      'Canary.spec.analysis.sessionAffinity.maxAge': 86_400,
+    });
+  });
+
+  test.each(kindNames)('of %s hold no reference or open schema', (name) => {
     const keys = nodesOf(objectSchemaOf(name)).flatMap(([, node]) => Object.keys(node));
-    for (const key of ['default', '$ref', 'anyOf', 'allOf', '$schema', 'nullable'])
-      expect(keys).not.toContain(key);
+    for (const key of ['$ref', 'anyOf', 'allOf', '$schema', 'nullable']) expect(keys).not.toContain(key);
   });
 
   test('keep unknown fields only where the rollout core keeps its books', () => {
@@ -103,7 +117,7 @@ describe('the converter', () => {
     expect(() => structuralSchemaOf(schema)).toThrow('schema.a.b: a CRD cannot express this schema');
   });
 
-  test('leaves out defaults and the range of a double', () => {
+  test('leaves out defaults of ours and the range of a double', () => {
     const schema = z.object({ a: z.int().default(3), b: z.int().min(1) });
     expect(structuralSchemaOf(schema)).toEqual({
       type: 'object',

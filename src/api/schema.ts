@@ -35,6 +35,17 @@ export function duration() {
     .regex(/^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$/);
 }
 
+/**
+ * A field with a default of Flagger's CRD, which the API server fills in. Flagger compares what it reads with what it finds on a route, and
+ * without them would write that route anew at each interval; for our own fields there are none.
+ */
+export function withFlaggerDefault<T extends z.ZodType>(schema: T, value: string | number): T {
+  return schema.meta({ ...schema.meta(), [flaggerDefaultKey]: value }) as T;
+}
+
+/** Where a schema keeps it. */
+export const flaggerDefaultKey = 'x-flagger-default';
+
 /** RFC 3339 text as the API server checks it. */
 export function timestamp() {
   return z.string().meta({ format: 'date-time' });

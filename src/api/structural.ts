@@ -1,5 +1,6 @@
 /** zod schema -> structural OpenAPI v3 schema, the dialect that CustomResourceDefinitions speak. */
 import { z } from 'zod';
+import { flaggerDefaultKey } from './schema.ts';
 
 /** One node of a structural schema; only what we emit and read is typed. */
 export interface StructuralSchema {
@@ -10,6 +11,7 @@ export interface StructuralSchema {
   additionalProperties?: StructuralSchema;
   required?: string[];
   enum?: string[];
+  default?: string | number;
   oneOf?: unknown[];
   pattern?: string;
   format?: string;
@@ -44,8 +46,8 @@ const copiedKeys = [
 ] as const;
 
 /**
- * Converts a schema for the API server. Defaults never come through: they would change what users stored (and what
- * Flagger wrote) on the server. Unions, apart from number-or-text, are a mistake of ours: throws an Error.
+ * Converts a schema for the API server. Defaults do not come through, since they would change what users stored (and what
+ * Flagger wrote) on the server, but those of Flagger's own CRD. Unions, apart from number-or-text, are a mistake of ours: throws an Error.
  */
 export function structuralSchemaOf(schema: z.ZodType): StructuralSchema {
   return convert(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }) as JsonNode, 'schema');
@@ -60,6 +62,8 @@ function convert(node: JsonNode, path: string): StructuralSchema {
   }
   const result: StructuralSchema = pick(node, copiedKeys);
   dropNumberRange(result);
+  const fallback = node[flaggerDefaultKey];
+  if (fallback !== undefined) result.default = fallback as string | number;
   const properties = node.properties as Record<string, JsonNode> | undefined;
   if (properties) {
     result.properties = Object.fromEntries(

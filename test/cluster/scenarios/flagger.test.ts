@@ -30,6 +30,10 @@ function target(version: string): KubernetesObject {
   return { ...object, spec };
 }
 
+async function routeGeneration(): Promise<unknown> {
+  return (await bed.readObject('HTTPRoute', namespace, 'podinfo'))?.metadata.generation;
+}
+
 /** Texts of Flagger's events that tell of an analysis. */
 async function analysesOfFlagger(): Promise<string[]> {
   const events = (await bed.listObjects('Event', namespace)) as ReadonlyArray<
@@ -79,11 +83,19 @@ test('Flagger initializes, Holdfast takes over and promotes, and Flagger goes on
   expect(await analysesOfFlagger()).toEqual([]);
   expect(await look.pods(/./)).toEqual(second);
 
+  // A route that Flagger finds otherwise than it reads the Canary would be written anew, with weights 100 and 0, at each of its looks.
+  const route = await routeGeneration();
   await apply(target('v3'));
   await look.until('v3 is analysed by Flagger', ({ phase }) => phase === 'Progressing');
+  expect(await routeGeneration()).toBe(route);
   expect(await analysesOfFlagger()).toHaveLength(1);
   expect(imageOf(await look.primary())).toBe('app:v2');
   expect(await look.pods(/primary/)).toEqual(second);
   await flagger.stop();
+
+  holdfast.start();
+  await look.until('v3 is promoted by Holdfast', ({ phase }) => phase === 'Succeeded');
+  expect(imageOf(await look.primary())).toBe('app:v3');
+  await holdfast.stop();
   expect((await load.stop()).failures).toEqual([]);
 });
