@@ -46,7 +46,7 @@ describe('CRDs', () => {
     for (const key of ['$ref', 'anyOf', 'allOf', '$schema', 'nullable']) expect(keys).not.toContain(key);
   });
 
-  test('keep unknown fields only where the rollout core keeps its books', () => {
+  test('keep unknown fields only where the rollout core keeps its books, and in values of charts', () => {
     const open = kindNames.flatMap((name) =>
       nodesOf(objectSchemaOf(name)).flatMap(([path, node]) =>
         node['x-kubernetes-preserve-unknown-fields'] ? [`${name}${path}`] : [],

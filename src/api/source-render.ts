@@ -32,3 +32,30 @@ export const sourceHelmSchema = z.object({
 });
 
 export type SourceHelm = z.infer<typeof sourceHelmSchema>;
+
+const variableName = /^[_A-Za-z][_A-Za-z0-9]*$/;
+
+/** Variables that are filled into what was rendered, in Flux's manner. */
+export const sourceSubstituteSchema = z.object({
+  variables: z
+    .record(text(256).regex(variableName), text(65_536))
+    .describe('Values by name; they win over those of from.')
+    .optional(),
+  from: z
+    .array(
+      z.object({
+        kind: z.enum(['ConfigMap', 'Secret']).describe('What holds the values.'),
+        name: text(253).min(1).describe('Its name, in the namespace of the Source; each key is a variable.'),
+        optional: z.boolean().describe('Whether it may be missing. Default false.').optional(),
+      }),
+    )
+    .max(50)
+    .describe('ConfigMaps and Secrets with values; a later one wins over an earlier one.')
+    .optional(),
+  strict: z
+    .boolean()
+    .describe('Refuses a variable that is not set and has no default. Default false: it is empty.')
+    .optional(),
+});
+
+export type SourceSubstitute = z.infer<typeof sourceSubstituteSchema>;

@@ -98,12 +98,17 @@ export const watchedRights: readonly Right[] = [
   },
   { group: '', resource: 'pods', verbs: read, why: 'readiness, restarts and images of both copies' },
   { group: '', resource: 'services', verbs: readApplyAndPrune, why: 'apex, primary and canary Services' },
-  { group: '', resource: 'configmaps', verbs: readApplyAndPrune, why: 'config of targets and its copies' },
+  {
+    group: '',
+    resource: 'configmaps',
+    verbs: readApplyAndPrune,
+    why: 'config of targets and its copies, variables of Sources',
+  },
   {
     group: '',
     resource: 'secrets',
     verbs: readApplyAndPrune,
-    why: 'release records and rejections, config copies, credentials that Sources and MetricTemplates name',
+    why: 'release records and rejections, config copies, credentials and variables that Sources and MetricTemplates name',
   },
   {
     group: 'gateway.networking.k8s.io',

@@ -8,6 +8,7 @@ import { createRenderCache } from '../render/cache.ts';
 import { isChart } from '../render/helm/chart.ts';
 import { type RenderResult, renderPlain, settle } from '../render/render.ts';
 import { renderSource, type SourcePart, type SourceRendering } from '../render/source.ts';
+import type { Variables } from '../render/substitute/expand.ts';
 import { folderOfPath } from '../render/tree.ts';
 import type { FileProblem, Origin, RenderedObject, SourceFile } from '../render/types.ts';
 import { type LocalFolder, localFolder } from './local-tree.ts';
@@ -73,19 +74,28 @@ function groupsOf(at: LocalFolder, files: readonly SourceFile[]): Group[] {
   ];
 }
 
+/** Those that the Source itself holds; where the cluster holds more of them, nothing can be filled in here. */
+function variablesIn({ spec }: Source): Variables | undefined {
+  const { variables = {}, from = [], strict = false } = spec.substitute ?? {};
+  const values = new Map(Object.entries(variables));
+  return (values.size > 0 || strict) && from.length === 0 ? { values, strict } : undefined;
+}
+
 async function renderGroup(
   { at, files }: Group,
   sources: readonly Source[],
   builders: Builders,
 ): Promise<SourceRendering> {
+  const source = sourceFor(at.folder, sources);
   const rendering = await renderSource(
-    sourceFor(at.folder, sources),
+    source,
     { folder: at.folder, files, problems: [], tree: at.tree },
     {
       builders,
       builds: createBuildCache(),
       cache: createRenderCache(),
       signal: new AbortController().signal,
+      variables: variablesIn(source),
     },
   );
   // Both ways: what is asked about later carries the shown path.

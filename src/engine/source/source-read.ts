@@ -4,13 +4,15 @@ import type { Source } from '../../api/source.ts';
 import { selectPlans } from '../../release/select.ts';
 import { isKustomization } from '../../render/kustomize/collect.ts';
 import { objectKey, type RenderResult, settle } from '../../render/render.ts';
-import { releaseNamespace, renderSource, type SourceRendering } from '../../render/source.ts';
+import { releaseNamespace } from '../../render/render-units.ts';
+import { renderSource, type SourceRendering } from '../../render/source.ts';
 import type { FileProblem, RenderedObject, SourceFile } from '../../render/types.ts';
 import type { CommitFiles } from '../ports/git-port.ts';
 import type { Cluster } from '../ports/ports.ts';
 import { ignoreRules } from './ignore-rules.ts';
 import { folderOf, type Snapshot, type SourceParts, type SourceState } from './source-parts.ts';
 import { treeAt } from './source-tree.ts';
+import { variablesOf } from './source-variables.ts';
 
 /** Reads, renders and sorts one commit. Problems of files are in the snapshot; only Git's own errors are thrown. */
 export async function readSnapshot(
@@ -26,10 +28,11 @@ export async function readSnapshot(
   const tree = treeAt(state.repository, commit.commit, signal);
   const files = selectFiles(read, source, folder);
   const { builders, builds } = parts;
+  const variables = await variablesOf(parts.cluster, source);
   const written = await renderSource(
     source,
     { folder, files, problems: unread, tree },
-    { builders, builds, cache: state.rendered, signal },
+    { builders, builds, cache: state.rendered, signal, variables },
   );
   const rendered = await inNamespaces(parts.cluster, source, written);
   const placed = await withoutNamespaceless(parts.cluster, rendered.objects);

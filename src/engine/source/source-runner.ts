@@ -15,6 +15,7 @@ import { createDriftMemory } from './drift-memory.ts';
 import { isOtherInForce } from './in-force.ts';
 import { reproduce } from './reproduce.ts';
 import { createSourceGit, type SourceGit } from './source-git.ts';
+import { watchInputs, withInputs } from './source-inputs.ts';
 import type { SourceParts, SourceState, SyncProblem } from './source-parts.ts';
 import { writeSourceStatus } from './source-status.ts';
 import { syncSource } from './source-sync.ts';
@@ -92,6 +93,11 @@ export function startSourceRunner(
     return parsed?.ok ? parsed.value : undefined;
   }
 
+  function reread(): void {
+    delete state.readUnder;
+    poller?.wake();
+  }
+
   /** An object of the Source changed, or more was listed. */
   function seen(source: Source, changed: KubernetesObject | undefined): void {
     if (state.pruned?.isPending) poller?.wake();
@@ -102,7 +108,8 @@ export function startSourceRunner(
   }
 
   function start(source: Source): void {
-    watch = createSourceWatch(applySetId(source), parts.openWatch, (changed) => seen(source, changed));
+    const own = createSourceWatch(applySetId(source), parts.openWatch, (changed) => seen(source, changed));
+    watch = withInputs(own, watchInputs(source, parts.openWatch, reread));
     try {
       poller = parts.openPoller(source, sync);
       const { start: begin } = poller;
@@ -120,10 +127,7 @@ export function startSourceRunner(
   else void writeSourceStatus(parts, object as Source, state);
   return {
     wake: () => poller?.wake(),
-    reread() {
-      delete state.readUnder;
-      poller?.wake();
-    },
+    reread,
     async refreshStatus() {
       const source = current();
       if (!source || !state.snapshot) return;

@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { limits } from '../../api/limits.ts';
+import { substitute } from './substitute.ts';
+
+const values = new Map(
+  Object.entries({
+    count: '3',
+    yes: 'true',
+    quote: '"',
+    name: 'web',
+    map: '{a: b}',
+    odd: 'a: b #c',
+    secret: 'hunter2',
+  }),
+);
+
+function object(spec: unknown, metadata = {}): KubernetesObject {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', ...metadata },
+    spec,
+  } as KubernetesObject;
+}
+
+function specOf(spec: unknown, strict = false) {
+  const filled = substitute({ object: object(spec) }, { values, strict }, limits);
+  return filled.object ? filled.object.spec : filled.problems;
+}
+
+test.each([
+  ['${count}', 3],
+  ['${quote}${count}${quote}', '3'],
+  ['${yes}', true],
+  ['${name}-x', 'web-x'],
+  ['${map}', { a: 'b' }],
+  ['${odd}', 'a: b #c'],
+  ['${none}', null],
+  ['${none:=5}', 5],
+  ['a: ${count}', 'a: 3'],
+  ['two\nlines ${count}', 'two\nlines 3'],
+  ['no variable: 3', 'no variable: 3'],
+])('%j becomes %j', (text, expected) => {
+  expect(specOf({ x: text })).toEqual({ x: expected });
+});
+
+test('names of fields and items of lists are filled in', () => {
+  expect(specOf({ '${name}.x': ['${count}', { y: '$${name}' }] })).toEqual({
+    'web.x': [3, { y: '${name}' }],
+  });
+});
+
+test.each([
+  { labels: { 'kustomize.toolkit.fluxcd.io/substitute': 'disabled' } },
+  { annotations: { 'holdfast.dev/substitute': 'disabled' } },
+])('an object stays as it is with %j', (metadata) => {
+  const given = object({ x: '${name}' }, metadata);
+  expect(substitute({ object: given }, { values, strict: true }, limits).object).toBe(given);
+});
+
+test('what cannot be filled in is told with its field, and without any value', () => {
+  expect(specOf({ a: ['${secret}', '${missing}'] }, true)).toEqual([
+    { path: 'spec.a[1]', message: 'needs the variable missing, which is not set (spec.substitute.strict)' },
+  ]);
+  expect(specOf({ 'a.b': '${secret' })).toEqual([
+    { path: 'spec["a.b"]', message: expect.stringMatching(/^holds an expression/) },
+  ]);
+});
+
+test('an object that is none afterwards is refused', () => {
+  const labels = object({}, { labels: { app: '${count}' } });
+  expect(substitute({ object: labels }, { values, strict: false }, limits).problems).toEqual([
+    { path: 'metadata.labels["app"]', message: 'must be text: quote it' },
+  ]);
+  const nameless = object({}, { name: '${none}' });
+  expect(substitute({ object: nameless }, { values, strict: false }, limits).problems).toEqual([
+    { path: 'metadata.name', message: 'is missing' },
+  ]);
+});
