@@ -4,6 +4,7 @@ import { autoscalerTests } from './autoscalers.ts';
 import { customResourceTests } from './custom-resources.ts';
 import { daemonSetTests } from './daemon-sets.ts';
 import { deploymentTests } from './deployments.ts';
+import { heldRolloutTests } from './held-rollouts.ts';
 import { kindTests } from './kinds.ts';
 import { lifecycleTests } from './lifecycle.ts';
 import { listTests } from './lists.ts';
@@ -55,6 +56,7 @@ export function conformance(
     describe('custom resources', () => customResourceTests(suite));
     describe('routes', () => routeTests(suite));
     describe.concurrent('deployments', () => deploymentTests(suite));
+    describe.concurrent('held rollouts', () => heldRolloutTests(suite));
     describe.concurrent('autoscalers', () => autoscalerTests(suite));
     describe.concurrent('daemon sets', () => daemonSetTests(suite));
   });
