@@ -79,9 +79,7 @@ const canaryRows: readonly Row[] = [
 const sourceRows: readonly Row[] = [
   { path: 'spec.verify', stops: true },
   { path: 'spec.windows', stops: true },
-  { path: 'spec.dependsOn' },
   { path: 'spec.alerts' },
-  { path: 'spec.wait' },
 ];
 
 /** JSON paths of the fields present in the object that this version does not act on; for a condition and `validate`. */

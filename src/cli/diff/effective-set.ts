@@ -169,7 +169,7 @@ async function partsOf({ client, namespace }: Access, builders: Builders): Promi
     },
     events: { emit: nothing },
     heads: createHeads(),
-    ...{ applied: createApplied(), claims: createClaims() },
+    ...{ applied: createApplied(), claims: createClaims(), sources: () => [] },
     ...{ builders, builds: createBuildCache() },
     clusterName: '',
     records: createRecords(cluster, undefined),

@@ -2,6 +2,7 @@ import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source.ts';
 import { formatOrigin, type RenderedObject } from '../../render/types.ts';
 import { failureOf } from '../failure.ts';
+import { accountOf } from './act-as.ts';
 import { type AppliedObject, type AppliedObjects, applyObject } from './apply-object.ts';
 import { applyWaves } from './apply-order.ts';
 import { applySetId } from './apply-set.ts';
@@ -29,6 +30,7 @@ export async function applySnapshot(
   { watched, left, signal }: ApplyContext,
 ): Promise<ApplyResult> {
   const kinds = createKindWait(parts);
+  const account = accountOf(source, parts.defaultServiceAccount);
   const context = { source, id: applySetId(source), watched, kinds, left };
   const origins = new Map(snapshot.rest.map((entry) => [entry.object, entry] as const));
   const outcome: Outcome = { failures: [], drift: [], taken: [], changed: 0 };
@@ -40,7 +42,7 @@ export async function applySnapshot(
         if (applied.changed && object.kind === 'CustomResourceDefinition') kinds.expectNew();
         note(outcome, object, applied);
       } catch (error) {
-        outcome.failures.push(failureFor(object, origins.get(object), error));
+        outcome.failures.push(failureFor(object, { entry: origins.get(object), error, account }));
       }
     });
   }
@@ -61,12 +63,18 @@ function note(outcome: Outcome, object: KubernetesObject, { changed, drift, take
   if (taken?.length) outcome.taken.push(`${describe(object)}: ${contestedInWords(taken)}`);
 }
 
-function failureFor(
-  object: KubernetesObject,
-  entry: RenderedObject | undefined,
-  error: unknown,
-): ApplyFailure {
+interface Refusal {
+  readonly entry: RenderedObject | undefined;
+  readonly error: unknown;
+  /** Who wrote; undefined: Holdfast itself. */
+  readonly account: string | undefined;
+}
+
+function failureFor(object: KubernetesObject, { entry, error, account }: Refusal): ApplyFailure {
   const { reason, message, transient } = failureOf(error);
   const place = entry ? `${formatOrigin(entry.origin)}: ` : '';
-  return { reason, message: `${place}${describe(object)}: ${message}`, object, transient };
+  // What the server says about a Secret is withheld: who may not write it is told all the same.
+  const isUnnamed = reason === 'Forbidden' && account !== undefined && !message.includes(account);
+  const who = isUnnamed ? `; written as ${account}` : '';
+  return { reason, message: `${place}${describe(object)}: ${message}${who}`, object, transient };
 }

@@ -8,7 +8,8 @@ import type { SourceGit } from './source-git.ts';
 import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
 
 /** What the controller of all Sources is made of. */
-export interface SourceControllerOptions extends Omit<SourceRunnerParts, 'source' | 'canaries' | 'claims'> {
+export interface SourceControllerOptions
+  extends Omit<SourceRunnerParts, 'source' | 'sources' | 'canaries' | 'claims' | 'refreshSoon'> {
   readonly sources: WatchedSet;
   readonly canarySet: WatchedSet;
   readonly isOurs: (canary: KubernetesObject) => boolean;
@@ -49,6 +50,8 @@ export function createSourceController(options: SourceControllerOptions): Source
   const parts: SourceRunnerParts = {
     ...options,
     claims: createClaims(),
+    refreshSoon: (key) => refresh.make(key, gatherMs),
+    sources: () => sources.list(),
     source: (key) => sources.list().find((source) => keyOf(source) === key),
     canaries: () => canarySet.list().filter(options.isOurs),
   };
@@ -67,11 +70,12 @@ export function createSourceController(options: SourceControllerOptions): Source
     following.set(key, { runner, generation, requests: requestsOf(live) });
   }
 
-  function noteRequests(known: Following, live: KubernetesObject): void {
-    const requests = requestsOf(live);
-    if (known.requests === requests) return;
-    known.requests = requests;
-    known.runner.wake();
+  function sourcesChanged(changed: readonly KubernetesObject[]): void {
+    for (const source of changed) {
+      sourceChanged(source);
+      for (const { runner } of following.values()) runner.otherChanged(keyOf(source));
+    }
+    if (sources.synced()) options.heads.listed();
   }
 
   function end(key: string, { runner }: Following): Promise<void> {
@@ -107,10 +111,7 @@ export function createSourceController(options: SourceControllerOptions): Source
       canarySet.onChange((canary) => {
         if (canary) canaryChanged(canary);
       });
-      sources.onChange((source) => {
-        for (const one of source ? [source] : sources.list()) sourceChanged(one);
-        if (sources.synced()) options.heads.listed();
-      });
+      sources.onChange((source) => sourcesChanged(source ? [source] : sources.list()));
     },
     wake(key) {
       const known = following.get(key);
@@ -131,6 +132,14 @@ export function createSourceController(options: SourceControllerOptions): Source
       await Promise.all(ending);
     },
   };
+}
+
+/** Wakes the Source when its annotations ask for something new. */
+function noteRequests(known: Following, live: KubernetesObject): void {
+  const requests = requestsOf(live);
+  if (known.requests === requests) return;
+  known.requests = requests;
+  known.runner.wake();
 }
 
 /** The Sources, by their keys, that hold a Canary's target. */

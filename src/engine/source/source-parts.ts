@@ -19,6 +19,7 @@ import type { Claims } from './claims.ts';
 import type { SourceDrift } from './drift.ts';
 import type { DriftMemory } from './drift-memory.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
+import type { SourceHealth } from './health/source-health.ts';
 import type { PruneResult } from './prune/prune-result.ts';
 
 /** Everything one sync uses. */
@@ -43,6 +44,8 @@ export interface SourceParts {
   /** The programs that build kustomizations and charts, and what they gave before. */
   readonly builders: Builders;
   readonly builds: BuildCache;
+  /** Sources in the cluster, as watched. */
+  readonly sources: () => readonly KubernetesObject[];
   /** Canaries in the cluster that are ours, as watched. */
   readonly canaries: () => readonly KubernetesObject[];
   /** Told how many objects were put back after somebody changed them, for metrics. */
@@ -126,6 +129,12 @@ export interface SourceState {
   /** Generation and verbs the snapshot was read under; another one means reading again. */
   readUnder?: string;
   result?: ApplyResult;
+  /** When something was written last. */
+  appliedMs?: number;
+  /** Commit and generation that the Sources it depends on have let in. */
+  admitted?: string;
+  /** Whether what was applied works; undefined where nobody waits for it. */
+  health?: SourceHealth | undefined;
   /** What pruning led to; undefined where nothing is pruned. */
   pruned?: PruneResult | undefined;
   /** What `snapshot` was applied as; undefined before that, and where another tool applies. */

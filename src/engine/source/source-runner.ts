@@ -4,15 +4,16 @@ import { checkSource } from '../../api/semantic-source.ts';
 import type { Source } from '../../api/source.ts';
 import { createRenderCache } from '../../render/cache.ts';
 import { objectKey } from '../../render/render.ts';
-import type { RenderedObject } from '../../render/types.ts';
 import type { Reproduced } from '../canary/after-revert.ts';
 import { EngineError } from '../failure.ts';
 import type { OpenForge } from '../ports/forge-port.ts';
 import type { OpenPoller, OpenRepository, Poller, Repository } from '../ports/git-port.ts';
-import { wantedOver } from './apply-object.ts';
 import { applySetId } from './apply-set.ts';
+import { dependenciesOf } from './dependencies.ts';
 import { createDriftMemory } from './drift-memory.ts';
+import { sourceHealth } from './health/wait.ts';
 import { isOtherInForce } from './in-force.ts';
+import { entryOf, isKept } from './kept.ts';
 import { reproduce } from './reproduce.ts';
 import { createSourceGit, type SourceGit } from './source-git.ts';
 import { watchInputs, withInputs } from './source-inputs.ts';
@@ -28,6 +29,8 @@ export interface SourceRunnerParts extends SourceParts {
   readonly openPoller: OpenPoller;
   /** The Source as the cluster has it now. */
   readonly source: (key: string) => KubernetesObject | undefined;
+  /** Writes the status of a Source soon. */
+  readonly refreshSoon: (key: string) => void;
   /** Told of every sync, for metrics. */
   readonly onSync?: (key: string, succeeded: boolean) => void;
 }
@@ -40,6 +43,8 @@ export interface SourceRunner {
   reread(): void;
   /** A Canary changed: writes the status again if it says something else now, and applies again if something else is in force. */
   refreshStatus(): Promise<void>;
+  /** Another Source (`namespace/name`) changed: it may be what this one waits for. */
+  otherChanged(sourceKey: string): void;
   /** What a Canary's release is at an older commit; changes nothing. */
   reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
   /** Its writing half; undefined while it cannot be followed. */
@@ -60,16 +65,7 @@ export function startSourceRunner(
   after: Promise<unknown>,
 ): SourceRunner {
   const opened = open(parts, object);
-  const state: SourceState = {
-    key,
-    repository: opened.repository,
-    rendered: createRenderCache(),
-    left: new WeakMap(),
-    drift: createDriftMemory(),
-    previous: new Map(),
-    dirty: false,
-    problem: opened.problem === undefined ? undefined : invalidSpec(opened.problem),
-  };
+  const state = stateOf(key, opened);
   parts.heads.expect(key);
   let watch: SourceWatch | undefined;
   let poller: Poller | undefined;
@@ -101,6 +97,7 @@ export function startSourceRunner(
   /** An object of the Source changed, or more was listed. */
   function seen(source: Source, changed: KubernetesObject | undefined): void {
     if (state.pruned?.isPending) poller?.wake();
+    if (source.spec.wait) parts.refreshSoon(key);
     const entry = changed && entryOf(state, changed);
     if (!entry || !watch || isKept(parts, state, { source, entry, watch })) return;
     state.dirty = true;
@@ -132,7 +129,12 @@ export function startSourceRunner(
       const source = current();
       if (!source || !state.snapshot) return;
       if (isOtherInForce(parts, state) || state.pruned?.isPending) poller?.wake();
+      if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
       await writeSourceStatus(parts, source, state);
+    },
+    otherChanged(sourceKey) {
+      const waits = state.problem?.reason.startsWith('Dependency') === true;
+      if (waits && opened.source && dependenciesOf(opened.source).includes(sourceKey)) poller?.wake();
     },
     async reproduce(canaryKey, commit) {
       const source = current();
@@ -154,34 +156,18 @@ export function startSourceRunner(
   };
 }
 
-/** The object as the Source applies it; undefined: it is none of those. */
-function entryOf(state: SourceState, live: KubernetesObject): RenderedObject | undefined {
-  const rest = state.inForce?.effective.rest ?? state.snapshot?.rest;
-  return rest && indexOf(rest).get(objectKey(live));
-}
-
-const indexes = new WeakMap<readonly RenderedObject[], ReadonlyMap<string, RenderedObject>>();
-
-/** Made once for each list: every event of a watch asks. */
-function indexOf(rest: readonly RenderedObject[]): ReadonlyMap<string, RenderedObject> {
-  const known = indexes.get(rest);
-  if (known) return known;
-  const index = new Map(rest.map((entry) => [objectKey(entry.object), entry]));
-  indexes.set(rest, index);
-  return index;
-}
-
-/** True when the live object still is what was applied; false when it was deleted, too. */
-function isKept(
-  parts: SourceParts,
-  { left }: SourceState,
-  { source, entry, watch }: { source: Source; entry: RenderedObject; watch: SourceWatch },
-): boolean {
-  const { object } = entry;
-  const set = watch.setOf(object);
-  if (!set) return true;
-  const live = set.get(object.metadata.namespace, object.metadata.name);
-  return parts.applied.has(live, wantedOver(object, live, { id: applySetId(source), left }));
+/** Nothing is known yet. */
+function stateOf(key: string, opened: Opened): SourceState {
+  return {
+    key,
+    repository: opened.repository,
+    rendered: createRenderCache(),
+    left: new WeakMap(),
+    drift: createDriftMemory(),
+    previous: new Map(),
+    dirty: false,
+    problem: opened.problem === undefined ? undefined : invalidSpec(opened.problem),
+  };
 }
 
 interface Opened {

@@ -8,6 +8,7 @@ import { type ConditionNews, findCondition, withCondition, withoutCondition } fr
 import { failureOf } from '../failure.ts';
 import { mergePatchOf } from '../merge-patch.ts';
 import { driftNews } from './drift-news.ts';
+import { healthyNews } from './health/healthy-news.ts';
 import { listed } from './listed.ts';
 import { prunedNews } from './prune/prune-news.ts';
 import type { SourceParts, SourceState } from './source-parts.ts';
@@ -27,7 +28,13 @@ export function sourceStatus(
   const healthy = healthyNews(state, canaries);
   const pruned = prunedNews(source, state);
   const stuck = pruned?.status === 'False' ? [pruned] : [];
-  const ready = readyNews(source, state, [fetched, rendered, applied, ...stuck]);
+  const ready = readyNews(source, state, [
+    fetched,
+    rendered,
+    applied,
+    ...stuck,
+    ...(source.spec.wait ? [healthy] : []),
+  ]);
   const found: Array<[string, News | undefined]> = [
     ['Ready', ready],
     ['Fetched', fetched],
@@ -115,28 +122,6 @@ function notActedOnNews(source: Source): News | undefined {
   if (fields.length === 0) return undefined;
   const message = `valid, but not acted on by this version: ${fields.join(', ')}`;
   return { status: 'True', reason: 'FieldsNotActedOn', message };
-}
-
-/** False while one of its Canaries is rejected or held (design section 2.2). */
-function healthyNews({ snapshot }: SourceState, canaries: readonly KubernetesObject[]): News {
-  if (!snapshot)
-    return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
-  const names = new Set(snapshot.plans.map(({ canary }) => `${canary.namespace}/${canary.name}`));
-  const ill = canaries.filter((canary) => {
-    const key = `${canary.metadata.namespace}/${canary.metadata.name}`;
-    return names.has(key) && isRejectedOrHeld(canary);
-  });
-  if (ill.length === 0) return yes('Healthy', `${names.size} Canaries, none rejected or held`);
-  const lines = ill.map(({ metadata, status }) => {
-    const message = (status as { message?: string } | undefined)?.message ?? '';
-    return `Canary ${metadata.namespace}/${metadata.name}: ${message}`;
-  });
-  return no('CanaryRejected', listed(lines));
-}
-
-function isRejectedOrHeld({ status }: KubernetesObject): boolean {
-  const { phase, postPromotion } = (status ?? {}) as { phase?: string; postPromotion?: { state?: string } };
-  return phase === 'Failed' || postPromotion?.state === 'Held';
 }
 
 function readyNews(source: Source, state: SourceState, parts: readonly News[]): News {

@@ -5,26 +5,22 @@ import { syncAnnotation } from '../../api/verbs.ts';
 import { codeOf, failureOf } from '../failure.ts';
 import { accountOf } from './act-as.ts';
 import { commitsInUse } from './commits-in-use.ts';
+import { whyNotYet } from './dependency-gate.ts';
+import { sourceHealth } from './health/wait.ts';
 import { isOtherInForce, readInForce } from './in-force.ts';
 import { readLedger, withLedger } from './ledger.ts';
-import { listed } from './listed.ts';
 import { inventoryWith, placesOf, writeParent } from './prune/parent.ts';
 import { isPruneDue, prune } from './prune/prune.ts';
 import { infoOf } from './reproduce.ts';
 import { historyRewritten, needsApproval, type Rewritten } from './rewritten.ts';
 import { applySnapshot } from './source-apply.ts';
 import { confinedHeads, digestsOf, headsOf, settledHeads } from './source-heads.ts';
-import {
-  type ApplyResult,
-  folderOf,
-  type SourceParts,
-  type SourceState,
-  type SyncProblem,
-} from './source-parts.ts';
+import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
 import { writeSourceStatus } from './source-status.ts';
 import { isOutsideKept } from './source-tree.ts';
 import type { SourceWatch } from './source-watch.ts';
+import { tellOfOthers } from './tell-of-others.ts';
 
 /**
  * One sync: poll, and when there is news read, apply what belongs to no Canary, and hand each Canary its release. Without news it makes no
@@ -42,6 +38,7 @@ export async function syncSource(
   if (signal.aborted) return;
   if (asked) state.syncRequest = asked;
   if (failure) state.problem = problemOf(failure.error, limited, source);
+  state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
   await writeSourceStatus(parts, source, state);
   const retry =
     failure ?? (state.result?.failures.some(({ transient }) => transient) ? { error: transient } : undefined);
@@ -149,7 +146,12 @@ async function apply(
 ): Promise<void> {
   const { snapshot } = state;
   if (!snapshot) return;
-  state.dirty = false;
+  const waiting = whyNotYet(parts, source, state, snapshot);
+  state.dirty = waiting !== undefined;
+  if (waiting) {
+    state.problem = { condition: 'Ready', ...waiting };
+    return;
+  }
   const actAs = accountOf(source, parts.defaultServiceAccount);
   const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), actAs);
   if (source.spec.apply !== false) {
@@ -170,6 +172,7 @@ async function apply(
       { ...snapshot, rest },
       { watched: watch, left, signal },
     );
+    if (state.result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
     tellOfOthers(parts, source, state, state.result);
   } else state.result = { applied: 0, changed: 0, failures: [], drift: [], taken: [] };
   const { problems } = built;
@@ -180,24 +183,6 @@ async function apply(
   const published = await withLedger(parts, source, state, { heads, snapshot, signal });
   for (const key of parts.heads.publish(state.key, published)) parts.wakeCanary(key);
   state.pruned = await prune(parts, source, state, { watch, signal });
-}
-
-/** Who else wrote what Git says: an event each time, and what was put back is counted. */
-function tellOfOthers(
-  parts: SourceParts,
-  source: Source,
-  state: SourceState,
-  { drift, taken }: Pick<ApplyResult, 'drift' | 'taken'>,
-): void {
-  state.drift.note(drift, parts.clock.nowMs());
-  if (drift.length > 0) {
-    parts.onDrift?.(state.key, drift.length);
-    const message = `put back as Git says: ${listed(drift.map((one) => one.message))}`;
-    parts.events.emit(source, { type: 'Warning', reason: 'DriftCorrected', message });
-  }
-  if (taken.length === 0) return;
-  const message = `fields that others had written are now as Git says: ${listed(taken)}`;
-  parts.events.emit(source, { type: 'Normal', reason: 'FieldsTaken', message });
 }
 
 async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | undefined> {

@@ -1,0 +1,107 @@
+/** Whether an applied object works, as kstatus and `kubectl rollout status` judge it. Pure. */
+import { type Condition, describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { recordOf, recordsOf, textOf } from '../../../release/json.ts';
+import { type Health, healthy } from './verdict.ts';
+import { workloadHealth } from './workload-health.ts';
+
+/** Conditions that must hold, as `Synced=True,Degraded=False`; `none`: the object is not waited for. */
+export const healthyWhenAnnotation = 'holdfast.dev/healthy-when';
+const argoIgnores = 'argocd.argoproj.io/ignore-healthcheck';
+
+/** The health of an object of a Source; `live` is undefined where it is not there. The reason names the object. */
+export function healthOf(wanted: KubernetesObject, live: KubernetesObject | undefined): Health {
+  const { annotations = {} } = wanted.metadata;
+  const said = annotations[healthyWhenAnnotation];
+  if (said === 'none' || annotations[argoIgnores] === 'true') return healthy;
+  if (!live) return { kind: 'progressing', why: `${describe(wanted)} is not there` };
+  const found = said === undefined ? judge(live) : asSaid(live, said);
+  return found.kind === 'healthy' ? found : { ...found, why: `${describe(live)}: ${found.why}` };
+}
+
+function judge(live: KubernetesObject): Health {
+  if (live.metadata.deletionTimestamp) return { kind: 'progressing', why: 'is being deleted' };
+  const status = recordOf(live.status);
+  const { generation } = live.metadata;
+  const observed = status.observedGeneration;
+  if (typeof observed === 'number' && generation !== undefined && observed < generation)
+    return { kind: 'progressing', why: 'its controller has not seen the last change' };
+  const byKind = kinds[live.kind];
+  return byKind ? byKind(live) : byConditions(live);
+}
+
+/** Kinds that tell in a way of their own. */
+const kinds: Readonly<Record<string, (live: KubernetesObject) => Health>> = {
+  Deployment: workloadHealth,
+  StatefulSet: workloadHealth,
+  DaemonSet: workloadHealth,
+  Job(live) {
+    const failed = conditionOf(live, 'Failed');
+    if (failed?.status === 'True') return { kind: 'failed', why: told('the Job failed', failed) };
+    const isSuspended = recordOf(live.spec).suspend === true;
+    const isDone = conditionOf(live, 'Complete')?.status === 'True';
+    return isDone || isSuspended ? healthy : { kind: 'progressing', why: 'the Job is not complete' };
+  },
+  Pod(live) {
+    const phase = textOf(recordOf(live.status).phase);
+    if (phase === 'Failed') return { kind: 'failed', why: 'the pod failed' };
+    if (phase === 'Succeeded' || conditionOf(live, 'Ready')?.status === 'True') return healthy;
+    return { kind: 'progressing', why: 'the pod is not ready' };
+  },
+  CustomResourceDefinition(live) {
+    const names = conditionOf(live, 'NamesAccepted');
+    if (names?.status === 'False') return { kind: 'failed', why: told('its names are taken', names) };
+    if (conditionOf(live, 'Established')?.status === 'True') return healthy;
+    return { kind: 'progressing', why: 'the kind is not established' };
+  },
+  PersistentVolumeClaim(live) {
+    const phase = textOf(recordOf(live.status).phase);
+    if (phase === 'Lost') return { kind: 'failed', why: 'its volume is lost' };
+    // One that waits for its first pod waits for nothing of ours.
+    return phase === 'Bound' || phase === 'Pending' ? healthy : { kind: 'progressing', why: 'is not bound' };
+  },
+  Service(live) {
+    const spec = recordOf(live.spec);
+    if (spec.type !== 'LoadBalancer') return healthy;
+    const ingress = recordsOf(recordOf(recordOf(live.status).loadBalancer).ingress);
+    return ingress.length > 0
+      ? healthy
+      : { kind: 'progressing', why: 'has no address of a load balancer yet' };
+  },
+};
+
+/** Any other kind: the conditions that kstatus reads. One without conditions works once it is there. */
+function byConditions(live: KubernetesObject): Health {
+  const stalled = conditionOf(live, 'Stalled');
+  if (stalled?.status === 'True') return { kind: 'failed', why: told('stalled', stalled) };
+  const reconciling = conditionOf(live, 'Reconciling');
+  if (reconciling?.status === 'True') return { kind: 'progressing', why: told('reconciling', reconciling) };
+  const ready = conditionOf(live, 'Ready');
+  if (ready && ready.status !== 'True') return { kind: 'progressing', why: told('not ready', ready) };
+  return healthy;
+}
+
+/** Conditions that the author named. */
+function asSaid(live: KubernetesObject, said: string): Health {
+  for (const part of said.split(',')) {
+    const [type = '', wanted = 'True'] = part.trim().split('=');
+    const found = conditionOf(live, type);
+    if (found?.status !== wanted) {
+      const why = found ? told(`${type} is ${found.status}`, found) : `has no condition ${type}`;
+      return { kind: 'progressing', why };
+    }
+  }
+  return healthy;
+}
+
+/** A condition of the object's status, if it carries one that is sound. */
+function conditionOf(live: KubernetesObject, type: string): Partial<Condition> | undefined {
+  return recordsOf(recordOf(live.status).conditions).find((condition) => condition.type === type) as
+    | Partial<Condition>
+    | undefined;
+}
+
+/** What a condition says, on one line and short. */
+function told(what: string, { reason, message }: Partial<Condition>): string {
+  const detail = textOf(message) ?? textOf(reason);
+  return detail ? `${what}: ${detail.replace(/\s+/g, ' ').slice(0, 200)}` : what;
+}

@@ -1,0 +1,203 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { allCrds } from '../../../src/api/crd.ts';
+import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { type BedClient, useBed, waitFor } from '../bed/client.ts';
+import { deployment } from '../bed/manifests.ts';
+import { createProgram } from './program.ts';
+
+const bed: BedClient = useBed();
+
+beforeAll(async () => {
+  await bed.apply(allCrds());
+  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+});
+
+function configMap(name: string, level = 'info'): KubernetesObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { level } };
+}
+
+function levelOf(object: KubernetesObject | undefined): string | undefined {
+  return (object?.data as { level?: string } | undefined)?.level;
+}
+
+/** A repository, and a program that follows it into a namespace. */
+async function open(
+  namespace: string,
+  files: Record<string, KubernetesObject>,
+  spec: Record<string, unknown>,
+) {
+  const repository = await bed.createGitRepo(namespace);
+  const commit = (subject: string, changes: Record<string, KubernetesObject | null>) => {
+    const texts = Object.entries(changes).map(
+      ([path, object]) => [path, object && JSON.stringify(object)] as const,
+    );
+    return repository.commit(Object.fromEntries(texts), subject);
+  };
+  await commit('first', files);
+  const program = createProgram(bed, namespace, repository.url, spec);
+  program.start();
+  const source = () => bed.readObject('Source', namespace, 'shop');
+  const condition = async (type: string): Promise<Condition | undefined> => {
+    const { conditions } = ((await source())?.status ?? {}) as { conditions?: Condition[] };
+    return conditions?.find((one) => one.type === type);
+  };
+  const until = (what: string, look: () => Promise<boolean>) =>
+    waitFor(look, { timeoutMs: 60_000, intervalMs: 100, what: `${namespace}: ${what}`, describe: source });
+  return {
+    commit,
+    program,
+    condition,
+    until,
+    untilSays: (type: string, reason: string) =>
+      until(`${type} says ${reason}`, async () => (await condition(type))?.reason === reason),
+    read: (kind: string, name: string) => bed.readObject(kind, namespace, name),
+  };
+}
+
+describe.concurrent('Sources on a real API server', () => {
+  test('what left Git is pruned, and a namespaced set is one that kubectl can read', async () => {
+    const namespace = 'src-prune';
+    await bed.createNamespace(namespace);
+    const shop = await open(
+      namespace,
+      {
+        'a.json': configMap('a'),
+        'b.json': configMap('b'),
+        'web.json': deployment({ name: 'web', image: 'app:v1' }),
+      },
+      { prune: true },
+    );
+    await shop.untilSays('Pruned', 'Pruned');
+    const before = (await shop.read('Deployment', 'web'))?.metadata.uid;
+    await shop.commit('b and web are gone', { 'b.json': null, 'web.json': null });
+    await shop.until('b is gone', async () => !(await shop.read('ConfigMap', 'b')));
+    await shop.until('web is gone with its pods', async () => {
+      return (
+        !(await shop.read('Deployment', 'web')) && (await bed.listObjects('Pod', namespace)).length === 0
+      );
+    });
+    expect(before).toBeDefined();
+    await shop.until('only kinds with members are listed', async () => {
+      const { annotations = {} } = (await shop.read('Source', 'shop'))?.metadata ?? {};
+      return annotations['applyset.kubernetes.io/contains-group-kinds'] === 'ConfigMap';
+    });
+    expect((await shop.read('ConfigMap', 'a'))?.data).toEqual({ level: 'info' });
+    await shop.commit('nothing is left', { 'a.json': null });
+    await shop.untilSays('Pruned', 'PruneNeedsApproval');
+    expect(await shop.read('ConfigMap', 'a')).toBeDefined();
+    await shop.program.stop();
+  });
+
+  test('drift is put back within seconds and told with who and when; an autoscaler keeps its pods', async () => {
+    const namespace = 'src-drift';
+    await bed.createNamespace(namespace);
+    const shop = await open(
+      namespace,
+      { 'a.json': configMap('a'), 'web.json': deployment({ name: 'web', image: 'app:v1', replicas: 1 }) },
+      { interval: '10m' },
+    );
+    await shop.untilSays('Applied', 'Applied');
+    const started = Date.now();
+    await bed.kubectl(['-n', namespace, 'patch', 'configmap', 'a', '-p', '{"data":{"level":"debug"}}']);
+    await shop.until('it is put back', async () => levelOf(await shop.read('ConfigMap', 'a')) === 'info');
+    expect(Date.now() - started).toBeLessThan(15_000);
+    await shop.untilSays('Drifted', 'Corrected');
+    expect((await shop.condition('Drifted'))?.message).toMatch(
+      /ConfigMap src-drift\/a: \.data\.level \(kubectl-patch at \d{4}-\d\d-\d\dT/,
+    );
+    await bed.kubectl(['-n', namespace, 'delete', 'configmap', 'a', '--wait=false']);
+    await shop.until('it is made anew', async () => (await shop.read('ConfigMap', 'a')) !== undefined);
+
+    const scaler = {
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      metadata: { name: 'web', namespace },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+        minReplicas: 2,
+        maxReplicas: 3,
+      },
+    };
+    await bed.apply([scaler], namespace);
+    const replicas = async () => {
+      const { spec } = (await shop.read('Deployment', 'web')) as unknown as { spec: { replicas: number } };
+      return spec.replicas;
+    };
+    await shop.until('the autoscaler has its way', async () => (await replicas()) === 2);
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(await replicas()).toBe(2);
+    await shop.program.stop();
+  });
+
+  test('with wait a Source is Ready when its pods are, and its Job is complete', async () => {
+    const namespace = 'src-health';
+    await bed.createNamespace(namespace);
+    const web = deployment({ name: 'web', image: 'app:v1', replicas: 1 });
+    const job = {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'migrate' },
+      spec: {
+        suspend: false,
+        template: { spec: { restartPolicy: 'Never', containers: [{ name: 'app', image: 'app:missing' }] } },
+      },
+    };
+    const shop = await open(namespace, { 'web.json': web, 'job.json': job }, { wait: true, timeout: '5s' });
+    await shop.untilSays('Healthy', 'HealthTimeout');
+    expect((await shop.condition('Healthy'))?.message).toContain(
+      `Job ${namespace}/migrate: the Job is not complete`,
+    );
+    expect((await shop.condition('Ready'))?.status).toBe('False');
+    await shop.commit('without the Job', { 'job.json': null });
+    await shop.untilSays('Healthy', 'Healthy');
+    await shop.until('it is Ready', async () => (await shop.condition('Ready'))?.status === 'True');
+    await shop.program.stop();
+  });
+
+  test('a Source writes with the rights of its account, and with no others', async () => {
+    const namespace = 'src-account';
+    const rules = (verbs: string[]) => [{ apiGroups: [''], resources: ['configmaps'], verbs }];
+    await bed.createNamespace(namespace);
+    await bed.apply(
+      [
+        { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'deployer', namespace } },
+        {
+          apiVersion: 'rbac.authorization.k8s.io/v1',
+          kind: 'Role',
+          metadata: { name: 'deployer', namespace },
+          rules: rules(['get', 'create', 'patch', 'delete']),
+        },
+        {
+          apiVersion: 'rbac.authorization.k8s.io/v1',
+          kind: 'RoleBinding',
+          metadata: { name: 'deployer', namespace },
+          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'deployer' },
+          subjects: [{ kind: 'ServiceAccount', name: 'deployer', namespace }],
+        },
+      ],
+      namespace,
+    );
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'own' },
+      stringData: { token: 'x' },
+    };
+    const shop = await open(
+      namespace,
+      { 'a.json': configMap('a'), 'own.json': secret },
+      { serviceAccountName: 'deployer', prune: true },
+    );
+    await shop.untilSays('Applied', 'Forbidden');
+    expect((await shop.condition('Applied'))?.message).toContain(
+      `system:serviceaccount:${namespace}:deployer`,
+    );
+    expect(await shop.read('ConfigMap', 'a')).toBeDefined();
+    expect(await shop.read('Secret', 'own')).toBeUndefined();
+    await shop.commit('only what it may', { 'own.json': null, 'b.json': configMap('b') });
+    await shop.untilSays('Applied', 'Applied');
+    await shop.commit('b is gone', { 'b.json': null });
+    await shop.until('b is gone', async () => !(await shop.read('ConfigMap', 'b')));
+    await shop.program.stop();
+  });
+});

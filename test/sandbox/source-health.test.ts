@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { condition, createSource, deployment, eventually, sourceFor, statusOf } from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
+
+function configMap(name: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: 'shop' },
+    data: {},
+  });
+}
+
+function untilSays(type: string, wanted: RegExp, name = 'shop'): Promise<string> {
+  const told = async () => {
+    const found = condition(await bed.get('holdfast.dev/v1alpha1', 'Source', name), type);
+    return `${found?.status} ${found?.reason} ${found?.message}`;
+  };
+  return eventually(
+    `${type} of ${name} says ${wanted}`,
+    async () => {
+      const text = await told();
+      return wanted.test(text) && text;
+    },
+    { seen: told },
+  );
+}
+
+test('with wait a Source is Ready once everything works; what does not in time is named', async () => {
+  const job = JSON.stringify({
+    apiVersion: 'example.com/v1',
+    kind: 'Widget',
+    metadata: { name: 'slow', namespace: 'shop', annotations: { 'holdfast.dev/healthy-when': 'Done' } },
+  });
+  const crd = JSON.stringify({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'widgets.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { kind: 'Widget', plural: 'widgets', singular: 'widget', listKind: 'WidgetList' },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+        },
+      ],
+    },
+  });
+  await bed.commit('first', { 'web.json': deployment('shop/web:1'), 'crd.json': crd, 'widget.json': job });
+  await createSource(bed, { wait: true, timeout: '20s' });
+  await bed.start();
+  await untilSays('Ready', /^Unknown Progressing .*Widget shop\/slow: has no condition Done/);
+  expect(condition(await bed.source(), 'Applied')?.status).toBe('True');
+  await untilSays('Healthy', /^False HealthTimeout/);
+
+  const status = { conditions: [{ type: 'Done', status: 'True' }] };
+  const path = '/apis/example.com/v1/namespaces/shop/widgets/slow';
+  await bed.send('PATCH', path, { status }, 'application/merge-patch+json');
+
+  await untilSays('Ready', /^True/);
+  expect(condition(await bed.source(), 'Healthy')?.message).toContain('3 objects work');
+});
+
+test('a Source waits for those it depends on, and goes on at once when they are Ready', async () => {
+  await bed.commit('first', { 'app/a.json': configMap('a') });
+  const dependent = { ...sourceFor(bed, { interval: '1h', path: 'app', dependsOn: [{ name: 'base' }] }) };
+  await bed.send('POST', sources, dependent);
+  await bed.start();
+  await untilSays('Ready', /^False DependencyNotFound .*shop\/base/);
+  expect(await bed.get('v1', 'ConfigMap', 'a')).toBeUndefined();
+
+  const base = sourceFor(bed, { path: 'base', interval: '1s' });
+  await bed.send('POST', sources, { ...base, metadata: { name: 'base', namespace: 'shop' } });
+  await untilSays('Ready', /^False DependencyNotReady/);
+  await bed.commit('base is there', { 'base/b.json': configMap('b') });
+  await untilSays('Ready', /^True/, 'base');
+
+  await eventually(
+    'it is applied',
+    async () => {
+      return (
+        statusOf(await bed.source()).appliedCommit !== undefined && (await bed.get('v1', 'ConfigMap', 'a'))
+      );
+    },
+    { seen: bed.source },
+  );
+});
+
+test('Sources that depend on each other in a circle say how it goes', async () => {
+  await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed, { dependsOn: [{ name: 'other' }] });
+  const other = sourceFor(bed, { dependsOn: [{ name: 'shop' }] });
+  await bed.send('POST', sources, { ...other, metadata: { name: 'other', namespace: 'shop' } });
+  await bed.start();
+  await untilSays('Ready', /^False DependencyCycle .*shop\/shop -> shop\/other -> shop\/shop/);
+});
