@@ -209,4 +209,25 @@ describe('in any phase, with a crash at any write', { timeout: 20_000 + numRuns 
       { numRuns },
     );
   });
+
+  it('nor when it was given back, whatever Flagger did with a newer revision', () => {
+    fc.assert(
+      fc.property(scene, ({ phase, weight, pods, tried, crashes }) => {
+        const model = left({ phase: 'Succeeded' });
+        play(model, 5);
+        const status = { phase, canaryWeight: weight, lastAppliedSpec: FLAGGERS_HASH };
+        model.headWasTried = tried;
+        model.leaveAgain(status, { target: 'b', pods: weight > 0 ? 2 : pods, weight });
+        for (const after of crashes) model.tick(1000, after);
+        play(model, 60);
+        expect([model.broken, model.outages]).toEqual([[], []]);
+        const isBarred = phase === 'Failed' && weight === 0 && tried;
+        expect(model.primary?.digest).toBe(isBarred ? 'a' : 'b');
+        const { writes } = model;
+        for (let count = 0; count < 5; count += 1) model.tick(30_000);
+        expect(model.writes).toBe(writes);
+      }),
+      { numRuns },
+    );
+  });
 });

@@ -233,6 +233,21 @@ export class Model {
     this.commit(left.target);
   }
 
+  /** What was taken over and given back, once Flagger has looked at another revision: the primary is as it was. */
+  leaveAgain(status: CanaryStatus, left: { target: string; pods: number; weight: number }): void {
+    const { weight } = left;
+    this.target = {
+      ...{ digest: left.target, settingsKey: 's1', desired: left.pods, ready: left.pods },
+      ...{ oldReady: 0, version: 1 },
+    };
+    this.route = {
+      ...{ primaryWeight: 100 - weight, canaryWeight: weight },
+      ...{ mirrored: false, matched: false, accepted: true },
+    };
+    this.status = status;
+    this.commit(left.target);
+  }
+
   private adoptable(): World['adoptable'] {
     if (!this.primary || this.head.kind !== 'release' || this.status.run) return undefined;
     const { digest } = this.primary;

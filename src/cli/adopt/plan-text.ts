@@ -39,7 +39,7 @@ function rowLines(
   const ignored = notActedOn.length > 0 ? [`- without effect here: ${notActedOn.join(', ')}`] : [];
   return [
     `${printable(canary)}: ${paint(screen, tone, word)}`,
-    ...wrap(`${what}: ${why}`, screen.columns, indent),
+    ...wrap(outcome === 'refused' ? why : `${what}: ${why}`, screen.columns, indent),
     ...[...fields, ...ignored].flatMap((line) => wrap(line, screen.columns, indent)),
   ];
 }

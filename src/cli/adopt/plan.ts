@@ -1,5 +1,5 @@
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { fieldsNotActedOn } from '../../api/not-acted-on.ts';
+import { findNotActedOn } from '../../api/not-acted-on.ts';
 import { parseCanary } from '../../api/parse.ts';
 import { keyOf } from '../../engine/canary/checks.ts';
 import type { FieldDifference } from '../../rollout/drift-view.ts';
@@ -67,5 +67,8 @@ function withoutName(message: string, object: KubernetesObject): string {
 
 function ignoredIn(object: KubernetesObject): string[] {
   const parsed = parseCanary(object);
-  return parsed.ok ? fieldsNotActedOn(parsed.value) : [];
+  if (!parsed.ok) return [];
+  // One that stops the Canary is why it is refused.
+  const found = findNotActedOn(parsed.value).filter(({ stops }) => !stops);
+  return [...new Set(found.map(({ path }) => path))];
 }

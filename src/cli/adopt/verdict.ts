@@ -78,10 +78,11 @@ function adopted(world: World, decisions: readonly Decision[]): Verdict {
   const end = decisions.at(-1)?.status;
   const flagger = leftIn(world);
   const isStalled = phase === 'Failed' && (world.status.canaryWeight ?? 0) > 0;
+  const process = phase === '' || phase === 'Initializing' ? 'initialization' : 'promotion';
   if (end?.phase === 'Initializing')
     return {
       outcome: 'carriedOn',
-      what: isStalled ? 'the canary serves until the primary is up' : 'the promotion is brought to its end',
+      what: isStalled ? 'the canary serves until the primary is up' : `the ${process} is brought to its end`,
       why: `${flagger}, and the primary has the target's template`,
     };
   const run = end && runOf(end);
@@ -89,7 +90,7 @@ function adopted(world: World, decisions: readonly Decision[]): Verdict {
   if (end?.phase === 'Failed')
     return {
       outcome: 'takenOver',
-      what: 'stays Failed: what failed is not tried again until it changes',
+      what: 'what failed is not tried again until it changes',
       why: `${flagger}, and the target holds what it had tried`,
     };
   const isFinishing = phase === 'Promoting' || phase === 'Finalising';

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
+import { runJson } from './command.ts';
 import { type Adopted, type Left, leaveUnderLoad, settings, workload } from './left-by-flagger.ts';
 import { createProgram, type Program } from './program.ts';
 import { condition, imageOf } from './shop.ts';
@@ -48,6 +49,8 @@ type Name = keyof typeof scenes;
 const names = Object.keys(scenes) as Name[];
 const left = new Map<string, Adopted>();
 let program: Program;
+/** What `holdfast adopt --dry-run` said of each before the program started. */
+let foretold: ReadonlyMap<string, string>;
 
 /** Everything stands and has its traffic before Holdfast starts: one program for all, as in a cluster. */
 beforeAll(async () => {
@@ -56,11 +59,11 @@ beforeAll(async () => {
   await Promise.all(
     names.map(async (name) => left.set(name, await leaveUnderLoad(bed, `adopt-${name}`, scenes[name]))),
   );
-  program = createProgram(
-    bed,
-    [...left.values()].map(({ namespace }) => namespace),
-    undefined,
-  );
+  const namespaces = [...left.values()].map(({ namespace }) => namespace);
+  const place = ['--watch-namespaces', namespaces.join(','), '--holdfast-namespace', namespaces[0] ?? ''];
+  const { canaries } = await runJson<Foretold>(bed, 'adopt', '--dry-run', ...place);
+  foretold = new Map(canaries.map(({ canary, outcome }) => [canary.split('/')[0] ?? '', outcome]));
+  program = createProgram(bed, namespaces, undefined);
   program.start();
 });
 
@@ -68,6 +71,10 @@ afterAll(async () => {
   await Promise.all([...left.values()].map(({ load }) => load.stop()));
   await program?.stop();
 });
+
+interface Foretold {
+  readonly canaries: ReadonlyArray<{ readonly canary: string; readonly outcome: string }>;
+}
 
 function leftIn(name: Name): Adopted {
   const found = left.get(name);
@@ -166,6 +173,12 @@ describe.concurrent('a cluster where Flagger ran is taken over without a restart
     const seen = leftIn('initializing');
     await seen.until('initialized', ({ phase }) => phase === 'Initialized');
     await nothingBroke(seen, [primaryPods]);
+  });
+
+  test('as adopt --dry-run had said of each', () => {
+    const rests = ['initialized', 'succeeded', 'failed'];
+    const wanted = names.map((name) => [`adopt-${name}`, rests.includes(name) ? 'takenOver' : 'carriedOn']);
+    expect(Object.fromEntries(foretold)).toEqual(Object.fromEntries(wanted));
   });
 
   test('in phase terminating: the target takes the traffic back, and the Canary goes', async () => {

@@ -73,7 +73,7 @@ export function canaryIn(namespace: string, spec: Readonly<Record<string, unknow
         hosts: [`${namespace}.example.com`],
         gatewayRefs: [{ ...gateway }],
       },
-      analysis: { interval: '2s', threshold: 2, stepWeights: [10, 40, 70] },
+      analysis: { interval: '1s', threshold: 2, stepWeights: [10, 40, 70] },
       ...spec,
     },
   };
