@@ -1,6 +1,5 @@
 import { canaryServes } from './capacity.ts';
 import { act, type Draft } from './draft.ts';
-import { isLost } from './kept.ts';
 import { trafficAt } from './plan.ts';
 import { servingPods } from './readiness.ts';
 import { headRelease } from './run.ts';
@@ -14,8 +13,7 @@ export function keepServices(draft: Draft): void {
   const { world, actions, plan } = draft;
   const { primary, target } = world;
   const digest = primary ? primary.digest : target?.digest;
-  // What its ports are nobody can tell then: its Services stay as they are, and nothing waits for them.
-  if (digest === undefined || !hasBytes(world, digest)) return;
+  if (digest === undefined || !isOnRecord(world, digest)) return;
   // Who is ready gets it at once (see rescueTraffic); where nobody is, it waits for the primary.
   const isReady = servingPods(primary) > 0 || canaryServes(target);
   if (!world.route && !isReady && moveIn(draft) < 0)
@@ -23,7 +21,8 @@ export function keepServices(draft: Draft): void {
   const services = {
     type: 'EnsureServices',
     primaryDigest: digest,
-    canaryDigest: target?.digest !== undefined && hasBytes(world, target.digest) ? target.digest : undefined,
+    canaryDigest:
+      target?.digest !== undefined && isOnRecord(world, target.digest) ? target.digest : undefined,
   } as const;
   const move = moveIn(draft);
   actions.splice(move < 0 ? actions.length : move, 0, services);
@@ -34,7 +33,7 @@ function moveIn({ actions }: Draft): number {
   return actions.findIndex(({ type }) => type === 'SetTraffic');
 }
 
-function hasBytes(world: World, digest: string): boolean {
-  if (headRelease(world)?.digest === digest) return true;
-  return world.records.some((record) => record.digest === digest && !isLost(record));
+/** Its ports can be told, or are known to be lost. */
+function isOnRecord(world: World, digest: string): boolean {
+  return headRelease(world)?.digest === digest || world.records.some((record) => record.digest === digest);
 }

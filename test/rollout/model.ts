@@ -550,10 +550,7 @@ export class Model {
         if (this.primary) this.primary.desired = action.replicas;
         return;
       case 'EnsureServices':
-        this.services.apex = true;
-        this.services.primary = true;
-        if (action.canaryDigest !== undefined) this.services.canary = true;
-        return;
+        return this.ensureServices(action);
       case 'ApplyScalers':
       case 'RemoveScaler':
         return;
@@ -583,6 +580,12 @@ export class Model {
   /** Under a scaler the number is left alone. */
   private primaryPods(): number {
     return this.scalers ? (this.primary?.desired ?? 1) : 2;
+  }
+
+  /** Of a lost release nobody can tell the ports. */
+  private ensureServices({ primaryDigest, canaryDigest }: Extract<Action, { type: 'EnsureServices' }>): void {
+    if (this.isKept(primaryDigest)) Object.assign(this.services, { apex: true, primary: true });
+    if (canaryDigest !== undefined && this.isKept(canaryDigest)) this.services.canary = true;
   }
 
   private writeTarget(digest: string, replicas: number): void {

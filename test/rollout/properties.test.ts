@@ -274,6 +274,26 @@ const found = specs.flatMap((_, spec) =>
   }),
 );
 
+/** A scaler that was raised by the very step that let the Canary go. */
+const foundInDeletions: Array<[{ spec: number; update: Update; events: Event[] }, Event[]]> = [
+  [
+    {
+      spec: 0,
+      update: 'scaled by KEDA',
+      events: [
+        { kind: 'crash', after: 3 },
+        { kind: 'verb', verb: 'abort', digest: 'a', token: 0 },
+      ],
+    },
+    [
+      { kind: 'crash', after: 2 },
+      { kind: 'edit', weight: 30 },
+      { kind: 'tick', ms: 61_000 },
+      { kind: 'tick', ms: 30_000 },
+    ],
+  ],
+];
+
 // The time limit only ends a hang; it grows with the number of worlds.
 describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns * 100 }, () => {
   it('no action breaks a safety rule (S1-S16)', () => {
@@ -357,7 +377,7 @@ describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns 
         expectScalersGivenBack(model);
         expect(model.broken).toEqual([]);
       }),
-      { numRuns },
+      { numRuns, examples: foundInDeletions },
     );
   });
 

@@ -49,7 +49,7 @@ function filesOf(image: string): Record<string, string> {
 
 async function until(app: string, isThere: State['isThere']): Promise<CanaryStatus> {
   const status = async () => statusOf(await bed.canary(app)) as CanaryStatus;
-  await eventually(app, async () => isThere(await status()), { seen: status });
+  await eventually(app, async () => isThere(await status()), { seen: status, timeoutMs: 100_000 });
   return status();
 }
 
@@ -99,12 +99,13 @@ test('Services and routes that somebody deletes are there again while the releas
   });
   await bed.commit('v2', filesOf('shop/web:2'));
   // From here on the last-known-good does not come up either, so that going back to it takes its time.
-  void until('reverting', inState('Held')).then(() => {
+  const lost = until('reverting', inState('Held')).then(() => {
     isGoodLost = true;
   });
 
-  await Promise.all(
-    Object.entries(states).map(async ([app, { isThere }]) => {
+  await Promise.all([
+    lost,
+    ...Object.entries(states).map(async ([app, { isThere }]) => {
       const before = await until(app, isThere);
       await deleteAll(app);
       const after = statusOf(await bed.canary(app)) as CanaryStatus;
@@ -112,7 +113,7 @@ test('Services and routes that somebody deletes are there again while the releas
       const isRejected = app === 'reverting' || app === 'failed';
       expect([app, after.rejected?.length ?? 0]).toEqual([app, isRejected ? 1 : 0]);
     }),
-  );
+  ]);
   const place = ['--kubeconfig', bed.kubeconfigPath, '-n', 'shop', '-o', 'json'];
   const { text } = await run('explain', 'verifying', ...place);
   expect(JSON.parse(text)).not.toHaveProperty('judgement');

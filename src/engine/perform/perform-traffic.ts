@@ -1,10 +1,11 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { isLostDigest } from '../../rollout/kept.ts';
 import { canaryName, workloadKind } from '../../workload/kinds.ts';
 import type { ActionContext, Performer } from './action-context.ts';
 import { withMark } from './applied.ts';
 import { applyCanary } from './perform-workloads.ts';
 import { labelOf, liveRoutes, routerOf } from './route-context.ts';
-import { liveServices, wantedRoutes, wantedServices } from './traffic-objects.ts';
+import { hasPorts, liveServices, wantedRoutes, wantedServices } from './traffic-objects.ts';
 import { applyRollout, ensureFresh } from './write.ts';
 
 /** Apex, primary and canary Service with the ports of what they select (design section 3). */
@@ -18,12 +19,20 @@ export const ensureServices: Performer<'EnsureServices'> = async (
   // Neither the cluster nor Git has the target, so that nobody can tell what to select: what is there stays, and the rest goes on.
   if (!labelOf(parts, observation.canary, observation.target)) return false;
   const live = liveServices(context);
-  const generated = await wantedServices(context, { primaryDigest, canaryDigest });
+  // Services whose ports are lost with their release cannot be made, and nothing waits for them.
+  const known = [primaryDigest, canaryDigest].map((one) =>
+    one !== undefined && hasPorts(context, one) ? one : undefined,
+  );
+  const [ofPrimary, ofCanary] = known;
+  const digest = ofPrimary ?? ofCanary;
+  if (digest === undefined) return false;
+  const generated = await wantedServices(context, { primaryDigest: digest, canaryDigest: ofCanary });
   // Primary and canary before the apex: what the apex or a route points to exists first.
-  const primary = await applyRollout(context, generated.primary, live.primary, withMark);
+  const primary = ofPrimary ? await applyRollout(context, generated.primary, live.primary, withMark) : false;
   const canary = generated.canary
     ? await applyRollout(context, generated.canary, live.canary, withMark)
     : false;
+  if (!ofPrimary) return canary;
   const apex = leavesApex(context) ? false : await applyRollout(context, generated.apex, live.apex, withMark);
   return primary || canary || apex;
 };
@@ -33,8 +42,9 @@ export const ensureServices: Performer<'EnsureServices'> = async (
  * this very step has written is no longer missing.
  */
 async function ensureCanaryCopy(context: ActionContext, digest: string): Promise<boolean> {
-  const { canary, target, view } = context.observation;
-  if (target || view.get(workloadKind(canary), canaryName(canary))) return false;
+  const { canary, target, view, world } = context.observation;
+  if (target || isLostDigest(world, digest) || view.get(workloadKind(canary), canaryName(canary)))
+    return false;
   return applyCanary(context, { type: 'ApplyCanary', digest, replicas: 0 });
 }
 

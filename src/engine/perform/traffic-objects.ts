@@ -70,6 +70,13 @@ async function apexService(context: ReadContext): Promise<KubernetesObject> {
   return (await wantedServices(context, { primaryDigest, canaryDigest: undefined })).apex;
 }
 
+/** Whether the ports of a release can be told: of one whose bytes are lost only from its Service. */
+export function hasPorts(context: ReadContext, digest: string): boolean {
+  const { parts, observation } = context;
+  if (parts.ports.has(digest) || !isLostDigest(observation.world, digest)) return true;
+  return livePorts(context, digest) !== undefined;
+}
+
 async function portsOf(context: ReadContext, digest: string): Promise<readonly ServicePort[]> {
   const { ports } = context.parts;
   const known = ports.get(digest);

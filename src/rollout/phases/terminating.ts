@@ -157,8 +157,15 @@ function letGo(draft: Draft): void {
 /** The status is written first: after the finalizer there is nothing to write to. */
 function release(draft: Draft, keepsPrimary: boolean): void {
   draft.intentFirst = true;
+  dropRaises(draft);
   pauseCanary(draft, false);
   restoreFloor(draft, 'canary');
   if (keepsPrimary) restoreFloor(draft, 'primary');
   act(draft, { type: 'Disown', primary: keepsPrimary }, { type: 'RemoveFinalizer' });
+}
+
+/** Nobody is there afterwards to give back what this very step would raise (S18). */
+function dropRaises({ actions }: Draft): void {
+  const kept = actions.filter(({ type }) => type !== 'SetScalerFloor');
+  actions.splice(0, actions.length, ...kept);
 }
