@@ -3,6 +3,7 @@ import { besideReasons } from './reasons-beside.ts';
 import { gitReasons } from './reasons-git.ts';
 import { hookReasons } from './reasons-hooks.ts';
 import { promotionReasons } from './reasons-promotion.ts';
+import { windowReasons } from './reasons-windows.ts';
 
 /**
  * Every reason the rollout gives (design section 2.3). docs/reasons.md is made from it; the core cannot use a word that is not here.
@@ -10,6 +11,7 @@ import { promotionReasons } from './reasons-promotion.ts';
 export const rolloutReasons = {
   ...analysisReasons,
   ...hookReasons,
+  ...windowReasons,
   ...promotionReasons,
   ...gitReasons,
   ...besideReasons,

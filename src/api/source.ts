@@ -34,9 +34,14 @@ export const sourceRefSchema = oneOf(
 /** A span of time that repeats; it gates the start of rollouts. */
 export const windowSchema = z.object({
   kind: z.enum(['allow', 'deny']).describe('allow: rollouts start only inside; deny: only outside.'),
-  schedule: text(128).describe('Cron expression of the beginning, five or six fields.'),
+  schedule: text(128)
+    .regex(/^(@[a-z]+|[^ ]+( +[^ ]+){4,5})$/)
+    .describe('Cron expression of the beginning, five or six fields.'),
   duration: duration().describe('Length of the window, as 9h or 1h30m.'),
-  timeZone: text(64).describe('IANA time zone, as Europe/Oslo. Default UTC.').optional(),
+  timeZone: text(64)
+    .regex(/^[A-Za-z0-9_+-]+(\/[A-Za-z0-9_+-]+)*$/)
+    .describe('IANA time zone, as Europe/Oslo. Default UTC.')
+    .optional(),
 });
 
 /** What may be written to Git. Everything is off by default. */

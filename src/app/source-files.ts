@@ -4,6 +4,7 @@ import { limits } from '../api/limits.ts';
 import { parseSource } from '../api/parse.ts';
 import { checkSource } from '../api/semantic-source.ts';
 import type { Source } from '../api/source.ts';
+import { windowProblems } from '../engine/windows/window-starts.ts';
 import { renderPlain } from '../render/render.ts';
 import { type FileProblem, formatProblem, type RenderedObject } from '../render/types.ts';
 import { InputError } from './options.ts';
@@ -86,7 +87,8 @@ function sourceOf(
     ];
   const parsed = parseSource(object, { strict: true });
   if (!parsed.ok) return parsed.problems.map(at);
-  const { problems } = checkSource(parsed.value);
+  const windows = windowProblems(parsed.value.spec.windows, Date.now());
+  const problems = [...checkSource(parsed.value).problems, ...windows];
   if (problems.length > 0) return problems.map(at);
   const source = parsed.value;
   const labels = { ...source.metadata.labels, [fromFileLabel]: 'true' };

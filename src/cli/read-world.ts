@@ -63,7 +63,8 @@ export async function readCanaryWith<T>(
     if (observed.kind === 'waiting') throw new Error(observed.message);
     const { world } = observed.observation;
     const head = assumedHead(world);
-    const observation = { ...observed.observation, world: withHead(world, head) };
+    const window = assumedWindow(world);
+    const observation = { ...observed.observation, world: { ...withHead(world, head), window } };
     return await use({ parts, observation });
   } finally {
     view.close();
@@ -143,6 +144,13 @@ const notAsked: HeadView = {
 function withHead(world: World, head: HeadView): World {
   if (!world.foreignTarget || head.kind !== 'release') return { ...world, head };
   return { ...world, head, target: world.target && { ...world.target, digest: head.release.digest } };
+}
+
+/** A closed window as the status tells of it; nothing is held back otherwise. */
+function assumedWindow({ status, nowMs }: World): World['window'] {
+  if (!status.run?.awaitsWindow) return undefined;
+  const nextOpeningMs = Date.parse(status.next?.time ?? '');
+  return { open: !(nextOpeningMs > nowMs), nextOpeningMs };
 }
 
 /** Head as the status tells it; settings count as applied. */

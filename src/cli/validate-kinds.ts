@@ -8,6 +8,7 @@ import type { Problem } from '../api/problems.ts';
 import { checkCanary } from '../api/semantic.ts';
 import { checkSource } from '../api/semantic-source.ts';
 import type { Source } from '../api/source.ts';
+import { windowProblems } from '../engine/windows/window-starts.ts';
 import { metricProvider, supportedMetricProviders } from '../metrics/table.ts';
 import { routerFor, supportedProviders } from '../routing/table.ts';
 
@@ -85,7 +86,8 @@ function routeRemarks(canary: Canary, defaultProvider: string): Remark[] {
 
 function sourceRemarks(source: Source): Remark[] {
   const checked = checkSource(source);
-  return [...as('problem', checked.problems), ...as('warning', checked.warnings), ...notes(source)];
+  const problems = [...checked.problems, ...windowProblems(source.spec.windows, Date.now())];
+  return [...as('problem', problems), ...as('warning', checked.warnings), ...notes(source)];
 }
 
 function templateRemarks({ spec }: MetricTemplate): Remark[] {

@@ -30,6 +30,8 @@ export interface Run {
   lastPodsTime?: string;
   /** Since when checks cannot be had (design section 2.3). */
   unknownSince?: string;
+  /** A window must be open before anything of this release is written. */
+  awaitsWindow?: boolean;
   /** Webhooks of type confirm-rollout must approve before anything of this release is written. */
   awaitsConfirmation?: boolean;
   /** The canary's pods were started for it by Flagger: they are not replaced. */
@@ -121,11 +123,6 @@ export function provenReleases(world: World): RecordView[] {
 /** Head's release, when Git was read and holds one. */
 export function headRelease(world: World): ReleaseView | undefined {
   return world.head.kind === 'release' ? world.head.release : undefined;
-}
-
-/** Head, as far as it may change the release under way: going back on request is not ended by what is at head. */
-export function headFor(world: World, run: Run): ReleaseView | undefined {
-  return run.rollback ? undefined : headRelease(world);
 }
 
 /** Is this digest barred from being rolled out? (S14) */

@@ -26,6 +26,8 @@ export interface World {
   foreignTarget?: boolean;
   /** What the primary was found to run, where its digest does not tell: as Flagger left it, or under another digest than head's. */
   adoptable?: AdoptableView | undefined;
+  /** May rollouts start? Undefined: the Source has no windows. */
+  window?: WindowView | undefined;
   /** Undefined when the routing objects do not exist yet. */
   route: RouteView | undefined;
   /** The answers that came last, by the key of their request; they stay until newer ones are there. */
@@ -34,6 +36,13 @@ export interface World {
   peers: PeersView;
   /** Limits set by flags. */
   options: WorldOptions;
+}
+
+/** The windows of the Source at this moment. */
+export interface WindowView {
+  open: boolean;
+  /** Of closed ones: when they open, or are to be looked at again; milliseconds since the epoch. */
+  nextOpeningMs?: number;
 }
 
 /** What flags say. */

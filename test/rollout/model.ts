@@ -17,6 +17,7 @@ import type {
   RejectionView,
   ReleaseView,
   ScalerView,
+  WindowView,
   WorkloadView,
   World,
 } from '../../src/rollout/world.ts';
@@ -101,6 +102,10 @@ export class Model {
   gone = false;
   /** What the garbage collector leaves. */
   ownerless = { routes: false, primary: false };
+  /** The window of the Source; undefined: it has none. */
+  window: WindowView | undefined;
+  /** Digests of which something was written while the window was open, or that a person let through. */
+  private readonly began = new Set<string>();
   peers: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
   /** What webhooks say, by type; those not named approve, and rollback refuses. `hang`: no answer comes while it is so. */
   hooks: Partial<Record<HookType, HookAnswer['verdict'] | 'hang'>> = {};
@@ -205,6 +210,7 @@ export class Model {
       scaler: this.scalers?.view,
       route: this.route,
       checks: this.answer,
+      window: this.windowNow(),
       peers: this.peers,
       options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' } as const,
     });
@@ -286,7 +292,7 @@ export class Model {
     const decision = step(this.world());
     let budget = crashAfter;
     const changed = decision.status !== undefined && !isSame(decision.status, this.status);
-    if (decision.intentFirst && budget-- > 0) this.status = frozen(decision.status);
+    if (decision.intentFirst && budget-- > 0) this.save(decision);
     if (budget < 0) return true;
     let acted = false;
     for (const action of decision.actions) {
@@ -295,6 +301,7 @@ export class Model {
       this.broken.push(
         ...violations(world, action),
         ...this.behindGates(action),
+        ...this.behindWindow(action),
         ...this.toNoService(action),
       );
       acted = this.perform(action) || acted;
@@ -302,13 +309,20 @@ export class Model {
     }
     if (budget <= 0) return true;
     if (changed) this.writes += 1;
-    this.status = frozen(decision.status);
+    this.save(decision);
     this.hear(decision);
     this.asked = decision.check;
     if (!this.asked) return acted || changed;
     const hangs = this.asked.hooks.some((type) => this.hooks[type] === 'hang');
     if (!hangs) this.answer = this.answerTo(this.asked);
     return acted || changed || !hangs;
+  }
+
+  private save({ status }: Decision): void {
+    this.status = frozen(status);
+    const run = runOf(this.status);
+    if (run && !run.awaitsWindow && !run.awaitsConfirmation && this.windowNow()?.open !== false)
+      this.began.add(run.digest);
   }
 
   private hear({ events, status }: Decision): void {
@@ -483,6 +497,31 @@ export class Model {
       .filter((type) => hooksOf(this.canary, type).length > 0)
       .filter((type) => !this.gatesPassed.has(`${type} ${action.digest}`))
       .map((type) => ({ rule: 'S29', detail: `${action.type} ${action.digest} before ${type} approved` }));
+  }
+
+  /** Closed until this much time has passed, then open. */
+  closeWindow(forMs: number): void {
+    this.window = { open: false, nextOpeningMs: this.nowMs + forMs };
+  }
+
+  private windowNow(): WindowView | undefined {
+    const { window, nowMs } = this;
+    return window && nowMs >= (window.nextOpeningMs ?? nowMs) ? { open: true } : window;
+  }
+
+  /** Nothing of a release is written first while its window is closed, unless it is a way back or a person wants it. */
+  private behindWindow(action: Action): Violation[] {
+    const starts = action.type === 'ApplyPrimary' || (action.type === 'ApplyCanary' && action.replicas > 0);
+    const { canary, status, began } = this;
+    if (!starts || lastKnownGood(this.world()) === undefined) return [];
+    const { digest } = action;
+    const isProven = this.records.some((one) => one.digest === digest && one.promotedTime !== undefined);
+    const run = runOf(status);
+    const asked = canary.metadata.annotations?.['holdfast.dev/ignore-window'];
+    const isAsked = run?.promoteNow === true || run?.rollback !== undefined || asked !== undefined;
+    if (this.windowNow()?.open !== false || isProven || isAsked) began.add(digest);
+    if (began.has(digest)) return [];
+    return [{ rule: 'Window', detail: `${action.type} ${digest} while the window is closed` }];
   }
 
   /** Requests fail where traffic meets a copy without ready pods. */

@@ -23,6 +23,8 @@ type Event =
   | { kind: 'suspend'; value: boolean }
   /** Somebody deletes the primary's copy of its config, or a crash leaves that of another release. */
   | { kind: 'copy'; of: string | undefined }
+  /** The window closes for so long; undefined: the Source has none any more. */
+  | { kind: 'window'; closedMs: number | undefined }
   | { kind: 'tick'; ms: number }
   | { kind: 'crash'; after: number };
 
@@ -124,6 +126,13 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('copy' as const), of: fc.constantFrom('a', 'b', undefined) }),
   },
   {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('window' as const),
+      closedMs: fc.constantFrom(0, 20_000, 90_000, undefined),
+    }),
+  },
+  {
     weight: 8,
     arbitrary: fc.record({
       kind: fc.constant('tick' as const),
@@ -208,6 +217,10 @@ function apply(model: Model, entry: Event): void {
       return;
     case 'applyAgain':
       return model.applyAgain();
+    case 'window':
+      if (entry.closedMs === undefined) model.window = undefined;
+      else model.closeWindow(entry.closedMs);
+      return;
     case 'tick':
       return model.tick(entry.ms);
     case 'crash':

@@ -1,5 +1,6 @@
 import { gitPart, livePart } from '../../api/digest.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { SourceWindow } from '../../api/source.ts';
 import { type Release, withLivePart } from '../../release/release.ts';
 import type { HeadView } from '../../rollout/world.ts';
 
@@ -26,6 +27,10 @@ export interface Heads {
   setLive(canaryKey: string, head: Head | undefined): void;
   /** The Source that holds this Canary, `namespace/name`. */
   sourceOf(canaryKey: string): string | undefined;
+  /** The windows of the Source that holds this Canary. */
+  windowsOf(canaryKey: string): readonly SourceWindow[] | undefined;
+  /** Replaces the windows of a Source, whether Git can be read or not; returns the keys it speaks for. */
+  setWindows(sourceKey: string, windows: readonly SourceWindow[] | undefined): string[];
   /** Bytes of a release that was head before, while Holdfast runs; a few per Canary. */
   earlier(canaryKey: string, digest: string): Release | undefined;
   /** Keeps a release among those that were head before. */
@@ -51,6 +56,7 @@ const rememberedReleases = 3;
 export function createHeads(): Heads {
   const bySource = new Map<string, ReadonlyMap<string, Head>>();
   const live = new Map<string, Head>();
+  const windows = new Map<string, readonly SourceWindow[]>();
   const unread = new Set<string>([theList]);
   const listeners: Array<() => void> = [];
   const earlier = new Map<string, Release[]>();
@@ -89,6 +95,12 @@ export function createHeads(): Heads {
       else live.delete(canaryKey);
     },
     sourceOf,
+    windowsOf: (canaryKey) => windows.get(sourceOf(canaryKey) ?? ''),
+    setWindows(sourceKey, now) {
+      if (now) windows.set(sourceKey, now);
+      else windows.delete(sourceKey);
+      return [...(bySource.get(sourceKey)?.keys() ?? [])];
+    },
     earlier(canaryKey, digest) {
       const found = earlier.get(canaryKey)?.find((one) => gitPart(one.digest) === gitPart(digest));
       return found && withLivePart(found, livePart(digest));
@@ -118,6 +130,7 @@ export function createHeads(): Heads {
     forget(sourceKey) {
       const keys = [...(bySource.get(sourceKey)?.keys() ?? [])];
       bySource.delete(sourceKey);
+      windows.delete(sourceKey);
       for (const key of keys) earlier.delete(key);
       noLongerUnread(sourceKey);
       return keys;

@@ -15,6 +15,7 @@ import { EngineError } from '../failure.ts';
 import { isTargetKnown, labelOf, liveRoutes, routeContext, routerOf } from '../perform/route-context.ts';
 import type { Router } from '../ports/routing-port.ts';
 import { rejectionsOf } from '../records/records.ts';
+import { windowAt } from '../windows/windows.ts';
 import { primaryDrift } from './drift.ts';
 import { controllerRevisionKind, type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
 import { observeRecords } from './observe-records.ts';
@@ -55,6 +56,7 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
     primary: workloadView(canary, view, primary, names.primary),
     target: workloadView(canary, view, target, names.canary),
     scaler: scalerView(canary, view),
+    window: windowAt(parts.heads.windowsOf(key), parts.clock.nowMs()),
     route: routeView(parts, canary, { router, view, target }),
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),

@@ -8,6 +8,7 @@ import type { Reproduced } from '../canary/after-revert.ts';
 import { EngineError } from '../failure.ts';
 import type { OpenForge } from '../ports/forge-port.ts';
 import type { OpenPoller, OpenRepository, Poller, Repository } from '../ports/git-port.ts';
+import { windowProblems } from '../windows/window-starts.ts';
 import { applySetId } from './apply-set.ts';
 import { dependenciesOf } from './dependencies.ts';
 import { createDriftMemory } from './drift-memory.ts';
@@ -67,6 +68,7 @@ export function startSourceRunner(
   const opened = open(parts, object);
   const state = stateOf(key, opened);
   parts.heads.expect(key);
+  followWindows(parts, key, opened);
   let watch: SourceWatch | undefined;
   let poller: Poller | undefined;
   let stopped = false;
@@ -170,6 +172,12 @@ function stateOf(key: string, opened: Opened): SourceState {
   };
 }
 
+/** A freeze is in force at once, also while Git cannot be read. One that cannot be understood leaves the windows as they were. */
+function followWindows(parts: SourceRunnerParts, key: string, { source, problem }: Opened): void {
+  if (!source || problem !== undefined) return;
+  for (const canary of parts.heads.setWindows(key, source.spec.windows)) parts.wakeCanary(canary);
+}
+
 interface Opened {
   readonly source: Source | undefined;
   readonly repository: Repository;
@@ -180,7 +188,10 @@ function open(parts: SourceRunnerParts, object: KubernetesObject): Opened {
   const parsed = parseSource(object);
   if (!parsed.ok) return { source: undefined, repository: noRepository, problem: textOf(parsed.problems) };
   const source = parsed.value;
-  const { problems } = checkSource(source);
+  const problems = [
+    ...checkSource(source).problems,
+    ...windowProblems(source.spec.windows, parts.clock.nowMs()),
+  ];
   if (problems.length > 0) return { source, repository: noRepository, problem: textOf(problems) };
   try {
     const repository = parts.openRepository(source, () => secretOf(parts, source));

@@ -3,6 +3,7 @@ import { type Draft, now, say } from '../draft.ts';
 import { hasHooks } from '../hooks.ts';
 import { soundRecord } from '../kept.ts';
 import { lastKnownGood, type Run } from '../run.ts';
+import { isKeptOut } from '../windows.ts';
 import type { ReleaseView } from '../world.ts';
 
 /** Bookkeeping of a release that begins now. */
@@ -24,7 +25,7 @@ export function begin(draft: Draft, release: ReleaseView): Run {
 /**
  * Starts the rollout of a release: bookkeeping only, the first write comes with the next phase (design section 4, admit). `rollback`: what
  * a person left by asking for this older release. With gates of type confirm-rollout the phase stays what it was until they have answered,
- * as in Flagger; what a person asked for passes them.
+ * as in Flagger, and so it does while a window is closed; what a person asked for passes them.
  */
 export function admit(draft: Draft, release: ReleaseView, rollback?: Run['rollback']): Run {
   const proven = soundRecord(draft.world, release.digest)?.promotedTime !== undefined;
@@ -32,9 +33,13 @@ export function admit(draft: Draft, release: ReleaseView, rollback?: Run['rollba
   run.fastLane = proven && lastKnownGood(draft.world)?.digest !== release.digest;
   if (rollback) run.rollback = rollback;
   else if (hasHooks(draft, 'confirm-rollout')) run.awaitsConfirmation = true;
+  // It starts where window and gates are open together.
+  const isKept = !rollback && isKeptOut(draft, run);
+  if (isKept || (run.awaitsConfirmation && draft.world.window)) run.awaitsWindow = true;
+  const waits = run.awaitsConfirmation || run.awaitsWindow;
   draft.status = {
     ...draft.status,
-    ...(run.awaitsConfirmation ? {} : { phase: 'Progressing' as const }),
+    ...(waits ? {} : { phase: 'Progressing' as const }),
     lastAppliedSpec: release.digest,
     lastAppliedCommit: release.commit.commit,
     failedChecks: 0,
@@ -46,7 +51,8 @@ export function admit(draft: Draft, release: ReleaseView, rollback?: Run['rollba
   const good = lastKnownGood(draft.world)?.digest;
   const isSameInGit = good !== undefined && gitPart(good) === gitPart(release.digest);
   const what = isSameInGit ? 'New config outside Git for' : 'New revision';
-  const first = run.awaitsConfirmation ? ', once confirm-rollout is open' : '';
+  const gates = [...(isKept ? ['its window'] : []), ...(run.awaitsConfirmation ? ['confirm-rollout'] : [])];
+  const first = gates.length > 0 ? `, once ${gates.join(' and ')} is open` : '';
   say(draft, 'Normal', 'NewRevision', `${what} ${describe(release)}: ${how}${first}`);
   return run;
 }

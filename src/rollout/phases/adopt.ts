@@ -103,6 +103,7 @@ function barFailed(draft: Draft, head: ReleaseView): void {
 function tryAgain(draft: Draft, head: ReleaseView): void {
   const run = admit(draft, head);
   delete run.awaitsConfirmation;
+  delete run.awaitsWindow;
   run.keepsPods = true;
   draft.status.phase = 'Progressing';
 }

@@ -2,8 +2,9 @@ import { knownReason } from '../../api/reasons.ts';
 import { type Draft, enter, note, say, wakeIn } from '../draft.ts';
 import { isLost } from '../kept.ts';
 import { hasConverged, servingPods } from '../readiness.ts';
-import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
+import { isRejected, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnCanary, moveToCanary, returnToPrimary } from '../traffic.ts';
+import { startableHead } from '../windows.ts';
 import type { ReleaseView } from '../world.ts';
 import { admit, describe } from './admit.ts';
 import { endedByGit } from './git-moved-on.ts';
@@ -23,7 +24,7 @@ export function fallen(draft: Draft, run: Run): void {
     action: 'nothing automatic',
   });
   const good = lastKnownGood(world);
-  const head = headRelease(world);
+  const head = startableHead(draft, run);
   const isNewer =
     head && head.digest !== run.digest && head.digest !== good?.digest && !isRejected(world, head.digest);
   // Git asks for what the primary runs: nothing is left to decide, whatever the check says.

@@ -16,8 +16,9 @@ import {
 } from '../draft.ts';
 import { isLost, soundRecord, wayBack } from '../kept.ts';
 import { hasConverged, servingPods } from '../readiness.ts';
-import { headRelease, isRejected, lastKnownGood, type Run } from '../run.ts';
+import { isRejected, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnCanary, moveToCanary } from '../traffic.ts';
+import { startableHead } from '../windows.ts';
 import type { ReleaseView } from '../world.ts';
 import { describe, nameOf } from './admit.ts';
 import { throughThePrimary } from './fallen.ts';
@@ -30,7 +31,7 @@ import { startRevert } from './reverting.ts';
 export function held(draft: Draft, run: Run): void {
   const { world } = draft;
   const good = lastKnownGood(world);
-  const atHead = headRelease(world);
+  const atHead = startableHead(draft, run);
   const head = atHead?.digest === run.rollback?.digest ? undefined : atHead;
   if (good && head && head.digest !== run.digest) {
     if (head.digest === good.digest) return revertInGit(draft, run);

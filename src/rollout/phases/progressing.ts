@@ -15,12 +15,13 @@ import {
 import { soundRecord } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { isReady, whyNotReady } from '../readiness.ts';
-import { headFor, headRelease, type Run } from '../run.ts';
+import { headRelease, type Run } from '../run.ts';
 import { holdPrimary, isAwake, pauseCanary, resumeReplicas, scalerOf } from '../scalers.ts';
 import { growCanary, returnToPrimary } from '../traffic.ts';
 
 import { isPaused } from '../verbs.ts';
 import { largestWeight } from '../weights.ts';
+import { headFor } from '../windows.ts';
 import { admit, nameOf } from './admit.ts';
 import { advance } from './advance.ts';
 import { bringUpForeign } from './bring-up-foreign.ts';
@@ -84,7 +85,7 @@ function goesThroughPrimary({ world, plan }: Draft, run: Run): boolean {
 
 /** What Git says meanwhile: the last-known-good aborts, another release restarts, a rejected one aborts. */
 function followHead(draft: Draft, run: Run): Run | undefined {
-  const head = headFor(draft.world, run);
+  const head = headFor(draft, run);
   if (head && head.digest !== run.digest) {
     if (endedByGit(draft, run, head)) return undefined;
     const next = admit(draft, head);

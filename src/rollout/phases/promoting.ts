@@ -18,7 +18,7 @@ import {
 import { isLostDigest, soundRecord, standStill } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { hasConverged, whyNotReady } from '../readiness.ts';
-import { headFor, headRelease, lastKnownGood, type Run } from '../run.ts';
+import { headRelease, lastKnownGood, type Run } from '../run.ts';
 import { ensurePrimaryCapacity } from '../scalers.ts';
 import {
   canStandIn,
@@ -29,6 +29,7 @@ import {
   returnToPrimary,
 } from '../traffic.ts';
 import { isPaused } from '../verbs.ts';
+import { headFor } from '../windows.ts';
 import { admit, describe, nameOf } from './admit.ts';
 import { end } from './ending.ts';
 import { failPromotion } from './failure.ts';
@@ -54,7 +55,7 @@ export function converging(draft: Draft, run: Run): void {
   const { primary } = draft.world;
   if (primary?.digest !== run.digest) return write(draft, run);
   const good = lastKnownGood(draft.world);
-  const head = headFor(draft.world, run);
+  const head = headFor(draft, run);
   if (good && head?.digest === good.digest && good.digest !== run.digest) return revertInGit(draft, run);
   if (!canStandIn(draft, run)) returnToPrimary(draft);
   const standingMs = trackProgress(draft, run, primary);
@@ -126,7 +127,7 @@ function waitForClear(draft: Draft, run: Run): void {
 }
 
 function gitMovedOn(draft: Draft, run: Run): boolean {
-  const head = headFor(draft.world, run);
+  const head = headFor(draft, run);
   if (!head || head.digest === run.digest) return false;
   delete draft.status.postPromotion;
   draft.intentFirst = false;

@@ -6,10 +6,11 @@ import { checkResults } from '../expectation/check-results.ts';
 import { compare } from '../expectation/expectation.ts';
 import { expectedState } from '../expectation/expected-state.ts';
 import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
-import { headFor, isRejected, lastKnownGood, type Run } from '../run.ts';
+import { isRejected, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnPrimary } from '../traffic.ts';
 import { sinceMs, stamp } from '../units.ts';
 import { finding, verdictOf } from '../verdict.ts';
+import { headFor } from '../windows.ts';
 import { admit, nameOf } from './admit.ts';
 import { end } from './ending.ts';
 import { failVerification, hold } from './failure.ts';
@@ -20,7 +21,7 @@ export function verifying(draft: Draft, run: Run): void {
   const { world } = draft;
   const good = lastKnownGood(world);
   if (good?.digest === run.digest) return finish(draft, run);
-  if (good && headFor(world, run)?.digest === good.digest) return revertInGit(draft, run);
+  if (good && headFor(draft, run)?.digest === good.digest) return revertInGit(draft, run);
   if (world.primary?.digest !== run.digest || !world.route) return backToConverging(draft, run);
   const fault = lostReadiness(world.primary);
   if (fault || servingPods(world.primary) === 0) {
@@ -113,7 +114,7 @@ function conclude(draft: Draft, run: Run, results: CheckResult[], shareable: boo
 function passed(draft: Draft, run: Run, passes: number): void {
   const { postPromotion } = draft.plan;
   if (passes >= postPromotion.successThreshold) return act(draft, { type: 'MarkProven', digest: run.digest });
-  const head = headFor(draft.world, run);
+  const head = headFor(draft, run);
   if (!head || head.digest === run.digest || isRejected(draft.world, head.digest)) return;
   if ((draft.status.postPromotion?.failedChecks ?? 0) > 0) return;
   say(draft, 'Normal', 'Superseded', `${nameOf(run)} is superseded before it was verified`);

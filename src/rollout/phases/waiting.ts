@@ -1,23 +1,33 @@
-import { act, type Draft, note } from '../draft.ts';
+import { act, type Draft, note, say } from '../draft.ts';
 import { askGates, noteClosed } from '../gates.ts';
 import { isLost, standStill } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { servingPods } from '../readiness.ts';
 import { headRelease, lastKnownGood, type Run } from '../run.ts';
 import { isAllOnPrimary, rescueTraffic, returnToPrimary } from '../traffic.ts';
+import { isKeptOut, noteWindow } from '../windows.ts';
 import { nameOf } from './admit.ts';
 import { failAtGate } from './ending.ts';
 import { recreatePrimary } from './recreate.ts';
 
 /**
- * Before anything of a release is written: webhooks of type confirm-rollout must approve. True when they did, or when there are none. Until
+ * Before anything of a release is written: a window of the Source must be open, and webhooks of type confirm-rollout must approve. True when they did, or when there are none. Until
  * then the primary serves and the canary rests; the phase becomes Waiting with the first answer that is no.
  */
 export function isConfirmed(draft: Draft, run: Run): boolean {
-  if (!run.awaitsConfirmation) return true;
+  if (!run.awaitsConfirmation && !run.awaitsWindow) return true;
+  if (run.awaitsWindow && !run.promoteNow && isKeptOut(draft, run)) {
+    draft.status.phase = 'Waiting';
+    noteWindow(draft, nameOf(run));
+    keepOld(draft);
+    return false;
+  }
   const gate = askGates(draft, run, ['confirm-rollout']);
   if (gate.kind === 'open') {
+    if (run.awaitsWindow && !run.awaitsConfirmation)
+      say(draft, 'Normal', 'WindowOpened', `the rollout of ${nameOf(run)} starts`);
     delete run.awaitsConfirmation;
+    delete run.awaitsWindow;
     draft.status.phase = 'Progressing';
     draft.intentFirst = true;
     return true;

@@ -12,6 +12,8 @@ export const approve: Verb = (draft, request) => {
     return notApplicable('nothing waits for an approval');
   const { run } = stage;
   if (!names(request, run)) return stale(request, `${nameOf(run)} waits`);
+  if (run.awaitsWindow && !run.awaitsConfirmation)
+    return notApplicable(`${nameOf(run)} waits for its window, which ignore-window opens`);
   run.approved = [...new Set([...(run.approved ?? []), phase])];
   const message = `${nameOf(run)} was approved`;
   note(draft, 'Requested', message);

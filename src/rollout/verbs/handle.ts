@@ -4,8 +4,9 @@ import { type Draft, now, say } from '../draft.ts';
 import { shorten } from '../units.ts';
 import { type Request, requestOf } from '../verbs.ts';
 import { abort } from './abort.ts';
-import { notApplicable, type Verb } from './answer.ts';
+import type { Verb } from './answer.ts';
 import { approve } from './approve.ts';
+import { ignoreWindow } from './ignore-window.ts';
 import { promote } from './promote.ts';
 import { retry } from './retry.ts';
 import { rollbackTo } from './rollback-to.ts';
@@ -18,7 +19,7 @@ const TABLE: Readonly<Record<CanaryVerb, Verb>> = {
   approve,
   promote,
   'skip-step': skipStep,
-  'ignore-window': () => notApplicable('no window holds it back'),
+  'ignore-window': ignoreWindow,
 };
 
 const MAX_MESSAGE_CHARACTERS = 256;

@@ -1,0 +1,239 @@
+import { describe, expect, it } from 'vitest';
+import { GOOD, Model } from './model.ts';
+
+const hourMs = 3_600_000;
+
+/** `a` is the last-known-good, and the window is closed for an hour. */
+function behindWindow(spec = {}): Model {
+  const model = new Model(spec);
+  model.commit('a');
+  model.until('Initialized');
+  model.closeWindow(hourMs);
+  return model;
+}
+
+function waiting(model: Model, digest: string): void {
+  model.tick();
+  expect(model.status).toMatchObject({ phase: 'Waiting', run: { digest, awaitsWindow: true } });
+  expect([model.primary?.digest, model.target?.desired, model.route?.canaryWeight]).toEqual(['a', 0, 0]);
+}
+
+function untilLive(model: Model, digest: string): void {
+  for (let count = 0; count < 100 && model.status.lastKnownGood?.digest !== digest; count += 1) model.tick();
+  model.until('Succeeded');
+  expect(model.primary?.digest).toBe(digest);
+}
+
+function untilWeight(model: Model, weight: number): void {
+  for (let count = 0; count < 100 && model.route?.canaryWeight !== weight; count += 1) model.tick(1000);
+  expect(model.route?.canaryWeight).toBe(weight);
+}
+
+function untilState(model: Model, state: string): void {
+  for (let count = 0; count < 200 && model.status.postPromotion?.state !== state; count += 1)
+    model.tick(1000);
+  expect(model.status.postPromotion?.state).toBe(state);
+}
+
+function expectSafe(model: Model): void {
+  expect(model.broken).toEqual([]);
+  expect(model.outages).toEqual([]);
+}
+
+const reasonOf = (model: Model) => model.status.conditions?.find(({ type }) => type === 'Ready')?.reason;
+
+describe('a closed window', () => {
+  it('keeps a new revision waiting, says until when, and lets it start by itself', () => {
+    const model = behindWindow();
+    const opens = new Date(model.nowMs + hourMs).toISOString();
+    model.commit('b');
+    waiting(model, 'b');
+    expect(reasonOf(model)).toBe('WaitingForWindow');
+    expect(model.status.next).toEqual({ action: 'the rollout starts', time: opens });
+    expect(model.status.message).toContain(`waits for its window, which opens at ${opens}`);
+    const { writes } = model;
+    for (let count = 0; count < 10; count += 1) model.tick(60_000);
+    expect(model.writes).toBe(writes);
+    model.tick(50 * 60_000);
+    expect(model.status.phase).toBe('Progressing');
+    expect(model.events.map(({ reason }) => reason)).toContain('WindowOpened');
+    untilLive(model, 'b');
+    expectSafe(model);
+  });
+
+  it('does not keep the first release of all', () => {
+    const model = new Model();
+    model.closeWindow(hourMs);
+    model.commit('a');
+    model.until('Initialized');
+    expectSafe(model);
+  });
+
+  it('does not hold up what began, and then keeps the newer revision', () => {
+    const model = new Model();
+    model.commit('a');
+    model.until('Initialized');
+    model.commit('b');
+    untilWeight(model, 50);
+    model.closeWindow(hourMs);
+    model.commit('c');
+    for (let count = 0; count < 100 && model.status.lastKnownGood?.digest !== 'b'; count += 1) model.tick();
+    expect(model.primary?.digest).toBe('b');
+    for (let count = 0; count < 10; count += 1) model.tick();
+    expect(model.status).toMatchObject({ phase: 'Waiting', run: { digest: 'c' } });
+    model.tick(hourMs);
+    untilLive(model, 'c');
+    expectSafe(model);
+  });
+
+  it('lets a release be verified to its end although a newer one waits', () => {
+    const model = new Model({ postPromotion: { successThreshold: 4, interval: '10s' } });
+    model.commit('a');
+    model.until('Initialized');
+    model.commit('b');
+    untilState(model, 'Verifying');
+    model.closeWindow(hourMs);
+    model.commit('c');
+    for (let count = 0; count < 100 && model.status.phase !== 'Waiting'; count += 1) model.tick();
+    expect(model.status.lastKnownGood?.digest).toBe('b');
+    expect(model.events.map(({ reason }) => reason)).not.toContain('Superseded');
+    expectSafe(model);
+  });
+
+  it('does not hold up a revert', () => {
+    const model = new Model();
+    model.commit('a');
+    model.until('Initialized');
+    model.commit('b', { ...GOOD, primaryMetric: 50 });
+    untilState(model, 'Verifying');
+    model.closeWindow(hourMs);
+    model.until('Failed');
+    expect(model.primary?.digest).toBe('a');
+    expectSafe(model);
+  });
+
+  it('does not hold up Git that goes back to the last-known-good', () => {
+    const model = new Model();
+    model.commit('a');
+    model.until('Initialized');
+    model.commit('b');
+    untilWeight(model, 50);
+    model.closeWindow(hourMs);
+    model.commit('a');
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('a');
+    expectSafe(model);
+  });
+
+  it('does not hold up Git that moves to a proven release', () => {
+    const model = new Model();
+    for (const digest of ['a', 'b']) {
+      model.commit(digest);
+      untilLiveOrFirst(model, digest);
+    }
+    model.closeWindow(hourMs);
+    model.commit('a');
+    untilLive(model, 'a');
+    expect(model.nowMs).toBeLessThan(model.window?.nextOpeningMs ?? 0);
+    expectSafe(model);
+  });
+
+  it('lets a newer revision take the place of the one that waits', () => {
+    const model = behindWindow();
+    model.commit('b');
+    waiting(model, 'b');
+    model.commit('c');
+    waiting(model, 'c');
+    model.commit('a');
+    model.until('Succeeded');
+    expectSafe(model);
+  });
+
+  it('and confirm-rollout must be open together', () => {
+    const webhooks = [{ name: 'gate', type: 'confirm-rollout' as const, url: 'http://hooks.test/' }];
+    const model = behindWindow({ analysis: { interval: '10s', threshold: 2, iterations: 1, webhooks } });
+    model.hooks['confirm-rollout'] = 'refused';
+    model.commit('b');
+    waiting(model, 'b');
+    model.tick(hourMs);
+    expect(reasonOf(model)).toBe('Waiting');
+    model.closeWindow(hourMs);
+    model.hooks['confirm-rollout'] = 'approved';
+    model.tick();
+    expect(reasonOf(model)).toBe('WaitingForWindow');
+    model.tick(hourMs);
+    untilLive(model, 'b');
+    expectSafe(model);
+  });
+
+  it('opens for everything once the Source has no windows any more', () => {
+    const model = behindWindow();
+    model.commit('b');
+    waiting(model, 'b');
+    model.window = undefined;
+    untilLive(model, 'b');
+    expectSafe(model);
+  });
+});
+
+describe('ignore-window', () => {
+  it('lets one revision start, by commit, and no other', () => {
+    const model = behindWindow();
+    model.commit('b');
+    waiting(model, 'b');
+    model.ask('ignore-window', 'sha-ccc@1');
+    model.tick();
+    expect(model.status.answers?.['ignore-window']).toMatchObject({ result: 'Refused', reason: 'Stale' });
+    waiting(model, 'b');
+    model.ask('ignore-window', 'b@2');
+    untilLive(model, 'b');
+    expect(model.status.answers?.['ignore-window']?.result).toBe('Done');
+    model.commit('c');
+    for (let count = 0; count < 5; count += 1) model.tick();
+    expect(model.status).toMatchObject({ phase: 'Waiting', run: { digest: 'c' } });
+    expectSafe(model);
+  });
+
+  it('lasts while another commit has the same release', () => {
+    const model = behindWindow();
+    model.commit('b', GOOD, 's1', 'sha-bbbbbbb');
+    waiting(model, 'b');
+    model.ask('ignore-window', 'sha-bbbbbbb');
+    model.commit('b', GOOD, 's1', 'sha-another');
+    untilLive(model, 'b');
+    expectSafe(model);
+  });
+
+  it('is asked for what waits behind a release under way', () => {
+    const model = new Model();
+    model.commit('a');
+    model.until('Initialized');
+    model.commit('b');
+    untilWeight(model, 50);
+    model.closeWindow(hourMs);
+    model.commit('c');
+    model.tick();
+    expect(model.status.run).toMatchObject({ digest: 'b' });
+    model.ask('ignore-window', 'c');
+    untilLive(model, 'c');
+    expectSafe(model);
+  });
+
+  it('is not what approve does, but promote begins at once', () => {
+    const model = behindWindow();
+    model.commit('b');
+    waiting(model, 'b');
+    model.ask('approve', 'b');
+    model.tick();
+    expect(model.status.answers?.approve?.message).toContain('ignore-window');
+    waiting(model, 'b');
+    model.ask('promote', 'b');
+    untilLive(model, 'b');
+    expectSafe(model);
+  });
+});
+
+function untilLiveOrFirst(model: Model, digest: string): void {
+  if (digest === 'a') model.until('Initialized');
+  else untilLive(model, digest);
+}

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  statusOf,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+const timeoutMs = 60_000;
+
+function until(what: string, look: () => Promise<unknown>): Promise<unknown> {
+  return eventually(what, look, {
+    timeoutMs,
+    seen: async () => [statusOf(await bed.canary()), condition(await bed.source(), 'Ready')],
+  });
+}
+
+function untilAtRest(phase: string): Promise<unknown> {
+  return until(`${phase} with no release under way`, async () => {
+    const status = statusOf(await bed.canary());
+    return status.phase === phase && status.run === undefined;
+  });
+}
+
+function untilReason(reason: string): Promise<unknown> {
+  return until(reason, async () => condition(await bed.canary(), 'Ready')?.reason === reason);
+}
+
+async function imageOfWorkload(name: string): Promise<unknown> {
+  return imageOf(await bed.get('apps/v1', 'Deployment', name));
+}
+
+/** Windows of the Source from now on. */
+async function setWindows(windows: unknown): Promise<void> {
+  const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
+  const { status } = await bed.send('PATCH', path, { spec: { windows } }, 'application/merge-patch+json');
+  expect(status).toBe(200);
+}
+
+/** Noon is far away in the time of the bed. */
+const closed = [{ kind: 'allow', schedule: '0 12 * * *', duration: '1h', timeZone: 'Europe/Oslo' }];
+/** Each minute from its twentieth second: closed for most of the time, and open again soon. */
+const frozen = [{ kind: 'deny', schedule: '20 * * * * *', duration: '50s' }];
+
+test('outside its window a revision waits, starts by itself, and a revert goes through', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed, { windows: closed });
+  await bed.start();
+  await untilAtRest('Initialized');
+
+  await bed.commit('v2', {
+    'web.json': deployment('shop/web:2'),
+    'note.json': JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'note', namespace: 'shop' },
+    }),
+  });
+  await untilReason('WaitingForWindow');
+  const waiting = statusOf(await bed.canary()) as {
+    phase?: string;
+    next?: { time?: string };
+    message?: string;
+  };
+  expect(waiting.phase).toBe('Waiting');
+  expect(waiting.next?.time).toBe('2026-01-01T11:00:00.000Z');
+  expect(waiting.message).toContain('waits for its window');
+  await until('everything else is applied', () => bed.get('v1', 'ConfigMap', 'note'));
+  expect(await imageOfWorkload('web')).toBe('shop/web:1');
+
+  await bed.commit('back', { 'web.json': deployment('shop/web:1') });
+  await untilAtRest('Succeeded');
+  expect(await imageOfWorkload('web-primary')).toBe('shop/web:1');
+
+  await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
+  await untilReason('WaitingForWindow');
+  await setWindows(frozen);
+  await untilAtRest('Succeeded');
+  expect(await imageOfWorkload('web-primary')).toBe('shop/web:3');
+
+  await setWindows([...frozen, { kind: 'allow', schedule: '61 * * * *', duration: '1h' }]);
+  await until('the Source says what is wrong', async () => {
+    const ready = condition(await bed.source(), 'Ready');
+    return ready?.reason === 'InvalidSpec' && ready.message?.includes('spec.windows[1].schedule');
+  });
+}, 120_000);
