@@ -1,4 +1,5 @@
 // The whole test suite, in this order: format, lint and types; unit; build; sandbox; cluster on the real bed. Ends with `N passed, N failed`.
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,6 +47,10 @@ function seconds(began) {
   return Math.round((Date.now() - began) / 1000);
 }
 
+function hasGo() {
+  return spawnSync('go', ['version']).status === 0;
+}
+
 function wanted(name) {
   return !only || only === name;
 }
@@ -55,7 +60,10 @@ if (wanted('check')) {
   step('types', bin('tsc'), []);
 }
 if (wanted('unit')) suite('unit', bin('vitest'), []);
-if (wanted('programs')) suite('programs', bin('vitest'), []);
+if (wanted('programs')) {
+  if (hasGo() || process.env.CI === 'true') suite('programs', bin('vitest'), []);
+  else console.log('\n== programs: not run, since Go is not installed');
+}
 const built = step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
 if (built && wanted('sandbox')) suite('sandbox', bin('vitest'), []);
 if (built && wanted('cluster'))

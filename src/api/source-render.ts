@@ -1,6 +1,6 @@
 /** How the files of a Source become objects, beside `spec.renderer` (ADR 20). */
 import { z } from 'zod';
-import { text } from './schema.ts';
+import { nameReference, text } from './schema.ts';
 
 const releaseName = text(53).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
 const namespaceName = text(63).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
@@ -59,3 +59,8 @@ export const sourceSubstituteSchema = z.object({
 });
 
 export type SourceSubstitute = z.infer<typeof sourceSubstituteSchema>;
+
+/** How encrypted files are opened. */
+export const sourceDecryptionSchema = z.object({
+  secretRef: nameReference().describe('Secret with age keys, under names that end in .agekey.'),
+});

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { canaryAlertSchema } from './canary-hooks.ts';
 import type { KubernetesObject } from './kubernetes.ts';
 import { duration, nameReference, oneOf, text } from './schema.ts';
-import { sourceHelmSchema, sourceSubstituteSchema } from './source-render.ts';
+import { sourceDecryptionSchema, sourceHelmSchema, sourceSubstituteSchema } from './source-render.ts';
 import type { SourceStatus } from './source-status.ts';
 
 /** What happens when the ref moves to a commit that is no descendant of the applied one. */
@@ -90,6 +90,7 @@ const fields = z.object({
     )
     .optional(),
   helm: sourceHelmSchema.describe('What the chart is rendered with, where helm renders.').optional(),
+  decryption: sourceDecryptionSchema.describe('Opens files that are encrypted with SOPS.').optional(),
   substitute: sourceSubstituteSchema
     .describe('Variables that are filled into the objects: ${name}, ${name:=default}.')
     .optional(),

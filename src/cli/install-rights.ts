@@ -108,7 +108,7 @@ export const watchedRights: readonly Right[] = [
     group: '',
     resource: 'secrets',
     verbs: readApplyAndPrune,
-    why: 'release records and rejections, config copies, credentials and variables that Sources and MetricTemplates name',
+    why: 'release records and rejections, config copies, credentials, variables and age keys that Sources and MetricTemplates name',
   },
   {
     group: 'gateway.networking.k8s.io',

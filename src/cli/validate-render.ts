@@ -7,6 +7,7 @@ import type { Builders } from '../render/build/builder.ts';
 import { createRenderCache } from '../render/cache.ts';
 import { isChart } from '../render/helm/chart.ts';
 import { type RenderResult, renderPlain, settle } from '../render/render.ts';
+import { unopened } from '../render/sops/decrypt.ts';
 import { renderSource, type SourcePart, type SourceRendering } from '../render/source.ts';
 import type { Variables } from '../render/substitute/expand.ts';
 import { folderOfPath } from '../render/tree.ts';
@@ -96,6 +97,7 @@ async function renderGroup(
       cache: createRenderCache(),
       signal: new AbortController().signal,
       variables: variablesIn(source),
+      decryption: unopened,
     },
   );
   // Both ways: what is asked about later carries the shown path.

@@ -3,10 +3,12 @@ import type { Source } from '../api/source.ts';
 import type { BuildCache } from './build/build-cache.ts';
 import type { Builders } from './build/builder.ts';
 import type { RenderCache } from './cache.ts';
+import { blobId, decrypted } from './decrypted.ts';
 import { lineOfField, renderFile } from './file.ts';
 import { type InputLimits, isKustomization } from './kustomize/collect.ts';
 import { readAhead, sizeProblem } from './render.ts';
 import { renderUnits, type UnitResult } from './render-units.ts';
+import { type Decryption, withoutKeys } from './sops/decrypt.ts';
 import type { Variables } from './substitute/expand.ts';
 import { substitute } from './substitute/substitute.ts';
 import type { Tree } from './tree.ts';
@@ -30,6 +32,8 @@ export interface SourceRenderer {
   readonly builds: BuildCache;
   readonly cache: RenderCache;
   readonly signal: AbortSignal;
+  /** Opens encrypted files; undefined: they are refused. */
+  readonly decryption?: Decryption | undefined;
   /** What is filled into every object; undefined: nothing. */
   readonly variables?: Variables | undefined;
   readonly limits?: InputLimits;
@@ -63,9 +67,16 @@ export async function renderSource(
 ): Promise<SourceRendering> {
   const { folder, tree } = given;
   const limits = renderer.limits ?? defaultLimits;
-  const { plain, units, problems } = unitsOf(given.files, folder, source.spec.renderer);
+  const { plain: selected, units, problems } = unitsOf(given.files, folder, source.spec.renderer);
   const unread = given.problems.filter(({ file }) => !units.some((unit) => isInside(unit.folder, file)));
-  const context = { ...renderer, limits, tree: withKnown(tree, given.files), source };
+  const opened = decrypted(
+    selected,
+    withKnown(tree, given.files),
+    renderer.decryption ?? withoutKeys,
+    limits,
+  );
+  const { files: plain, hide } = opened;
+  const context = { ...renderer, limits, tree: opened.tree, source };
   await readAhead(plain, renderer);
   const excess = sizeProblem(plain, limits);
   const results = await renderUnits(units, context);
@@ -77,7 +88,7 @@ export async function renderSource(
     return bytes ? lineOfField({ path: origin.file, bytes }, origin, field, limits) : origin.line;
   };
   const read: SourcePart[] = [
-    { objects: [], problems: [...unread, ...problems, ...(excess ? [excess] : [])] },
+    { objects: [], problems: [...unread, ...problems, ...opened.problems, ...(excess ? [excess] : [])] },
     ...(excess ? [] : plain.map((file) => renderer.cache.get(file) ?? renderFile(file, limits))),
     ...results.map(({ built }, index) => ({
       objects: [...built.objects],
@@ -86,8 +97,9 @@ export async function renderSource(
     })),
   ];
   const { variables } = renderer;
+  const filled = variables ? read.map((part) => withVariables(part, variables, { lineOf, limits })) : read;
   return {
-    read: variables ? read.map((part) => withVariables(part, variables, { lineOf, limits })) : read,
+    read: filled.map((part) => ({ ...part, problems: part.problems.map(hide) })),
     outside: outsideOf(folder, results),
     isFleeting: results.some(({ built }) => built.isFleeting === true),
     lineOf,
@@ -131,7 +143,9 @@ function withKnown(tree: Tree, files: readonly SourceFile[]): Tree {
 }
 
 function outsideOf(folder: string, results: readonly UnitResult[]): Map<string, string> {
-  const all = results.flatMap(({ files }) => [...files].map(([path, { oid }]) => [path, oid] as const));
+  const all = results.flatMap(({ files }) =>
+    [...files].map(([path, { oid }]) => [path, blobId(oid)] as const),
+  );
   return new Map(all.filter(([path]) => !isInside(folder, path)));
 }
 

@@ -52,12 +52,14 @@ function nested(files: readonly SourceFile[]): Units {
         'this folder is a chart; give it a Source of its own whose path it is, or leave it out with spec.ignore';
       return { file: path, line: 0, message };
     });
-  const plain = files.filter(({ path }) => !isBuilt(path) && !isBelow(folderOfPath(path), chartFolders));
+  const isFree = (path: string) => !isBuilt(path) && !isBelow(folderOfPath(path), chartFolders);
+  const plain = files.filter((file) => isPlain(file) && isFree(file.path));
   return { plain, units: tops.map((folder) => ({ program: 'kustomize', folder })), problems };
 }
 
+/** Kustomizations and the settings of SOPS are no objects. */
 function isPlain({ path }: SourceFile): boolean {
-  return !isKustomization(path);
+  return !isKustomization(path) && !/(^|\/)\.sops\.ya?ml$/.test(path);
 }
 
 /** Whether a folder is one of these or lies in one. */

@@ -3,6 +3,7 @@ import type { Source } from '../../src/api/source.ts';
 import { localFolder } from '../../src/cli/local-tree.ts';
 import { createRenderCache } from '../../src/render/cache.ts';
 import { renderPlain } from '../../src/render/render.ts';
+import type { Decryption } from '../../src/render/sops/decrypt.ts';
 import { renderSource } from '../../src/render/source.ts';
 import type { Tree } from '../../src/render/tree.ts';
 import { formatProblem, type SourceFile } from '../../src/render/types.ts';
@@ -21,14 +22,19 @@ export function sourceWith(spec: Partial<Source['spec']> = {}): Source {
 }
 
 /** Renders a folder of a tree with the real programs: objects, `file:line` of each, and problems as people see them. */
-export async function renderTree(source: Source, tree: Tree, folder: string) {
+export async function renderTree(
+  source: Source,
+  tree: Tree,
+  folder: string,
+  more: { readonly decryption?: Decryption } = {},
+) {
   const { files } = await tree.readAll(folder);
   const manifests = [...files].filter(([path]) => /\.(ya?ml|json)$|Kustomization$/.test(path));
   const given = manifests.map(([path, { oid, bytes }]): SourceFile => ({ path, oid, bytes }));
   const { read } = await renderSource(
     source,
     { folder, files: given, problems: [], tree },
-    { ...shared, cache: createRenderCache(), signal: new AbortController().signal },
+    { ...shared, ...more, cache: createRenderCache(), signal: new AbortController().signal },
   );
   const entries = read.flatMap(({ objects }) => objects);
   return {

@@ -10,9 +10,9 @@ import type { FileProblem, RenderedObject, SourceFile } from '../../render/types
 import type { CommitFiles } from '../ports/git-port.ts';
 import type { Cluster } from '../ports/ports.ts';
 import { ignoreRules } from './ignore-rules.ts';
+import { decryptionOf, variablesOf } from './render-inputs.ts';
 import { folderOf, type Snapshot, type SourceParts, type SourceState } from './source-parts.ts';
 import { treeAt } from './source-tree.ts';
-import { variablesOf } from './source-variables.ts';
 
 /** Reads, renders and sorts one commit. Problems of files are in the snapshot; only Git's own errors are thrown. */
 export async function readSnapshot(
@@ -29,10 +29,11 @@ export async function readSnapshot(
   const files = selectFiles(read, source, folder);
   const { builders, builds } = parts;
   const variables = await variablesOf(parts.cluster, source);
+  const decryption = await decryptionOf(parts.cluster, source);
   const written = await renderSource(
     source,
     { folder, files, problems: unread, tree },
-    { builders, builds, cache: state.rendered, signal, variables },
+    { builders, builds, cache: state.rendered, signal, variables, decryption },
   );
   const rendered = await inNamespaces(parts.cluster, source, written);
   const placed = await withoutNamespaceless(parts.cluster, rendered.objects);

@@ -17,11 +17,11 @@ import { isOtherInForce } from './in-force.ts';
 import { entryOf, isKept } from './kept.ts';
 import { reproduce } from './reproduce.ts';
 import { createSourceGit, type SourceGit } from './source-git.ts';
-import { watchInputs, withInputs } from './source-inputs.ts';
 import type { SourceParts, SourceState, SyncProblem } from './source-parts.ts';
 import { writeSourceStatus } from './source-status.ts';
 import { syncSource } from './source-sync.ts';
 import { createSourceWatch, type SourceWatch } from './source-watch.ts';
+import { watchInputs, withInputs } from './watch-inputs.ts';
 
 /** What runners are made with. */
 export interface SourceRunnerParts extends SourceParts {

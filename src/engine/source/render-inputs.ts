@@ -1,5 +1,6 @@
 import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source.ts';
+import { type Decryption, decryptionWith } from '../../render/sops/decrypt.ts';
 import type { Variables } from '../../render/substitute/expand.ts';
 import { EngineError } from '../failure.ts';
 import type { Cluster } from '../ports/ports.ts';
@@ -9,8 +10,18 @@ export interface InputObject extends ObjectReference {
   readonly optional: boolean;
 }
 
-/** The objects beside Git that decide what a Source means; a later one wins. */
-export function variableObjects({ spec, metadata }: Source): InputObject[] {
+/** Every object beside Git that decides what a Source means. */
+export function inputObjects(source: Source): InputObject[] {
+  const { spec, metadata } = source;
+  const name = spec.decryption?.secretRef.name;
+  const namespace = metadata.namespace ?? '';
+  const key =
+    name === undefined ? [] : [{ apiVersion: 'v1', kind: 'Secret', namespace, name, optional: false }];
+  return [...variableObjects(source), ...key];
+}
+
+/** Where variables come from; a later one wins. */
+function variableObjects({ spec, metadata }: Source): InputObject[] {
   const namespace = metadata.namespace ?? '';
   return (spec.substitute?.from ?? []).map(({ kind, name, optional }) => ({
     apiVersion: 'v1',
@@ -38,6 +49,31 @@ export async function variablesOf(cluster: Cluster, source: Source): Promise<Var
   for (const [name, value] of Object.entries(substitute.variables ?? {})) values.set(name, value);
   const strict = substitute.strict === true;
   return values.size > 0 || strict ? { values, strict } : undefined;
+}
+
+/**
+ * What opens a Source's encrypted files, read anew; undefined without `spec.decryption`. Throws EngineError where the Secret or an age key in it
+ * is missing.
+ */
+export async function decryptionOf(
+  cluster: Cluster,
+  { spec, metadata }: Source,
+): Promise<Decryption | undefined> {
+  if (!spec.decryption) return undefined;
+  const { name } = spec.decryption.secretRef;
+  const reference = { apiVersion: 'v1', kind: 'Secret', namespace: metadata.namespace ?? '', name };
+  const secret = await cluster.get(reference);
+  const wrong = (what: string) => new EngineError('DecryptionKeyNotFound', `spec.decryption: ${what}`, true);
+  if (!secret) throw wrong(`there is no ${describe(reference)}`);
+  const data = Object.entries((secret.data ?? {}) as Record<string, string>);
+  try {
+    return decryptionWith(
+      Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, 'base64')])),
+    );
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw wrong(`${describe(reference)} ${error.message}`);
+  }
 }
 
 /** Keys and texts of a ConfigMap or Secret; keys that are no names of variables can never be asked for. */

@@ -1,6 +1,6 @@
 import type { Source } from '../../api/source.ts';
 import type { OpenWatch } from '../ports/ports.ts';
-import { variableObjects } from './source-variables.ts';
+import { inputObjects } from './render-inputs.ts';
 
 /** Watches on the objects beside Git that a Source is rendered with. */
 export interface InputWatch {
@@ -9,7 +9,7 @@ export interface InputWatch {
 
 /** Calls `onChange` when one of them changes, so that a new value is applied without a commit and without polling. */
 export function watchInputs(source: Source, openWatch: OpenWatch, onChange: () => void): InputWatch {
-  const sets = variableObjects(source).map(({ apiVersion, kind, namespace = '', name }) => {
+  const sets = inputObjects(source).map(({ apiVersion, kind, namespace = '', name }) => {
     const set = openWatch({ apiVersion, kind, namespace, name, metadataOnly: true });
     let known: string | undefined;
     set.onChange(() => {

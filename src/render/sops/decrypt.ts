@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto';
+import { YamlFault } from '../documents.ts';
+import { decodeText, lineFinder } from '../text.ts';
+import type { FileProblem, RenderLimits } from '../types.ts';
+import { type AgeIdentity, identitiesIn } from './age.ts';
+import { isSealed, SopsFault } from './envelope.ts';
+import { binaryEnvelope, dotenvEnvelope, type OpenedBytes, openBinary, openDotenv } from './flat-files.ts';
+import { envelopeIn, openYaml, withoutEnvelopes } from './yaml-file.ts';
+
+/** What becomes of files that are encrypted with SOPS. */
+export interface Decryption {
+  /** Part of what renderings are kept by: another set of keys may give other content. Tells nothing of the keys. */
+  readonly id: string;
+  /** Opens a file; `undefined`: it is not encrypted, or asks to be left alone. */
+  open(file: { readonly path: string; readonly bytes: Uint8Array }, limits: RenderLimits): Opened | undefined;
+}
+
+/** A file's content without encryption, or why it cannot be had. */
+export type Opened =
+  | { readonly bytes: Uint8Array; readonly secrets: readonly string[]; readonly problem?: never }
+  | { readonly bytes?: never; readonly problem: FileProblem };
+
+/** Cheap enough for every file: nothing that is encrypted lacks it. */
+const mark = Buffer.from('ENC[AES256_GCM,');
+
+/**
+ * Opens files with the age keys of a Secret (entries whose name ends in `.agekey`, as under Flux). Throws RangeError when it holds none;
+ * the message tells the names of its entries at most.
+ */
+export function decryptionWith(entries: Readonly<Record<string, Uint8Array>>): Decryption {
+  const texts = Object.entries(entries)
+    .filter(([name]) => name.endsWith('.agekey'))
+    .map(([, bytes]) => new TextDecoder().decode(bytes));
+  const identities = texts.flatMap(identitiesIn);
+  if (identities.length === 0)
+    throw new RangeError(
+      Object.keys(entries).some((name) => name.endsWith('.asc'))
+        ? 'holds PGP keys only, which are not supported: add an age key under a name that ends in .agekey'
+        : 'holds no age key (X25519) under a name that ends in .agekey',
+    );
+  const id = createHash('sha256')
+    .update(
+      identities
+        .map(({ publicKey }) => publicKey.toString('hex'))
+        .sort()
+        .join(),
+    )
+    .digest('hex');
+  return { id, open: (file, limits) => guarded(file, () => openFile(file, identities, limits)) };
+}
+
+/** Refuses what is encrypted: bytes that only look like content must never be applied. */
+export const withoutKeys: Decryption = {
+  id: '',
+  open: (file, limits) =>
+    guarded(file, () => {
+      if (!isEncrypted(file, limits)) return undefined;
+      throw new SopsFault('is encrypted by SOPS; set spec.decryption to the Secret with its age key');
+    }),
+};
+
+/** Looks at what is not secret in encrypted files, for checks where no key is at hand. A file that is encrypted as a whole holds nothing. */
+export const unopened: Decryption = {
+  id: 'unopened',
+  open: (file, limits) =>
+    guarded(file, () => {
+      if (!isEncrypted(file, limits)) return undefined;
+      const text = textOf(file.bytes) ?? '';
+      if (!isYaml(file.path)) return { bytes: file.bytes, secrets: [] };
+      const isWhole = /^"?kind"?: *"?ENC\[/m.test(text);
+      return { bytes: Buffer.from(isWhole ? '' : withoutEnvelopes(text, limits)), secrets: [] };
+    }),
+};
+
+type SourceBytes = { readonly path: string; readonly bytes: Uint8Array };
+
+function openFile(
+  { path, bytes }: SourceBytes,
+  identities: readonly AgeIdentity[],
+  limits: RenderLimits,
+): OpenedBytes | undefined {
+  const text = textOf(bytes);
+  if (text === undefined) return undefined;
+  if (isYaml(path)) {
+    const envelope = envelopeIn(text, limits);
+    if (!envelope) return undefined;
+    const opened = openYaml(text, envelope, identities, limits);
+    return { bytes: Buffer.from(opened.text), secrets: opened.secrets };
+  }
+  const envelope = path.endsWith('.env') ? dotenvEnvelope(text) : undefined;
+  if (envelope) return openDotenv(text, envelope, identities);
+  const binary = binaryEnvelope(text);
+  return binary && openBinary(binary, identities);
+}
+
+function isEncrypted({ path, bytes }: SourceBytes, limits: RenderLimits): boolean {
+  const text = textOf(bytes);
+  if (text === undefined) return false;
+  if (isYaml(path)) return envelopeIn(text, limits) !== undefined;
+  return (path.endsWith('.env') && dotenvEnvelope(text) !== undefined) || binaryEnvelope(text) !== undefined;
+}
+
+function guarded(file: SourceBytes, work: () => OpenedBytes | undefined): Opened | undefined {
+  if (!Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.length).includes(mark))
+    return undefined;
+  try {
+    return work();
+  } catch (error) {
+    // What is no YAML is told by whoever reads the file next.
+    if (error instanceof YamlFault) return undefined;
+    if (!(error instanceof SopsFault)) throw error;
+    const text = textOf(file.bytes) ?? '';
+    const line = error.offset > 0 ? lineFinder(text)(error.offset) : 0;
+    return { problem: { file: file.path, line, message: error.message } };
+  }
+}
+
+function isYaml(path: string): boolean {
+  return /\.(ya?ml|json)$/i.test(path);
+}
+
+function textOf(bytes: Uint8Array): string | undefined {
+  return decodeText(bytes).text;
+}
+
+/** Takes secrets out of a message, as they are and in base64. Very short ones stay: they would take ordinary words with them. */
+export function hideSecrets(message: string, secrets: ReadonlySet<string>): string {
+  let hidden = message;
+  for (const secret of [...secrets].sort((a, b) => b.length - a.length)) {
+    for (const form of [secret, Buffer.from(secret).toString('base64')])
+      if (form.length >= shortestHidden) hidden = hidden.replaceAll(form, '***');
+  }
+  return hidden;
+}
+
+const shortestHidden = 4;
+
+/** Secrets as they may turn up in messages: whole, and line by line. */
+export function formsOf(secrets: readonly string[]): string[] {
+  return secrets
+    .flatMap((secret) => [secret, ...secret.split('\n').map((line) => line.trim())])
+    .filter((text) => !isSealed(text));
+}

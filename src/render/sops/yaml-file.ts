@@ -1,0 +1,157 @@
+import { isAlias, isMap, isScalar, isSeq, type Pair, type Scalar } from 'yaml';
+import { readDocuments, type YamlDocument } from '../documents.ts';
+import type { RenderLimits } from '../types.ts';
+import { documentValue, keyText } from '../values.ts';
+import type { AgeIdentity } from './age.ts';
+import {
+  createMac,
+  dataKeyOf,
+  type Envelope,
+  envelopeOf,
+  isSealed,
+  type OpenedValue,
+  openValue,
+  SopsFault,
+} from './envelope.ts';
+import { plainBytes } from './plain-value.ts';
+
+/** A piece of text to put in the place of another. */
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+interface Walk {
+  readonly key: Buffer;
+  readonly mac: ReturnType<typeof createMac>;
+  readonly edits: Edit[];
+  /** Texts that were encrypted. */
+  readonly secrets: string[];
+}
+
+/** A YAML or JSON text with its values decrypted, every value on its old line, and what was secret in it. */
+export interface OpenedText {
+  readonly text: string;
+  readonly secrets: readonly string[];
+}
+
+/** Says of a YAML or JSON text how it is encrypted; undefined when it is not, or asks to be left alone. Throws YamlFault. */
+export function envelopeIn(text: string, limits: RenderLimits): Envelope | undefined {
+  for (const document of readDocuments(text, limits)) {
+    const value = documentValue(document, text, limits) as
+      | { kind?: unknown; sops?: unknown; metadata?: { annotations?: Record<string, unknown> } }
+      | undefined;
+    const envelope = envelopeOf(value?.sops);
+    if (!envelope) continue;
+    const annotations = value?.metadata?.annotations ?? {};
+    const isOptedOut = optOutKeys.some((name) => annotations[name] === 'disabled');
+    // A kind of its own, which an operator decrypts in the cluster.
+    return isOptedOut || value?.kind === 'SopsSecret' ? undefined : envelope;
+  }
+  return undefined;
+}
+
+/** Annotations, with the value `disabled`, by which an encrypted object stays as it is: Flux's and ours. */
+const optOutKeys = ['kustomize.toolkit.fluxcd.io/decrypt', 'holdfast.dev/decrypt'];
+
+/** Opens a text that `envelopeIn` knows. Throws SopsFault and YamlFault. */
+export function openYaml(
+  text: string,
+  envelope: Envelope,
+  identities: readonly AgeIdentity[],
+  limits: RenderLimits,
+): OpenedText {
+  const key = dataKeyOf(envelope, identities);
+  const walk: Walk = { key, mac: createMac(envelope, key), edits: [], secrets: [] };
+  for (const document of readDocuments(text, limits)) {
+    openNode(document.contents, [], walk);
+    walk.edits.push(...withoutEnvelope(document, text));
+  }
+  walk.mac.check();
+  return { text: edited(text, walk.edits), secrets: walk.secrets };
+}
+
+/** The text without what says how it is encrypted, values left as they are: all that can be looked at without a key. */
+export function withoutEnvelopes(text: string, limits: RenderLimits): string {
+  return edited(
+    text,
+    [...readDocuments(text, limits)].flatMap((document) => withoutEnvelope(document, text)),
+  );
+}
+
+function openNode(node: unknown, path: readonly string[], walk: Walk): void {
+  if (isMap(node)) {
+    for (const { key, value } of node.items) {
+      const name = keyText(key) ?? '';
+      if (path.length > 0 || name !== 'sops') openNode(value, [...path, name], walk);
+    }
+  } else if (isSeq(node)) for (const item of node.items) openNode(item, path, walk);
+  else if (isScalar(node)) openScalar(node, path, walk);
+  else if (isAlias(node)) throw new SopsFault('holds an alias, which SOPS never writes', node.range?.[0]);
+}
+
+function openScalar(node: Scalar, path: readonly string[], { key, mac, edits, secrets }: Walk): void {
+  const text = String(node.value ?? '');
+  const [start, end] = node.range ?? [0, 0];
+  if (!isSealed(text)) {
+    const bytes = plainBytes(node);
+    if (bytes !== undefined) mac.add(bytes, false);
+    return;
+  }
+  const opened = openValue(text, key, path);
+  if (!opened)
+    throw new SopsFault(
+      `${path.join('.')} was changed, or moved from another place, after SOPS encrypted it`,
+      start,
+    );
+  mac.add(opened.type === 'bool' ? capital(opened.text) : opened.text, true);
+  if (opened.type === 'str') secrets.push(opened.text);
+  edits.push({ start, end, text: written(opened) });
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1).toLowerCase();
+}
+
+/** A value as YAML and JSON both read it. */
+function written({ text, type }: OpenedValue): string {
+  if (type === 'int' || type === 'float') return text;
+  if (type === 'bool') return text.toLowerCase();
+  return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}
+
+/** Takes `sops` out of a document, line ends kept; in a flow mapping the comma before it, too. */
+function withoutEnvelope({ contents }: YamlDocument, text: string): Edit[] {
+  if (!isMap(contents)) return [];
+  const index = contents.items.findIndex(({ key }) => keyText(key) === 'sops');
+  const pair = contents.items[index];
+  if (!pair) return [];
+  const before = contents.items[index - 1];
+  const after = contents.items[index + 1];
+  const isFlow = contents.flow === true;
+  const start = isFlow && before ? endOf(before) : startOf(pair);
+  const end = isFlow && !before && after ? startOf(after) : endOf(pair);
+  return [{ start, end, text: text.slice(start, end).replace(/[^\n]/g, '') }];
+}
+
+function startOf({ key }: Pair): number {
+  return (key as { range?: [number, number, number] } | null)?.range?.[0] ?? 0;
+}
+
+function endOf({ key, value }: Pair): number {
+  const range = ((value ?? key) as { range?: [number, number, number] } | null)?.range;
+  return range?.[1] ?? 0;
+}
+
+function edited(text: string, edits: readonly Edit[]): string {
+  let result = '';
+  let at = 0;
+  for (const { start, end, text: piece } of [...edits].sort((a, b) => a.start - b.start)) {
+    result += text.slice(at, start) + piece;
+    at = end;
+  }
+  return result + text.slice(at);
+}
