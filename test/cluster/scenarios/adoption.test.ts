@@ -38,7 +38,7 @@ const scenes = {
   finalising: { version: 'v2', promotedVersion: 'v2', targetReplicas: 2, status: { phase: 'Finalising' } },
   stalled: {
     ...{ version: 'v2', promotedVersion: 'v2', targetReplicas: 2, canaryWeight: 100 },
-    env: { PRIMARY_READY_AFTER_MS: '20000' },
+    env: { PRIMARY_READY_AFTER_MS: '35000' },
     status: { phase: 'Failed', canaryWeight: 100 },
   },
   initializing: { targetReplicas: 2, status: { phase: 'Initializing' } },
@@ -100,6 +100,17 @@ function templateOf(object: KubernetesObject | undefined): unknown {
 }
 
 describe.concurrent('a cluster where Flagger ran is taken over without a restart and without a failed request', () => {
+  test('after a failed promotion: the canary serves until the primary is up', async () => {
+    const seen = leftIn('stalled');
+    // Looked at first: later the primary is up.
+    await seen.until('the canary serves', ({ canaryWeight, lastAppliedSpec = '' }) => {
+      return lastAppliedSpec.startsWith('v1:') && canaryWeight === 100;
+    });
+    const status = await seen.until('at rest', (now) => condition(now, 'Ready') === 'True');
+    expect(status).toMatchObject({ phase: 'Initialized', canaryWeight: 0 });
+    await nothingBroke(seen, [primaryPods]);
+  });
+
   test.each([
     ['initialized', 'Initialized'],
     ['succeeded', 'Succeeded'],
@@ -161,13 +172,6 @@ describe.concurrent('a cluster where Flagger ran is taken over without a restart
       await nothingBroke(seen, [primaryPods]);
     },
   );
-
-  test('after a failed promotion: the canary serves until the primary is up', async () => {
-    const seen = leftIn('stalled');
-    const status = await seen.until('at rest', (now) => condition(now, 'Ready') === 'True');
-    expect(status).toMatchObject({ phase: 'Initialized', canaryWeight: 0 });
-    await nothingBroke(seen, [primaryPods]);
-  });
 
   test('in phase initializing: it is brought to its end', async () => {
     const seen = leftIn('initializing');
