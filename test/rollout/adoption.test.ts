@@ -121,6 +121,15 @@ describe('what Flagger left', () => {
   });
 });
 
+/** Release `a` was good here before Flagger had the Canary again and wrote `b` to the primary. */
+function promotedByFlagger(phase: CanaryPhase, weight: number): Model {
+  const model = left({ phase: 'Succeeded' });
+  play(model, 5);
+  const status = { phase, canaryWeight: weight, lastAppliedSpec: FLAGGERS_HASH };
+  model.leaveByFlagger(status, { primary: 'b', target: 'b', pods: 2, weight });
+  return model;
+}
+
 describe('what was given back to Flagger, and comes again', () => {
   it('keeps what failed meanwhile from being tried again, and rolls out what comes after it', () => {
     const model = left({ phase: 'Succeeded' });
@@ -138,6 +147,26 @@ describe('what was given back to Flagger, and comes again', () => {
     model.commit('c');
     model.until('Succeeded');
     expect(model.primary?.digest).toBe('c');
+  });
+
+  it.each([
+    ['Promoting', 50],
+    ['Failed', 100],
+  ] as const)('in phase %s carries the promotion to its end, without another analysis', (phase, weight) => {
+    const model = promotedByFlagger(phase, weight);
+    play(model, 30);
+    expect(model.status).toMatchObject({ phase: 'Succeeded', lastKnownGood: { digest: 'b' } });
+    expect(model.events.map(({ reason }) => reason)).not.toContain('NewRevision');
+    expect([model.written, model.outages]).toEqual([[], []]);
+  });
+
+  it('goes back from a promotion that does not end, to what was good before', () => {
+    const model = promotedByFlagger('Failed', 100);
+    model.behaviours.set('b', { ...GOOD, primaryReady: false });
+    play(model, 100);
+    expect(model.primary?.digest).toBe('a');
+    expect(model.rejected).toMatchObject([{ digest: 'b' }]);
+    expect(model.outages).toEqual([]);
   });
 
   it('rolls out what came after it', () => {
@@ -202,6 +231,25 @@ describe('in any phase, with a crash at any write', { timeout: 20_000 + numRuns 
         expect(model.records.some(({ promotedTime }) => promotedTime !== undefined)).toBe(true);
         expect(model.unmarked).toBe(false);
         if (primary === 'b') expect(model.written).toEqual([]);
+        const { writes } = model;
+        for (let count = 0; count < 5; count += 1) model.tick(30_000);
+        expect(model.writes).toBe(writes);
+      }),
+      { numRuns },
+    );
+  });
+
+  it('nor when it was given back, and Flagger wrote a newer revision to the primary', () => {
+    const written = fc.constantFrom('Promoting', 'Finalising', 'Failed', 'Succeeded');
+    fc.assert(
+      fc.property(scene, written, ({ weight, ready, crashes }, phase) => {
+        const model = promotedByFlagger(phase as CanaryPhase, weight);
+        model.behaviours.set('b', { ...GOOD, primaryReady: ready });
+        for (const after of crashes) model.tick(1000, after);
+        model.behaviours.set('b', GOOD);
+        play(model, 60);
+        expect(model.broken).toEqual([]);
+        expect(model.unmarked).toBe(false);
         const { writes } = model;
         for (let count = 0; count < 5; count += 1) model.tick(30_000);
         expect(model.writes).toBe(writes);

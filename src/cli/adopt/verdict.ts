@@ -79,7 +79,7 @@ function adopted(world: World, decisions: readonly Decision[]): Verdict {
   const flagger = leftIn(world);
   const isStalled = phase === 'Failed' && (world.status.canaryWeight ?? 0) > 0;
   const process = phase === '' || phase === 'Initializing' ? 'initialization' : 'promotion';
-  if (end?.phase === 'Initializing')
+  if (end?.phase === 'Initializing' || end?.postPromotion?.state === 'Converging')
     return {
       outcome: 'carriedOn',
       what: isStalled ? 'the canary serves until the primary is up' : `the ${process} is brought to its end`,

@@ -1,10 +1,10 @@
 import type { CanaryPhase, CanaryStatus } from '../../api/canary-status.ts';
-import { act, type Draft, note, remainingMs, say } from '../draft.ts';
+import { act, type Draft, enter, note, remainingMs, restartProgress, say } from '../draft.ts';
 import { hasConverged, whyNotReady } from '../readiness.ts';
 import { headRelease, isRejected, lastKnownGood } from '../run.ts';
 import { rescueTraffic } from '../traffic.ts';
 import type { AdoptableView, ReleaseView } from '../world.ts';
-import { admit, describe } from './admit.ts';
+import { admit, begin, describe } from './admit.ts';
 
 /** Phases in which the primary runs what Flagger promoted, whatever the canary does (flagger-behaviour 2.15, 2.16). */
 const PROVEN: ReadonlySet<CanaryPhase> = new Set([
@@ -108,10 +108,15 @@ function tryAgain(draft: Draft, head: ReleaseView): void {
   draft.status.phase = 'Progressing';
 }
 
-/** It was written and has not taken over: the first release here, which is good once it has. */
+/**
+ * It was written and has not taken over: the first release here, which is good once it has. Where an older one is kept, since Flagger had the
+ * Canary only for a while, it is a promotion like any other, and can be gone back from.
+ */
 function asWritten(draft: Draft, release: ReleaseView): boolean {
   take(draft, release, false);
-  draft.status = withoutCounters(draft.status, 'Initializing', release.digest);
+  const isFirst = lastKnownGood(draft.world) === undefined;
+  draft.status = withoutCounters(draft.status, isFirst ? 'Initializing' : 'Promoting', release.digest);
+  if (!isFirst) goesOn(draft, release);
   say(
     draft,
     'Normal',
@@ -119,6 +124,14 @@ function asWritten(draft: Draft, release: ReleaseView): boolean {
     `taken over as Flagger left it: ${describe(release)} is on its way to the primary`,
   );
   return true;
+}
+
+function goesOn(draft: Draft, release: ReleaseView): void {
+  const run = begin(draft, release);
+  run.keepsPods = true;
+  run.broughtUp = true;
+  restartProgress(draft, run);
+  enter(draft, 'Converging', 'Promoting');
 }
 
 /** Until the deadline; then the newer revision goes to the primary, as it would without a proven release (design section 4, bootstrap). */
