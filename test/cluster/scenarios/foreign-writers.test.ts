@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary-status.ts';
 import { allCrds } from '../../../src/api/crd.ts';
+import type { SourceDifference } from '../../../src/cli/diff/source-difference.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
+import { runJson } from './command.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
 import { condition, imageOf, openShop } from './shop.ts';
 
@@ -63,7 +65,7 @@ describe.concurrent('beside other writers', () => {
 
   test('kubectl set image on the primary is drift by its name; scaling and a restart are none', async () => {
     const namespace = 'drift';
-    const shop = await openShop(bed, namespace, quick);
+    const shop = await openShop(bed, namespace, { ...quick, files: beside });
     await shop.release('v1');
     await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
     const primary = ['-n', namespace, 'deployment/podinfo-primary'];
@@ -78,6 +80,40 @@ describe.concurrent('beside other writers', () => {
     expect(driftMessage(drifted)).toContain('kubectl-set');
     await bed.kubectl(['set', 'image', ...primary, 'app=app:v1']);
     await shop.until('no drift', (status) => condition(status, 'Drifted') === 'False');
+
+    const diff = () => runJson<SourceDifference>(bed, 'diff', 'source/shop', '-n', namespace);
+    const { objects, differs } = await diff();
+    expect(objects.map(({ kind, state }) => `${kind} ${state}`).sort()).toEqual([
+      ...['Canary same', 'ConfigMap same', 'NetworkPolicy same', 'PodDisruptionBudget same', 'Secret same'],
+    ]);
+    expect(differs).toBe(false);
+    await shop.program.stop();
+    const patch = JSON.stringify({ data: { level: 'debug' } });
+    await bed.kubectl(['-n', namespace, 'patch', 'configmap', 'notes', '-p', patch]);
+    expect((await diff()).objects.find(({ name }) => name === 'notes')).toMatchObject({
+      ...{ state: 'differs', changedBy: 'kubectl-patch' },
+      fields: [{ path: 'data.level', expected: 'info', actual: 'debug' }],
+    });
     await shop.close();
   });
 });
+
+/** Objects of no Canary that the API server completes in its own way. */
+const podSelector = { matchLabels: { app: 'podinfo-primary' } };
+const beside = {
+  notes: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'notes' }, data: { level: 'info' } },
+  vault: {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'vault' },
+    stringData: { password: 'hunter2' },
+  },
+  budget: {
+    ...{ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'podinfo' } },
+    spec: { maxUnavailable: '50%', selector: podSelector },
+  },
+  policy: {
+    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata: { name: 'podinfo' } },
+    spec: { podSelector, ingress: [{ ports: [{ port: 8080 }] }] },
+  },
+};
