@@ -79,7 +79,8 @@ export function factsOf(incident: Incident): Fact[] {
   return facts.flatMap(([title, value]) => (value ? [{ title, value }] : []));
 }
 
-function servingText({ serving }: Incident): string {
+function servingText({ serving }: Incident): string | undefined {
+  if (!serving) return undefined;
   if (serving.length === 0) return 'nothing is known of the traffic';
   return serving
     .map(({ workload, weight, ready, commit, subject }) => {

@@ -48,7 +48,11 @@ export const incidentSchema = z.object({
   finding: text(512).describe('The finding with its value and bound.').optional(),
   onCanary: text(512).describe('Whether the canary showed the same.').optional(),
   stays: text(512).describe('What of the commit stays applied.').optional(),
-  serving: z.array(answering).max(4).describe('Who answered requests then, largest share first.'),
+  serving: z
+    .array(answering)
+    .max(4)
+    .describe('Who answered requests then, largest share first; absent in news of a Source.')
+    .optional(),
   next: z
     .object({
       action: text(160).describe('What happens next.'),

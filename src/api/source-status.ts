@@ -1,5 +1,6 @@
 /** Source status (design section 2.2): written when there is news, never per poll. */
 import { z } from 'zod';
+import { requestAnswerSchema } from './canary-status.ts';
 import { conditionsSchema } from './conditions.ts';
 import { text, timestamp } from './schema.ts';
 
@@ -34,6 +35,18 @@ export const sourceStatusSchema = z.object({
     .record(text(64), text(512))
     .meta({ maxProperties: 32 })
     .describe('The last request of each verb that was handled.')
+    .optional(),
+  answers: z
+    .record(text(64), requestAnswerSchema)
+    .meta({ maxProperties: 32 })
+    .describe('What became of the last request of each verb.')
+    .optional(),
+  problem: z
+    .object({
+      reason: text(64).describe('Reason of the condition Ready then.'),
+      time: timestamp().describe('Since when.'),
+    })
+    .describe('What spec.alerts told of last and is not over.')
     .optional(),
   message: text(160).describe('What is going on, why, and what you can do.').optional(),
 });

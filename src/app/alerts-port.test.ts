@@ -49,7 +49,7 @@ async function send(alert: AlertNews['alert'], byDefault?: DefaultReceiver) {
   const cluster = { get: async () => undefined };
   const options = { http, providers, cluster, byDefault, clusterName: undefined, documentation: undefined };
   try {
-    const news = { canary, alert, incident };
+    const news = { about: canary, alert, incident };
     return await createAlertsPort(options).send(news, new AbortController().signal);
   } finally {
     await http.close();

@@ -31,11 +31,12 @@ export interface AlertsPortOptions {
 export function createAlertsPort(options: AlertsPortOptions): Alerts {
   const { http, providers, cluster, byDefault, clusterName, documentation } = options;
   return {
-    async send({ canary, alert, incident }, signal) {
-      const about = { name: canary.metadata.name, namespace: canary.metadata.namespace ?? '' };
-      const notice = { incident, ...about, cluster: clusterName, documentation };
+    async send({ about, alert, incident }, signal) {
+      const { name: subject, namespace: home = '' } = about.metadata;
+      const kind = about.kind === 'Source' ? ('Source' as const) : ('Canary' as const);
+      const notice = { incident, kind, name: subject, namespace: home, cluster: clusterName, documentation };
       if (!alert) return sendDefault(notice, byDefault, http, signal);
-      const namespace = alert.providerRef.namespace || canary.metadata.namespace || '';
+      const namespace = alert.providerRef.namespace || home;
       const { name } = alert.providerRef;
       const object = providers.get(namespace, name);
       if (!object) return failed(`AlertProvider ${namespace}/${name} is not there`);

@@ -8,6 +8,7 @@ import { createApplied } from '../engine/perform/applied.ts';
 import type { Alerts } from '../engine/ports/alert-port.ts';
 import type { Cluster, DryRun, Log, OpenWatch, WatchedSet } from '../engine/ports/ports.ts';
 import { createRecords } from '../engine/records/records.ts';
+import { createSourceAlerts } from '../engine/source/source-alerts.ts';
 import { createSourceController, type SourceController } from '../engine/source/source-controller.ts';
 import { createGitWriter, type GitWriter } from '../engine/write-back/git-writer.ts';
 import { createOpenForge } from '../forge/open.ts';
@@ -69,6 +70,8 @@ export function createEngine(wiring: EngineWiring): Engine {
   const records = createRecords(cluster, secretKey);
   const shared = { clock, log, cluster, openWatch, events, heads, records, isOurs, random: Math.random };
   const beside = besideParts(wiring);
+  const alerts = alertsOf(wiring, alertProviders);
+  const sourceAlerts = createSourceAlerts({ alerts, clock, log, events });
   const canaries: CanaryController = createCanaryController({
     ...shared,
     ...beside,
@@ -79,7 +82,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     canaries: canarySet,
     hooks: createHooks({ http, clock }),
     metrics: createMetricsPort({ http, clock, metricsServer: options.metricsServer, templates, cluster }),
-    alerts: alertsOf(wiring, alertProviders),
+    alerts,
     ...{ options: limitsOf(options), references: createReferences(sets) },
     reproduce: (canaryKey, commit) => sources.reproduce(canaryKey, commit),
     writtenToGit: (canaryKey) => writer.conditionOf(canaryKey),
@@ -88,18 +91,12 @@ export function createEngine(wiring: EngineWiring): Engine {
   const sources: SourceController = createSourceController({
     ...shared,
     applied: createApplied(),
-    ...{ secretKey, tracksConfig: options.tracksConfig !== false, clusterName: options.clusterName },
-    builders: findBuilders(options.programs ?? {}, workFolderIn(options.dataDirectory)),
-    builds: createBuildCache(),
+    ...sourceParts(wiring),
+    ...(options.shadow ? {} : { sourceAlerts }),
     sources: sourceSet,
     canarySet,
-    defaultServiceAccount: options.defaultServiceAccount,
     isFollowed: (source) => options.sourceFiles.length === 0 || fileSources.has(source),
     wakeCanary: canaries.wake,
-    openRepository: repositoriesOf(wiring),
-    openPoller: createOpenPoller(clock, Math.random),
-    openForge: createOpenForge({ http, clock }),
-    onDrift: wiring.sink.drift,
     onSync(key, succeeded) {
       wiring.sink.sync(key, succeeded);
       if (!options.shadow) writer.sourceRead(key);
@@ -133,10 +130,26 @@ export function createEngine(wiring: EngineWiring): Engine {
     async stop() {
       await drills?.stop();
       await sources.stop();
+      await sourceAlerts.stop();
       await writer.stop();
       await canaries.stop();
       for (const set of [...Object.values(sets), beside.flagger]) set.close();
     },
+  };
+}
+
+/** What Sources are read and written with. */
+function sourceParts(wiring: EngineWiring) {
+  const { options, clock, http, secretKey, sink } = wiring;
+  const { clusterName, defaultServiceAccount, programs = {}, dataDirectory } = options;
+  return {
+    ...{ secretKey, clusterName, defaultServiceAccount, tracksConfig: options.tracksConfig !== false },
+    builders: findBuilders(programs, workFolderIn(dataDirectory)),
+    builds: createBuildCache(),
+    openRepository: repositoriesOf(wiring),
+    openPoller: createOpenPoller(clock, Math.random),
+    openForge: createOpenForge({ http, clock }),
+    onDrift: sink.drift,
   };
 }
 

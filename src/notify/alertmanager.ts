@@ -6,7 +6,7 @@ const maximumAgeMs = 24 * 3_600_000;
 const path = '/api/v2/alerts';
 
 /**
- * Alertmanager's own API. One alert per Canary and severity, so that the next news replaces it; a release that succeeds ends both. Other
+ * Alertmanager's own API. One alert per Canary or Source and severity, so that the next news replaces it; a release that succeeds ends both. Other
  * good news is none for it.
  */
 export const alertmanager: AlertReceiver = {
@@ -27,8 +27,12 @@ export const alertmanager: AlertReceiver = {
   },
 };
 
-function labelsOf({ name, namespace, cluster }: Notice, severity: string): Record<string, string> {
-  const labels = { alertname: 'HoldfastRelease', namespace, canary: name, severity };
+function labelsOf({ kind, name, namespace, cluster }: Notice, severity: string): Record<string, string> {
+  const about =
+    kind === 'Source'
+      ? { alertname: 'HoldfastSource', namespace, source: name }
+      : { alertname: 'HoldfastRelease', namespace, canary: name };
+  const labels = { ...about, severity };
   return cluster ? { ...labels, cluster } : labels;
 }
 

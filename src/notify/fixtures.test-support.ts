@@ -44,5 +44,6 @@ export const succeeded: Incident = {
 
 /** News about Canary shop/web. */
 export function noticeOf(incident: Incident): Notice {
-  return { incident, name: 'web', namespace: 'shop', documentation: 'https://docs.example.com/holdfast/' };
+  const documentation = 'https://docs.example.com/holdfast/';
+  return { incident, kind: 'Canary', name: 'web', namespace: 'shop', documentation };
 }

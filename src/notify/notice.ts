@@ -1,9 +1,9 @@
 import { type Fact, factsOf } from '../api/incident-text.ts';
 import type { Notice } from './provider.ts';
 
-/** `name.namespace`, as Flagger signs its alerts. */
-export function authorOf({ name, namespace }: Notice): string {
-  return `${name}.${namespace}`;
+/** `name.namespace`, as Flagger signs its alerts; a Source with its kind. */
+export function authorOf({ kind, name, namespace }: Notice): string {
+  return kind === 'Source' ? `Source ${name}.${namespace}` : `${name}.${namespace}`;
 }
 
 /** The facts of the news, and which cluster it is; the runbook as an address where the pages are known. */

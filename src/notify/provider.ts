@@ -5,7 +5,8 @@ import type { Incident } from '../api/incident.ts';
 /** One piece of news for one receiver. */
 export interface Notice {
   readonly incident: Incident;
-  /** The Canary it is about. */
+  /** What it is about. */
+  readonly kind: 'Canary' | 'Source';
   readonly name: string;
   readonly namespace: string;
   /** Which cluster it is; undefined: it has no name. */

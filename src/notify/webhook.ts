@@ -5,13 +5,13 @@ import type { AlertReceiver } from './provider.ts';
 export const webhook: AlertReceiver = {
   type: 'webhook',
   build(notice, { address, token }) {
-    const { incident, name, namespace, cluster, documentation } = notice;
+    const { incident, kind, name, namespace, cluster, documentation } = notice;
     const { alerts: _, reason, ...rest } = incident;
     const page = runbookOf(reason);
     const json = {
       version: '1',
       ...(cluster ? { cluster } : {}),
-      canary: { namespace, name },
+      [kind === 'Source' ? 'source' : 'canary']: { namespace, name },
       line: lineOf(incident),
       text: plainTextOf(incident),
       reason,

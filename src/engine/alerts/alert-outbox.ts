@@ -1,11 +1,12 @@
 import type { Canary } from '../../api/canary.ts';
 import type { CanaryStatus } from '../../api/canary-status.ts';
-import { type Clock, sleep } from '../../api/clock.ts';
+import type { Clock } from '../../api/clock.ts';
 import type { AlertState, Incident } from '../../api/incident.ts';
 import { alertsById, DEFAULT_ALERT } from '../../rollout/alerts.ts';
 import { keyOf } from '../canary/checks.ts';
-import type { AlertAnswer, Alerts } from '../ports/alert-port.ts';
+import type { Alerts } from '../ports/alert-port.ts';
 import type { EventSink, Log } from '../ports/ports.ts';
+import { deliverAlert } from './deliver.ts';
 
 /**
  * Sends the alerts that a status names as waiting. The status is the queue: an alert is written there together with the state it tells of
@@ -31,9 +32,6 @@ export interface AlertOutboxOptions {
 }
 
 const maximumUnderWay = 200;
-const maximumAttempts = 10;
-const firstWaitMs = 1_000;
-const longestWaitMs = 300_000;
 
 interface Delivery {
   readonly canary: Canary;
@@ -89,40 +87,18 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
   };
 }
 
-/** Tries until it is answered for good; undefined when the program stops first. */
+/** Undefined when the program stops first. */
 async function deliver(
-  { alerts, clock, log }: AlertOutboxOptions,
+  options: AlertOutboxOptions,
   { canary, incident, name }: Delivery,
   signal: AbortSignal,
 ): Promise<AlertState | undefined> {
   const alert = alertsById(canary).get(name);
   if (!alert && name !== DEFAULT_ALERT)
     return { name, state: 'failed', detail: 'the Canary has no such alert any more' };
-  for (let attempt = 1; ; attempt += 1) {
-    const answer = await attemptOnce(alerts, { canary, alert, incident }, signal);
-    if (signal.aborted) return undefined;
-    if (answer.kind === 'sent') return { name, state: 'sent' };
-    if (answer.final || attempt === maximumAttempts) return { name, state: 'failed', detail: answer.detail };
-    const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1));
-    log.warn(
-      { canary: keyOf(canary), alert: name, attempt, waitMs, detail: answer.detail },
-      'an alert was not taken',
-    );
-    await sleep(clock, waitMs, signal);
-  }
-}
-
-async function attemptOnce(
-  alerts: Alerts,
-  news: Parameters<Alerts['send']>[0],
-  signal: AbortSignal,
-): Promise<AlertAnswer> {
-  try {
-    return await alerts.send(news, signal);
-  } catch (error) {
-    const detail = error instanceof Error ? error.message : 'it could not be sent';
-    return { kind: 'failed', detail: detail.slice(0, 256), final: false };
-  }
+  const answer = await deliverAlert(options, { about: canary, alert, incident }, signal);
+  if (!answer) return undefined;
+  return answer.kind === 'sent' ? { name, state: 'sent' } : { name, state: 'failed', detail: answer.detail };
 }
 
 function tell(

@@ -1,10 +1,10 @@
-import type { Canary } from '../../api/canary.ts';
 import type { CanaryAlert } from '../../api/canary-hooks.ts';
 import type { Incident } from '../../api/incident.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 
-/** One piece of news for one alert of a Canary. */
+/** One piece of news for one alert of a Canary or Source. */
 export interface AlertNews {
-  readonly canary: Canary;
+  readonly about: KubernetesObject;
   /** Undefined: the receiver that flags name. */
   readonly alert: CanaryAlert | undefined;
   readonly incident: Incident;

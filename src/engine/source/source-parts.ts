@@ -21,6 +21,7 @@ import type { DriftMemory } from './drift-memory.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
 import type { SourceHealth } from './health/source-health.ts';
 import type { PruneResult } from './prune/prune-result.ts';
+import type { SourceAlerts } from './source-alerts.ts';
 
 /** Everything one sync uses. */
 export interface SourceParts {
@@ -48,6 +49,8 @@ export interface SourceParts {
   readonly sources: () => readonly KubernetesObject[];
   /** Canaries in the cluster that are ours, as watched. */
   readonly canaries: () => readonly KubernetesObject[];
+  /** Sends news of Sources; undefined: nobody is told. */
+  readonly sourceAlerts?: Pick<SourceAlerts, 'tell'>;
   /** Told how many objects were put back after somebody changed them, for metrics. */
   readonly onDrift?: (sourceKey: string, objects: number) => void;
   /** Looks at a Canary soon. */
@@ -116,6 +119,12 @@ export interface SyncProblem {
   readonly message: string;
 }
 
+/** Requests that a look at the Source answers. */
+export interface SourceRequests {
+  readonly sync?: string | undefined;
+  readonly approve?: string | undefined;
+}
+
 /** What is known about one Source; lost on restart, Git says it again. */
 export interface SourceState {
   readonly key: string;
@@ -139,8 +148,8 @@ export interface SourceState {
   pruned?: PruneResult | undefined;
   /** What `snapshot` was applied as; undefined before that, and where another tool applies. */
   inForce?: SnapshotInForce;
-  /** The request to look at Git that the last look answered. */
-  syncRequest?: string;
+  /** What the last look answered. */
+  requests?: SourceRequests;
   /** Whether a rewritten history leads only to what is proven; for the applied commit and head. */
   rewritten?: { readonly pair: string; readonly isProven: boolean };
   /** The ledger refs of this cluster when they were read last: commit by Canary key. */

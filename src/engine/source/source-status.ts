@@ -12,6 +12,8 @@ import { healthyNews } from './health/healthy-news.ts';
 import { listed } from './listed.ts';
 import { prunedNews } from './prune/prune-news.ts';
 import type { SourceParts, SourceState } from './source-parts.ts';
+import { newsOfSource, problemOf } from './source-problem.ts';
+import { answered, newsOfAnswers } from './source-requests.ts';
 
 type News = Omit<ConditionNews, 'type'>;
 
@@ -58,8 +60,9 @@ export function sourceStatus(
     ...source.status,
     ...at,
     ...progress(state, nowMs, source),
-    ...(state.syncRequest ? { handled: { ...source.status?.handled, sync: state.syncRequest } } : {}),
+    ...answered(source, state, nowMs),
     conditions,
+    problem: problemOf(source.status?.problem, conditions, nowMs),
     message: clip(ready.message, limits.messageCharacters),
   };
 }
@@ -81,6 +84,9 @@ export async function writeSourceStatus(
     parts.log.warn({ source: state.key, reason }, `could not write the status of a Source: ${message}`);
     return;
   }
+  for (const news of newsOfAnswers(source.status, next)) parts.events.emit(source, news);
+  const incident = newsOfSource(source, next, parts.clock.nowMs());
+  if (incident) parts.sourceAlerts?.tell(source, incident);
   const ready = next.conditions?.find(({ type }) => type === 'Ready');
   if (!ready) return;
   const type = ready.status === 'True' ? 'Normal' : 'Warning';

@@ -1,7 +1,6 @@
 import { sourceTimeoutMs } from '../../api/effective.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source.ts';
-import { syncAnnotation } from '../../api/verbs.ts';
 import { codeOf, failureOf } from '../failure.ts';
 import { accountOf } from './act-as.ts';
 import { commitsInUse } from './commits-in-use.ts';
@@ -17,6 +16,7 @@ import { applySnapshot } from './source-apply.ts';
 import { confinedHeads, digestsOf, headsOf, settledHeads } from './source-heads.ts';
 import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './source-parts.ts';
 import { readSnapshot } from './source-read.ts';
+import { requestsOf } from './source-requests.ts';
 import { writeSourceStatus } from './source-status.ts';
 import { isOutsideKept } from './source-tree.ts';
 import type { SourceWatch } from './source-watch.ts';
@@ -32,11 +32,11 @@ export async function syncSource(
   state: SourceState,
   { watch, signal }: { watch: SourceWatch; signal: AbortSignal },
 ): Promise<void> {
-  const asked = source.metadata.annotations?.[syncAnnotation]?.slice(0, handledCharacters);
+  const requests = requestsOf(source);
   const limited = AbortSignal.any([signal, AbortSignal.timeout(sourceTimeoutMs(source))]);
   const failure = await attempt(() => update(parts, source, state, { watch, signal: limited }));
   if (signal.aborted) return;
-  if (asked) state.syncRequest = asked;
+  state.requests = requests;
   if (failure) state.problem = problemOf(failure.error, limited, source);
   state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
   await writeSourceStatus(parts, source, state);
@@ -44,9 +44,6 @@ export async function syncSource(
     failure ?? (state.result?.failures.some(({ transient }) => transient) ? { error: transient } : undefined);
   if (retry) throw retry.error;
 }
-
-/** Longest request that the status can hold. */
-const handledCharacters = 512;
 
 const transient = new Error('some objects could not be applied yet');
 

@@ -55,7 +55,7 @@ async function open(
 }
 
 describe.concurrent('Sources on a real API server', () => {
-  test('what left Git is pruned, and a namespaced set is one that kubectl can read', async () => {
+  test('what left Git is pruned, and an empty commit waits for a person', async () => {
     const namespace = 'src-prune';
     await bed.createNamespace(namespace);
     const shop = await open(
