@@ -37,14 +37,26 @@ async function renderUnit(unit: Unit, context: UnitContext): Promise<UnitResult>
     const message = `needs ${unit.program}, which is not installed where Holdfast runs: name it with --${unit.program}`;
     return { built: refused([{ file: at, line: 0, message }]), files: new Map() };
   }
+  const version = await builder.version().catch((error: Error) => error);
+  if (version instanceof Error)
+    return {
+      built: { ...refused([{ file: at, line: 0, message: version.message }]), isFleeting: true },
+      files: new Map(),
+    };
   return unit.program === 'kustomize'
-    ? renderKustomization(unit, builder, context)
-    : renderChart(unit, builder, context);
+    ? renderKustomization(unit, { builder, version }, context)
+    : renderChart(unit, { builder, version }, context);
+}
+
+/** A program that answers. */
+interface Program {
+  readonly builder: Builder;
+  readonly version: string;
 }
 
 async function renderKustomization(
   { folder }: Unit,
-  builder: Builder,
+  { builder, version }: Program,
   { tree, limits, signal, builds }: UnitContext,
 ): Promise<UnitResult> {
   const { files, problems } = await collectKustomization(folder, tree, {
@@ -52,7 +64,7 @@ async function renderKustomization(
     references: builds.references,
   });
   if (problems.length > 0) return { built: refused(problems), files };
-  const key = buildKey(await builder.version(), ['kustomize', folder], files);
+  const key = buildKey(version, ['kustomize', folder], files);
   const built = await cached(builds, key, () =>
     buildKustomization(builder, { folder, files, limits, signal }),
   );
@@ -61,7 +73,7 @@ async function renderKustomization(
 
 async function renderChart(
   { folder }: Unit,
-  builder: Builder,
+  { builder, version }: Program,
   { tree, limits, signal, builds, source }: UnitContext,
 ): Promise<UnitResult> {
   const helm = source.spec.helm ?? {};
@@ -69,7 +81,7 @@ async function renderChart(
   if (problems.length > 0) return { built: refused(problems), files };
   const release = { name: helm.releaseName ?? source.metadata.name, namespace: releaseNamespace(source) };
   const settings = ['helm', folder, release, valuesFiles, helm.values ?? null, helm.skipHooks === true];
-  const key = buildKey(await builder.version(), settings, files);
+  const key = buildKey(version, settings, files);
   const built = await cached(builds, key, () =>
     buildChart(builder, { folder, files, release, valuesFiles, helm, limits, signal }),
   );

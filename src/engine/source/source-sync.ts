@@ -120,7 +120,8 @@ async function read(
 ): Promise<void> {
   const before = state.snapshot;
   const sameSpec = state.readUnder === `${source.metadata.generation ?? 0}`;
-  if (before && sameSpec) {
+  // With problems, what is missing outside the path may have come.
+  if (before && sameSpec && before.problems.length === 0) {
     const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
     // The same files: only the commit has another name.
     if (

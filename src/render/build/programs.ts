@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { limits } from '../../api/limits.ts';
 import type { Builder, Builders } from './builder.ts';
 import { inPrivateFolder } from './private-folder.ts';
@@ -47,8 +47,9 @@ function createBuilder(
     );
 
   async function ask(): Promise<string> {
-    const result = await run(versionArgs, new Map(), new AbortController().signal);
-    if (!result.ok) throw new Error(`${program} cannot be run (${result.reason})`);
+    const result = await run(versionArgs, new Map(), new AbortController().signal).catch(() => undefined);
+    if (!result) throw new Error(`${basename(program)} cannot be started; is it a program?`);
+    if (!result.ok) throw new Error(`${basename(program)} cannot be run (${result.reason})`);
     const { size, mtimeMs } = statSync(program);
     // Builds of one version may differ.
     return createHash('sha256').update(`${result.output} ${size} ${mtimeMs}`).digest('hex');

@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  type Bed,
+  canary,
+  condition,
+  deployment,
+  eventually,
+  imageOf,
+  sourceFor,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from '../sandbox/holdfast-bed.ts';
+import { programs } from './programs.ts';
+
+let bed: Bed;
+beforeEach(async () => {
+  bed = await startBed();
+});
+afterEach(() => bed.close());
+
+async function addSource(name: string, spec: Record<string, unknown>): Promise<void> {
+  const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
+  const source = { ...(sourceFor(bed, spec) as object), metadata: { name, namespace: 'shop' } };
+  expect((await bed.send('POST', path, source)).status).toBe(201);
+}
+
+function ready(name: string, reason: string): Promise<string> {
+  const read = () => bed.get('holdfast.dev/v1alpha1', 'Source', name);
+  return eventually(
+    `${name}: ${reason}`,
+    async () => {
+      const found = condition(await read(), 'Ready');
+      return found?.reason === reason && found.message;
+    },
+    { seen: async () => statusOf(await read()) },
+  );
+}
+
+const overlay = (tag: string) =>
+  `resources: [../../base]\nimages: [{name: example.com/web, newTag: "${tag}"}]\n`;
+const base = {
+  'base/kustomization.yaml': 'resources: [web.json, canary.json]\n',
+  'base/web.json': deployment('example.com/web:0'),
+  'base/canary.json': canary(),
+};
+const chart = 'apiVersion: v2\nname: web\nversion: 1.0.0\n';
+
+test('a kustomization is rolled out, also when only its base outside the path changes', async () => {
+  await bed.commit('first', { 'apps/web/kustomization.yaml': overlay('1') });
+  await addSource('web', { path: './apps/web' });
+  await bed.start({ programs });
+  expect(await ready('web', 'InvalidManifests')).toMatch(
+    /^apps\/web\/kustomization\.yaml:1: resources\[0\]: \.\.\/\.\.\/base does not exist in the repository/,
+  );
+  await bed.commit('the base', base);
+  await waitForPhase(bed, 'Initialized');
+  const image = async () => imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+  expect(await image()).toBe('example.com/web:1');
+  const grown = deployment('example.com/web:0', { env: { GREETING: 'hi' } });
+  await bed.commit('a new base', { 'base/web.json': grown });
+  await waitForPhase(bed, 'Succeeded');
+  expect(JSON.stringify(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toContain('GREETING');
+});
+
+test('hostile folders are refused with file and line, and other Sources go on', async () => {
+  const map = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: good\n  namespace: shop\ndata:\n  x: ';
+  await bed.commit('first', {
+    'remote/kustomization.yaml': 'resources:\n  - a.yaml\n  - https://example.com/base\n',
+    'remote/a.yaml': `${map}y\n`,
+    'endless/Chart.yaml': chart,
+    'endless/templates/a.yaml':
+      '{{ range until 100000 }}{{ range until 100000 }}{{ $x := sha256sum "x" }}{{ end }}{{ end }}',
+    'good/Chart.yaml': chart,
+    'good/templates/a.yaml': `${map}{{ .Values.x }}\n`,
+  });
+  await addSource('endless', { path: './endless' });
+  await addSource('remote', { path: './remote' });
+  await bed.start({ programs });
+  await addSource('good', { path: './good', helm: { values: { x: 'fine' } } });
+  const startedMs = performance.now();
+  await ready('good', 'Applied');
+  expect(performance.now() - startedMs).toBeLessThan(5_000);
+  expect((await bed.get('v1', 'ConfigMap', 'good'))?.data).toEqual({ x: 'fine' });
+  expect(await ready('remote', 'InvalidManifests')).toMatch(
+    /^remote\/kustomization\.yaml:3: resources\[1\]: is remote/,
+  );
+  expect(await ready('endless', 'InvalidManifests')).toMatch(
+    /^endless\/Chart\.yaml: helm did not end in time/,
+  );
+});
