@@ -237,6 +237,25 @@ describe.concurrent('the author of the release has to act', () => {
     await shop.close();
   });
 
+  test('[CrashLoop] after the primary was ready, with all traffic on it, is reverted at once', async () => {
+    const patient = { progressDeadlineSeconds: 300, postPromotion: { successThreshold: 100 } };
+    const shop = await openRunningShop(bed, 'crash-later', { ...options, ...patient });
+    const fault = join(tmpdir(), `holdfast-crash-later-${process.pid}`);
+    await shop.release('v2', { PRIMARY_CRASH_FILE: fault });
+    await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
+
+    writeFileSync(fault, '');
+    await expectReverted(shop);
+
+    const told = (await shop.status()).incidents?.find(({ outcome }) => outcome === 'Reverted');
+    expect(told).toMatchObject({
+      reason: 'PrimaryUnhealthy',
+      finding: expect.stringMatching(/(CrashLoopBackOff|Error) in container app/),
+    });
+    rmSync(fault);
+    await shop.close();
+  });
+
   test('[CrashLoop] on both copies is reverted at once, long before the deadline', async () => {
     const shop = await openRunningShop(bed, 'crash-both', { ...options, progressDeadlineSeconds: 300 });
     const fault = join(tmpdir(), `holdfast-crash-both-${process.pid}`);
