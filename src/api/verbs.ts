@@ -35,7 +35,8 @@ export const handingBackAnnotation = `${annotationPrefix}handing-back`;
 /** Keys of ours that a Canary may carry and that ask for nothing. */
 const otherKeys = [
   ...['pause', 'gate', 'rollback-gate', 'post-promotion', 'commit', 'adopt'],
-  ...['demo', 'owner', 'description', 'from-file', 'prune', 'handing-back'],
+  ...['demo', 'owner', 'description', 'from-file'],
+  ...['prune', 'handing-back', 'force', 'on-conflict', 'ignore-fields', 'healthy-when'],
 ];
 
 /** Verbs behind the annotations of ours that no version of Holdfast knows: spelt wrong, most likely. Sorted. */

@@ -89,6 +89,12 @@ describe('what left Git', () => {
     });
   });
 
+  it('stays where the Source may not write any more', () => {
+    const confined = { ...source, spec: { ...source.spec, allow: { namespaces: ['cart'] } } };
+    const found = plan([object('ConfigMap', 'a')], many(1), { source: confined });
+    expect(found).toMatchObject({ remove: [], kept: [expect.stringContaining('spec.allow.namespaces')] });
+  });
+
   it('is none of our business where a controller copied the label', () => {
     const owner = { apiVersion: 'v1', kind: 'Service', name: 'web', uid: '1', controller: true };
     expect(plan([object('EndpointSlice', 'web-1', { ownerReferences: [owner] })], many(1))).toEqual(nothing);

@@ -6,6 +6,7 @@ import { configReferences } from '../../../release/refs.ts';
 import { templateOf } from '../../../release/release.ts';
 import { objectKey } from '../../../render/render.ts';
 import { hasNameOfCanary, isCanary, objectsOfCanary } from '../canary-names.ts';
+import { whyNotAllowed } from '../confinement.ts';
 import { isMadeByController, isPrecious, isTooMany, optedOut } from './prune-rules.ts';
 
 /** Everything the decision depends on. */
@@ -50,12 +51,20 @@ type Verdict =
   | { readonly kind: 'remove' | 'handBack' | 'toApprove' }
   | { readonly kind: 'waiting' | 'kept'; readonly why: string };
 
+/** Nothing left Git. */
+const nothingToDo: PrunePlan = {
+  ...{ remove: [], handBack: [], waiting: [], kept: [], toApprove: [] },
+  guard: undefined,
+};
+
 /** The plan (S25, design section 5 'Scope'). */
 export function planPrune(input: PruneInput): PrunePlan {
   const { members, wanted, isApproved } = input;
   const leaving = members.filter((object) => !wanted.has(objectKey(object)) && !isMadeByController(object));
-  const leavingKeys = new Set(leaving.map(objectKey));
-  const verdicts = leaving.map((object) => ({ object, verdict: verdictOn(object, input, leavingKeys) }));
+  if (leaving.length === 0) return nothingToDo;
+  const readers = new Map(members.flatMap((one) => configKeysOf(one).map((key) => [key, one] as const)));
+  const context: Leaving = { ...input, readers, leavingKeys: new Set(leaving.map(objectKey)) };
+  const verdicts = leaving.map((object) => ({ object, verdict: verdictOn(object, context) }));
   const of = (kind: Verdict['kind']) =>
     verdicts.filter(({ verdict }) => verdict.kind === kind).map(({ object }) => object);
   const told = (kind: 'waiting' | 'kept') =>
@@ -80,7 +89,14 @@ function guardAgainst(
   return isTooMany(going.length, all) ? `that is more than a fifth of its ${all} objects at once` : undefined;
 }
 
-function verdictOn(object: KubernetesObject, input: PruneInput, leaving: ReadonlySet<string>): Verdict {
+/** The input with what is looked up for each object. */
+interface Leaving extends PruneInput {
+  readonly leavingKeys: ReadonlySet<string>;
+  /** Workloads by the `objectKey` of config that their pods read. */
+  readonly readers: ReadonlyMap<string, KubernetesObject>;
+}
+
+function verdictOn(object: KubernetesObject, input: Leaving): Verdict {
   const stays = whyItStays(object, input);
   if (stays !== undefined) return { kind: 'kept', why: stays };
   const waits = whyItWaits(object, input);
@@ -88,7 +104,7 @@ function verdictOn(object: KubernetesObject, input: PruneInput, leaving: Readonl
   if (isPrecious(object) && !input.isApproved) return { kind: 'toApprove' };
   if (!isCanary(object)) return { kind: 'remove' };
   const { target } = objectsOfCanary(object);
-  const goesWithTarget = target !== undefined && leaving.has(target);
+  const goesWithTarget = target !== undefined && input.leavingKeys.has(target);
   return { kind: goesWithTarget ? 'remove' : 'handBack' };
 }
 
@@ -100,23 +116,22 @@ function whyItStays(object: KubernetesObject, { source, holderOf }: PruneInput):
   if (object.kind === 'Namespace' && object.metadata.name === namespace)
     return `Source ${namespace}/${name} lives in it`;
   const holder = holderOf(objectKey(object));
-  return holder === undefined ? undefined : `Source ${holder} holds it`;
+  return holder === undefined ? whyNotAllowed(source, object) : `Source ${holder} holds it`;
 }
 
-function whyItWaits(object: KubernetesObject, { canaries, keep, members }: PruneInput): string | undefined {
+function whyItWaits(object: KubernetesObject, { canaries, keep, readers }: Leaving): string | undefined {
   if (object.metadata.deletionTimestamp) {
     const finalizers = (object.metadata.finalizers ?? []).join(', ');
     return finalizers ? `is being deleted; ${finalizers} holds it` : 'is being deleted';
   }
   const key = objectKey(object);
   if (keep.has(key)) return 'a release that serves or can be gone back to needs it';
-  const reader = configKinds.has(object.kind) && members.find((member) => configKeysOf(member).includes(key));
+  const reader = readers.get(key);
   if (reader) return `${describe(reader)} reads it`;
   const canary = canaries.find((one) => needs(one, object, key));
   return canary && `${describe(canary)} needs it as long as it is there`;
 }
 
-const configKinds: ReadonlySet<string> = new Set(['ConfigMap', 'Secret']);
 const workloadKinds: ReadonlySet<string> = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
 
 /** `objectKey` of the config that the pods of a live workload read. */
