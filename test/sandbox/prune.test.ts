@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
   canary,
   condition,
@@ -81,6 +82,21 @@ describe('what left Git', () => {
       return (await bed.source())?.metadata.annotations?.[kinds] === 'ConfigMap';
     });
     expect(statusOf(await bed.source()).counts).toMatchObject({ pruned: 2 });
+  });
+
+  test('is not what only names a namespace that its kind does not have', async () => {
+    const metadata = { name: 'extra', namespace: 'shop', annotations: { 'holdfast.dev/prune': 'enabled' } };
+    await bed.commit('first', {
+      'extra.json': JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata }),
+      'a.json': configMap('a'),
+    });
+    await createSource(bed, { prune: true });
+    await bed.start();
+    await untilPruned('Pruned');
+    const { body } = await bed.send('GET', '/api/v1/namespaces/extra');
+    expect(body).toMatchObject({ metadata: { name: 'extra' } });
+    expect((body as KubernetesObject).metadata.deletionTimestamp).toBeUndefined();
+    expect(statusOf(await bed.source()).counts).not.toHaveProperty('pruned');
   });
 
   test('stays without spec.prune, and where the commit could not be read whole', async () => {

@@ -6,11 +6,12 @@ import { isKustomization } from '../../render/kustomize/collect.ts';
 import { objectKey, type RenderResult, settle } from '../../render/render.ts';
 import { releaseNamespace } from '../../render/render-units.ts';
 import { renderSource, type SourceRendering } from '../../render/source.ts';
-import type { FileProblem, RenderedObject, SourceFile } from '../../render/types.ts';
+import type { FileProblem, SourceFile } from '../../render/types.ts';
 import type { CommitFiles } from '../ports/git-port.ts';
 import type { Cluster } from '../ports/ports.ts';
 import { ignoreRules } from './ignore-rules.ts';
 import { decryptionOf, variablesOf } from './render-inputs.ts';
+import { inTheirScope, namespacedKinds, withoutNamespaceless } from './scopes.ts';
 import { folderOf, type Snapshot, type SourceParts, type SourceState } from './source-parts.ts';
 import { treeAt } from './source-tree.ts';
 
@@ -36,7 +37,8 @@ export async function readSnapshot(
     { builders, builds, cache: state.rendered, signal, variables, decryption },
   );
   const rendered = await inNamespaces(parts.cluster, source, written);
-  const placed = await withoutNamespaceless(parts.cluster, rendered.objects);
+  const scoped = await inTheirScope(parts.cluster, rendered.objects);
+  const placed = await withoutNamespaceless(parts.cluster, scoped);
   const problems = [...rendered.problems, ...placed.problems];
   const selection = selectPlans({
     objects: placed.objects,
@@ -88,36 +90,4 @@ async function inNamespaces(
   const namespaced = await namespacedKinds(cluster, first.objects);
   const isNamespaced = (apiVersion: string, kind: string) => namespaced.has(`${apiVersion} ${kind}`);
   return settle(read, { defaultNamespace, isNamespaced });
-}
-
-/** Objects of namespaced kinds that name no namespace, as problems of their files; all objects of such a file wait. */
-async function withoutNamespaceless(
-  cluster: Cluster,
-  objects: readonly RenderedObject[],
-): Promise<{ objects: RenderedObject[]; problems: FileProblem[] }> {
-  const nameless = objects.filter(({ object }) => !object.metadata.namespace);
-  const namespaced = await namespacedKinds(cluster, nameless);
-  const problems = nameless
-    .filter(({ object }) => namespaced.has(`${object.apiVersion} ${object.kind}`))
-    .map(({ object, origin }): FileProblem => {
-      const message = `${object.kind} ${object.metadata.name} names no namespace; add it, or set spec.defaultNamespace of the Source`;
-      return { file: origin.file, line: origin.line, field: 'metadata.namespace', message };
-    });
-  const broken = new Set(problems.map(({ file }) => file));
-  return { objects: objects.filter(({ origin }) => !broken.has(origin.file)), problems };
-}
-
-async function namespacedKinds(cluster: Cluster, objects: readonly RenderedObject[]): Promise<Set<string>> {
-  const kinds = new Map(
-    objects
-      .filter(({ object }) => !object.metadata.namespace)
-      .map(({ object }) => [`${object.apiVersion} ${object.kind}`, object] as const),
-  );
-  const found = await Promise.all(
-    [...kinds].map(async ([id, { apiVersion, kind }]) => {
-      const info = await cluster.kindOf(apiVersion, kind);
-      return info?.namespaced ? [id] : [];
-    }),
-  );
-  return new Set(found.flat());
 }

@@ -69,6 +69,7 @@ export function isPruneDue({ spec, metadata }: Source, { pruned }: Pick<SourceSt
 }
 
 function whyUnread({ snapshot, result }: SourceState, watch: SourceWatch): string | undefined {
+  if (snapshot?.isFleeting) return 'nothing is deleted while the commit could not be rendered whole';
   const broken = brokenIn(snapshot);
   if (broken > 0) return `nothing is deleted while ${broken} files or Canaries of the commit are broken`;
   const failures = result?.failures.length ?? 0;
