@@ -35,6 +35,11 @@ function isUnscaled({ targetRef }: Readonly<Record<string, unknown>>): boolean {
   return ['DaemonSet', 'Service'].includes((targetRef as { kind?: string } | undefined)?.kind ?? '');
 }
 
+/** A Knative Service has no route of ours before it. */
+function isKnative({ provider }: Readonly<Record<string, unknown>>): boolean {
+  return provider === 'knative';
+}
+
 /** The copies of a Service have its ports and its settings. */
 function isService({ targetRef }: Readonly<Record<string, unknown>>): boolean {
   return (targetRef as { kind?: string } | undefined)?.kind === 'Service';
@@ -47,7 +52,11 @@ function cannotMirror({ provider, analysis }: Readonly<Record<string, unknown>>)
 
 const canaryRows: readonly Row[] = [
   { path: 'spec.targetRef.kind', when: otherThan('Deployment', 'DaemonSet', 'Service'), stops: true },
-  { path: 'spec.provider', when: otherThan('kubernetes', 'gatewayapi:v1', 'contour'), stops: true },
+  {
+    path: 'spec.provider',
+    when: otherThan('kubernetes', 'gatewayapi:v1', 'contour', 'knative'),
+    stops: true,
+  },
   { path: 'spec.autoscalerRef', only: isUnscaled },
   { path: 'spec.upstreamRef' },
   { path: 'spec.routeRef' },
@@ -67,6 +76,19 @@ const canaryRows: readonly Row[] = [
   { path: 'spec.service.headless', only: isService },
   { path: 'spec.service.trafficDistribution', only: isService },
   { path: 'spec.service.unmanagedMetadata', only: isService },
+  { path: 'spec.service.hosts', only: isKnative },
+  { path: 'spec.service.gatewayRefs', only: isKnative },
+  { path: 'spec.service.timeout', only: isKnative },
+  { path: 'spec.service.backendTimeout', only: isKnative },
+  { path: 'spec.service.retries', only: isKnative },
+  { path: 'spec.service.match', only: isKnative },
+  { path: 'spec.service.headers', only: isKnative },
+  { path: 'spec.service.rewrite', only: isKnative },
+  { path: 'spec.service.mirror', only: isKnative },
+  { path: 'spec.service.corsPolicy', only: isKnative },
+  { path: 'spec.service.apex', only: isKnative },
+  { path: 'spec.service.primary', only: isKnative },
+  { path: 'spec.service.canary', only: isKnative },
   { path: 'spec.service.hosts', only: isContour },
   { path: 'spec.service.headers', only: isContour },
   { path: 'spec.service.rewrite', only: isContour },

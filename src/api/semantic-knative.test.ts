@@ -16,6 +16,11 @@ test.each([
     { targetRef: knative, provider: 'knative', autoscalerRef },
     ['spec.autoscalerRef'],
   ],
+  [
+    'a Knative Service under another name',
+    { targetRef: knative, provider: 'knative', service: { name: 'shop', port: 80 } },
+    ['spec.service.name'],
+  ],
   ['a Deployment with a scaler', { targetRef: deployment, provider: 'kubernetes', autoscalerRef }, []],
 ])('%s', (_what, spec, paths) => {
   const analysis = { interval: '1m', threshold: 1, iterations: 1 };

@@ -13,6 +13,11 @@ export function checkKnative({ spec }: Canary, found: { problems: Problem[] }): 
       path: 'spec.targetRef',
       message: 'must be a Service of serving.knative.dev/v1 for provider knative',
     });
+  if (isKnative && spec.service?.name !== undefined && spec.service.name !== targetRef.name)
+    found.problems.push({
+      path: 'spec.service.name',
+      message: `must be ${targetRef.name}, as spec.targetRef.name, or absent: the Knative Service divides the requests itself`,
+    });
   if (isKnative && autoscalerRef)
     found.problems.push({
       path: 'spec.autoscalerRef',

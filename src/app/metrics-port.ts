@@ -20,7 +20,7 @@ export interface MetricsPortOptions {
 export function createMetricsPort(options: MetricsPortOptions): Metrics {
   const { clock, http, metricsServer } = options;
   return {
-    async read({ canary, metric, role, provider }, signal) {
+    async read({ canary, metric, role, provider, workload }, signal) {
       const reference = templateOf(canary, metric);
       const template = reference && findTemplate(options.templates, reference);
       if (typeof template === 'string') return { kind: 'error', detail: template };
@@ -30,6 +30,7 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
         metric,
         role,
         provider,
+        workload,
         metricsServer,
         template,
         secret,

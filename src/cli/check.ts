@@ -96,9 +96,7 @@ async function rightsLines(
 ): Promise<readonly CheckLine[]> {
   const kinds = [
     ...[...routeKindsOf(canaries, defaultProvider).values()].flat(),
-    ...canaries.flatMap(({ spec }) =>
-      [...watchedKinds(spec.targetRef.kind), scalerKindOf(spec) ?? []].flat(),
-    ),
+    ...canaries.flatMap(({ spec }) => [...watchedKinds(spec.targetRef), scalerKindOf(spec) ?? []].flat()),
   ];
   const plurals: Readonly<Record<string, string>> = {
     HTTPRoute: 'httproutes',
@@ -107,6 +105,7 @@ async function rightsLines(
     ControllerRevision: 'controllerrevisions',
     HorizontalPodAutoscaler: 'horizontalpodautoscalers',
     ScaledObject: 'scaledobjects',
+    Revision: 'revisions',
   };
   const usedResources = new Set(kinds.flatMap(({ kind }) => plurals[kind] ?? []));
   return guarded('Rights', () =>

@@ -1,7 +1,7 @@
 import { basename, relative } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { InputError } from '../app/options.ts';
-import { supportedProviders } from '../routing/table.ts';
+import { workloadProviders } from '../routing/table.ts';
 import type { CliCommand } from './command.ts';
 import type { DemoOptions, NextCommand, ObjectName } from './demo/options.ts';
 import { play } from './demo/play.ts';
@@ -40,7 +40,7 @@ function declare(command: Command): Command {
       new Option(
         '--provider <name>',
         'routing provider (default: gatewayapi:v1; on a cluster without --gateway: kubernetes)',
-      ).choices(supportedProviders()),
+      ).choices(workloadProviders()),
     )
     .option('--gateway <namespace/name>', 'Gateway of the cluster that takes the HTTPRoute', objectName)
     .option('--image <reference>', "image of the pods; it needs busybox's sh and httpd", 'busybox:1.37')

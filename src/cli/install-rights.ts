@@ -123,6 +123,13 @@ export const watchedRights: readonly Right[] = [
     why: 'traffic, provider contour',
   },
   {
+    group: 'serving.knative.dev',
+    resource: 'services',
+    verbs: readApplyAndPrune,
+    why: 'targets of Knative, and their traffic',
+  },
+  { group: 'serving.knative.dev', resource: 'revisions', verbs: read, why: 'which revisions are ready' },
+  {
     group: 'kustomize.toolkit.fluxcd.io',
     resource: 'kustomizations',
     verbs: ['get'],

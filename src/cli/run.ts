@@ -8,7 +8,7 @@ import { type AppOptions, DEFAULT_CLUSTER_NAME, InputError } from '../app/option
 import { startApp } from '../app.ts';
 import { DEFAULT_IDENTITY } from '../git/git-source.ts';
 import { scheduleProblem } from '../git/schedule.ts';
-import { supportedProviders } from '../routing/table.ts';
+import { workloadProviders } from '../routing/table.ts';
 import type { ListenAddress } from '../web/http-server.ts';
 import { defaultSelectorLabels } from '../workload/selector.ts';
 import type { CliCommand } from './command.ts';
@@ -207,8 +207,8 @@ export function duration(text: string): number {
 
 /** A routing provider that this version knows. Throws InvalidArgumentError. */
 export function provider(text: string): string {
-  if (supportedProviders().includes(text)) return text;
-  throw new InvalidArgumentError(`must be one of ${supportedProviders().join(', ')}.`);
+  if (workloadProviders().includes(text)) return text;
+  throw new InvalidArgumentError(`must be one of ${workloadProviders().join(', ')}.`);
 }
 
 /** With a slash at the end, so that a path can follow. */

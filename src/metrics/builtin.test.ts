@@ -44,6 +44,19 @@ describe('the built-in success rate', () => {
     expect(asked('gatewayapi:v1')).toBeUndefined();
   });
 
+  it('of a Knative Service is that of the revision of its side', () => {
+    const targetRef = { apiVersion: 'serving.knative.dev/v1', kind: 'Service' as const, name: 'podinfo' };
+    const knative = { ...canary, spec: { ...canary.spec, targetRef } };
+    const subject = metricSubject(knative, 'primary', 'podinfo-00007');
+    const found = builtInQuery('request-duration', 'knative', { subject, role: 'primary', interval: '1m' });
+
+    expect(found?.promql).toContain(
+      'envoy_cluster_upstream_rq_time_bucket{envoy_cluster_name=~"shop/podinfo-00007"}',
+    );
+    expect(subject).toMatchObject({ target: 'podinfo', service: 'podinfo', route: 'podinfo-00007' });
+    expect(metricSubject(knative, 'canary').route).toBe('podinfo');
+  });
+
   it.each<[string, MetricRole, string, string, string]>([
     [
       'kubernetes',

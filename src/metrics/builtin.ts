@@ -56,6 +56,14 @@ const observers: readonly Observer[] = [
       `envoy_cluster_name=~"${literal(namespace)}_${literal(ownService)}_[0-9a-zA-Z-]+"`,
   },
   {
+    serves: (provider) => provider === 'knative',
+    counter: 'envoy_cluster_upstream_rq',
+    good: 'envoy_response_code!~"5.*"',
+    histogram: 'envoy_cluster_upstream_rq_time_bucket',
+    factor: 1,
+    selector: ({ namespace, route }) => `envoy_cluster_name=~"${literal(namespace)}/${literal(route)}"`,
+  },
+  {
     serves: (provider) => provider === 'istio',
     counter: 'istio_requests_total',
     good: 'response_code!~"5.*"',

@@ -21,6 +21,8 @@ export interface MetricSource {
   role: MetricRole;
   /** Routing provider in effect; it decides how requests are counted. */
   provider: string;
+  /** Name of the role's workload in the cluster: of a Knative Service the revision. */
+  workload?: string | undefined;
   /** Prometheus of built-in and inline queries unless `spec.metricsServer` names another. */
   metricsServer: string;
   /** The MetricTemplate of `metric.templateRef`; undefined when it does not exist. */
@@ -93,9 +95,9 @@ async function answerTo(
 
 /** Throws TemplateError for everything the Canary's author has to repair. */
 function questionOf(source: MetricSource): Question {
-  const { canary, metric, role, provider } = source;
+  const { canary, metric, role, provider, workload } = source;
   const interval = metric.interval || '1m';
-  const subject = metricSubject(canary, role);
+  const subject = metricSubject(canary, role, workload);
   const endpoint = prometheusEndpoint(source);
   if (isBuiltIn(metric.name)) {
     const found = builtInQuery(metric.name, provider, { subject, role, interval: promDuration(interval) });

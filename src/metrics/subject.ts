@@ -24,8 +24,11 @@ export interface MetricSubject {
 
 const dnsName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-/** The names for one role. Throws TemplateError for a name that is no DNS name: nothing else may reach a query (threat row 8). */
-export function metricSubject(canary: Canary, role: MetricRole): MetricSubject {
+/**
+ * The names for one role. `workload` is the role's revision where the target is a Knative Service, whose sides have no other names (3.12).
+ * Throws TemplateError for a name that is no DNS name: nothing else may reach a query (threat row 8).
+ */
+export function metricSubject(canary: Canary, role: MetricRole, workload?: string): MetricSubject {
   const { targetRef, ingressRef, routeRef } = canary.spec;
   const apex = apexName(canary);
   const subject: MetricSubject = {
@@ -38,6 +41,10 @@ export function metricSubject(canary: Canary, role: MetricRole): MetricSubject {
     ingress: ingressRef?.name ?? targetRef.name,
     route: routeRef?.name ?? targetRef.name,
   };
+  if (targetRef.apiVersion.startsWith('serving.knative.dev/')) {
+    const { name } = targetRef;
+    Object.assign(subject, { target: name, service: name, ownService: name, route: workload ?? name });
+  }
   for (const [field, value] of Object.entries(subject))
     if (!dnsName.test(value))
       throw new TemplateError(`${field} is not a DNS name and cannot stand in a query`);

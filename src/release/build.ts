@@ -6,7 +6,7 @@ import { isRecord, pointerSteps } from './json.ts';
 import { type ServicePortSpec, servicePorts } from './ports.ts';
 import { type ConfigReference, configReferences, isTracked } from './refs.ts';
 import { type Release, rolledOut, templateOf, type WorkloadSettings } from './release.ts';
-import { isService } from './service-content.ts';
+import { isKnative, isService } from './service-content.ts';
 import { settingsKey, settingsOf } from './settings.ts';
 import { targetProblem } from './target-problem.ts';
 
@@ -53,13 +53,13 @@ export function buildRelease(input: ReleaseInput): ReleaseResult {
   const problem = problemOf(canary, target);
   if (problem) return { problem };
   const template = templateOf({ target });
-  const references = input.tracksConfig === false ? [] : configReferences(template);
+  const references = input.tracksConfig === false || isKnative(target) ? [] : configReferences(template);
   const inGit = references.map((reference) => findConfig(reference, input));
   const configs = inGit.filter((object) => object !== undefined).filter(isTracked);
   const configProblem = configs.map(dataProblem).find((found) => found !== undefined);
   if (configProblem) return { problem: configProblem };
   // A Service that is the target has its own ports, and no Service is generated.
-  const ports = isService(target) ? [] : servicePorts(canary.spec.service, template);
+  const ports = target.kind === 'Service' ? [] : servicePorts(canary.spec.service, template);
   const revisionIgnore = [...(canary.spec.revisionIgnore ?? [])];
   const digest = digestOf({
     ...rolledOut(target),

@@ -22,7 +22,7 @@ import {
 import { recordOf } from './json.ts';
 import { type ConfigReference, configReferences, isTracked } from './refs.ts';
 import type { Release } from './release.ts';
-import { isService } from './service-content.ts';
+import { isKnative, isService } from './service-content.ts';
 
 /** What one commit plans for one Canary. */
 export type CanaryPlan =
@@ -150,7 +150,7 @@ function releasePlan(candidate: Candidate, target: RenderedObject, context: Cont
 }
 
 function referencesIn(target: KubernetesObject, { tracksConfig }: Context): ConfigReference[] {
-  return tracksConfig === false ? [] : configReferences(templateIn(target));
+  return tracksConfig === false || isKnative(target) ? [] : configReferences(templateIn(target));
 }
 
 function frozen(candidate: Candidate, problems: FileProblem[] | readonly FileProblem[]): CanaryPlan {

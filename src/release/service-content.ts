@@ -16,6 +16,11 @@ export function isService({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersi
   return kind === 'Service' && apiVersion === 'v1';
 }
 
+/** Whether an object is a Service of Knative, whose releases are revisions: config is not tracked for them (flagger-behaviour 2.10). */
+export function isKnative({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersion' | 'kind'>): boolean {
+  return kind === 'Service' && apiVersion === 'serving.knative.dev/v1';
+}
+
 /**
  * The part of a Service's spec that a release is about (flagger-behaviour 2.9): ports, selector and how requests are spread over the pods.
  * Addresses, node ports and load balancers belong to the one object that has them, and are in no copy.

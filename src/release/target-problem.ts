@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { isRecord, recordOf, recordsOf, textOf } from './json.ts';
-import { isExternalName, isService, selectorOf } from './service-content.ts';
+import { isExternalName, isKnative, isService, selectorOf } from './service-content.ts';
 
 /** What is wrong with a target, and in which of its fields. */
 export interface TargetProblem {
@@ -14,7 +14,7 @@ const workloadKinds = ['Deployment', 'DaemonSet', 'StatefulSet'];
 /** Why a target cannot be rolled out; undefined when it can. `port`: the one that the Canary's route sends requests to. */
 export function targetProblem(target: KubernetesObject, port: number | undefined): TargetProblem | undefined {
   if (isService(target)) return serviceProblem(target, port);
-  if (!workloadKinds.includes(target.kind)) {
+  if (!workloadKinds.includes(target.kind) && !isKnative(target)) {
     const known = [...workloadKinds, 'Service'].join(', ');
     return {
       field: 'kind',
@@ -26,6 +26,7 @@ export function targetProblem(target: KubernetesObject, port: number | undefined
   const containers = recordOf(template.spec).containers;
   if (!Array.isArray(containers) || containers.length === 0)
     return { field: 'spec.template.spec.containers', message: 'the pod template has no containers' };
+  if (isKnative(target)) return undefined;
   const nameless = containers.findIndex((container) => textOf(recordOf(container).name) === undefined);
   if (nameless < 0) return undefined;
   return { field: `spec.template.spec.containers[${nameless}].name`, message: 'the container has no name' };

@@ -88,5 +88,8 @@ export function commandFor(
   if (other === 'check') return 'holdfast check';
   const inNamespace = `kubectl -n ${metadata.namespace ?? 'default'} describe`;
   if (other !== 'primary') return `${inNamespace} canary/${metadata.name}`;
-  return `${inNamespace} ${spec.targetRef.kind.toLowerCase()}/${spec.targetRef.name}-primary`;
+  const { apiVersion, kind, name } = spec.targetRef;
+  if (apiVersion.startsWith('serving.knative.dev/'))
+    return `${inNamespace} services.serving.knative.dev/${name}`;
+  return `${inNamespace} ${kind.toLowerCase()}/${name}-primary`;
 }

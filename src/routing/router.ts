@@ -40,6 +40,8 @@ export interface Router {
   kinds: readonly RouteKind[];
   /** The apex Service's selector is the traffic, so it is written together with the weights. */
   apexFollowsTraffic: boolean;
+  /** The target itself divides the requests: of `objects` only the spec is written, and nothing else of the target. */
+  isTarget?: boolean;
   /** What cannot work, by field; empty when all is well. */
   check(canary: Canary): RouteProblem[];
   /**

@@ -5,6 +5,7 @@ describe('the table of providers', () => {
   it.each([
     ['kubernetes', 'kubernetes'],
     ['contour', 'contour'],
+    ['knative', 'knative'],
     ['gatewayapi:v1', 'gatewayapi:v1'],
     ['gatewayapi:v1:service', 'gatewayapi:v1'],
     ['gatewayapi:v1beta1', undefined],

@@ -1,6 +1,7 @@
 /** The table of routing providers: a further one is one more file and one more line here. */
 import { contour } from './contour.ts';
 import { gatewayApi } from './gateway-api.ts';
+import { knative } from './knative.ts';
 import { kubernetes } from './kubernetes.ts';
 import type { Router } from './router.ts';
 
@@ -16,6 +17,7 @@ interface Entry {
 const providers: readonly Entry[] = [
   { name: 'kubernetes', match: 'exact', router: kubernetes },
   { name: 'contour', match: 'exact', router: contour },
+  { name: 'knative', match: 'exact', router: knative },
   { name: 'gatewayapi:v1beta1', match: 'prefix', router: undefined },
   { name: 'gatewayapi:v1', match: 'prefix', router: gatewayApi },
 ];
@@ -28,6 +30,11 @@ export function routerFor(provider: string): Router | undefined {
   return providers.find(({ name, match }) =>
     match === 'exact' ? provider === name : provider.startsWith(name),
   )?.router;
+}
+
+/** Providers that route to workloads; the other ones belong to a kind of target that its Canary names with its provider. */
+export function workloadProviders(): string[] {
+  return routers.flatMap(({ name, isTarget }) => (isTarget ? [] : [name]));
 }
 
 /** Names a Canary may use as provider today, for messages. */

@@ -12,7 +12,7 @@ export const daemonSet: WorkloadKind = {
   apiVersion: 'apps/v1',
   kind: 'DaemonSet',
   watches: [{ apiVersion: 'apps/v1', kind: 'ControllerRevision' }],
-  copiesTarget: false,
+  sides: 'workloads',
   canary(source) {
     const template = copyable(source);
     const nodeSelector = {

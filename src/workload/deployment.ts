@@ -10,7 +10,7 @@ export const deployment: WorkloadKind = {
   apiVersion: 'apps/v1',
   kind: 'Deployment',
   watches: [],
-  copiesTarget: false,
+  sides: 'workloads',
   canary(source) {
     const { replicas: _, ...spec } = source.release.target.spec as Record<string, unknown>;
     return canaryWorkload(source, {

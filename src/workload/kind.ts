@@ -35,6 +35,10 @@ export interface ViewSource {
   replicaSets: readonly KubernetesObject[];
   /** ControllerRevisions of the namespace, which do the same for DaemonSets. */
   controllerRevisions: readonly KubernetesObject[];
+  /** Whose view it is, where one object stands for both. */
+  side?: 'canary' | 'primary';
+  /** Revisions of the namespace, for Knative. */
+  revisions?: readonly KubernetesObject[];
   /** The Service of this side of the Canary, if it exists. */
   service: KubernetesObject | undefined;
 }
@@ -46,10 +50,10 @@ export interface WorkloadKind {
   /** Further kinds that its view is made from, beside pods and ReplicaSets. */
   watches: ReadonlyArray<{ readonly apiVersion: string; readonly kind: string }>;
   /**
-   * Both sides are copies of the target, which itself is only read; no Services are generated, since the copies are Services. Else the target
-   * is the canary's side.
+   * What the two sides are. `workloads`: the target is the canary's, the primary is a second one. `copies`: both are copies of the target, which
+   * is only read. `revisions`: both are revisions of the target. Only workloads need Services that are generated.
    */
-  copiesTarget: boolean;
+  sides: 'workloads' | 'copies' | 'revisions';
   /** The canary's side as the rollout writes it. Throws RefusedError. */
   canary(source: WorkloadSource): KubernetesObject;
   /** The primary. Throws RefusedError. */

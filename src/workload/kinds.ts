@@ -4,32 +4,38 @@ import { describe } from '../api/kubernetes.ts';
 import { daemonSet } from './daemon-set.ts';
 import { deployment } from './deployment.ts';
 import type { WorkloadKind } from './kind.ts';
-import { canaryCopyName } from './names.ts';
+import { knative } from './knative.ts';
 import { RefusedError } from './refusal.ts';
 import { service } from './service.ts';
 
-const kinds: readonly WorkloadKind[] = [deployment, daemonSet, service];
+const kinds: readonly WorkloadKind[] = [deployment, daemonSet, service, knative];
 
 /** Every kind that targets, and so primaries, can have. */
 export const targetKinds: ReadonlyArray<{ apiVersion: string; kind: string }> = kinds.map(
   ({ apiVersion, kind }) => ({ apiVersion, kind }),
 );
 
-/** Kinds to watch for a target of this kind: itself, and what its view is made from. None for a kind that is not supported. */
-export function watchedKinds(kind: string): ReadonlyArray<{ apiVersion: string; kind: string }> {
-  const found = kinds.find((candidate) => candidate.kind === kind);
-  return found ? [{ apiVersion: found.apiVersion, kind: found.kind }, ...found.watches] : [];
+/** What names a kind; from an object that need not be valid. */
+interface KindReference {
+  readonly apiVersion?: string | undefined;
+  readonly kind?: string | undefined;
 }
 
-/** Name of the workload that stands for the canary's side: the target, or a copy of it. Throws RefusedError. */
-export function canaryName(canary: Canary): string {
-  return workloadKind(canary).copiesTarget ? canaryCopyName(canary) : canary.spec.targetRef.name;
+/** As in Flagger only Services are told apart by their apiVersion. */
+function kindOf({ apiVersion, kind }: KindReference): WorkloadKind | undefined {
+  return kinds.find((one) => one.kind === kind && (kind !== 'Service' || one.apiVersion === apiVersion));
+}
+
+/** Kinds to watch for a target of this kind: itself, and what its view is made from. None for a kind that is not supported. */
+export function watchedKinds(reference: KindReference): ReadonlyArray<{ apiVersion: string; kind: string }> {
+  const found = kindOf(reference);
+  return found ? [{ apiVersion: found.apiVersion, kind: found.kind }, ...found.watches] : [];
 }
 
 /** The kind of a Canary's target. Throws RefusedError for one that is not supported. */
 export function workloadKind(canary: Canary): WorkloadKind {
   const { kind, name } = canary.spec.targetRef;
-  const found = kinds.find((candidate) => candidate.kind === kind);
+  const found = kindOf(canary.spec.targetRef);
   if (found) return found;
   throw new RefusedError({
     reason: 'TargetInvalid',

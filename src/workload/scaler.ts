@@ -51,7 +51,9 @@ const unscaled: ReadonlySet<string> = new Set(['DaemonSet', 'Service']);
 
 /** The part of a Canary's spec that says which scaler it has; from an object that need not be valid. */
 export interface ScalerSpec {
-  readonly targetRef?: { readonly kind?: string | undefined } | undefined;
+  readonly targetRef?:
+    | { readonly apiVersion?: string | undefined; readonly kind?: string | undefined }
+    | undefined;
   readonly autoscalerRef?:
     | { readonly kind?: string | undefined; readonly name?: string | undefined }
     | undefined;

@@ -7,8 +7,18 @@ import type { ViewSource } from './kind.ts';
 import { digestAnnotation, settingsAnnotation } from './names.ts';
 import { isReady, type Pod } from './pods.ts';
 
-/** `true` on a canary copy that no release uses: it counts as one without pods. There is nothing to scale. */
+/** `true` on a canary's side that no release uses: it counts as one without pods. There is nothing to scale. */
 export const atRestAnnotation = 'holdfast.dev/at-rest';
+
+/** Merge patch that takes a side to rest, or wakes it; undefined when it says so already. */
+export function restPatch(
+  { metadata }: KubernetesObject,
+  replicas: number,
+): Record<string, unknown> | undefined {
+  const wanted = String(replicas === 0);
+  if ((metadata.annotations?.[atRestAnnotation] ?? 'false') === wanted) return undefined;
+  return { metadata: { annotations: { [atRestAnnotation]: wanted } } };
+}
 
 /**
  * What the rollout core sees of a Service: one pod, which is ready as long as the Service selects a ready one. How many there are is the

@@ -14,7 +14,7 @@ import { copied, copiedByPrefix } from './metadata.ts';
 import { canaryCopyName, primaryName, settingsAnnotation } from './names.ts';
 import { refuseForeign } from './ownership.ts';
 import { RefusedError } from './refusal.ts';
-import { atRestAnnotation, viewService } from './service-view.ts';
+import { atRestAnnotation, restPatch, viewService } from './service-view.ts';
 
 const longestName = 63;
 
@@ -23,7 +23,7 @@ export const service: WorkloadKind = {
   apiVersion: 'v1',
   kind: 'Service',
   watches: [],
-  copiesTarget: true,
+  sides: 'copies',
   canary({ canary, release, settingsKey, replicas, live }) {
     refuseTaken(live, canary);
     return copyOf(canary, release, {
@@ -49,11 +49,7 @@ export const service: WorkloadKind = {
     });
   },
   settingsPatch: ({ settingsKey }) => ({ metadata: { annotations: { [settingsAnnotation]: settingsKey } } }),
-  scalePatch({ metadata }, replicas) {
-    const wanted = String(replicas === 0);
-    if ((metadata.annotations?.[atRestAnnotation] ?? 'false') === wanted) return undefined;
-    return { metadata: { annotations: { [atRestAnnotation]: wanted } } };
-  },
+  scalePatch: restPatch,
   view: viewService,
 };
 

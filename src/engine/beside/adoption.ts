@@ -5,10 +5,13 @@ import { buildRelease, viewOf } from '../../release/build.ts';
 import { digestOf } from '../../release/digest.ts';
 import { isFollowed, isTracked } from '../../release/refs.ts';
 import { type Release, rolledOut } from '../../release/release.ts';
-import { isService } from '../../release/service-content.ts';
+import { isKnative, isService } from '../../release/service-content.ts';
 import type { AdoptableView } from '../../rollout/world.ts';
 import { adoptedConfigs, adoptedTarget, comparableTemplate, possibleCopies } from '../../workload/adopted.ts';
 import { configKey } from '../../workload/configs.ts';
+import { adoptedRevision, revisionKind } from '../../workload/knative.ts';
+import { primaryRevisionOf } from '../../workload/knative-marks.ts';
+import { latestRevisionOf } from '../../workload/knative-view.ts';
 import { wantedConfig, wantedTarget } from '../../workload/live-target.ts';
 import { digestAnnotation } from '../../workload/names.ts';
 import { templateTimeMs } from '../../workload/pods.ts';
@@ -67,15 +70,17 @@ function pairOf({ heads }: Pick<ReadParts, 'heads'>, observation: Observation): 
   return { primary, target, head };
 }
 
-/** A Service that nobody owns is Flagger's only where that has written a status. */
+/** A Service that nobody owns is Flagger's only where that has written a status; one of Knative says so itself. */
 function isFlaggers(primary: KubernetesObject, { canary, world }: Observation): boolean {
+  if (isKnative(primary)) return true;
   return isOwnerlessCopy(primary, canary) && world.status.lastPromotedSpec !== undefined;
 }
 
 function versionsOf({ primary, target, head }: Pair, { world }: Observation): string {
   const versions = [primary, target].map(({ metadata }) => [metadata.uid, metadata.generation]);
   const ours = primary.metadata.annotations?.[digestAnnotation];
-  return JSON.stringify([versions, ours, head.digest, world.status.lastTransitionTime]);
+  const newest = isKnative(target) ? latestRevisionOf(target) : undefined;
+  return JSON.stringify([versions, ours, newest, head.digest, world.status.lastTransitionTime]);
 }
 
 async function compare(
@@ -86,10 +91,10 @@ async function compare(
   const { canary, world } = observation;
   const { secretKey, tracksConfig } = options;
   const copies = await generatedCopies(options, observation, primary);
-  const isOfService = isService(primary);
-  const live = isOfService
-    ? adoptedService(primary, head.target)
-    : adoptedTarget({ primary, target, copies, selectorLabels: parts.options.selectorLabels });
+  const live = wasMadeFrom({ primary, target, head, observation }, () =>
+    adoptedTarget({ primary, target, copies, selectorLabels: parts.options.selectorLabels }),
+  );
+  if (!live) return undefined;
   const configs = [...adoptedConfigs(copies), ...uncopied(head, copies)];
   const noCommit = { commit: '', subject: '', author: '', time: '' };
   const built = buildRelease({
@@ -102,9 +107,10 @@ async function compare(
     origins: [],
   });
   if (!built.ok) return undefined;
-  const isStored = world.foreignTarget || isOfService;
+  const isStored = world.foreignTarget || isService(primary);
   const wanted = isStored ? head : await asStored(options, head, observation.view.namespace);
-  const isHead = wanted !== undefined && isSame(built.ok, wanted, secretKey);
+  const runs = isKnative(primary) ? newestOf(target, head) : built.ok;
+  const isHead = wanted !== undefined && runs !== undefined && isSame(runs, wanted, secretKey);
   const isOurs = primary.metadata.annotations?.[digestAnnotation] !== undefined;
   const { lastAppliedSpec } = world.status;
   // Given back to Flagger, it may have tried something else meanwhile.
@@ -116,6 +122,24 @@ async function compare(
     isHead,
     headWasTried: wanted !== undefined && wasTried(wanted, observation, target, secretKey),
   };
+}
+
+/** The target as the primary was made from it; undefined where that is gone. `ofWorkload`: for targets with pods of ours. */
+function wasMadeFrom(
+  { primary, head, observation }: Pair & { readonly observation: Observation },
+  ofWorkload: () => KubernetesObject,
+): KubernetesObject | undefined {
+  if (isService(primary)) return adoptedService(primary, head.target);
+  if (!isKnative(primary)) return ofWorkload();
+  const revision = observation.view.get(revisionKind, primaryRevisionOf(primary) ?? '');
+  return revision && adoptedRevision(revision, head.target);
+}
+
+/** What the newest revision is of, where it is the primary's too: then the live template tells, and no defaults are in the way. */
+function newestOf(target: KubernetesObject, head: Release): Release | undefined {
+  const newest = latestRevisionOf(target);
+  if (newest === undefined || newest !== primaryRevisionOf(target)) return undefined;
+  return { ...head, target: wantedTarget(target) };
 }
 
 /** The copies that the primary's pods name and that were made for this Canary. */

@@ -5,6 +5,7 @@ import { buildRelease, viewOf } from '../../release/build.ts';
 import { tooLarge } from '../../release/record-size.ts';
 import { type ConfigReference, configReferences } from '../../release/refs.ts';
 import { type Release, templateOf } from '../../release/release.ts';
+import { isKnative } from '../../release/service-content.ts';
 import { wantedConfig, wantedTarget } from '../../workload/live-target.ts';
 import { keyOf } from '../canary/checks.ts';
 import type { Head } from '../observe/heads.ts';
@@ -48,7 +49,7 @@ export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOp
   const liveConfig = createLiveConfig(cluster, secretKey);
 
   function referencesOf(target: KubernetesObject): ConfigReference[] {
-    return tracksConfig ? configReferences(templateOf({ target })) : [];
+    return tracksConfig && !isKnative(target) ? configReferences(templateOf({ target })) : [];
   }
 
   async function build(canary: Canary, live: KubernetesObject, view: NamespaceView): Promise<Head> {

@@ -1,8 +1,10 @@
 import { isGenerated, ownerReference, ownLabels } from '../../api/generated-metadata.ts';
 import { type KubernetesObject, type ObjectReference, referenceOf } from '../../api/kubernetes.ts';
+import { isKnative } from '../../release/service-content.ts';
 import { possibleCopies } from '../../workload/adopted.ts';
 import { configStamp } from '../../workload/config-stamp.ts';
 import { releaseAnnotations } from '../../workload/configs.ts';
+import { primaryMarks, primaryRevisionOf } from '../../workload/knative-marks.ts';
 import { takenOverFields } from '../../workload/managed-fields.ts';
 import { configAnnotation, serviceNames } from '../../workload/names.ts';
 import { scalerKindOf, scalerNames } from '../../workload/scaler.ts';
@@ -25,6 +27,8 @@ export const adoptPrimary: Performer<'AdoptPrimary'> = async (context, { digest 
   const { canary, primary } = context.observation;
   if (!primary) throw new StaleView('the primary');
   await ensureFresh(context);
+  const revision = primaryRevisionOf(primary);
+  if (isKnative(primary) && revision !== undefined) return adoptRevision(context, { digest, revision });
   const { release } = await bytesOf(context, digest);
   const marks = { labels: ownLabels(canary), annotations: releaseAnnotations(release) };
   const stamp = configStamp(release);
@@ -38,6 +42,18 @@ export const adoptPrimary: Performer<'AdoptPrimary'> = async (context, { digest 
   const annotations = { ...marks.annotations, ...(stamp ? { [configAnnotation]: stamp } : {}) };
   return takeOver(context, referenceOf(primary), { ...marks, annotations });
 };
+
+/** Where both sides are one object, that says which release its primary's revision is of. */
+async function adoptRevision(
+  { parts, observation }: ActionContext,
+  mark: { readonly digest: string; readonly revision: string },
+): Promise<boolean> {
+  const { target } = observation;
+  if (!target) throw new StaleView('the target');
+  const metadata = { ...versionOf(target), annotations: primaryMarks(target, mark) };
+  await parts.cluster.patch(referenceOf(target), { metadata });
+  return true;
+}
 
 function servingObjects({ parts, observation }: ActionContext): ObjectReference[] {
   const { canary, view, provider } = observation;

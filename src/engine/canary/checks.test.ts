@@ -40,8 +40,8 @@ function bed(read: () => Promise<MetricReading>) {
 
 test('asks a check once by its key and keeps the answer', async () => {
   const { checks, done, asked } = bed(async () => ({ kind: 'value', value: 3 }));
-  checks.request(canary, analysis, 'kubernetes');
-  checks.request(canary, analysis, 'kubernetes');
+  checks.request(canary, analysis, { provider: 'kubernetes' });
+  checks.request(canary, analysis, { provider: 'kubernetes' });
   await settle();
   expect(checks.outcomeOf('shop/web')).toMatchObject({
     key: 'k1',
@@ -53,13 +53,13 @@ test('asks a check once by its key and keeps the answer', async () => {
 
 test('a provider that never answers, or fails, is an error and not a value', async () => {
   const silent = bed(() => new Promise(() => undefined));
-  silent.checks.request(canary, analysis, 'kubernetes');
+  silent.checks.request(canary, analysis, { provider: 'kubernetes' });
   await silent.clock.advance(31_000);
   expect(silent.checks.outcomeOf('shop/web')?.readings[0]?.reading.kind).toBe('error');
   const failing = bed(async () => {
     throw new Error('no');
   });
-  failing.checks.request(canary, analysis, 'kubernetes');
+  failing.checks.request(canary, analysis, { provider: 'kubernetes' });
   await settle();
   expect(failing.checks.outcomeOf('shop/web')?.readings[0]?.reading).toEqual({ kind: 'error', detail: 'no' });
 });
@@ -67,12 +67,12 @@ test('a provider that never answers, or fails, is an error and not a value', asy
 test('a newer check gives the older one up', async () => {
   let answer: (reading: MetricReading) => void = () => undefined;
   const { checks, done } = bed(() => new Promise((resolve) => (answer = resolve)));
-  checks.request(canary, analysis, 'kubernetes');
+  checks.request(canary, analysis, { provider: 'kubernetes' });
   const old = answer;
   checks.request(
     canary,
     { ...analysis, key: 'k2', purpose: 'postPromotion', metrics: ['latency'] },
-    'kubernetes',
+    { provider: 'kubernetes' },
   );
   old({ kind: 'value', value: 1 });
   await settle();
@@ -83,10 +83,10 @@ test('a newer check gives the older one up', async () => {
 test('keeps the older answers until the newer ones are there', async () => {
   const answers: Array<(reading: MetricReading) => void> = [];
   const { checks } = bed(() => new Promise((resolve) => void answers.push(resolve)));
-  checks.request(canary, analysis, 'kubernetes');
+  checks.request(canary, analysis, { provider: 'kubernetes' });
   answers[0]?.({ kind: 'value', value: 1 });
   await settle();
-  checks.request(canary, { ...analysis, key: 'k2' }, 'kubernetes');
+  checks.request(canary, { ...analysis, key: 'k2' }, { provider: 'kubernetes' });
   expect(checks.outcomeOf('shop/web')?.key).toBe('k1');
   answers[1]?.({ kind: 'value', value: 2 });
   await settle();
@@ -123,7 +123,7 @@ test('webhooks of one type are asked in order up to the first no, and never reje
   checks.request(
     withHooks,
     { ...analysis, metrics: [], hooks: ['rollout', 'pre-rollout', 'rollback'] },
-    'kubernetes',
+    { provider: 'kubernetes' },
   );
   await settle();
   expect(checks.outcomeOf('shop/web')?.hooks.map(({ name, verdict }) => `${name} ${verdict}`)).toEqual([
@@ -138,7 +138,7 @@ test('webhooks of one type are asked in order up to the first no, and never reje
 
 test('a metric that the Canary does not define is an error', async () => {
   const { checks } = bed(async () => ({ kind: 'value', value: 1 }));
-  checks.request(canary, { ...analysis, metrics: ['nothing'] }, 'kubernetes');
+  checks.request(canary, { ...analysis, metrics: ['nothing'] }, { provider: 'kubernetes' });
   await settle();
   expect(checks.outcomeOf('shop/web')?.readings[0]?.reading).toMatchObject({ kind: 'error' });
 });

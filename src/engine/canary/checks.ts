@@ -11,10 +11,18 @@ import { askHooks } from './hook-calls.ts';
 /** Asks metrics and webhooks beside the loop, so that a slow one delays no other Canary (L8). Answers live in memory only. */
 export interface Checks {
   /** Starts the check unless the same key was started already; an older one of the same Canary is given up. */
-  request(canary: Canary, request: CheckRequest, provider: string): void;
+  request(canary: Canary, request: CheckRequest, subject: CheckSubject): void;
   /** The answers that came last; those of a check under way replace them once they are all there. */
   outcomeOf(canaryKey: string): CheckOutcome | undefined;
   forget(canaryKey: string): void;
+}
+
+/** Whom a check is about, beside the Canary. */
+export interface CheckSubject {
+  /** Routing provider in effect. */
+  readonly provider: string;
+  /** Name of the workload of its role as it is in the cluster: of a Knative Service the revision. */
+  readonly workload?: string | undefined;
 }
 
 /** What the checks need. `onDone` is called when all answers of a check are there. */
@@ -42,14 +50,14 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
   async function ask(
     canary: Canary,
     request: CheckRequest,
-    provider: string,
+    subject: CheckSubject,
     signal: AbortSignal,
   ): Promise<CheckOutcome['readings']> {
     return Promise.all(
       request.metrics.map(async (name) => {
         const metric = metricNamed(canary, request, name);
         const reading = metric
-          ? metrics.read({ canary, metric, role: request.role, provider }, signal)
+          ? metrics.read({ canary, metric, role: request.role, ...subject }, signal)
           : notDefined(name);
         return { name, reading: await withDeadline(reading, clock, signal) };
       }),
@@ -57,7 +65,7 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
   }
 
   return {
-    request(canary, request, provider) {
+    request(canary, request, subject) {
       const canaryKey = keyOf(canary);
       const before = entries.get(canaryKey);
       if (before?.key === request.key) return;
@@ -66,7 +74,7 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
       entries.set(canaryKey, entry);
       const { signal } = entry.abort;
       void Promise.all([
-        ask(canary, request, provider, signal),
+        ask(canary, request, subject, signal),
         askHooks(hooks, { canary, request }, signal),
       ]).then(([readings, answers]) => {
         if (signal.aborted) return;

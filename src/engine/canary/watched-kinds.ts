@@ -11,7 +11,7 @@ export function kindsOf({ spec }: KubernetesObject, { routing, options }: Parts)
   const { provider, ...scaled } = (spec ?? {}) as { provider?: string } & ScalerSpec;
   const scaler = scalerKindOf(scaled);
   const routes = routing(provider ?? options.defaultProvider)?.kinds ?? [];
-  return [...watchedKinds(scaled.targetRef?.kind ?? ''), ...(scaler ? [scaler] : []), ...routes];
+  return [...watchedKinds(scaled.targetRef ?? {}), ...(scaler ? [scaler] : []), ...routes];
 }
 
 /** The same for many Canaries, by namespace. */

@@ -7,10 +7,11 @@ import { templateOf } from '../../release/release.ts';
 import { settingsKey } from '../../release/settings.ts';
 import { untrackedIn } from '../../workload/expected-copies.ts';
 import { workloadKind } from '../../workload/kinds.ts';
-import { primaryName, serviceNames } from '../../workload/names.ts';
+import { serviceNames } from '../../workload/names.ts';
 import { primaryObjects, primaryReplicas } from '../../workload/objects.ts';
 import { selectorLabel } from '../../workload/selector.ts';
 import { services } from '../../workload/services.ts';
+import { sideNames } from '../../workload/sides.ts';
 import type { EngineOptions } from '../canary/canary-parts.ts';
 import { copiesOfOthers, readLiveConfigs } from '../observe/live-configs.ts';
 import type { Cluster, DryRun } from '../ports/ports.ts';
@@ -71,9 +72,9 @@ type Tried = Pick<DrillReport, 'passed' | 'findings' | 'unseen' | 'objects'>;
 
 async function tryRecord(parts: DrillParts, canary: Canary, record: DecodedRecord): Promise<Tried> {
   const { configs, workload } = await primaryOf(parts, canary, record);
-  const { copiesTarget } = workloadKind(canary);
-  const generated = copiesTarget ? [] : await servicesOf(parts, canary, record);
-  const pods = copiesTarget ? [] : [drillPod(workload, templateOf({ target: workload }))];
+  const hasPods = workloadKind(canary).sides === 'workloads';
+  const generated = !hasPods ? [] : await servicesOf(parts, canary, record);
+  const pods = !hasPods ? [] : [drillPod(workload, templateOf({ target: workload }))];
   const findings: DrillFinding[] = [];
   const unseen: Unseen[] = [];
   const attempt = async (object: KubernetesObject, send: () => Promise<unknown>): Promise<void> => {
@@ -99,7 +100,7 @@ async function primaryOf(
 ): Promise<{ configs: KubernetesObject[]; workload: KubernetesObject }> {
   const namespace = canary.metadata.namespace ?? '';
   const { apiVersion, kind } = workloadKind(canary);
-  const live = await cluster.get({ apiVersion, kind, namespace, name: primaryName(canary) });
+  const live = await cluster.get({ apiVersion, kind, namespace, name: sideNames(canary).primary });
   return primaryObjects({
     canary,
     release,

@@ -24,6 +24,8 @@ const mostCharacters = 80;
  */
 export async function primaryDrift(context: ReadContext): Promise<DriftView> {
   const { canary, primary } = context.observation;
+  // A revision cannot be changed.
+  if (workloadKind(canary).sides === 'revisions') return nothing;
   if (!primary?.metadata.annotations?.[digestAnnotation]) return nothing;
   try {
     return { drift: await look(context, primary), configCopies: await observeCopies(context, primary) };

@@ -37,7 +37,8 @@ export async function expectedObjects(context: ReadContext, digest: string): Pro
     includeLabelPrefixes,
   });
   const wanted = [
-    named(primary),
+    // Revisions do not change, and the template of their Service is the canary's.
+    ...(workloadKind(observation.canary).sides === 'revisions' ? [] : [named(primary)]),
     ...copies.map(({ kind, name, written }) => ({ apiVersion: 'v1', kind, name, wanted: written })),
     ...scaler(context).map(named),
     ...(await traffic(context, digest)).map(named),
@@ -91,7 +92,7 @@ async function traffic(context: ReadContext, primaryDigest: string): Promise<Kub
   const route =
     runOf(world.status) && world.route ? world.route : trafficAt(planOf(canary, world.options), 0);
   const routes = world.primary ? await wantedRoutes(context, route) : [];
-  if (workloadKind(canary).copiesTarget) return routes;
+  if (workloadKind(canary).sides !== 'workloads') return routes;
   const digest = world.target?.digest;
   const canaryDigest = digest !== undefined && soundRecord(world, digest) ? digest : undefined;
   const services = await wantedServices(context, { primaryDigest, canaryDigest });

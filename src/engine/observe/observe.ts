@@ -3,9 +3,11 @@ import type { CanaryStatus } from '../../api/canary-status.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteView } from '../../api/observed.ts';
 import type { ScalerView, WorkloadView, World, WorldOptions } from '../../rollout/world.ts';
-import { canaryName, workloadKind } from '../../workload/kinds.ts';
-import { primaryName, serviceNames } from '../../workload/names.ts';
+import { workloadKind } from '../../workload/kinds.ts';
+import { revisionKind } from '../../workload/knative.ts';
+import { serviceNames } from '../../workload/names.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../workload/scaler.ts';
+import { readSides } from '../../workload/sides.ts';
 import { hearTarget } from '../beside/hear-target.ts';
 import { type EngineOptions, type Observation, providerOf, type ReadParts } from '../canary/canary-parts.ts';
 import { keyOf } from '../canary/checks.ts';
@@ -38,10 +40,8 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
   if (problem?.waiting) return { kind: 'waiting', message: problem.message };
   if (problem) throw new EngineError('WatchFailed', problem.message, true);
   const kind = workloadKind(canary);
-  const target = view.get(kind, canaryName(canary));
-  const primary = view.get(kind, primaryName(canary));
+  const { target, primary, wanted } = readSides(canary, view.get);
   const key = keyOf(canary);
-  const wanted = kind.copiesTarget ? view.get(kind, canary.spec.targetRef.name) : target;
   const keeper = await hearTarget(parts, canary, { target: wanted, primary }, view);
   if (keeper === 'waiting')
     return { kind: 'waiting', message: 'the watches of its config are being started' };
@@ -53,8 +53,8 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
     head: parts.heads.of(key).view,
     records: await observeRecords(parts, canary, view),
     rejected: rejected(canary, view),
-    primary: workloadView(canary, view, primary, names.primary),
-    target: workloadView(canary, view, target, names.canary),
+    primary: workloadView(canary, view, { workload: primary, service: names.primary, side: 'primary' }),
+    target: workloadView(canary, view, { workload: target, service: names.canary, side: 'canary' }),
     scaler: scalerView(canary, view),
     window: windowAt(parts.heads.windowsOf(key), parts.clock.nowMs()),
     route: routeView(parts, canary, { router, view, target }),
@@ -64,7 +64,7 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
   };
   const observation = { canary, world, view, target, primary, provider };
   // A copy is the rollout's own, whoever applies what it is made from.
-  const isForeign = keeper === 'another' && !kind.copiesTarget;
+  const isForeign = keeper === 'another' && kind.sides !== 'copies';
   const seen = isForeign ? withForeignTarget(observation) : observation;
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, seen)) };
 }
@@ -117,11 +117,17 @@ function scalerView({ spec }: Canary, view: NamespaceView): ScalerView | undefin
   };
 }
 
+interface SideRead {
+  readonly workload: KubernetesObject | undefined;
+  /** Name of its Service. */
+  readonly service: string;
+  readonly side: 'canary' | 'primary';
+}
+
 function workloadView(
   canary: Canary,
   view: NamespaceView,
-  workload: KubernetesObject | undefined,
-  serviceName: string,
+  { workload, service, side }: SideRead,
 ): WorkloadView | undefined {
   if (!workload || workload.metadata.deletionTimestamp) return undefined;
   const seen = workloadKind(canary).view({
@@ -129,7 +135,9 @@ function workloadView(
     pods: view.list(podKind),
     replicaSets: view.replicaSets(),
     controllerRevisions: view.list(controllerRevisionKind),
-    service: view.get(serviceKind, serviceName),
+    service: view.get(serviceKind, service),
+    side,
+    revisions: view.list(revisionKind),
   });
   return { ...seen, drift: undefined, configCopies: [] };
 }

@@ -1,7 +1,9 @@
 /** What stays when a Canary goes: without its owner reference the garbage collector leaves it alone. */
 import { canaryLabel, ownLabels } from '../../api/generated-metadata.ts';
 import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { isKnative } from '../../release/service-content.ts';
 import { targetKinds } from '../../workload/kinds.ts';
+import { withoutMarks } from '../../workload/knative-marks.ts';
 import { serviceNames } from '../../workload/names.ts';
 import { type ScalerSpec, scalerKindOf } from '../../workload/scaler.ts';
 import { givenBack } from '../../workload/taken-over.ts';
@@ -51,7 +53,7 @@ async function disownEach(
   for (const object of objects) {
     const owners = object.metadata.ownerReferences ?? [];
     const others = owners.filter(({ uid }) => uid !== canary.metadata.uid);
-    const annotations = givenBack(object);
+    const annotations = givenBack(object) ?? (isKnative(object) ? withoutMarks(object) : undefined);
     if (others.length === owners.length && !annotations) continue;
     const ownerReferences = others.length === owners.length ? {} : { ownerReferences: others };
     const metadata = { ...versionOf(object), ...ownerReferences, ...(annotations ? { annotations } : {}) };

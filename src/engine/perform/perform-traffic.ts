@@ -1,6 +1,9 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
 import { isLostDigest } from '../../rollout/kept.ts';
-import { canaryName, workloadKind } from '../../workload/kinds.ts';
+import { covers } from '../../workload/covers.ts';
+import { workloadKind } from '../../workload/kinds.ts';
+import { sideNames } from '../../workload/sides.ts';
+import { versionOf } from '../canary/canary-parts.ts';
 import type { ActionContext, Performer } from './action-context.ts';
 import { withMark } from './applied.ts';
 import { applyCanary } from './perform-workloads.ts';
@@ -14,8 +17,9 @@ export const ensureServices: Performer<'EnsureServices'> = async (
   { primaryDigest, canaryDigest },
 ) => {
   const { parts, observation } = context;
-  if (workloadKind(observation.canary).copiesTarget)
-    return ensureCanaryCopy(context, canaryDigest ?? primaryDigest);
+  const { sides } = workloadKind(observation.canary);
+  if (sides === 'copies') return ensureCanaryCopy(context, canaryDigest ?? primaryDigest);
+  if (sides === 'revisions') return false;
   // Neither the cluster nor Git has the target, so that nobody can tell what to select: what is there stays, and the rest goes on.
   if (!labelOf(parts, observation.canary, observation.target)) return false;
   const live = liveServices(context);
@@ -43,7 +47,7 @@ export const ensureServices: Performer<'EnsureServices'> = async (
  */
 async function ensureCanaryCopy(context: ActionContext, digest: string): Promise<boolean> {
   const { canary, target, view, world } = context.observation;
-  if (target || isLostDigest(world, digest) || view.get(workloadKind(canary), canaryName(canary)))
+  if (target || isLostDigest(world, digest) || view.get(workloadKind(canary), sideNames(canary).canary))
     return false;
   return applyCanary(context, { type: 'ApplyCanary', digest, replicas: 0 });
 }
@@ -57,14 +61,27 @@ function leavesApex({ parts, observation }: ActionContext): boolean {
 /** Routing objects with these weights. When something is to be written, everything is looked at anew first (S1, S19). */
 export const setTraffic: Performer<'SetTraffic'> = async (context, { route }) => {
   const { parts, observation } = context;
-  const live = liveRoutes(routerOf(parts, observation.provider), observation.view, observation.canary);
+  const router = routerOf(parts, observation.provider);
+  const live = liveRoutes(router, observation.view, observation.canary);
   const objects = await wantedRoutes(context, route);
+  if (router.isTarget) return divideTarget(context, objects);
   const pending = objects.filter((object) => !parts.applied.has(liveOf(live, object), object));
   if (pending.length === 0) return false;
   await ensureFresh(context);
   for (const object of pending) await applyRollout(context, object, liveOf(live, object), withMark);
   return true;
 };
+
+/** A target that divides the requests itself: other fields of it are written elsewhere, so that this is a patch of the traffic alone. */
+async function divideTarget(context: ActionContext, objects: readonly KubernetesObject[]): Promise<boolean> {
+  const { target } = context.observation;
+  const pending = objects.filter((object) => target && !covers(target, object));
+  if (!target || pending.length === 0) return false;
+  await ensureFresh(context);
+  for (const { spec } of pending)
+    await context.parts.cluster.patch(referenceOf(target), { metadata: versionOf(target), spec });
+  return true;
+}
 
 function liveOf(live: readonly KubernetesObject[], wanted: KubernetesObject): KubernetesObject | undefined {
   return live.find((object) => object.kind === wanted.kind && object.metadata.name === wanted.metadata.name);

@@ -15,6 +15,7 @@ import { bytesOf, nameOf, type ReleaseBytes } from '../observe/releases.ts';
 import type { ActionContext, Performer } from './action-context.ts';
 import { onBehalfOfSource } from './on-behalf.ts';
 import { partOfSource } from './part-of.ts';
+import { promoteRevision } from './perform-revisions.ts';
 import { ownedReplicas } from './perform-scalers.ts';
 import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
 
@@ -28,8 +29,8 @@ export const applyCanary: Performer<'ApplyCanary'> = async (context, { digest, r
   if (replicas === 0 && target) await ensureFresh(context);
   for (const config of objects.configs) await applyUnwatched(writer, partOfSource(context, config));
   // A copy is no object of Git's, which would be pruned.
-  const { copiesTarget } = workloadKind(canary);
-  const workload = copiesTarget ? objects.workload : partOfSource(context, objects.workload, target);
+  const isCopy = workloadKind(canary).sides === 'copies';
+  const workload = isCopy ? objects.workload : partOfSource(context, objects.workload, target);
   return applyRollout(writer, workload, target);
 };
 
@@ -39,6 +40,10 @@ export const applyPrimary: Performer<'ApplyPrimary'> = async (context, { digest,
   const seen = primary && versionOf(primary);
   if (seen?.resourceVersion !== precondition?.resourceVersion) throw new StaleView('the primary');
   await ensureFresh(context);
+  if (workloadKind(canary).sides === 'revisions') {
+    const isPromoted = await promoteRevision(context, digest);
+    return isPromoted ?? applyCanary(context, { type: 'ApplyCanary', digest, replicas: 1 });
+  }
   const bytes = await bytesOf(context, digest);
   const { release, settings } = bytes;
   const objects = primaryObjects({

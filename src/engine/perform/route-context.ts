@@ -31,14 +31,14 @@ export function isTargetKnown(
 
 /**
  * The label that tells the two workloads apart: of the live target, or of the one Git wants. Undefined when there is neither, and where the
- * two sides are Services, which select what they like.
+ * two sides are no workloads of ours.
  */
 export function labelOf(
   parts: Pick<CanaryParts, 'heads' | 'options'>,
   canary: Canary,
   target: KubernetesObject | undefined,
 ): SelectorLabel | undefined {
-  if (workloadKind(canary).copiesTarget) return undefined;
+  if (workloadKind(canary).sides !== 'workloads') return undefined;
   const source = target ?? parts.heads.of(keyOf(canary)).release?.target;
   return source && selectorLabel(source, parts.options.selectorLabels);
 }
@@ -55,7 +55,9 @@ export function routeContext(
 /** Live routing objects and Services that a router may look at. */
 export function liveRoutes(router: Router, view: NamespaceView, canary: Canary): KubernetesObject[] {
   const { apex } = serviceNames(canary);
-  const routes = router.kinds.filter(({ kind }) => kind !== serviceKind.kind);
+  const routes = router.kinds.filter(({ apiVersion, kind }) => {
+    return kind !== serviceKind.kind || apiVersion !== serviceKind.apiVersion;
+  });
   const kinds = [...routes, serviceKind];
   return kinds.map((kind) => view.get(kind, apex)).filter((object) => object !== undefined);
 }

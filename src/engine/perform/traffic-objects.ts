@@ -33,8 +33,8 @@ export async function wantedRoutes(context: ReadContext, route: RouteTarget): Pr
   const router = routerOf(parts, observation.provider);
   const live = liveRoutes(router, observation.view, observation.canary);
   const apex = router.apexFollowsTraffic ? await apexService(context) : undefined;
-  const { copiesTarget } = workloadKind(observation.canary);
-  const label = copiesTarget ? undefined : requiredLabel(context);
+  const { sides } = workloadKind(observation.canary);
+  const label = sides === 'workloads' ? requiredLabel(context) : undefined;
   return router.objects(routeContext(observation.canary, label, apex), route, live);
 }
 

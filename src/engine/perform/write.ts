@@ -1,6 +1,7 @@
 import { describe, type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
-import { canaryName, workloadKind } from '../../workload/kinds.ts';
-import { primaryName, serviceNames } from '../../workload/names.ts';
+import { workloadKind } from '../../workload/kinds.ts';
+import { serviceNames } from '../../workload/names.ts';
+import { sideNames } from '../../workload/sides.ts';
 import { versionOf } from '../canary/canary-parts.ts';
 import { StaleView } from '../failure.ts';
 import type { Cluster } from '../ports/ports.ts';
@@ -42,9 +43,12 @@ export async function ensureFresh(context: ActionContext): Promise<void> {
   const { canary, view, provider } = observation;
   const { apiVersion, kind } = workloadKind(canary);
   const { apex } = serviceNames(canary);
+  const names = sideNames(canary);
   const known = [
-    { apiVersion, kind, name: canaryName(canary), seen: observation.target },
-    { apiVersion, kind, name: primaryName(canary), seen: observation.primary },
+    { apiVersion, kind, name: names.canary, seen: observation.target },
+    ...(names.primary === names.canary
+      ? []
+      : [{ apiVersion, kind, name: names.primary, seen: observation.primary }]),
     ...routerOf(parts, provider).kinds.map((route) => ({
       ...route,
       name: apex,

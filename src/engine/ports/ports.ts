@@ -107,6 +107,8 @@ export interface MetricQuestion {
   readonly metric: CanaryMetric;
   readonly role: 'canary' | 'primary';
   readonly provider: string;
+  /** Name of the role's workload in the cluster, where it is known. */
+  readonly workload?: string | undefined;
 }
 
 /** Asks metric providers. Never rejects: not knowing is an answer (S29). */

@@ -32,6 +32,8 @@ export interface Router {
   readonly kinds: readonly RouteKind[];
   /** The apex Service's selector is the traffic, so it is written together with the weights. */
   readonly apexFollowsTraffic: boolean;
+  /** The target itself divides the requests: of `objects` only the spec is written, and nothing else of the target. */
+  readonly isTarget?: boolean;
   check(canary: Canary): RouteProblem[];
   /** Objects to apply so that traffic flows like this. */
   objects(context: RouteContext, target: RouteTarget, live: readonly KubernetesObject[]): KubernetesObject[];

@@ -28,6 +28,8 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
           (owner) => owner.name === names.target || owner.name.startsWith(`${names.target}-`),
         ) === true
       );
+    case 'Revision':
+      return labels?.['serving.knative.dev/service'] === names.target;
     case 'Deployment':
     case 'DaemonSet':
       return name === names.target || name === `${names.target}-primary`;

@@ -10,6 +10,7 @@ const pulling: ReadonlySet<string> = new Set([
 
 const byReason: Readonly<Record<string, Cause>> = {
   DeploymentPaused: 'Paused',
+  ContainerMissing: 'ImageMissing',
   InvalidImageName: 'ImageMissing',
   ErrImageNeverPull: 'ImageMissing',
   Unschedulable: 'Unschedulable',

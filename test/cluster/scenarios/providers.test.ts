@@ -1,5 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
+import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { knativeCrds } from '../../knative/crds.ts';
+import { playKnative } from '../../knative/player.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { deployment, service } from '../bed/manifests.ts';
 import { condition, imageOf, openShop, type Shop, type ShopOptions, untilAnswered } from './shop.ts';
@@ -130,6 +133,54 @@ describe.concurrent('every provider and strategy', () => {
     expect(seen.byVersion.v2).toBeGreaterThan(0);
     expect(during?.spec).toMatchObject({ selector: { app: 'podinfo' } });
     expect(after?.spec).toMatchObject({ type: 'ClusterIP', selector: { app: 'next' } });
+    expect(ended.lastPromotedCommit).toBe(commit);
+    await shop.close();
+  });
+
+  test('knative: revisions of a Service get their shares, and one that is never ready gets none', async () => {
+    const namespace = 'by-revision';
+    await bed.apply(knativeCrds);
+    await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+    const image = (name: string) => ({
+      apiVersion: 'serving.knative.dev/v1',
+      kind: 'Service',
+      metadata: { name: 'podinfo' },
+      spec: { template: { spec: { containers: [{ image: name }] } } },
+    });
+    const ask = (method: string, path: string, body?: unknown, type = 'application/json') =>
+      bed.api.request<unknown>(method, path, body, { 'content-type': type });
+    const player = playKnative(ask, namespace, {
+      fails: ({ spec }) => JSON.stringify(spec).includes('broken'),
+    });
+    const shop = await running(namespace, {
+      provider: 'knative',
+      spec: { targetRef: { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'podinfo' } },
+      analysis: { interval: '2s', threshold: 2, stepWeights: [30, 60] },
+      postPromotion: { metrics: [] },
+      progressDeadlineSeconds: 10,
+      files: { service: image('app:v1') },
+    });
+    const weights = new Set<number>();
+    const commit = await shop.repo.commit({ 'service.yaml': JSON.stringify(image('app:v2')) }, 'v2');
+    await shop.until('v2 succeeded', (status) => {
+      weights.add(status.canaryWeight ?? 0);
+      return status.lastPromotedCommit === commit && !status.run;
+    });
+    await shop.repo.commit({ 'service.yaml': JSON.stringify(image('app:broken')) }, 'v3');
+    const ended = await shop.until('v3 failed', (status) => status.phase === 'Failed' && !status.run);
+    const live = (await ask(
+      'GET',
+      `/apis/serving.knative.dev/v1/namespaces/${namespace}/services/podinfo`,
+    )) as KubernetesObject;
+    await player.stop();
+    expect([...weights]).toEqual(expect.arrayContaining([0, 30, 60]));
+    expect(live.metadata.annotations).toMatchObject({ 'flagger.app/primary-revision': 'podinfo-00002' });
+    expect(live.spec).toMatchObject({
+      traffic: [
+        { latestRevision: true, percent: 0 },
+        { revisionName: 'podinfo-00002', percent: 100 },
+      ],
+    });
     expect(ended.lastPromotedCommit).toBe(commit);
     await shop.close();
   });

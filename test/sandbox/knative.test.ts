@@ -1,0 +1,241 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../../src/http/testing/test-server.ts';
+import { knativeCrds } from '../knative/crds.ts';
+import { type KnativePlayer, playKnative } from '../knative/player.ts';
+import { run } from './cli-run.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  eventually,
+  isNotIdle,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { fieldsOfHoldfast, otherTool } from './other-tool.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+let player: KnativePlayer;
+let prometheus: TestServer;
+/** Revisions whose requests fail. */
+let failing: Set<string>;
+
+beforeEach(async () => {
+  bed = await startQuickBed();
+  failing = new Set();
+  for (const crd of knativeCrds)
+    await bed.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+  player = playKnative(
+    async (method, path, body, contentType) => (await bed.send(method, path, body, contentType)).body,
+    'shop',
+    { fails: ({ spec }) => JSON.stringify(spec).includes('broken'), intervalMs: 5 },
+  );
+  prometheus = await startTestServer(async (request, response) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of request) chunks.push(chunk as Uint8Array);
+    const asked = decodeURIComponent(`${request.url}${Buffer.concat(chunks).toString()}`);
+    const isBad = [...failing].some((revision) => asked.includes(`shop/${revision}`));
+    const result = [{ metric: {}, value: [bed.clock.nowMs() / 1_000, isBad ? '0' : '100'] }];
+    response.end(JSON.stringify({ status: 'success', data: { resultType: 'vector', result } }));
+  });
+});
+afterEach(async () => {
+  await player.stop();
+  await bed.close();
+  await prometheus.close();
+});
+
+const targetRef = { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'web' };
+const metrics = [{ name: 'request-success-rate', thresholdRange: { min: 99 }, interval: '1s' }];
+const analysis = { interval: '1s', iterations: undefined, stepWeight: 40, maxWeight: 80, metrics };
+
+function ofKnative(more: Record<string, unknown> = {}): string {
+  return canary({
+    spec: { provider: 'knative', targetRef, service: { port: 80 }, progressDeadlineSeconds: 60, ...more },
+    analysis,
+  });
+}
+
+function service(image: string): string {
+  return JSON.stringify({
+    apiVersion: 'serving.knative.dev/v1',
+    kind: 'Service',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { template: { metadata: { annotations: { team: 'store' } }, spec: { containers: [{ image }] } } },
+  });
+}
+
+const live = () => bed.get('serving.knative.dev/v1', 'Service', 'web');
+
+/** Shares by revision as the Service asks for them, `latest` for the newest. */
+async function traffic(): Promise<Record<string, number>> {
+  const { traffic: entries = [] } = ((await live())?.spec ?? {}) as {
+    traffic?: Array<{ revisionName?: string; percent: number }>;
+  };
+  return Object.fromEntries(entries.map(({ revisionName = 'latest', percent }) => [revisionName, percent]));
+}
+
+async function primaryRevision(): Promise<string | undefined> {
+  return (await live())?.metadata.annotations?.['flagger.app/primary-revision'];
+}
+
+async function startWith(more: Record<string, unknown> = {}): Promise<void> {
+  await bed.commit('v1', { 'web.json': service('shop/web:1'), 'canary.json': ofKnative(more) });
+  await createSource(bed, { prune: true });
+  await bed.start({ metricsServer: prometheus.url });
+  await waitForPhase(bed, 'Initialized');
+}
+
+describe('a Canary whose target is a Knative Service', () => {
+  test('13: a revision gets its share step by step and becomes the primary; the next one is stopped under errors', async () => {
+    await startWith();
+    expect(await traffic()).toEqual({ latest: 0, 'web-00001': 100 });
+
+    const seen = new Set<string>();
+    await bed.commit('v2', { 'web.json': service('shop/web:2') });
+    await eventually(
+      'phase Succeeded',
+      async () => {
+        seen.add(JSON.stringify(await traffic()));
+        return statusOf(await bed.canary()).phase === 'Succeeded';
+      },
+      { seen: async () => ({ status: statusOf(await bed.canary()), live: await live() }) },
+    );
+    expect([...seen]).toEqual(
+      expect.arrayContaining([
+        JSON.stringify({ 'web-00002': 40, 'web-00001': 60 }),
+        JSON.stringify({ 'web-00002': 80, 'web-00001': 20 }),
+      ]),
+    );
+    expect(await primaryRevision()).toBe('web-00002');
+    expect(await traffic()).toEqual({ latest: 0, 'web-00002': 100 });
+    expect(statusOf(await bed.canary()).serving).toMatchObject([{ workload: 'web-00002', weight: 100 }]);
+
+    failing.add('web-00003');
+    await bed.commit('v3', { 'web.json': service('shop/web:3') });
+    await waitForPhase(bed, 'Failed');
+    expect(await primaryRevision()).toBe('web-00002');
+    expect(await traffic()).toEqual({ latest: 0, 'web-00002': 100 });
+    await bed.pass(2_000);
+    bed.sandbox.requests.clear();
+    await bed.pass(2_000);
+    expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+    const place = ['-o', 'json', '--kubeconfig', bed.kubeconfigPath, '-n', 'shop'];
+    expect(await run('diff', 'canary/web', ...place)).toMatchObject({
+      code: 0,
+      text: expect.stringContaining('"Service"'),
+    });
+    expect(await run('drill', '--holdfast-namespace', 'default', ...place)).toMatchObject({ code: 0 });
+  });
+
+  test('gets no request on a revision that is never ready', async () => {
+    await startWith({ progressDeadlineSeconds: 20 });
+    const weights = new Set<unknown>();
+    await bed.commit('v2', { 'web.json': service('shop/broken:2') });
+    await eventually('phase Failed', async () => {
+      const status = statusOf(await bed.canary());
+      weights.add(status.canaryWeight);
+      return status.phase === 'Failed';
+    });
+    expect([...weights]).toEqual([0]);
+    expect(await traffic()).toEqual({ latest: 0, 'web-00001': 100 });
+    expect(JSON.stringify(statusOf(await bed.canary()).incidents)).toContain('exited with code 1');
+  });
+
+  test('goes back to the revision of its last-known-good when checks fail after promotion', async () => {
+    await startWith({ postPromotion: { interval: '1s', successThreshold: 20, metrics } });
+    await bed.commit('v2', { 'web.json': service('shop/web:2') });
+    await eventually('v2 is verified', async () => {
+      const { postPromotion } = statusOf(await bed.canary()) as { postPromotion?: { state?: string } };
+      return postPromotion?.state === 'Verifying';
+    });
+    expect(await traffic()).toEqual({ latest: 0, 'web-00002': 100 });
+    failing.add('web-00002');
+    await waitForPhase(bed, 'Failed');
+
+    expect(await primaryRevision()).toBe('web-00001');
+    expect(await traffic()).toEqual({ latest: 0, 'web-00001': 100 });
+    expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
+  });
+
+  test('makes the revision of its last-known-good anew from the record where Knative has collected it', async () => {
+    await startWith({ postPromotion: { interval: '1s', successThreshold: 60, metrics } });
+    await bed.commit('v2', { 'web.json': service('shop/web:2') });
+    await eventually('v2 is verified', async () => (await primaryRevision()) === 'web-00002');
+    await bed.send('DELETE', '/apis/serving.knative.dev/v1/namespaces/shop/revisions/web-00001');
+    failing.add('web-00002');
+    await waitForPhase(bed, 'Failed');
+
+    expect(await primaryRevision()).toBe('web-00003');
+    expect(await traffic()).toEqual({ latest: 0, 'web-00003': 100 });
+    expect(JSON.stringify((await live())?.spec)).toContain('shop/web:1');
+  });
+
+  test('that another tool applies has its traffic and marks written, and nothing else', async () => {
+    const flux = otherTool(bed);
+    await flux.apply(service('shop/web:1'), ofKnative());
+    await bed.start({ metricsServer: prometheus.url });
+    await waitForPhase(bed, 'Initialized');
+    await flux.apply(service('shop/web:2'));
+    await waitForPhase(bed, 'Succeeded');
+
+    expect(await primaryRevision()).toBe('web-00002');
+    const fields = fieldsOfHoldfast(await live());
+    expect(fields.filter((path) => !/^(spec\.traffic|metadata\.annotations\.)/.test(path))).toEqual([]);
+  });
+
+  test('serves its newest revision by itself when the Canary is deleted', async () => {
+    await startWith({ revertOnDeletion: true, progressDeadlineSeconds: 20 });
+    await bed.commit('v2', { 'web.json': service('shop/broken:2') });
+    await waitForPhase(bed, 'Failed');
+    await bed.commit('v1 again, without the Canary', {
+      'web.json': service('shop/web:1'),
+      'canary.json': null,
+    });
+    await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
+    await eventually('the Canary is gone', async () => (await bed.canary()) === undefined, {
+      seen: async () => ({ status: statusOf(await bed.canary()), live: await live() }),
+    });
+
+    expect(await primaryRevision()).toBeUndefined();
+    expect((await traffic()).latest).toBe(100);
+  });
+
+  test('is taken over as Flagger left it', async () => {
+    const flux = otherTool(bed);
+    await flux.apply(service('shop/web:1'), ofKnative());
+    await eventually('its revision', async () => statusOf(await live()).latestCreatedRevisionName);
+    const base = '/apis/serving.knative.dev/v1/namespaces/shop/services/web';
+    const left = {
+      metadata: { annotations: { 'flagger.app/primary-revision': 'web-00001' } },
+      spec: {
+        traffic: [
+          { latestRevision: true, percent: 0 },
+          { revisionName: 'web-00001', percent: 100 },
+        ],
+      },
+    };
+    await bed.send('PATCH', `${base}?fieldManager=flagger`, left, 'application/merge-patch+json');
+    const status = { phase: 'Succeeded', lastAppliedSpec: '58b6d4', lastPromotedSpec: '58b6d4' };
+    await bed.send(
+      'PATCH',
+      '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web/status',
+      { status: { ...status, lastTransitionTime: '2026-01-01T00:00:00Z' } },
+      'application/merge-patch+json',
+    );
+    await bed.start({ metricsServer: prometheus.url });
+    await eventually(
+      'it is taken over',
+      async () => {
+        const now = statusOf(await bed.canary());
+        return now.phase === 'Succeeded' && now.lastKnownGood !== undefined;
+      },
+      { seen: async () => statusOf(await bed.canary()) },
+    );
+
+    expect(await traffic()).toEqual({ latest: 0, 'web-00001': 100 });
+    expect((await live())?.metadata.annotations?.['holdfast.dev/primary-digest']).toMatch(/^v1:/);
+    expect(statusOf(await bed.canary()).history ?? []).toEqual([]);
+  });
+});
