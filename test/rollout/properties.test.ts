@@ -287,8 +287,9 @@ const found = specs.flatMap((_, spec) =>
   }),
 );
 
-/** A scaler that was raised by the very step that let the Canary go. */
+/** Found by chance, and played first. */
 const foundInDeletions: Array<[{ spec: number; update: Update; events: Event[] }, Event[]]> = [
+  // A scaler that was raised by the very step that let the Canary go.
   [
     {
       spec: 0,
@@ -304,6 +305,25 @@ const foundInDeletions: Array<[{ spec: number; update: Update; events: Event[] }
       { kind: 'tick', ms: 61_000 },
       { kind: 'tick', ms: 30_000 },
     ],
+  ],
+  // A window that closed between the admission and the answer of confirm-rollout.
+  [
+    {
+      spec: 1,
+      update: 'RollingUpdate',
+      events: [
+        {
+          kind: 'commit',
+          digest: 'c',
+          behaviour: { ...GOOD, canaryReady: false, primaryReady: false },
+          settings: 's1',
+        },
+        { kind: 'crash', after: 3 },
+        { kind: 'window', closedMs: 20_000 },
+        { kind: 'tick', ms: 1000 },
+      ],
+    },
+    [],
   ],
 ];
 

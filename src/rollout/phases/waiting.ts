@@ -16,7 +16,9 @@ import { recreatePrimary } from './recreate.ts';
  */
 export function isConfirmed(draft: Draft, run: Run): boolean {
   if (!run.awaitsConfirmation && !run.awaitsWindow) return true;
-  if (run.awaitsWindow && !run.promoteNow && isKeptOut(draft, run)) {
+  // Nothing of it is written yet: a window that closed while its gate was asked keeps it out, too.
+  if (!run.promoteNow && isKeptOut(draft, run)) {
+    run.awaitsWindow = true;
     draft.status.phase = 'Waiting';
     noteWindow(draft, nameOf(run));
     keepOld(draft);
