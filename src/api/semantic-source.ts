@@ -14,6 +14,7 @@ export function checkSource(source: Source): Findings {
   checkUrl(source, found);
   checkPath(source, found);
   checkTimes(source, found);
+  checkRendering(source, found);
   return found;
 }
 
@@ -37,6 +38,12 @@ function checkPath({ spec }: Source, found: Findings): void {
   const parts = (spec.path ?? '').split('/');
   if (parts.includes('..') || (spec.path ?? '').includes('\\'))
     found.problems.push({ path: 'spec.path', message: 'must stay inside the repository, written with /' });
+}
+
+function checkRendering({ spec }: Source, found: Findings): void {
+  const { renderer = 'auto' } = spec;
+  if (spec.helm && (renderer === 'plain' || renderer === 'kustomize'))
+    found.warnings.push({ path: 'spec.helm', message: `has no effect: ${renderer} renders, not helm` });
 }
 
 function checkTimes({ spec }: Source, found: Findings): void {

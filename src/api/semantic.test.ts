@@ -145,6 +145,11 @@ describe('a Source that the schema lets in', () => {
     const found = checkSource(source({ url: 'http://git.test/a.git', secretRef: { name: 's' } }));
     expect(lines(found).warnings).toEqual([expect.stringContaining('clear text')]);
   });
+
+  test('is warned about values of a chart that nothing renders', () => {
+    const found = checkSource(source({ renderer: 'kustomize', helm: { skipHooks: true } }));
+    expect(lines(found).warnings).toEqual(['spec.helm has no effect: kustomize renders, not helm']);
+  });
 });
 
 describe('fields not acted on', () => {

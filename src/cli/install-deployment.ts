@@ -61,7 +61,8 @@ function podSpec({ name, image, watchNamespaces, defaultServiceAccount }: Deploy
         readinessProbe: probe('/readyz', { periodSeconds: 5, failureThreshold: 3 }),
         resources: {
           requests: { cpu: '50m', memory: '128Mi', 'ephemeral-storage': '256Mi' },
-          limits: { cpu: '1', memory: '512Mi', 'ephemeral-storage': '2Gi' },
+          // Two programs that render may use 256 MiB each, beside Holdfast itself.
+          limits: { cpu: '1', memory: '1Gi', 'ephemeral-storage': '2Gi' },
         },
         securityContext: {
           allowPrivilegeEscalation: false,
