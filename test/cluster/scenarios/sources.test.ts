@@ -4,6 +4,7 @@ import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { deployment } from '../bed/manifests.ts';
 import { createProgram } from './program.ts';
+import { openShopOn, untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
 
@@ -86,6 +87,31 @@ describe.concurrent('Sources on a real API server', () => {
     await shop.untilSays('Pruned', 'PruneNeedsApproval');
     expect(await shop.read('ConfigMap', 'a')).toBeDefined();
     await shop.program.stop();
+  });
+
+  test('a Canary that leaves Git hands back to its target, and nobody notices', async () => {
+    const namespace = 'src-hand-back';
+    await bed.createNamespace(namespace);
+    const repo = await bed.createGitRepo(namespace);
+    const place = { namespace, repo, source: { prune: true } };
+    const shop = openShopOn(bed, place, { spec: { progressDeadlineSeconds: 60 } });
+    await shop.release('v1');
+    await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+    const startLoad = () => shop.startLoad();
+    await untilAnswered(namespace, startLoad);
+    const load = startLoad();
+    await repo.commit({ 'canary.yaml': null }, 'No canary any more');
+    await waitFor(async () => !(await bed.readObject('Canary', namespace, 'podinfo')), {
+      timeoutMs: 60_000,
+      what: 'the Canary is gone',
+      describe: () => bed.readObject('Source', namespace, 'shop'),
+    });
+    // The Source applies the target from now on; it is looked at a while longer.
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    const { failed, requests } = await load.stop();
+    expect([failed, requests > 50]).toEqual([0, true]);
+    expect((await shop.workload('podinfo'))?.status).toMatchObject({ readyReplicas: 2 });
+    await shop.close();
   });
 
   test('drift is put back within seconds and told with who and when; an autoscaler keeps its pods', async () => {
