@@ -98,7 +98,7 @@ const canaryRows: readonly Row[] = [
   { path: 'spec.service.backendTimeout', only: isContour },
 ];
 
-const sourceRows: readonly Row[] = [{ path: 'spec.verify', stops: true }];
+const sourceRows: readonly Row[] = [];
 
 /** JSON paths of the fields present in the object that this version does not act on; for a condition and `validate`. */
 export function fieldsNotActedOn(object: Canary | Source): string[] {

@@ -15,6 +15,7 @@ export function checkSource(source: Source): Findings {
   checkPath(source, found);
   checkTimes(source, found);
   checkRendering(source, found);
+  checkVerify(source, found);
   return found;
 }
 
@@ -44,6 +45,16 @@ function checkRendering({ spec }: Source, found: Findings): void {
   const { renderer = 'auto' } = spec;
   if (spec.helm && (renderer === 'plain' || renderer === 'kustomize'))
     found.warnings.push({ path: 'spec.helm', message: `has no effect: ${renderer} renders, not helm` });
+}
+
+/** A branch has no tag whose signature could be looked at. */
+function checkVerify({ spec }: Source, found: Findings): void {
+  const mode = spec.verify?.mode ?? 'HEAD';
+  if (mode === 'HEAD' || spec.ref.tag !== undefined || spec.ref.semver !== undefined) return;
+  found.problems.push({
+    path: 'spec.verify.mode',
+    message: `is ${mode}, which takes spec.ref.tag or spec.ref.semver`,
+  });
 }
 
 function checkTimes({ spec }: Source, found: Findings): void {

@@ -136,7 +136,7 @@ describe('a Source that the schema lets in', () => {
     [{ path: '../other' }, 'spec.path must stay inside the repository'],
     [{ interval: '500ms' }, 'spec.interval must be at least 1s'],
     [{ schedule: '@hourly', timeZone: 'Mars/Base' }, 'spec.timeZone is no known time zone'],
-    [{ verify: { secretRef: { name: 'keys' } } }, 'spec.verify is valid, but'],
+    [{ verify: { mode: 'Tag', secretRef: { name: 'keys' } } }, 'spec.verify.mode is Tag, which takes'],
   ])('is stopped for %j', (spec, expected) => {
     expect(lines(checkSource(source(spec))).problems).toEqual([expect.stringContaining(expected)]);
   });

@@ -37,7 +37,9 @@ async function authorizationsOf(
   given: readonly Source[],
   followed: Source,
 ): Promise<Set<string | undefined>> {
-  await opener(given)(followed, async () => undefined).poll(signal);
+  await opener(given)(followed, { credentials: async () => undefined, signers: async () => undefined }).poll(
+    signal,
+  );
   return new Set(fixture.server.requests.map(({ authorization }) => authorization));
 }
 
@@ -62,7 +64,10 @@ test("ends a request to a Git server that trickles at the Source's timeout", asy
     response.on('close', () => clearInterval(drip));
     return true;
   };
-  const repository = opener([])(aSource({ timeout: '300ms' }), async () => undefined);
+  const repository = opener([])(aSource({ timeout: '300ms' }), {
+    credentials: async () => undefined,
+    signers: async () => undefined,
+  });
 
   await expect(repository.poll(signal)).rejects.toMatchObject({ code: 'Timeout' });
 });

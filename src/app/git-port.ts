@@ -1,10 +1,11 @@
 import type { Clock } from '../api/clock.ts';
 import { sourceIntervalMs, sourceRetryIntervalMs, sourceTimeoutMs } from '../api/effective.ts';
 import type { Source } from '../api/source.ts';
-import type { OpenPoller, OpenRepository } from '../engine/ports/git-port.ts';
+import type { OpenPoller, OpenRepository, ReadSecret } from '../engine/ports/git-port.ts';
 import { credentialsFromEnvironment, credentialsFromSecret } from '../git/credentials.ts';
 import { createGitSource } from '../git/git-source.ts';
 import { type PollSchedule, scheduleProblem } from '../git/schedule.ts';
+import type { Verification } from '../git/signatures/verifier.ts';
 import { createSourcePoller } from '../git/source-poller.ts';
 import { sshSigner } from '../git/ssh-signature.ts';
 import type { GitReference } from '../git/types.ts';
@@ -33,7 +34,7 @@ export function createOpenRepository({
   identity,
   fileSources,
 }: RepositorySettings): OpenRepository {
-  return (source, secret) => {
+  return (source, { credentials: secret, signers }) => {
     const { name, namespace } = source.metadata;
     return createGitSource({
       id: `${namespace ?? ''}/${name}`,
@@ -52,8 +53,19 @@ export function createOpenRepository({
           return credentialsFromSecret(`${namespace ?? ''}/${source.spec.secretRef?.name ?? ''}`, values);
         return fileSources.trusts(source) ? credentialsFromEnvironment(env) : {};
       },
+      verification: verificationOf(source, signers),
       limits: { totalTimeoutMs: sourceTimeoutMs(source) },
     });
+  };
+}
+
+function verificationOf({ metadata, spec }: Source, signers: ReadSecret): Verification | undefined {
+  const { verify } = spec;
+  if (!verify) return undefined;
+  return {
+    mode: verify.mode ?? 'HEAD',
+    secretName: `${metadata.namespace ?? ''}/${verify.secretRef.name}`,
+    values: async () => (await signers()) ?? {},
   };
 }
 

@@ -13,6 +13,8 @@ export type GitErrorCode =
   | 'Storage'
   | 'Conflict'
   | 'Rejected'
+  | 'NotVerified'
+  | 'SignersUnusable'
   | 'Aborted';
 
 /**
@@ -35,6 +37,8 @@ const ACTORS: Record<GitErrorCode, GitErrorActor> = {
   Storage: 'operator',
   Conflict: 'nobody',
   Rejected: 'operator',
+  NotVerified: 'author',
+  SignersUnusable: 'operator',
   Aborted: 'nobody',
 };
 

@@ -1,5 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { GitError } from './errors.ts';
+import { createFieldReader, field } from './signatures/ssh-wire.ts';
 
 const MAGIC = 'SSHSIG';
 const NAMESPACE = 'git';
@@ -52,46 +53,19 @@ function readPrivateKey(pem: string): KeyObject {
 function seedOf(bytes: Buffer): Buffer {
   if (!bytes.subarray(0, OPENSSH_MAGIC.length).equals(Buffer.from(OPENSSH_MAGIC)))
     throw unusable('it cannot be read');
-  const reader = createFieldReader(bytes, OPENSSH_MAGIC.length);
+  const reader = createFieldReader(bytes, OPENSSH_MAGIC.length, unusable);
   const cipher = reader.field().toString('latin1');
   if (cipher !== 'none') throw unusable('it is locked by a passphrase');
   reader.field();
   reader.field();
   if (reader.number() !== 1) throw unusable('it holds more than one key');
   reader.field();
-  const inner = createFieldReader(reader.field(), 8);
+  const inner = createFieldReader(reader.field(), 8, unusable);
   if (inner.field().toString('latin1') !== 'ssh-ed25519') throw unusable('it is no Ed25519 key');
   inner.field();
   const seed = inner.field().subarray(0, SEED_BYTES);
   if (seed.length !== SEED_BYTES) throw unusable('it cannot be read');
   return seed;
-}
-
-function createFieldReader(bytes: Buffer, start: number) {
-  let offset = start;
-  function number(): number {
-    const value = bytes.readUInt32BE(offset);
-    offset += 4;
-    return value;
-  }
-  return {
-    number,
-    field(): Buffer {
-      const length = number();
-      const value = bytes.subarray(offset, offset + length);
-      if (value.length !== length) throw unusable('it is cut short');
-      offset += length;
-      return value;
-    },
-  };
-}
-
-/** A string of SSH's wire format: its length in four bytes, then its bytes. */
-function field(value: string | Buffer): Buffer {
-  const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(bytes.length);
-  return Buffer.concat([length, bytes]);
 }
 
 function armored(bytes: Buffer): string {

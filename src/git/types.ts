@@ -22,6 +22,8 @@ export interface PollResult {
   readonly treeOid: string;
   /** Full name of the ref that was followed, for messages; the commit id itself for a fixed commit. */
   readonly refName: string;
+  /** Who signed it; undefined where signatures are not asked for. */
+  readonly signer?: string;
 }
 
 /** One file of a commit. `path` is relative to the repository's root, with `/`. `bytes` are valid UTF-8. */

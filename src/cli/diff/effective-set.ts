@@ -25,6 +25,7 @@ import { createDriftMemory } from '../../engine/source/drift-memory.ts';
 import { readInForce } from '../../engine/source/in-force.ts';
 import type { Snapshot, SourceParts, SourceState } from '../../engine/source/source-parts.ts';
 import { readSnapshot } from '../../engine/source/source-read.ts';
+import { secretsOf } from '../../engine/source/source-secrets.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { canaryKey } from '../../release/candidates.ts';
 import { createBuildCache } from '../../render/build/build-cache.ts';
@@ -140,19 +141,13 @@ function openRepository(
   source: Source,
   { folder, http }: { folder: string; http: HttpClient },
 ): Repository {
-  const { namespace = '' } = source.metadata;
   const open = createOpenRepository({
     ...{ client: http, dataDir: folder, env: {}, fileSources: rememberFileSources([]) },
     identity: { name: 'holdfast', email: 'holdfast@localhost' },
   });
-  return open(source, async () => {
-    const { secretRef } = source.spec;
-    if (!secretRef) return undefined;
-    const secret = await client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name: secretRef.name });
-    if (!secret) throw new InputError(`spec.secretRef: there is no Secret ${namespace}/${secretRef.name}`);
-    const data = Object.entries((secret.data ?? {}) as Record<string, string>);
-    return Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, 'base64')]));
-  });
+  // What is read is the commit that the controller took, which looked at its signature; who compares need not read the signers.
+  const { verify: _, ...spec } = source.spec;
+  return open({ ...source, spec }, secretsOf({ cluster: createClusterPort(client, () => false) }, source));
 }
 
 /** As the controller's, without a way to write. */

@@ -8,6 +8,8 @@ export interface PollResult {
   readonly kind: 'unchanged' | 'moved' | 'rewritten';
   readonly head: CommitInfo;
   readonly refName: string;
+  /** Who signed it; undefined where signatures are not asked for. */
+  readonly signer?: string;
 }
 
 /** The manifests of one commit below a path. */
@@ -54,10 +56,16 @@ export interface Repository extends RepositoryWriting {
   keep(commits: readonly string[]): void;
 }
 
-/** Opens a Source's repository; `secret` reads its Secret's values anew at each use. Throws for an address that is not allowed. */
+/** Reads the values of a Secret anew at each use; undefined where the Source names none. Throws where it is not there. */
+export type ReadSecret = () => Promise<Readonly<Record<string, Uint8Array>> | undefined>;
+
+/**
+ * Opens a Source's repository with the Secrets of `secretRef` and of `verify.secretRef`. Where signatures are asked for, no content of a
+ * commit can be read that is not verified (S22). Throws for an address that is not allowed.
+ */
 export type OpenRepository = (
   source: Source,
-  secret: () => Promise<Readonly<Record<string, Uint8Array>> | undefined>,
+  secrets: { credentials: ReadSecret; signers: ReadSecret },
 ) => Repository;
 
 /** Calls a Source's poll by its interval or schedule, or when woken. */

@@ -134,6 +134,8 @@ export interface SourceState {
   readonly left: FieldsLeft;
   readonly drift: DriftMemory;
   head?: CommitInfo;
+  /** Who signed head, where signatures are asked for. */
+  signer?: string | undefined;
   snapshot?: Snapshot;
   /** Generation and verbs the snapshot was read under; another one means reading again. */
   readUnder?: string;

@@ -18,6 +18,7 @@ import { entryOf, isKept } from './kept.ts';
 import { reproduce } from './reproduce.ts';
 import { createSourceGit, type SourceGit } from './source-git.ts';
 import type { SourceParts, SourceState, SyncProblem } from './source-parts.ts';
+import { secretsOf } from './source-secrets.ts';
 import { writeSourceStatus } from './source-status.ts';
 import { syncSource } from './source-sync.ts';
 import { createSourceWatch, type SourceWatch } from './source-watch.ts';
@@ -146,7 +147,7 @@ export function startSourceRunner(
     git() {
       const source = current();
       if (!source || !poller) return undefined;
-      const forge = () => parts.openForge(source, () => secretOf(parts, source));
+      const forge = () => parts.openForge(source, secretsOf(parts, source).credentials);
       return createSourceGit(parts, source, state, { forge, wake: () => poller?.wake() });
     },
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
@@ -194,27 +195,12 @@ function open(parts: SourceRunnerParts, object: KubernetesObject): Opened {
   ];
   if (problems.length > 0) return { source, repository: noRepository, problem: textOf(problems) };
   try {
-    const repository = parts.openRepository(source, () => secretOf(parts, source));
+    const repository = parts.openRepository(source, secretsOf(parts, source));
     return { source, repository, problem: undefined };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return { source, repository: noRepository, problem: `spec.url: ${message}` };
   }
-}
-
-/** The values of the Source's Secret, read when they are needed and kept nowhere. */
-async function secretOf(
-  { cluster }: SourceParts,
-  { spec, metadata }: Source,
-): Promise<Record<string, Uint8Array> | undefined> {
-  if (!spec.secretRef) return undefined;
-  const namespace = metadata.namespace ?? '';
-  const { name } = spec.secretRef;
-  const secret = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
-  if (!secret)
-    throw new EngineError('SecretNotFound', `spec.secretRef: there is no Secret ${namespace}/${name}`, true);
-  const data = (secret.data ?? {}) as Record<string, string>;
-  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64')]));
 }
 
 function invalidSpec(message: string): SyncProblem {

@@ -14,6 +14,7 @@ import { prunedNews } from './prune/prune-news.ts';
 import type { SourceParts, SourceState } from './source-parts.ts';
 import { newsOfSource, problemOf } from './source-problem.ts';
 import { answered, newsOfAnswers } from './source-requests.ts';
+import { verifiedNews } from './verified-news.ts';
 
 type News = Omit<ConditionNews, 'type'>;
 
@@ -40,6 +41,7 @@ export function sourceStatus(
   const found: Array<[string, News | undefined]> = [
     ['Ready', ready],
     ['Fetched', fetched],
+    ['Verified', verifiedNews(source, state)],
     ['Rendered', rendered],
     ['Applied', applied],
     ['Healthy', healthy],

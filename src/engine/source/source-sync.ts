@@ -70,16 +70,27 @@ async function update(
     const failure = await attempt(() =>
       read(parts, source, state, { commit: commit.info, signal: context.signal }),
     );
-    if (failure && commit.waiting && codeOf(failure.error) === 'NotFound') {
-      state.problem = historyRewritten(commit.waiting, 'gone');
-      return;
-    }
-    if (failure) throw failure.error;
+    if (failure) return unread(state, commit, failure.error);
   }
   if (state.snapshot?.isFleeting) delete state.readUnder;
   else state.readUnder = readUnder;
   if (hasNews || isDue(parts, source, state) || hasFailures(state))
     await apply(parts, source, state, context);
+  if (commit.refused) throw commit.refused.error;
+}
+
+/** The commit cannot be read. Throws what people must know of first; that a rewritten history waits is told instead where the older commit is gone. */
+function unread(state: SourceState, { refused, waiting }: ToApply, error: unknown): void {
+  if (!waiting || codeOf(error) !== 'NotFound') throw refused?.error ?? error;
+  state.problem = historyRewritten(waiting, 'gone');
+}
+
+/** A commit to be applied, and what keeps head from being it. */
+interface ToApply {
+  readonly info: CommitInfo;
+  readonly isKnown: boolean;
+  readonly waiting?: Rewritten;
+  readonly refused?: { readonly error: unknown };
 }
 
 /** Something is to be applied again although Git has no news. */
@@ -91,18 +102,24 @@ function hasFailures({ result, snapshot }: SourceState): boolean {
   return !result || result.failures.length > 0 || !snapshot;
 }
 
-/** The commit to be applied: head, or the one applied before while a rewritten history waits for an approval (S23). */
+/** The commit to be applied: head, or the one applied before while a rewritten history waits for an approval (S23) or head is not verified (S22). */
 async function commitToApply(
   parts: SourceParts,
   source: Source,
   state: SourceState,
   signal: AbortSignal,
-): Promise<{ info: CommitInfo; isKnown: boolean; waiting?: Rewritten }> {
+): Promise<ToApply> {
   const appliedBefore = state.snapshot?.commit.commit ?? source.status?.appliedCommit;
   state.repository.keep(commitsInUse(parts, source, state));
-  const poll = await state.repository.poll(signal, appliedBefore);
+  const poll = await state.repository.poll(signal, appliedBefore).catch((error: unknown) => {
+    if (state.snapshot || !appliedBefore || codeOf(error) !== 'NotVerified') throw error;
+    return { error };
+  });
+  // After a restart what was verified and applied is looked after as before.
+  if ('error' in poll) return { info: infoOf(appliedBefore ?? ''), isKnown: false, refused: poll };
   state.problem = undefined;
   state.head = poll.head;
+  state.signer = poll.signer;
   if (appliedBefore && (await needsApproval(parts, source, state, { poll, signal }))) {
     const waiting = { poll, appliedBefore };
     state.problem = historyRewritten(waiting, 'kept');

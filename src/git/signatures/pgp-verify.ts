@@ -1,0 +1,65 @@
+/** Checks of OpenPGP signatures. The library is loaded when the first one is met, since most repositories use SSH keys or none. */
+
+const maxSignatures = 8;
+const nameCharacters = 120;
+
+/** Splits a text of armoured public keys; empty where there is none. */
+export function armoredKeysIn(text: string): string[] {
+  const block = /-----BEGIN PGP PUBLIC KEY BLOCK-----[\s\S]*?-----END PGP PUBLIC KEY BLOCK-----/g;
+  return text.match(block) ?? [];
+}
+
+/** How many keys the blocks hold. Throws Error for one that cannot be read. */
+export async function countPgpKeys(blocks: readonly string[]): Promise<number> {
+  return (await readKeys(blocks)).length;
+}
+
+/**
+ * Checks a detached signature. Returns user id and fingerprint of who signed; throws Error that says why not, with the id of the key. The
+ * key must have been valid when it signed.
+ */
+export async function verifyPgp(
+  payload: Buffer,
+  armored: string,
+  blocks: readonly string[],
+): Promise<string> {
+  const openpgp = await import('openpgp');
+  const keys = await readKeys(blocks);
+  const signature = await openpgp.readSignature({ armoredSignature: armored }).catch(() => {
+    throw new Error('its PGP signature cannot be read');
+  });
+  if (signature.packets.length === 0 || signature.packets.length > maxSignatures)
+    throw new Error('it carries no PGP signature, or too many');
+  const message = await openpgp.createMessage({ binary: payload });
+  const { signatures } = await openpgp.verify({
+    message,
+    signature,
+    verificationKeys: keys,
+    format: 'binary',
+  });
+  const refusals: string[] = [];
+  for (const { keyID, verified } of signatures) {
+    const signer = keys.find((key) => key.getKeys(keyID).length > 0);
+    const id = keyID.toHex().toUpperCase();
+    try {
+      await verified;
+      if (signer) return `${nameOf(signer.getUserIDs())} (${signer.getFingerprint().toUpperCase()})`;
+    } catch (error) {
+      const why = error instanceof Error ? error.message.slice(0, 160) : 'unknown';
+      refusals.push(
+        signer ? `${nameOf(signer.getUserIDs())} (${id}): ${why}` : `the key ${id} is none of the keys given`,
+      );
+    }
+  }
+  throw new Error(`its PGP signature does not count: ${refusals.join('; ')}`);
+}
+
+async function readKeys(blocks: readonly string[]) {
+  const openpgp = await import('openpgp');
+  const keys = await Promise.all(blocks.map((armoredKeys) => openpgp.readKeys({ armoredKeys })));
+  return keys.flat();
+}
+
+function nameOf([first = 'nobody']: readonly string[]): string {
+  return first.replace(/\p{Cc}/gu, ' ').slice(0, nameCharacters);
+}

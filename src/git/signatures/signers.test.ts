@@ -1,0 +1,166 @@
+import * as openpgp from 'openpgp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTestKeys, type TestKeys } from '../testing/signing.ts';
+import { signedCommit } from './signed-object.ts';
+import { readSigners, signerOf } from './signers.ts';
+
+const commitTime = Date.parse('2026-11-01T10:00:00Z') / 1000;
+
+/** A commit's bytes without a signature; `\xff` is no UTF-8. */
+function payloadOf(message = 'Change \xff', seconds = commitTime): Buffer {
+  const text = `tree ${'1'.repeat(40)}\nauthor Ada <ada@example.com> ${seconds} +0100\ncommitter Ada <ada@example.com> ${seconds} +0100\nencoding ISO-8859-1\n\n${message}\n\n-----BEGIN SSH SIGNATURE-----\nnot one\n`;
+  return Buffer.from(text, 'latin1');
+}
+
+/** The same with its signature in the header. */
+function signedWith(signature: string, payload = payloadOf()): Buffer {
+  const text = payload.toString('latin1');
+  const end = text.indexOf('\n\n');
+  const header = `gpgsig ${signature.trimEnd().replaceAll('\n', '\n ')}`;
+  return Buffer.from(`${text.slice(0, end)}\n${header}${text.slice(end)}`, 'latin1');
+}
+
+const allowed = (text: string) => readSigners('shop/signers', { allowed_signers: Buffer.from(text) });
+
+async function whoSigned(bytes: Buffer, signers: string): Promise<string> {
+  return signerOf(signedCommit(bytes), await allowed(signers));
+}
+
+describe('an SSH signature', () => {
+  let keys: TestKeys;
+  const lines: Record<string, string> = {};
+  beforeAll(() => {
+    keys = createTestKeys();
+    lines.ed25519 = `ada@example.com ${keys.make('ed25519', 'ed25519')}`;
+    lines.rsa = `ada@example.com ${keys.make('rsa', 'rsa', 2048)}`;
+    for (const bits of [256, 384, 521])
+      lines[`ecdsa${bits}`] = `ada@example.com ${keys.make(`ecdsa${bits}`, 'ecdsa', bits)}`;
+    lines.other = `eve@example.com ${keys.make('other', 'ed25519')}`;
+  });
+  afterAll(() => keys.close());
+  const line = (name: string, options = ''): string => (lines[name] ?? '').replace(' ', ` ${options}`);
+
+  it.each(['ed25519', 'rsa', 'ecdsa256', 'ecdsa384', 'ecdsa521'])(
+    'counts by a key of type %s',
+    async (name) => {
+      const bytes = signedWith(keys.sign(name, payloadOf()));
+      expect(signedCommit(bytes).payload.equals(payloadOf())).toBe(true);
+      const options = 'namespaces="file,g?t",valid-after="20260101",valid-before=20270101000000Z ';
+      const text = `# who may sign\n\n${line('other')}\n${line(name, options)} a comment\n`;
+      expect(await whoSigned(bytes, text)).toMatch(/^ada@example\.com \(SHA256:[\w+/]{43}\)$/);
+    },
+  );
+
+  it.each([
+    [
+      'of another commit',
+      () => signedWith(keys.sign('ed25519', payloadOf('Another'))),
+      'not one of this content',
+    ],
+    ['for another namespace', () => signedWith(keys.sign('ed25519', payloadOf(), 'file')), 'not for git'],
+    ['by a key of nobody', () => signedWith(keys.sign('other', payloadOf())), 'none of the allowed signers'],
+    [
+      'that is cut short',
+      () => signedWith(keys.sign('ed25519', payloadOf()).replace(/\n.*\n-----END/, '\n-----END')),
+      'cut short',
+    ],
+    [
+      'without its end',
+      () => signedWith(keys.sign('ed25519', payloadOf()).replace(/\n-----END[\s\S]*/, '')),
+      'armour is broken',
+    ],
+    [
+      'twice',
+      () => signedWith(keys.sign('ed25519', payloadOf()), signedWith(keys.sign('ed25519', payloadOf()))),
+      'more than one',
+    ],
+    ['that is missing', () => payloadOf(), 'not signed'],
+    ['that is S/MIME', () => signedWith('-----BEGIN SIGNED MESSAGE-----\nAAAA'), 'neither of SSH nor of PGP'],
+  ] as const)('%s does not count', async (_, bytes, why) => {
+    await expect(async () => whoSigned(bytes(), line('ed25519'))).rejects.toThrow(why);
+  });
+
+  it.each([
+    ['valid-before=20261101095959Z ', 'not valid any more'],
+    ['valid-after=20261101100001Z ', 'not valid yet'],
+    ['namespaces="file" ', 'may not sign for git'],
+    ['namespaces="!git,*" ', 'may not sign for git'],
+  ] as const)('does not count under %s', async (options, why) => {
+    const bytes = signedWith(keys.sign('ed25519', payloadOf()));
+    await expect(whoSigned(bytes, line('ed25519', options))).rejects.toThrow(why);
+    expect(await whoSigned(bytes, `${line('ed25519', options)}\n${line('ed25519')}`)).toContain('ada@');
+  });
+
+  it.each([
+    ['cert-authority ', 'cert-authority is not supported'],
+    ['valid-before=soon ', 'is no time'],
+    ['no-such-option ', 'is no option'],
+  ] as const)('is looked at by nobody where a line says %s', async (options, why) => {
+    const text = `# a comment\n${line('ed25519', options)}`;
+    await expect(allowed(text)).rejects.toMatchObject({ code: 'SignersUnusable' });
+    await expect(allowed(text)).rejects.toThrow(`allowed_signers of Secret shop/signers: line 2: `);
+    await expect(allowed(text)).rejects.toThrow(why);
+  });
+
+  it('is looked at by nobody where nobody is listed', async () => {
+    await expect(allowed('# nobody\n')).rejects.toThrow('nobody is in Secret');
+  });
+});
+
+describe('a PGP signature', () => {
+  const created = new Date('2026-10-01T00:00:00Z');
+  const signed = new Date('2026-11-01T10:00:00Z');
+
+  async function keyOf(name: string, keyExpirationTime = 0) {
+    const userIDs = [{ name, email: `${name}@example.com` }];
+    const made = await openpgp.generateKey({ userIDs, date: created, keyExpirationTime, format: 'object' });
+    return { privateKey: made.privateKey, publicKey: made.publicKey.armor() };
+  }
+
+  async function sign(privateKey: openpgp.PrivateKey, payload: Buffer, date = signed): Promise<string> {
+    const message = await openpgp.createMessage({ binary: payload });
+    const text = await openpgp.sign({ message, signingKeys: privateKey, detached: true, date });
+    return String(text).replaceAll('\r\n', '\n');
+  }
+
+  async function who(bytes: Buffer, ...publicKeys: string[]): Promise<string> {
+    const values = { 'people.asc': Buffer.from(publicKeys.join('\n')) };
+    return signerOf(signedCommit(bytes), await readSigners('shop/signers', values));
+  }
+
+  it('counts by one of several keys', async () => {
+    const [ada, eve] = [await keyOf('ada'), await keyOf('eve')];
+    const bytes = signedWith(await sign(ada.privateKey, payloadOf()));
+    expect(await who(bytes, eve.publicKey, ada.publicKey)).toMatch(
+      /^ada <ada@example\.com> \([0-9A-F]{40}\)$/,
+    );
+    await expect(who(bytes, eve.publicKey)).rejects.toThrow('none of the keys given');
+  });
+
+  it('does not count for other content, nor when cut short', async () => {
+    const ada = await keyOf('ada');
+    const other = signedWith(await sign(ada.privateKey, payloadOf('Another')));
+    await expect(who(other, ada.publicKey)).rejects.toThrow('digest did not match');
+    const whole = await sign(ada.privateKey, payloadOf());
+    const cut = signedWith(whole.replace(/\n.{10,}\n(=.{4}\n)?-----END/, '\n-----END'));
+    await expect(who(cut, ada.publicKey)).rejects.toThrow('PGP signature');
+  });
+
+  it('does not count by a key that had expired, nor from the future', async () => {
+    const dayS = 86_400;
+    const endless = await keyOf('old');
+    const { publicKey } = await openpgp.reformatKey({
+      privateKey: endless.privateKey,
+      userIDs: [{ name: 'old', email: 'old@example.com' }],
+      date: created,
+      keyExpirationTime: dayS,
+    });
+    const inTime = signedWith(await sign(endless.privateKey, payloadOf(), new Date('2026-10-01T12:00:00Z')));
+    expect(await who(inTime, publicKey)).toContain('old');
+    const tooLate = signedWith(await sign(endless.privateKey, payloadOf()));
+    await expect(who(tooLate, publicKey)).rejects.toThrow('expired');
+    const ada = await keyOf('ada');
+    const future = signedWith(await sign(ada.privateKey, payloadOf(), new Date(Date.now() + dayS * 1000)));
+    await expect(who(future, ada.publicKey)).rejects.toThrow('future');
+  });
+});
