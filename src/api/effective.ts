@@ -23,6 +23,11 @@ export function failureThreshold(threshold: number | undefined): number {
 
 const sessionProviders: ReadonlySet<string> = new Set(['gatewayapi:v1']);
 
+/** Both sides are pods of one workload, whose own rolling update is held at the step (ADR 21). */
+export function sharesWorkload(provider: string): boolean {
+  return provider === 'native';
+}
+
 /** Whether session affinity works with this routing provider; others leave the field out. */
 export function keepsSessions(provider: string): boolean {
   return sessionProviders.has(provider);

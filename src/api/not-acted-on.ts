@@ -54,7 +54,7 @@ const canaryRows: readonly Row[] = [
   { path: 'spec.targetRef.kind', when: otherThan('Deployment', 'DaemonSet', 'Service'), stops: true },
   {
     path: 'spec.provider',
-    when: otherThan('kubernetes', 'gatewayapi:v1', 'contour', 'knative'),
+    when: otherThan('kubernetes', 'gatewayapi:v1', 'contour', 'knative', 'native'),
     stops: true,
   },
   { path: 'spec.autoscalerRef', only: isUnscaled },

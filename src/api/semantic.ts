@@ -8,6 +8,7 @@ import { checkWebhooks } from './semantic-hooks.ts';
 import { checkKnative } from './semantic-knative.ts';
 import { checkMetrics } from './semantic-metric.ts';
 import { checkNamespaces } from './semantic-namespaces.ts';
+import { checkNative } from './semantic-native.ts';
 import { checkServiceTarget } from './semantic-service-target.ts';
 
 /** What a check found. */
@@ -35,6 +36,7 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   checkProviderNeeds(canary, provider, found);
   checkKnative(canary, found);
   checkServiceTarget(canary, provider, found);
+  checkNative(canary, provider, found);
   checkInterval(canary, options.intervalFloorMs ?? limits.minAnalysisIntervalMs, found);
   checkSteps(canary, found);
   checkWebhooks(canary, found);
@@ -135,11 +137,6 @@ function checkProviderNeeds({ spec }: Canary, provider: string | undefined, foun
     if (providers.includes(provider) && !has(spec))
       found.problems.push({ path, message: `is missing; provider ${provider} needs it` });
   }
-  if (provider === 'native' && spec.targetRef.kind === 'Service')
-    found.problems.push({
-      path: 'spec.provider',
-      message: 'native steps a workload; a target of kind Service has none',
-    });
 }
 
 function checkInterval({ spec }: Canary, floorMs: number, found: Findings): void {

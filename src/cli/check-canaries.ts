@@ -1,4 +1,5 @@
 import type { Canary } from '../api/canary.ts';
+import { sharesWorkload } from '../api/effective.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { parseCanary } from '../api/parse.ts';
 import { checkCanary } from '../api/semantic.ts';
@@ -57,6 +58,7 @@ export async function checkProviders(
 ): Promise<CheckLine[]> {
   const lines = [...routeKindsOf(canaries, defaultProvider)].map(async ([provider, kinds]) => {
     const subject = `provider ${provider}`;
+    if (sharesWorkload(provider)) return ok(subject, 'needs nothing but the workload itself');
     if (!routerFor(provider)) {
       const detail = `is not supported by this version; supported: ${supportedProviders().join(', ')}`;
       return bad('failed', subject, detail, { actor: 'author' });

@@ -45,6 +45,7 @@ export function violations(world: World, action: Action): Violation[] {
 
 function raisesOnlyTheReady(world: World, action: Action): string | undefined {
   if (action.type !== 'SetTraffic' || !world.route) return undefined;
+  if (world.sharesWorkload) return raisesOnlyFromAStep(world, action);
   const { primary, target, route } = world;
   const plan = planOf(world.canary, world.options);
   const raisesPrimary = action.route.canaryWeight < route.canaryWeight;
@@ -58,6 +59,17 @@ function raisesOnlyTheReady(world: World, action: Action): string | undefined {
     return 'traffic to a canary without ready pods while the primary has some';
   }
   return undefined;
+}
+
+/** Pods of one workload come with their share: it rises only from a step that was reached, on its own template. */
+function raisesOnlyFromAStep(
+  { route, target, status }: World,
+  action: Extract<Action, { type: 'SetTraffic' }>,
+): string | undefined {
+  if (action.route.canaryWeight === 0) return undefined;
+  if (target?.digest !== status.run?.digest) return 'a share for another template than the one that is tried';
+  const rises = action.route.canaryWeight > (route?.canaryWeight ?? 0);
+  return rises && !route?.accepted ? 'a further share before the last one was reached' : undefined;
 }
 
 function keepsTheHealthyOne(world: World, action: Action): string | undefined {
@@ -97,6 +109,7 @@ function weightsAddUp(_world: World, action: Action): string | undefined {
 
 function capacityBeforeShare(world: World, action: Action): string | undefined {
   if (action.type !== 'SetTraffic' || !world.route || action.route.matched) return undefined;
+  if (world.sharesWorkload) return undefined;
   const { canaryWeight } = action.route;
   if (canaryWeight <= world.route.canaryWeight || servingPods(world.primary) === 0) return undefined;
   const needed = podsFor(canaryWeight, carriedBy(world));

@@ -4,12 +4,17 @@ import { ALL_TO_CANARY, trafficAt } from './plan.ts';
 import { hasConverged, servingPods } from './readiness.ts';
 import type { Run } from './run.ts';
 import { ensurePrimaryCapacity, pauseCanary, raiseFloor, resumeReplicas, scalerOf } from './scalers.ts';
-import type { WorkloadView } from './world.ts';
+import type { WorkloadView, World } from './world.ts';
 
 /** All traffic is on the primary, read back. */
 export function isAllOnPrimary(draft: Draft): boolean {
   const { route } = draft.world;
   return route !== undefined && route.canaryWeight === 0 && !route.mirrored;
+}
+
+/** The one workload of both sides says another release than its old pods run, be it without a pod of it. */
+function isTried({ sharesWorkload, primary, target }: World): boolean {
+  return sharesWorkload === true && primary !== undefined && target?.digest !== primary.digest;
 }
 
 /** All traffic is on the canary, also what an A/B match would leave out, read back. */
@@ -23,7 +28,12 @@ export function isAllOnCanary(draft: Draft): boolean {
  */
 export function returnToPrimary(draft: Draft): boolean {
   const { primary, target } = draft.world;
-  if (isAllOnPrimary(draft)) return true;
+  if (isAllOnPrimary(draft) && !isTried(draft.world)) return true;
+  // Going back brings the pods that it needs, and takes none away before.
+  if (draft.world.sharesWorkload) {
+    act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
+    return false;
+  }
   const isWhole =
     hasConverged(primary, draft.plan.primaryReadyPercent) || servingPods(primary) >= carriedBy(draft.world);
   if (servingPods(target) === 0 || (isWhole && ensurePrimaryCapacity(draft, 100)))
@@ -42,6 +52,8 @@ function returnInPart({ world, plan, actions }: Draft): void {
 /** Raises the canary's pods until it can carry this share. True when enough are ready (S4). */
 export function ensureCanaryCapacity(draft: Draft, sharePercent: number): boolean {
   const { target, primary } = draft.world;
+  // The share itself brings its pods.
+  if (draft.world.sharesWorkload) return true;
   const needed = podsFor(sharePercent, carriedBy(draft.world));
   if (canaryPods(target) >= needed) return true;
   if (target && primary) growCanary(draft, target, needed);
@@ -50,6 +62,7 @@ export function ensureCanaryCapacity(draft: Draft, sharePercent: number): boolea
 
 /** Asks for this many canary pods; under a scaler by its minReplicas, and only one at rest is started by us (S18). */
 export function growCanary(draft: Draft, target: WorkloadView, pods: number): void {
+  if (draft.world.sharesWorkload) return;
   const scaler = scalerOf(draft.world, 'canary');
   pauseCanary(draft, false);
   if (scaler && target.desiredReplicas > 0) return raiseFloor(draft, 'canary', pods);
@@ -71,6 +84,7 @@ export function canStandIn({ world }: Draft, run: { readonly digest: string } | 
 /** Traffic would be taken off the primary before it is written, by a canary that can stand in for it (S2). */
 export function mustClear(draft: Draft, run: Run): boolean {
   const { primary } = draft.world;
+  if (draft.world.sharesWorkload) return false;
   if (!primary || servingPods(primary) === 0 || isAllOnCanary(draft) || !canStandIn(draft, run)) return false;
   return !primary.keepsReadyPod || run.mountsConfig;
 }
@@ -80,7 +94,7 @@ export function mustClear(draft: Draft, run: Run): boolean {
  */
 export function moveToCanary(draft: Draft): boolean {
   if (isAllOnCanary(draft)) return true;
-  if (!canStandIn(draft, draft.run)) return false;
+  if (draft.world.sharesWorkload || !canStandIn(draft, draft.run)) return false;
   ensureCanaryCapacity(draft, 100);
   const most = mostToCanary(draft.plan, draft.world);
   const weight = draft.world.route?.canaryWeight ?? 0;
@@ -95,6 +109,8 @@ export function moveToCanary(draft: Draft): boolean {
  */
 export function rescueTraffic(draft: Draft): boolean {
   const { route, primary, target } = draft.world;
+  // A Service sends requests to the ready pods of either side by itself.
+  if (draft.world.sharesWorkload) return false;
   if (!route) return routeAnew(draft);
   const primaryServes = route.canaryWeight < 100 || route.matched;
   if (primaryServes && servingPods(primary) === 0 && canaryPods(target) > 0) {

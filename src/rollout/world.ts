@@ -24,6 +24,8 @@ export interface World {
   scaler?: ScalerView | undefined;
   /** Another tool applies the target and no Source holds it: its template is read and never written (design section 2.5). */
   foreignTarget?: boolean;
+  /** Both sides are pods of one workload, whose own rolling update is held at the step (provider native, ADR 21). */
+  sharesWorkload?: boolean;
   /** What the primary was found to run, where its digest does not tell: as Flagger left it, or under another digest than head's. */
   adoptable?: AdoptableView | undefined;
   /** May rollouts start? Undefined: the Source has no windows. */

@@ -41,7 +41,8 @@ export function stamped(template: PodTemplate, stamp: string | undefined): PodTe
   return { ...template, metadata: { ...metadata, annotations } };
 }
 
-function stampOf(live: KubernetesObject | undefined): string | undefined {
+/** The stamp that the pods of a workload carry, if they do. */
+export function stampOf(live: KubernetesObject | undefined): string | undefined {
   const { template } = (live?.spec ?? {}) as { template?: PodTemplate };
   return template?.metadata?.annotations?.[stampAnnotation];
 }

@@ -39,10 +39,11 @@ function replicasField(replicas: number | undefined): { replicas?: number } {
 }
 
 /**
- * Every setting with an explicit value, Kubernetes' default where Git says nothing: a setting that was dropped from Git would otherwise
- * keep its last value, and `rollingUpdate: null` makes room for Recreate, which forbids the defaulted one.
+ * Settings as a Deployment is written with them. Every one has an explicit value, Kubernetes' default where Git says nothing: a setting
+ * that was dropped from Git would otherwise keep its last value, and `rollingUpdate: null` makes room for Recreate, which forbids the
+ * defaulted one.
  */
-function settingsFields(settings: WorkloadSettings): Record<string, unknown> {
+export function settingsFields(settings: WorkloadSettings): Record<string, unknown> {
   return {
     strategy: strategyField(settings.strategy),
     minReadySeconds: settings.minReadySeconds ?? 0,

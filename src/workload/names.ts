@@ -15,6 +15,13 @@ export const configAnnotation = 'holdfast.dev/config';
 /** On Services and routes: hash of what was applied last, so that a restart writes none of them again. */
 export const appliedAnnotation = 'holdfast.dev/applied';
 
+/** On a workload that is rolled out in place (ADR 21): digest of the release that its older pods run, while another one is tried. */
+export const promotedAnnotation = 'holdfast.dev/promoted';
+/** On the same: the stamp of config that those pods carry (config-stamp.ts), empty for none, so that going back starts no third ReplicaSet. */
+export const promotedStampAnnotation = 'holdfast.dev/promoted-config';
+/** On the same: the share of the step, in percent; 0 before the first one, and on the way back. */
+export const shareAnnotation = 'holdfast.dev/share';
+
 /** Names of the generated Services. */
 export interface ServiceNames {
   apex: string;

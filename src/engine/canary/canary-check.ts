@@ -1,4 +1,5 @@
 import type { Canary } from '../../api/canary.ts';
+import { sharesWorkload } from '../../api/effective.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { parseCanary } from '../../api/parse.ts';
 import { checkCanary } from '../../api/semantic.ts';
@@ -23,19 +24,27 @@ export function readCanary(
     intervalFloorMs: minIntervalMs,
   });
   if (problems.length > 0) return { failure: invalidCanary(problems) };
-  const provider = providerOf(canary, parts.options);
-  const router = parts.routing(provider);
-  if (!router)
-    return {
-      failure: new EngineError(
-        'UnknownProvider',
-        `spec.provider: this version cannot route traffic with ${provider}`,
-      ),
-    };
-  const routing = router.check(canary).filter(({ severity }) => severity === 'error');
-  if (routing.length > 0) return { failure: invalidCanary(routing) };
+  const routing = routingFailure(parts, canary);
+  if (routing) return { failure: routing };
   const rival = rivalOf(parts.canaries.list(), canary);
   return rival ? { failure: conflict(canary, rival) } : { canary };
+}
+
+/** Of its router, where it needs one. */
+function routingFailure(
+  parts: Pick<CanaryParts, 'options' | 'routing'>,
+  canary: Canary,
+): EngineError | undefined {
+  const provider = providerOf(canary, parts.options);
+  if (sharesWorkload(provider)) return undefined;
+  const router = parts.routing(provider);
+  if (!router)
+    return new EngineError(
+      'UnknownProvider',
+      `spec.provider: this version cannot route traffic with ${provider}`,
+    );
+  const problems = router.check(canary).filter(({ severity }) => severity === 'error');
+  return problems.length > 0 ? invalidCanary(problems) : undefined;
 }
 
 /** The Canary that had the same target first. */

@@ -1,8 +1,9 @@
 /** Flagger's finalizer: the Canary stays until its target has taken the traffic back (flagger-behaviour 2.12). */
 import type { Canary } from '../../api/canary.ts';
+import { sharesWorkload } from '../../api/effective.ts';
 import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
 import type { Performer } from '../perform/action-context.ts';
-import type { CanaryParts } from './canary-parts.ts';
+import { type CanaryParts, providerOf } from './canary-parts.ts';
 
 /** The finalizer's name, Flagger's own: either program can finish what the other began. */
 export const finalizer = 'finalizer.flagger.app';
@@ -16,7 +17,9 @@ export function waitsForUs({ metadata }: KubernetesObject): boolean {
 export async function adjustFinalizer(parts: CanaryParts, canary: Canary): Promise<boolean> {
   const { metadata, spec } = canary;
   if (metadata.deletionTimestamp !== undefined) return false;
-  const wanted = spec.revertOnDeletion === true;
+  // A workload that is held at a step goes back first.
+  const isInPlace = sharesWorkload(providerOf(canary, parts.options));
+  const wanted = spec.revertOnDeletion === true || isInPlace;
   if (wanted === hasFinalizer(metadata)) return false;
   const others = (metadata.finalizers ?? []).filter((name) => name !== finalizer);
   await writeFinalizers(parts, canary, wanted ? [...others, finalizer] : others);

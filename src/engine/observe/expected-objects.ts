@@ -1,10 +1,11 @@
 /** What must be in the cluster while the primary of a Canary runs a release, beside what is: for comparing, not for writing. */
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
 import { soundRecord } from '../../rollout/kept.ts';
 import { planOf, trafficAt } from '../../rollout/plan.ts';
 import { runOf } from '../../rollout/run.ts';
 import { expectedCopies, sharedIn, untrackedIn } from '../../workload/expected-copies.ts';
 import { workloadKind } from '../../workload/kinds.ts';
+import { nativeWorkload } from '../../workload/native/native-workload.ts';
 import { primaryReplicas } from '../../workload/objects.ts';
 import { primaryScaler, scalerKindOf, scalerNames } from '../../workload/scaler.ts';
 import type { ReadContext } from '../perform/action-context.ts';
@@ -28,6 +29,7 @@ export interface ExpectedObject {
 export async function expectedObjects(context: ReadContext, digest: string): Promise<ExpectedObject[]> {
   const { parts, observation } = context;
   const bytes = await bytesOf(context, digest);
+  if (observation.world.sharesWorkload) return [await inPlace(context, bytes)];
   const primary = primaryOf(context, bytes);
   const { includeLabelPrefixes } = parts.options;
   // Which copies there must be, the pods of the release say, not those of whatever the primary is now.
@@ -54,6 +56,15 @@ export async function expectedObjects(context: ReadContext, digest: string): Pro
       };
     }),
   );
+}
+
+/** The one workload, as it is without a release under way. */
+async function inPlace({ parts, observation }: ReadContext, bytes: ReleaseBytes): Promise<ExpectedObject> {
+  const { canary, target: live } = observation;
+  const replicas = primaryReplicas({ canary, settings: bytes.settings });
+  const wanted = nativeWorkload({ ...bytes, canary, replicas, live }, { kind: 'whole' });
+  const { kind, metadata } = wanted;
+  return { kind, name: metadata.name, wanted, live: await parts.cluster.get(referenceOf(wanted)) };
 }
 
 function primaryOf({ parts, observation }: ReadContext, bytes: ReleaseBytes): KubernetesObject {

@@ -1,26 +1,22 @@
 import type { Canary } from '../../api/canary.ts';
 import type { CanaryStatus } from '../../api/canary-status.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import type { RouteView } from '../../api/observed.ts';
-import type { ScalerView, WorkloadView, World, WorldOptions } from '../../rollout/world.ts';
+import { sharesWorkload } from '../../api/effective.ts';
+import { describe } from '../../api/kubernetes.ts';
+import type { World, WorldOptions } from '../../rollout/world.ts';
 import { workloadKind } from '../../workload/kinds.ts';
-import { revisionKind } from '../../workload/knative.ts';
-import { serviceNames } from '../../workload/names.ts';
-import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../workload/scaler.ts';
-import { readSides } from '../../workload/sides.ts';
 import { hearTarget } from '../beside/hear-target.ts';
 import { type EngineOptions, type Observation, providerOf, type ReadParts } from '../canary/canary-parts.ts';
 import { keyOf } from '../canary/checks.ts';
 import { peersOf } from '../canary/peers.ts';
 import { kindsOf } from '../canary/watched-kinds.ts';
 import { EngineError } from '../failure.ts';
-import { isTargetKnown, labelOf, liveRoutes, routeContext, routerOf } from '../perform/route-context.ts';
-import type { Router } from '../ports/routing-port.ts';
 import { rejectionsOf } from '../records/records.ts';
 import { windowAt } from '../windows/windows.ts';
 import { primaryDrift } from './drift.ts';
-import { controllerRevisionKind, type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
+import { refuseInPlace } from './in-place.ts';
+import type { NamespaceView } from './namespace-view.ts';
 import { observeRecords } from './observe-records.ts';
+import { sideObjects, sideViews } from './sides.ts';
 
 /** What a look at a Canary gave: its world, or that the watches are still being started. */
 export type Observed =
@@ -34,18 +30,19 @@ export type Observed =
  */
 export async function observe(parts: ReadParts, canary: Canary): Promise<Observed> {
   const provider = providerOf(canary, parts.options);
-  const router = routerOf(parts, provider);
   const view = parts.namespace(canary.metadata.namespace ?? '');
+  const context = { parts, canary, view, provider };
   const problem = view.problem(kindsOf(canary, parts));
   if (problem?.waiting) return { kind: 'waiting', message: problem.message };
   if (problem) throw new EngineError('WatchFailed', problem.message, true);
   const kind = workloadKind(canary);
-  const { target, primary, wanted } = readSides(canary, view.get);
+  const objects = sideObjects(context);
+  const { target, primary, wanted } = objects;
   const key = keyOf(canary);
   const keeper = await hearTarget(parts, canary, { target: wanted, primary }, view);
   if (keeper === 'waiting')
     return { kind: 'waiting', message: 'the watches of its config are being started' };
-  const names = serviceNames(canary);
+  if (sharesWorkload(provider)) refuseInPlace(context, keeper);
   const world: World = {
     nowMs: parts.clock.nowMs(),
     canary,
@@ -53,11 +50,8 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
     head: parts.heads.of(key).view,
     records: await observeRecords(parts, canary, view),
     rejected: rejected(canary, view),
-    primary: workloadView(canary, view, { workload: primary, service: names.primary, side: 'primary' }),
-    target: workloadView(canary, view, { workload: target, service: names.canary, side: 'canary' }),
-    scaler: scalerView(canary, view),
+    ...sideViews(context, objects),
     window: windowAt(parts.heads.windowsOf(key), parts.clock.nowMs()),
-    route: routeView(parts, canary, { router, view, target }),
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
     options: worldOptions(parts.options),
@@ -70,6 +64,8 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
 }
 
 async function withAdoptable(parts: ReadParts, observation: Observation): Promise<Observation> {
+  // Where nothing is generated, nothing was left by anybody.
+  if (observation.world.sharesWorkload) return observation;
   const adoptable = await parts.adoption.look(parts, observation);
   return adoptable ? { ...observation, world: { ...observation.world, adoptable } } : observation;
 }
@@ -88,58 +84,9 @@ function worldOptions({ minIntervalMs, defaultProvider, hasDefaultAlert }: Engin
 
 async function withDrift(parts: ReadParts, observation: Observation): Promise<Observation> {
   const { primary } = observation.world;
-  if (!primary) return observation;
+  if (!primary || observation.world.sharesWorkload) return observation;
   const found = await primaryDrift({ parts, observation });
   return { ...observation, world: { ...observation.world, primary: { ...primary, ...found } } };
-}
-
-function routeView(
-  parts: ReadParts,
-  canary: Canary,
-  { router, view, target }: { router: Router; view: NamespaceView; target: KubernetesObject | undefined },
-): RouteView | undefined {
-  if (!isTargetKnown(parts, canary, target)) return undefined;
-  const context = routeContext(canary, labelOf(parts, canary, target));
-  return router.read(context, liveRoutes(router, view, canary));
-}
-
-function scalerView({ spec }: Canary, view: NamespaceView): ScalerView | undefined {
-  const kind = scalerKindOf(spec);
-  if (!kind) return undefined;
-  const names = scalerNames({ spec });
-  const side = (name: string) => scalerSide(kind, view.get(kind, name));
-  return {
-    kind: kind.kind,
-    name: names.canary,
-    canary: side(names.canary),
-    primary: side(names.primary),
-    settleMs: settleMsOf(view.get(kind, names.canary)),
-  };
-}
-
-interface SideRead {
-  readonly workload: KubernetesObject | undefined;
-  /** Name of its Service. */
-  readonly service: string;
-  readonly side: 'canary' | 'primary';
-}
-
-function workloadView(
-  canary: Canary,
-  view: NamespaceView,
-  { workload, service, side }: SideRead,
-): WorkloadView | undefined {
-  if (!workload || workload.metadata.deletionTimestamp) return undefined;
-  const seen = workloadKind(canary).view({
-    workload,
-    pods: view.list(podKind),
-    replicaSets: view.replicaSets(),
-    controllerRevisions: view.list(controllerRevisionKind),
-    service: view.get(serviceKind, service),
-    side,
-    revisions: view.list(revisionKind),
-  });
-  return { ...seen, drift: undefined, configCopies: [] };
 }
 
 function rejected(canary: Canary, view: NamespaceView) {

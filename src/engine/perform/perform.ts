@@ -4,6 +4,7 @@ import { removeFinalizer } from '../canary/finalizer.ts';
 import type { ActionContext, ActionType, Performer } from './action-context.ts';
 import { disown } from './disown.ts';
 import { restoreConfigs } from './perform-configs.ts';
+import { nativePerformers } from './perform-native.ts';
 import { markProven, reject, saveRecord, unreject } from './perform-records.ts';
 import { applyScalers, pauseScaler, removeScaler, setScalerFloor } from './perform-scalers.ts';
 import { ensureServices, setTraffic } from './perform-traffic.ts';
@@ -39,6 +40,7 @@ export async function performAll(context: ActionContext, actions: readonly Actio
 }
 
 function perform(context: ActionContext, action: Action): Promise<boolean> {
-  const performer = performers[action.type] as Performer<ActionType>;
+  const own = context.observation.world.sharesWorkload ? nativePerformers[action.type] : undefined;
+  const performer = (own ?? performers[action.type]) as Performer<ActionType>;
   return performer(context, action);
 }

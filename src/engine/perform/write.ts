@@ -1,3 +1,4 @@
+import { sharesWorkload } from '../../api/effective.ts';
 import { describe, type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { serviceNames } from '../../workload/names.ts';
@@ -44,16 +45,12 @@ export async function ensureFresh(context: ActionContext): Promise<void> {
   const { apiVersion, kind } = workloadKind(canary);
   const { apex } = serviceNames(canary);
   const names = sideNames(canary);
+  const isShared = sharesWorkload(provider) || names.primary === names.canary;
+  const routes = sharesWorkload(provider) ? [] : routerOf(parts, provider).kinds;
   const known = [
     { apiVersion, kind, name: names.canary, seen: observation.target },
-    ...(names.primary === names.canary
-      ? []
-      : [{ apiVersion, kind, name: names.primary, seen: observation.primary }]),
-    ...routerOf(parts, provider).kinds.map((route) => ({
-      ...route,
-      name: apex,
-      seen: view.get(route, apex),
-    })),
+    ...(isShared ? [] : [{ apiVersion, kind, name: names.primary, seen: observation.primary }]),
+    ...routes.map((route) => ({ ...route, name: apex, seen: view.get(route, apex) })),
   ];
   const fresh = await Promise.all(known.map((entry) => readAnew(parts.cluster, view.namespace, entry)));
   for (const object of fresh) if (object) view.remember(object);

@@ -43,18 +43,31 @@ export function progressing(draft: Draft, run: Run): void {
   if (!isBroughtUp(draft, current)) return bringUp(draft, current);
   if (!hasRoute(draft)) return;
   const standingMs = trackProgress(draft, current, world.target);
-  if (!isReady(world.target, plan.canaryReadyPercent)) return waitForCanary(draft, current, standingMs);
+  if (!isUp(draft)) return waitForCanary(draft, current, standingMs);
   if (world.route?.canaryWeight === 0 && remainingMs(draft, current.lastPodsTime, SETTLE_MS) > 0) {
     return note(draft, 'CanaryNotReady', `the canary with ${nameOf(current)} is ready; traffic follows`);
   }
-  if (!world.route?.accepted) {
-    return note(draft, 'RouteNotAccepted', world.route?.problem ?? 'the route is not accepted yet');
-  }
+  if (!world.route?.accepted) return waitForRoute(draft);
   if (isBeyondSteps(draft)) return startOver(draft, current);
   holdPrimary(draft);
   const straight = plan.skipAnalysis || current.fastLane || current.promoteNow;
   if (straight && !isPaused(draft)) return promote(draft, current);
   advance(draft, current);
+}
+
+/** The canary is ready; where both sides are pods of one workload, it has none before its first share. */
+function isUp({ world, plan }: Draft): boolean {
+  const { target, route, sharesWorkload } = world;
+  if (sharesWorkload && route?.canaryWeight === 0) return target?.observed === true;
+  return isReady(target, plan.canaryReadyPercent);
+}
+
+/** The data plane has not taken the route over; one workload comes to its step by several writes, each when the last has taken effect. */
+function waitForRoute(draft: Draft): void {
+  const { route, sharesWorkload } = draft.world;
+  if (sharesWorkload && route)
+    act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, route.canaryWeight) });
+  note(draft, 'RouteNotAccepted', route?.problem ?? 'the route is not accepted yet');
 }
 
 /** A route is there; what it says was read back. */
@@ -117,7 +130,8 @@ function restart(draft: Draft, run: Run): Run | undefined {
 
 /** Checks count from the moment a weight was seen, not from when it was ordered (S4). */
 function observeWeight(draft: Draft, run: Run): void {
-  const weight = draft.world.route?.canaryWeight;
+  const { route, sharesWorkload } = draft.world;
+  const weight = sharesWorkload && !route?.accepted ? undefined : route?.canaryWeight;
   if (weight === undefined || weight === run.weight) return;
   run.weight = weight;
   run.stepTime = now(draft);

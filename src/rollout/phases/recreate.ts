@@ -23,6 +23,6 @@ export function recreateMissing(draft: Draft): boolean {
 /** Creates a canary that is gone again, with this release; a target of another tool is that one's to create. */
 export function bringBackCanary(draft: Draft, digest: string): void {
   const { world } = draft;
-  if (!world.target && !world.foreignTarget)
+  if (!world.target && !world.foreignTarget && !world.sharesWorkload)
     act(draft, { type: 'ApplyCanary', digest, replicas: carriedBy(world) });
 }

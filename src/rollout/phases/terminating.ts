@@ -8,6 +8,7 @@ import { pauseCanary, restoreFloor, resumeReplicas, scalerOf } from '../scalers.
 import { growCanary, isAllOnCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import { sinceMs } from '../units.ts';
 import type { RecordView, WorkloadView, World } from '../world.ts';
+import { endInPlace } from './ending-in-place.ts';
 
 /** Beyond the time that pods may take: routes, reads and the queue (L10). */
 const GRACE_MS = 30_000;
@@ -21,6 +22,7 @@ export function terminating(draft: Draft): void {
   const { world, status, plan } = draft;
   const waitedMs = sinceMs(world.nowMs, world.canary.metadata.deletionTimestamp);
   const limitMs = plan.progressDeadlineMs + GRACE_MS;
+  if (world.sharesWorkload) return endInPlace(draft, limitMs - waitedMs);
   if (world.canary.spec.revertOnDeletion !== true) {
     note(draft, 'Terminating', 'spec.revertOnDeletion is off: the Canary goes with all it made');
     draft.intentFirst = true;

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import type { Canary } from './canary.ts';
+import { checkCanary } from './semantic.ts';
+
+function pathsOf(spec: Record<string, unknown>, defaultProvider?: string): string[] {
+  const canary = {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: {
+      provider: 'native',
+      targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+      analysis: { interval: '10s', threshold: 1, stepWeight: 20, maxWeight: 60 },
+      ...spec,
+    },
+  } as unknown as Canary;
+  return checkCanary(canary, defaultProvider ? { defaultProvider } : {}).problems.map(({ path }) => path);
+}
+
+const analysis = { interval: '10s', threshold: 1, stepWeight: 20, maxWeight: 60 };
+
+describe('a Canary with provider native', () => {
+  it('needs no Service', () => {
+    expect(pathsOf({})).toEqual([]);
+    expect(pathsOf({ provider: undefined }, 'native')).toEqual([]);
+  });
+
+  it('steps Deployments, and no other kind yet', () => {
+    expect(pathsOf({ targetRef: { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'web' } })).toEqual([
+      'spec.targetRef.kind',
+    ]);
+  });
+
+  it('has no router, no iterations and no series of a mesh', () => {
+    expect(
+      pathsOf({ analysis: { ...analysis, match: [{ headers: { x: { exact: 'y' } } }], iterations: 3 } }),
+    ).toEqual(['spec.analysis.match', 'spec.analysis.iterations']);
+    expect(
+      pathsOf({ analysis: { ...analysis, metrics: [{ name: 'request-success-rate', interval: '1m' }] } }),
+    ).toEqual(['spec.analysis.metrics[0].name']);
+  });
+});

@@ -1,0 +1,127 @@
+/** How both sides of a Canary are read: as two workloads with a route between them, or as the pods of one (ADR 21). */
+import type { Canary } from '../../api/canary.ts';
+import { sharesWorkload } from '../../api/effective.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { RouteView } from '../../api/observed.ts';
+import type { ScalerView, WorkloadView, World } from '../../rollout/world.ts';
+import type { ViewSource } from '../../workload/kind.ts';
+import { workloadKind } from '../../workload/kinds.ts';
+import { revisionKind } from '../../workload/knative.ts';
+import { serviceNames } from '../../workload/names.ts';
+import { viewNative } from '../../workload/native/native-view.ts';
+import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../workload/scaler.ts';
+import { readSides } from '../../workload/sides.ts';
+import type { ReadParts } from '../canary/canary-parts.ts';
+import { isTargetKnown, labelOf, liveRoutes, routeContext, routerOf } from '../perform/route-context.ts';
+import type { Router } from '../ports/routing-port.ts';
+import { controllerRevisionKind, type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
+
+/** The workloads of both sides as they are in the cluster; one and the same object where they share it. */
+export interface SideObjects {
+  readonly target: KubernetesObject | undefined;
+  readonly primary: KubernetesObject | undefined;
+  /** What the Canary names, which the target may be a copy of. */
+  readonly wanted: KubernetesObject | undefined;
+}
+
+/** What a look is made with. */
+export interface SideContext {
+  readonly parts: ReadParts;
+  readonly canary: Canary;
+  readonly view: NamespaceView;
+  readonly provider: string;
+}
+
+type SideViews = Pick<World, 'primary' | 'target' | 'scaler' | 'route' | 'sharesWorkload'>;
+
+/** The workloads of both sides. Throws RefusedError. */
+export function sideObjects({ canary, view, provider }: SideContext): SideObjects {
+  if (!sharesWorkload(provider)) return readSides(canary, view.get);
+  const target = view.get(workloadKind(canary), canary.spec.targetRef.name);
+  return { target, primary: target, wanted: target };
+}
+
+/** What the rollout core sees of them. Throws RefusedError, and EngineError for an unknown provider. */
+export function sideViews(context: SideContext, objects: SideObjects): SideViews {
+  return sharesWorkload(context.provider) ? sharedViews(context, objects) : copiedViews(context, objects);
+}
+
+function copiedViews({ parts, canary, view, provider }: SideContext, objects: SideObjects): SideViews {
+  const names = serviceNames(canary);
+  const router = routerOf(parts, provider);
+  return {
+    primary: workloadView(canary, view, {
+      workload: objects.primary,
+      service: names.primary,
+      side: 'primary',
+    }),
+    target: workloadView(canary, view, { workload: objects.target, service: names.canary, side: 'canary' }),
+    scaler: scalerView(canary, view),
+    route: routeView(parts, canary, { router, view, target: objects.target }),
+  };
+}
+
+/** No scaler has a copy, so that none is written; requests go to the ready pods of both sides. */
+function sharedViews({ view }: SideContext, { target: workload }: SideObjects): SideViews {
+  const shared = { scaler: undefined, sharesWorkload: true };
+  if (!workload || workload.metadata.deletionTimestamp) {
+    const route = { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false, accepted: true };
+    return { ...shared, primary: undefined, target: undefined, route };
+  }
+  const { primary, target, route } = viewNative(viewSource(view, { workload, service: '', side: 'canary' }));
+  const nothing = { drift: undefined, configCopies: [] };
+  return { ...shared, primary: { ...primary, ...nothing }, target: { ...target, ...nothing }, route };
+}
+
+interface SideRead {
+  readonly workload: KubernetesObject | undefined;
+  /** Name of its Service; empty for none. */
+  readonly service: string;
+  readonly side: 'canary' | 'primary';
+}
+
+function viewSource(
+  view: NamespaceView,
+  { workload, service, side }: SideRead & { readonly workload: KubernetesObject },
+): ViewSource {
+  return {
+    workload,
+    pods: view.list(podKind),
+    replicaSets: view.replicaSets(),
+    controllerRevisions: view.list(controllerRevisionKind),
+    service: service === '' ? undefined : view.get(serviceKind, service),
+    side,
+    revisions: view.list(revisionKind),
+  };
+}
+
+function routeView(
+  parts: ReadParts,
+  canary: Canary,
+  { router, view, target }: { router: Router; view: NamespaceView; target: KubernetesObject | undefined },
+): RouteView | undefined {
+  if (!isTargetKnown(parts, canary, target)) return undefined;
+  const context = routeContext(canary, labelOf(parts, canary, target));
+  return router.read(context, liveRoutes(router, view, canary));
+}
+
+function scalerView({ spec }: Canary, view: NamespaceView): ScalerView | undefined {
+  const kind = scalerKindOf(spec);
+  if (!kind) return undefined;
+  const names = scalerNames({ spec });
+  const side = (name: string) => scalerSide(kind, view.get(kind, name));
+  return {
+    kind: kind.kind,
+    name: names.canary,
+    canary: side(names.canary),
+    primary: side(names.primary),
+    settleMs: settleMsOf(view.get(kind, names.canary)),
+  };
+}
+
+function workloadView(canary: Canary, view: NamespaceView, read: SideRead): WorkloadView | undefined {
+  const { workload } = read;
+  if (!workload || workload.metadata.deletionTimestamp) return undefined;
+  const seen = workloadKind(canary).view(viewSource(view, { ...read, workload }));
+  return { ...seen, drift: undefined, configCopies: [] };
+}

@@ -1,0 +1,108 @@
+/** Actions on a workload that is rolled out in place: each is one write of the whole object (ADR 21). */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { plainConfig } from '../../workload/configs.ts';
+import { nextHold } from '../../workload/native/hold.ts';
+import {
+  holdOf,
+  nativeWorkload,
+  promotedOf,
+  type Stage,
+  shareOf,
+} from '../../workload/native/native-workload.ts';
+import { primaryReplicas } from '../../workload/objects.ts';
+import { fenceposts } from '../../workload/rolling-update.ts';
+import { versionOf } from '../canary/canary-parts.ts';
+import { StaleView } from '../failure.ts';
+import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
+import type { ActionContext, ActionType, Performer } from './action-context.ts';
+import { onBehalfOfSource } from './on-behalf.ts';
+import { partOfSource } from './part-of.ts';
+import { applySettings } from './perform-workloads.ts';
+import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
+
+type NativePerformers = { readonly [Type in ActionType]?: Performer<Type> };
+
+/** Config under its own names, then the template, without a pod of it. */
+const bringUp: Performer<'ApplyCanary'> = (context, { digest }) => {
+  const { primary } = context.observation.world;
+  if (primary?.digest === undefined) throw new StaleView('the workload');
+  return writeRelease(context, digest, { kind: 'brought', promoted: primary.digest });
+};
+
+/** Promotion, and the way back after it. */
+const promote: Performer<'ApplyPrimary'> = async (context, { digest, precondition }) => {
+  const { primary } = context.observation;
+  const seen = primary && versionOf(primary);
+  if (seen?.resourceVersion !== precondition?.resourceVersion) throw new StaleView('the workload');
+  await ensureFresh(context);
+  return writeRelease(context, digest, { kind: 'whole' });
+};
+
+/** The next bounds on the way to a share; at 0 the template before, with its own settings. */
+const setShare: Performer<'SetTraffic'> = async (context, { route }) => {
+  const { target: live, world } = context.observation;
+  if (!live) return false;
+  const promoted = promotedOf(live);
+  if (route.canaryWeight === 0)
+    return promoted === undefined ? forgetShare(context, live) : goBack(context, promoted);
+  const digest = world.target?.digest;
+  if (promoted === undefined || digest === undefined) throw new StaleView('the workload');
+  const bytes = await bytesOf(context, digest);
+  const { replicas = 1 } = live.spec as { replicas?: number };
+  const hold = nextHold({
+    replicas,
+    weightPercent: route.canaryWeight,
+    hold: holdOf(live),
+    ready: world.target?.updatedReadyReplicas ?? 0,
+    own: fenceposts(replicas, bytes.settings.strategy?.rollingUpdate as Record<string, unknown> | undefined),
+  });
+  return writeWorkload(context, bytes, { kind: 'held', promoted, weightPercent: route.canaryWeight, hold });
+};
+
+/** Config and template of what the older pods run. */
+async function goBack(context: ActionContext, promoted: string): Promise<boolean> {
+  await ensureFresh(context);
+  return writeRelease(context, promoted, { kind: 'returning' });
+}
+
+/** Once no pod of what was left is there. */
+async function forgetShare(context: ActionContext, live: KubernetesObject): Promise<boolean> {
+  const { primary, route } = context.observation.world;
+  if (shareOf(live) === undefined || route?.canaryWeight !== 0 || primary?.digest === undefined) return false;
+  return writeWorkload(context, await bytesOf(context, primary.digest), { kind: 'whole' });
+}
+
+async function writeRelease(context: ActionContext, digest: string, stage: Stage): Promise<boolean> {
+  const writer = onBehalfOfSource(context, digest);
+  const bytes = await bytesOf(context, digest);
+  for (const config of bytes.release.configs)
+    await applyUnwatched(writer, partOfSource(context, plainConfig(config)));
+  return writeWorkload(context, bytes, stage, digest);
+}
+
+function writeWorkload(
+  context: ActionContext,
+  bytes: ReleaseBytes,
+  stage: Stage,
+  digest = bytes.release.digest,
+): Promise<boolean> {
+  const { canary, target: live } = context.observation;
+  const replicas = primaryReplicas({ canary, settings: bytes.settings });
+  const wanted = nativeWorkload({ ...bytes, canary, replicas, live }, stage);
+  return applyRollout(onBehalfOfSource(context, digest), partOfSource(context, wanted, live), live);
+}
+
+/** While a release is tried its own settings are held back; they follow with the next write of the whole. */
+const settings: Performer<'ApplySettings'> = async (context, action) => {
+  const { primary } = context.observation;
+  return primary && promotedOf(primary) !== undefined ? false : applySettings(context, action);
+};
+
+/** The actions that mean something else, or nothing, where both sides are pods of one workload. */
+export const nativePerformers: NativePerformers = {
+  ApplyCanary: bringUp,
+  ApplyPrimary: promote,
+  SetTraffic: setShare,
+  ApplySettings: settings,
+  EnsureServices: async () => false,
+};

@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+const spec = { provider: 'native', service: undefined };
+const analysis = { iterations: undefined, stepWeight: 20, maxWeight: 60 };
+
+/** Settings of the user's own, which must all come back. */
+function web(image: string, more: Record<string, unknown> = {}): string {
+  const object = JSON.parse(deployment(image, { replicas: 5 }));
+  Object.assign(object.spec, {
+    minReadySeconds: 1,
+    progressDeadlineSeconds: 77,
+    strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+    ...more,
+  });
+  return JSON.stringify(object);
+}
+
+const service = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: { selector: { app: 'web' }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
+});
+
+function live(): Promise<KubernetesObject | undefined> {
+  return bed.get('apps/v1', 'Deployment', 'web');
+}
+
+/** As somebody with kubectl. */
+function patch(change: Record<string, unknown>): Promise<unknown> {
+  const path = '/apis/apps/v1/namespaces/shop/deployments/web';
+  return bed.send('PATCH', path, { spec: change }, 'application/merge-patch+json');
+}
+
+function settingsOf(object: KubernetesObject | undefined): Record<string, unknown> {
+  const { template: _, ...settings } = (object?.spec ?? {}) as Record<string, unknown>;
+  return settings;
+}
+
+/** Moments at which more pods of the new template were asked for than the step lets, at any event of the store. */
+function watchSteps(image: string): { readonly beyond: string[]; most(): number } {
+  const beyond: string[] = [];
+  let most = 0;
+  const { store } = bed.sandbox;
+  store.subscribe(() => {
+    const annotations = store.get('apps/deployments', 'shop', 'web')?.metadata.annotations ?? {};
+    if (annotations['holdfast.dev/promoted'] === undefined) return;
+    const sets = store.list('apps/replicasets').filter((set) => imageOf(set) === image);
+    const pods = sets.reduce((sum, { spec }) => sum + Number((spec as { replicas?: number }).replicas), 0);
+    most = Math.max(most, pods);
+    const share = Number(annotations['holdfast.dev/share']);
+    if (pods > Math.ceil((share * 5) / 100)) beyond.push(`${pods} pods at ${share} %`);
+  });
+  return { beyond, most: () => most };
+}
+
+async function runFirst(): Promise<void> {
+  await bed.commit('v1', {
+    'web.json': web('shop/web:1'),
+    'service.json': service,
+    'canary.json': canary({ spec, analysis }),
+  });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+}
+
+test('a Deployment is promoted by steps in place, and has its own settings back', async () => {
+  await runFirst();
+  const before = await live();
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  const seen = watchSteps('shop/web:2');
+  const steps: unknown[] = [];
+  const v2 = await bed.commit('v2', { 'web.json': web('shop/web:2') });
+  await eventually('the promotion', async () => {
+    const { canaryWeight, phase, lastPromotedCommit } = statusOf(await bed.canary());
+    if (phase === 'Progressing' && steps.at(-1) !== canaryWeight) steps.push(canaryWeight);
+    return phase === 'Succeeded' && lastPromotedCommit === v2;
+  });
+  sampler.stop();
+  expect(sampler.totals()).toMatchObject({ failed: 0 });
+  expect([seen.beyond, seen.most()]).toEqual([[], 3]);
+  expect(steps.filter((weight) => Number(weight) > 0)).toEqual([20, 40, 60]);
+  const after = await live();
+  expect(imageOf(after)).toBe('shop/web:2');
+  expect(statusOf(after)).toMatchObject({ replicas: 5, updatedReplicas: 5, availableReplicas: 5 });
+  expect(settingsOf(after)).toEqual(settingsOf(before));
+  expect(condition(await bed.canary(), 'Ready')?.status).toBe('True');
+});
+
+test('a release whose pods never become ready goes back at its first step, and nothing fails', async () => {
+  await runFirst();
+  const seen = watchSteps('missing/web:2');
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  await bed.commit('v2', { 'web.json': web('missing/web:2') });
+  await waitForPhase(bed, 'Failed');
+  await eventually('all pods of v1 are back', async () => statusOf(await live()).updatedReplicas === 5);
+  sampler.stop();
+  expect(sampler.totals()).toMatchObject({ failed: 0 });
+  expect([seen.beyond, seen.most()]).toEqual([[], 1]);
+  expect(imageOf(await live())).toBe('shop/web:1');
+  expect((await live())?.spec).toMatchObject({ minReadySeconds: 1, progressDeadlineSeconds: 77 });
+});
+
+test('what cannot be held at a step is refused before anything is written, and says what to change', async () => {
+  await runFirst();
+  await bed.commit('Recreate', {
+    'web.json': web('shop/web:2', { strategy: { type: 'Recreate' } }),
+  });
+  await eventually('the refusal', async () =>
+    condition(await bed.canary(), 'Ready')?.message?.includes('must be RollingUpdate for provider native'),
+  );
+  expect(imageOf(await live())).toBe('shop/web:1');
+  await bed.commit('one pod', { 'web.json': web('shop/web:2', { replicas: 1 }) });
+  await eventually('the refusal', async () =>
+    condition(await bed.canary(), 'Ready')?.message?.includes('must be at least 2 for provider native'),
+  );
+  expect(imageOf(await live())).toBe('shop/web:1');
+  const pause = (paused: boolean) => patch({ paused });
+  await pause(true);
+  await bed.commit('paused by hand', { 'web.json': web('shop/web:2') });
+  await eventually('the refusal', async () =>
+    condition(await bed.canary(), 'Ready')?.message?.includes('somebody else paused it'),
+  );
+  expect(imageOf(await live())).toBe('shop/web:1');
+  await pause(false);
+  await waitForPhase(bed, 'Succeeded');
+  expect(imageOf(await live())).toBe('shop/web:2');
+});
+
+test('a Deployment that runs already is taken over without a restart, and nothing is made beside it', async () => {
+  await bed.commit('v1', { 'web.json': web('shop/web:1'), 'service.json': service });
+  await createSource(bed);
+  await bed.start();
+  await eventually('v1 runs', async () => statusOf(await live()).availableReplicas === 5);
+  const names = (key: string) => bed.sandbox.store.list(key, 'shop').map(({ metadata }) => metadata.name);
+  const before = [names('/pods'), names('/services'), names('apps/deployments')];
+  await bed.commit('Canary', { 'canary.json': canary({ spec, analysis }) });
+  await waitForPhase(bed, 'Initialized');
+  expect([names('/pods'), names('/services'), names('apps/deployments')]).toEqual(before);
+});
+
+test('the share stays when the number of pods changes at a step, and a Canary that is deleted there goes back first', async () => {
+  await bed.commit('v1', {
+    'web.json': web('shop/web:1', { replicas: undefined }),
+    'canary.json': canary({
+      spec,
+      analysis: { ...analysis, stepWeight: 50, maxWeight: 100, interval: '20s' },
+    }),
+  });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const scale = (replicas: number) => patch({ replicas });
+  const counts = async () => {
+    const { replicas, updatedReplicas, readyReplicas } = statusOf(await live());
+    return `${updatedReplicas} of ${replicas}, ${readyReplicas} ready`;
+  };
+  await scale(4);
+  await eventually('4 pods', async () => (await counts()) === '4 of 4, 4 ready', { seen: counts });
+  await bed.commit('v2', { 'web.json': web('shop/web:2', { replicas: undefined }) });
+  await eventually('the step', async () => (await counts()) === '2 of 4, 4 ready', { seen: counts });
+  await scale(8);
+  await eventually('the share of 8', async () => (await counts()) === '4 of 8, 8 ready', { seen: counts });
+  await scale(2);
+  await eventually('the share of 2', async () => (await counts()) === '1 of 2, 2 ready', { seen: counts });
+  await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
+  await eventually('the Canary is gone', async () => (await bed.canary()) === undefined);
+  expect(imageOf(await live())).toBe('shop/web:1');
+  expect((await live())?.spec).toMatchObject({ minReadySeconds: 1, progressDeadlineSeconds: 77 });
+  expect(await counts()).toBe('2 of 2, 2 ready');
+});
