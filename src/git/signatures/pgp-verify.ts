@@ -30,6 +30,9 @@ export async function verifyPgp(
   });
   if (signature.packets.length === 0 || signature.packets.length > maxSignatures)
     throw new Error('it carries no PGP signature, or too many');
+  // Other types are not made over these very bytes: a text may differ in its blanks, and a standalone one is made over nothing.
+  if (signature.packets.some(({ signatureType }) => signatureType !== openpgp.enums.signature.binary))
+    throw new Error('its PGP signature is not one of a document (type 0)');
   const message = await openpgp.createMessage({ binary: payload });
   const { signatures } = await openpgp.verify({
     message,

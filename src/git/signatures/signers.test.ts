@@ -146,6 +146,14 @@ describe('a PGP signature', () => {
     await expect(who(cut, ada.publicKey)).rejects.toThrow('PGP signature');
   });
 
+  it('does not count where it is of a text, whose blanks may differ', async () => {
+    const ada = await keyOf('ada');
+    const signing = { signingKeys: ada.privateKey, detached: true, date: signed } as const;
+    const text = await openpgp.createMessage({ text: payloadOf('Change').toString('latin1') });
+    const ofText = signedWith(String(await openpgp.sign({ message: text, ...signing })), payloadOf('Change'));
+    await expect(who(ofText, ada.publicKey)).rejects.toThrow('not one of a document');
+  });
+
   it('does not count by a key that had expired, nor from the future', async () => {
     const dayS = 86_400;
     const endless = await keyOf('old');

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { GitError } from '../errors.ts';
-import { readObject } from '../objects.ts';
+import { readCommitObject, readObject } from '../objects.ts';
 import type { Resolved } from '../references.ts';
 import type { Session } from '../repository.ts';
 import { signedCommit, signedTag } from './signed-object.ts';
@@ -80,9 +80,13 @@ async function verifyCommit(session: Session, oid: string, signers: Signers): Pr
   const object = await readObject(session.reader, oid);
   try {
     if (object?.type !== 'commit') throw new Error('it is no commit');
-    return await signerOf(signedCommit(object.bytes), signers);
+    const signed = signedCommit(object.bytes);
+    const tree = `tree ${(await readCommitObject(session.reader, oid))?.tree}\n`;
+    if (signed.payload.subarray(0, tree.length).toString('latin1') !== tree)
+      throw new Error('the tree that would be read is not the one that was signed');
+    return await signerOf(signed, signers);
   } catch (error) {
-    throw notVerified(`commit ${oid.slice(0, 7)}`, reasonOf(error));
+    throw refusal(`commit ${oid.slice(0, 7)}`, error);
   }
 }
 
@@ -104,12 +108,14 @@ async function verifyTag(
       throw new Error(`it was signed as tag ${JSON.stringify(tag.name.slice(0, 80))}`);
     return await signerOf(tag, signers);
   } catch (error) {
-    throw notVerified(what, reasonOf(error));
+    throw refusal(what, error);
   }
 }
 
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'it cannot be read';
+/** A store that is damaged is none of the signature's doing, and is fetched anew. */
+function refusal(what: string, error: unknown): GitError {
+  if (error instanceof GitError) return error;
+  return notVerified(what, error instanceof Error ? error.message : 'it cannot be read');
 }
 
 function notVerified(what: string, why: string): GitError {
