@@ -19,11 +19,15 @@ export interface LocalFolder {
 export function localFolder(given: string): LocalFolder {
   const start = resolve(given);
   const root = repositoryOf(start) ?? start;
+  const folder = relative(root, start).split(sep).join('/');
   const shownRoot = normalize(join(given, relative(start, root) || '.'));
   return {
-    folder: relative(root, start).split(sep).join('/'),
+    folder,
     tree: localTree(root),
-    shown: (path) => join(shownRoot, path),
+    shown(path) {
+      const isBelow = folder === '' || path === folder || path.startsWith(`${folder}/`);
+      return isBelow ? join(given, path.slice(folder.length)) : join(shownRoot, path);
+    },
   };
 }
 
