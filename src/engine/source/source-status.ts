@@ -64,7 +64,8 @@ export function sourceStatus(
     ...progress(state, nowMs, source),
     ...answered(source, state, nowMs),
     conditions,
-    problem: problemOf(source.status?.problem, conditions, nowMs),
+    // Where nobody is told it would be a write for nothing.
+    problem: source.spec.alerts?.length ? problemOf(source.status?.problem, conditions, nowMs) : undefined,
     message: clip(ready.message, limits.messageCharacters),
   };
 }
