@@ -24,7 +24,7 @@ export function failureThreshold(threshold: number | undefined): number {
 const sessionProviders: ReadonlySet<string> = new Set(['gatewayapi:v1']);
 
 /** Both sides are pods of one workload, whose own rolling update is held at the step (ADR 21). */
-export function sharesWorkload(provider: string): boolean {
+export function sharesWorkload(provider: string | undefined): boolean {
   return provider === 'native';
 }
 

@@ -13,7 +13,7 @@ export function checkNative(
   provider: string | undefined,
   found: { problems: Problem[] },
 ): void {
-  if (provider === undefined || !sharesWorkload(provider)) return;
+  if (!sharesWorkload(provider)) return;
   const { targetRef, analysis } = spec;
   const problem = (path: string, message: string) => void found.problems.push({ path, message });
   if (targetRef.kind !== 'Deployment')

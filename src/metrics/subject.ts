@@ -1,6 +1,6 @@
 /** Whose metrics are asked: names that queries are about. */
 import type { Canary } from '../api/canary.ts';
-import { apexName } from '../api/effective.ts';
+import { apexName, sharesWorkload } from '../api/effective.ts';
 import { TemplateError } from './template-error.ts';
 
 /** The canary workload during analysis, the primary after promotion. */
@@ -45,6 +45,9 @@ export function metricSubject(canary: Canary, role: MetricRole, workload?: strin
     const { name } = targetRef;
     Object.assign(subject, { target: name, service: name, ownService: name, route: workload ?? name });
   }
+  // Both sides are pods of the one workload (ADR 21), and no Service is ours.
+  if (sharesWorkload(canary.spec.provider))
+    Object.assign(subject, { target: targetRef.name, service: apex, ownService: apex });
   for (const [field, value] of Object.entries(subject))
     if (!dnsName.test(value))
       throw new TemplateError(`${field} is not a DNS name and cannot stand in a query`);

@@ -1,4 +1,5 @@
 import type { Canary } from '../api/canary.ts';
+import { sharesWorkload } from '../api/effective.ts';
 import type { IncidentOutcome } from '../api/incident.ts';
 import { revertCommand } from '../api/incident-text.ts';
 import type { CommitInfo } from '../api/observed.ts';
@@ -91,5 +92,6 @@ export function commandFor(
   const { apiVersion, kind, name } = spec.targetRef;
   if (apiVersion.startsWith('serving.knative.dev/'))
     return `${inNamespace} services.serving.knative.dev/${name}`;
-  return `${inNamespace} ${kind.toLowerCase()}/${name}-primary`;
+  const suffix = sharesWorkload(spec.provider) ? '' : '-primary';
+  return `${inNamespace} ${kind.toLowerCase()}/${name}${suffix}`;
 }
