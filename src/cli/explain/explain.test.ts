@@ -58,6 +58,20 @@ function statesOf({ forecast }: ReturnType<typeof explain>): Array<readonly [num
   return seen.filter(([, state], index) => state !== seen[index - 1]?.[1]);
 }
 
+it('foretells when a release that waits for its window starts', () => {
+  const settingsKey = atRest().primary?.settingsKey ?? '';
+  const release = { digest: 'v1:b', commit, settingsKey, replicas: 2, mountsConfig: false };
+  const world: World = {
+    ...atRest(),
+    head: { kind: 'release', release },
+    window: { open: false, nextOpeningMs: nowMs + 3_600_000 },
+  };
+  const { moments } = explain(world, []).forecast;
+  const phases = moments.map(({ timeMs, phase }) => [phase, (timeMs - nowMs) / 1000]);
+  expect(phases[0]).toEqual(['Waiting', 0]);
+  expect(phases.find(([phase]) => phase === 'Progressing')).toEqual(['Progressing', 3600]);
+});
+
 describe('an explanation', () => {
   it('of a Canary at rest finds no difference and judges nothing', () => {
     const found = explained();
