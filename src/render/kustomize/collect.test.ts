@@ -28,6 +28,7 @@ replacements: [{path: replace.yaml}]
 configMapGenerator: [{name: a, files: [k=data.bin, plain.txt], envs: [a.env]}]
 secretGenerator: [{name: b, env: b.env, literals: [x=y]}]
 configurations: [names.yaml]
+patchesStrategicMerge: ['{"kind": "ConfigMap", "metadata": {"name": "a"}}']
 crds: [crd.json]
 openapi: {path: schema.json}
 transformers: ["apiVersion: builtin\\nkind: X\\nmetadata: {name: y}\\n", moved.yaml]

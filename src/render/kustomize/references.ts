@@ -155,7 +155,7 @@ function pathOfFile(value: unknown): unknown {
 
 /** Some lists hold whole objects as text in place of a path. */
 function isInline(value: unknown): boolean {
-  return typeof value === 'string' && value.trim().includes('\n');
+  return typeof value === 'string' && /^\{|\n/.test(value.trim());
 }
 
 function checked(
