@@ -40,7 +40,14 @@ const routed = {
   service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
 };
 
+const inPlace = {
+  provider: 'native',
+  service: undefined,
+  analysis: { interval: '1s', threshold: 1, stepWeight: 50, maxWeight: 50 },
+};
+
 test.each([
+  ['native', inPlace, ['Deployment']],
   ['kubernetes', {}, ['Deployment', 'ConfigMap', 'Secret', 'Service', 'Service', 'Service']],
   [
     'gatewayapi:v1',

@@ -11,6 +11,7 @@ import {
   waitForPhase,
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
+import { configWith, deploymentWithConfig } from './with-config.ts';
 
 let bed: QuickBed;
 beforeEach(async () => {
@@ -187,4 +188,38 @@ test('the share stays when the number of pods changes at a step, and a Canary th
   expect(imageOf(await live())).toBe('shop/web:1');
   expect((await live())?.spec).toMatchObject({ minReadySeconds: 1, progressDeadlineSeconds: 77 });
   expect(await counts()).toBe('2 of 2, 2 ready');
+});
+
+test('config is tried and comes back with its release, to the very ReplicaSet that was there', async () => {
+  const steps = { ...analysis, stepWeight: 50, maxWeight: 50 };
+  const level = async () => {
+    const config = await bed.get('v1', 'ConfigMap', 'settings');
+    return (config as { data?: Record<string, string> } | undefined)?.data?.level;
+  };
+  const sets = () => bed.sandbox.store.list('apps/replicasets', 'shop').length;
+  await bed.commit('v1', {
+    'web.json': deploymentWithConfig('shop/web:1'),
+    'config.json': configWith('info'),
+  });
+  await createSource(bed);
+  await bed.start();
+  await eventually('v1 runs', async () => statusOf(await live()).availableReplicas === 2);
+  await bed.commit('Canary', { 'canary.json': canary({ spec, analysis: steps }) });
+  await waitForPhase(bed, 'Initialized');
+  await bed.commit('bad', {
+    'web.json': deploymentWithConfig('missing/web:2'),
+    'config.json': configWith('debug'),
+  });
+  await eventually('the step', async () => (await level()) === 'debug' && sets() === 2);
+  await waitForPhase(bed, 'Failed');
+  expect([await level(), sets(), statusOf(await live()).updatedReplicas]).toEqual(['info', 2, 2]);
+  const changed = await bed.commit('config alone', {
+    'web.json': deploymentWithConfig('shop/web:1'),
+    'config.json': configWith('trace'),
+  });
+  await eventually(
+    'the promotion of config alone',
+    async () => statusOf(await bed.canary()).lastPromotedCommit === changed,
+  );
+  expect([await level(), sets(), statusOf(await live()).updatedReplicas]).toEqual(['trace', 3, 2]);
 });
