@@ -1,4 +1,4 @@
-/** How the files of a Source become objects, beside `spec.renderer` (ADR 20). */
+/** How the files of a Source become objects, beside `spec.renderer` (ADR 24). */
 import { z } from 'zod';
 import { nameReference, text } from './schema.ts';
 

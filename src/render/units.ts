@@ -19,7 +19,7 @@ export interface Units {
 }
 
 /**
- * Splits the files of a Source (ADR 20). `auto`: kustomize where the path holds a kustomization, else helm where it holds a chart, else
+ * Splits the files of a Source (ADR 24). `auto`: kustomize where the path holds a kustomization, else helm where it holds a chart, else
  * plain; folders below a plain path that hold a kustomization are built by kustomize, the topmost one of each branch, as Flux does.
  */
 export function unitsOf(
