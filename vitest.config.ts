@@ -47,10 +47,9 @@ export default defineConfig({
           globalSetup: ['test/cluster/bed/global-setup.ts'],
           // They wait more than they compute; each test has namespaces and a repository of its own.
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: 4,
           testTimeout: 900_000,
           hookTimeout: 300_000,
-          // More stories at once starve each other's pods on two cores.
           maxConcurrency: 5,
         },
       },

@@ -83,7 +83,8 @@ describe('what install prints, on a real API server', () => {
       if (!(await canI(verb, name, where))) missing.push(`${verb} ${name} in ${where}`);
     }
     expect(missing).toEqual([]);
-    expect(await canI('delete', 'deployments.apps', elsewhere)).toBe(false);
+    expect(await canI('deletecollection', 'deployments.apps', elsewhere)).toBe(false);
+    expect(await canI('impersonate', 'serviceaccounts', elsewhere)).toBe(false);
     expect(await canI('create', 'clusterrolebindings.rbac.authorization.k8s.io', elsewhere)).toBe(false);
     expect(await canI('create', 'pods', elsewhere)).toBe(false);
   });
@@ -121,7 +122,9 @@ describe('what install prints, on a real API server', () => {
         expect.objectContaining({
           state: 'failed',
           actor: 'administrator',
-          detail: expect.stringMatching(/^may not .*create, patch deployments\.apps in install-test-shop/),
+          detail: expect.stringMatching(
+            /^may not .*create, patch, delete deployments\.apps in install-test-shop/,
+          ),
         }),
       );
     } finally {

@@ -4,12 +4,13 @@ import type { LoggedRequest } from '../../src/sandbox/request-log.ts';
 import { leaveBehind, type Scene } from '../flagger/left-behind.ts';
 import { run } from './cli-run.ts';
 import { scene, settings, version } from './flagger-scenes.ts';
-import { type Bed, condition, eventually, startBed, statusOf } from './holdfast-bed.ts';
+import { type Bed, condition, eventually, statusOf } from './holdfast-bed.ts';
 import { otherTool } from './other-tool.ts';
+import { startQuickBed } from './quick-bed.ts';
 
 let bed: Bed;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
 });
 afterEach(() => bed.close());
 

@@ -9,15 +9,15 @@ import {
   eventually,
   imageOf,
   isNotIdle,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { otherTool } from './other-tool.ts';
+import { startQuickBed } from './quick-bed.ts';
 
 let bed: Bed;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
 });
 afterEach(() => bed.close());
 

@@ -9,16 +9,16 @@ import {
   eventually,
   imageOf,
   isNotIdle,
-  startBed,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { fieldsOfHoldfast, type OtherTool, otherTool } from './other-tool.ts';
+import { startQuickBed } from './quick-bed.ts';
 
 let bed: Bed;
 let flux: OtherTool;
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
   flux = otherTool(bed);
 });
 afterEach(() => bed.close());
@@ -123,7 +123,8 @@ describe('a Canary whose target another tool applies', () => {
     const writes = bed.sandbox.requests.all().filter(({ method, userAgent, path }) => {
       return userAgent.startsWith('holdfast/') && method !== 'GET' && !path.includes('/leases');
     });
-    expect(writes.length).toBeLessThanOrEqual(3);
+    // Once in a while, however often they write.
+    expect(writes.length).toBeLessThanOrEqual(12);
     expect(await primaryPods()).toEqual(before.pods);
     expect(statusOf(await bed.canary()).rejected).toEqual(before.status.rejected);
     expect(statusOf(await bed.canary()).phase).toBe('Failed');

@@ -10,15 +10,15 @@ import {
   createSource,
   deployment,
   eventually,
-  startBed,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { startQuickBed } from './quick-bed.ts';
 
 let bed: Bed;
 let connection: Connection;
 
 beforeEach(async () => {
-  bed = await startBed();
+  bed = await startQuickBed();
   connection = await connectTo(bed);
 });
 afterEach(async () => {

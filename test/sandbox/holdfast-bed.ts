@@ -19,6 +19,8 @@ export interface Bed {
   readonly git: GitServer;
   readonly repository: string;
   readonly kubeconfigPath: string;
+  /** How often a Source looks at Git, unless it says so itself. */
+  readonly pollInterval: string;
   commit(subject: string, files: Readonly<Record<string, string | null>>): Promise<string>;
   /** Replaces the whole history by one commit, as a force-push does. */
   rewrite(subject: string, files: Readonly<Record<string, string>>): Promise<string>;
@@ -83,6 +85,7 @@ export async function startBed(clock?: Clock): Promise<Bed> {
     git,
     repository,
     kubeconfigPath,
+    pollInterval: '1s',
     commit: (subject, files) => commitFiles(repository, { subject, files }),
     async rewrite(subject, files) {
       const commit = await commitFiles(repository, { subject, files, branch: 'rewritten' });
@@ -153,7 +156,7 @@ export function sourceFor(bed: Bed, spec: Record<string, unknown> = {}): Kuberne
     apiVersion: 'holdfast.dev/v1alpha1',
     kind: 'Source',
     metadata: { name: 'shop', namespace: 'shop' },
-    spec: { url: `${bed.git.url}/shop.git`, ref: { branch: 'main' }, interval: '1s', ...spec },
+    spec: { url: `${bed.git.url}/shop.git`, ref: { branch: 'main' }, interval: bed.pollInterval, ...spec },
   };
 }
 

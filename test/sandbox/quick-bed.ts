@@ -29,6 +29,8 @@ export async function startQuickBed(): Promise<QuickBed> {
 
   return {
     ...bed,
+    // A poll takes two processes of Git, whose time is not virtual.
+    pollInterval: '4s',
     clock,
     pass: (durationMs) => new Promise((resolve) => void clock.after(durationMs, () => resolve())),
     async close() {
