@@ -11,8 +11,10 @@ const longest = [
   'test/cluster/scenarios/main-job.test.ts',
   'test/cluster/scenarios/git-meanwhile.test.ts',
   'test/sandbox/demo.test.ts',
+  'test/conformance/sandbox.test.ts',
   'test/rollout/matrix.test.ts',
   'test/rollout/properties.test.ts',
+  'src/cluster/lease.test.ts',
 ];
 
 /** Starts the longest files first, and all others in the usual order. */

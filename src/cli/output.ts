@@ -1,4 +1,4 @@
-import { stringify } from 'yaml';
+import { writeYaml } from '../render/write-yaml.ts';
 
 /** What a command has to say: text for standard output and standard error (both end with a line feed unless empty), and the exit code. */
 export interface CommandResult {
@@ -13,17 +13,13 @@ export type DataFormat = 'json' | 'yaml';
 
 /** A value as indented JSON or as YAML; ends with a line feed. */
 export function formatData(value: unknown, format: DataFormat): string {
-  return format === 'json' ? `${JSON.stringify(value, undefined, 2)}\n` : formatYaml(value);
+  return format === 'json' ? `${JSON.stringify(value, undefined, 2)}\n` : writeYaml(value);
 }
 
 /** Objects as one YAML stream for `kubectl apply -f -`, or as one JSON `List`. */
 export function formatObjects(objects: readonly object[], format: DataFormat): string {
   if (format === 'json') return formatData({ apiVersion: 'v1', kind: 'List', items: objects }, 'json');
-  return objects.map((object) => `---\n${formatYaml(object)}`).join('');
-}
-
-function formatYaml(value: unknown): string {
-  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+  return objects.map((object) => `---\n${writeYaml(object)}`).join('');
 }
 
 /** How a terminal wants its text. */
