@@ -1,15 +1,8 @@
+import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../api/forge.ts';
 import { ForgeError } from './errors.ts';
 import { type ForgeConnection, sendToForge } from './send.ts';
 import { body, DESCRIPTION_LIMIT, isDraftTitle, line, plainTitle, TITLE_LIMIT } from './text.ts';
-import type {
-  CommitStatus,
-  Forge,
-  ForgeCall,
-  ForgeDialect,
-  NewPullRequest,
-  PullRequest,
-  ReadPullRequest,
-} from './types.ts';
+import type { Forge, ForgeCall, ForgeDialect, ReadPullRequest } from './types.ts';
 
 /** Pages of pull requests that are looked through: the newest thousand on Gitea, which cannot filter by branch. */
 const MAX_PAGES = 20;
@@ -86,11 +79,7 @@ async function open(parts: Parts, request: NewPullRequest): Promise<PullRequest>
   }
 }
 
-async function update(
-  parts: Parts,
-  number: number,
-  change: { readonly title?: string; readonly body?: string },
-): Promise<PullRequest> {
+async function update(parts: Parts, number: number, change: PullRequestChange): Promise<PullRequest> {
   const { dialect, repository, call } = parts;
   const current = await get(parts, number);
   const mark = isDraftTitle(current.title) ? current.title.slice(0, -plainTitle(current.title).length) : '';

@@ -1,6 +1,7 @@
 /** What GitHub's REST API and Gitea's, which follows it, have in common. */
 import { z } from 'zod';
-import type { ForgeDialect, NewPullRequest } from './types.ts';
+import type { NewPullRequest } from '../api/forge.ts';
+import type { ForgeDialect } from './types.ts';
 
 const rightsSchema = z.object({ permissions: z.object({ push: z.boolean() }).optional() });
 

@@ -1,7 +1,8 @@
 /** GitLab's REST API, version 4. Pull requests are merge requests there. */
 import { z } from 'zod';
+import type { CommitStatus } from '../api/forge.ts';
 import { tokenAuth } from './secret.ts';
-import type { CommitStatus, ForgeDialect } from './types.ts';
+import type { ForgeDialect } from './types.ts';
 
 /** Developer: the lowest role that may push a branch. */
 const DEVELOPER = 30;

@@ -1,40 +1,9 @@
 /** What a forge offers, by shape the engine's `Forge` port, and what one forge's file has to say about its API. */
+import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../api/forge.ts';
 import type { HttpAuth } from '../http/types.ts';
 
 /** The products Holdfast knows. `github` includes GitHub Enterprise, `gitea` includes Forgejo. */
 export type ForgeKind = 'github' | 'gitlab' | 'gitea' | 'bitbucket';
-
-/** A pull request (GitLab: merge request) as every forge can give it. */
-export interface PullRequest {
-  readonly number: number;
-  /** The page people look at. */
-  readonly url: string;
-  readonly state: 'open' | 'closed' | 'merged';
-  /** The source branch. */
-  readonly branch: string;
-  /** Id of the commit the branch has, or had when the request was closed. Bitbucket gives its first 12 digits only. */
-  readonly head: string;
-  /** Without the prefix that marks a draft. */
-  readonly title: string;
-  readonly body: string;
-}
-
-/** A pull request to open. */
-export interface NewPullRequest {
-  readonly branch: string;
-  readonly base: string;
-  readonly title: string;
-  readonly body: string;
-  readonly draft: boolean;
-}
-
-/** A commit status: one line per context on a commit. */
-export interface CommitStatus {
-  readonly state: 'pending' | 'success' | 'failure' | 'error';
-  readonly context: string;
-  readonly description: string;
-  readonly targetUrl?: string;
-}
 
 /** Pull requests and commit statuses of one repository. Methods throw ForgeError. */
 export interface Forge {
@@ -44,10 +13,7 @@ export interface Forge {
   /** One that is open for the branch already is returned in place of a second one. */
   createPullRequest(request: NewPullRequest): Promise<PullRequest>;
   /** A draft stays one. Nothing is written when nothing differs. */
-  updatePullRequest(
-    number: number,
-    change: { readonly title?: string; readonly body?: string },
-  ): Promise<PullRequest>;
+  updatePullRequest(number: number, change: PullRequestChange): Promise<PullRequest>;
   comment(number: number, body: string): Promise<void>;
   /** One that is closed or merged already is left as it is. */
   closePullRequest(number: number): Promise<void>;

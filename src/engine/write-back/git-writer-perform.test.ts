@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CanaryStatus } from '../../api/canary-status.ts';
+import type { CommitStatus, PullRequest } from '../../api/forge.ts';
 import type { WantedRevert } from '../../writeback/decide.ts';
-import type { CommitStatus, Forge, PullRequest } from '../ports/forge-port.ts';
+import type { Forge } from '../ports/forge-port.ts';
 import type { Repository } from '../ports/git-port.ts';
 import type { SourceGit } from '../source/source-git.ts';
 import { writesFor } from './git-writer-perform.ts';

@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../../api/canary-status.ts';
+import type { PullRequest } from '../../api/forge.ts';
 import type { WantedInGit, WantedRevert, WantedStatus } from '../../writeback/decide.ts';
 import { evidenceFor } from '../../writeback/evidence.ts';
 import {
@@ -11,7 +12,7 @@ import {
 import type { CanaryInCluster } from '../../writeback/names.ts';
 import { type Told, toldBump, toldLedger, toldRevert, toldStatus } from '../../writeback/told.ts';
 import { codeOf } from '../failure.ts';
-import type { Forge, PullRequest } from '../ports/forge-port.ts';
+import type { Forge } from '../ports/forge-port.ts';
 import type { SourceGit } from '../source/source-git.ts';
 import { type BuiltRevert, buildRevert } from './revert-build.ts';
 

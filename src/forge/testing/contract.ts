@@ -1,6 +1,7 @@
 /** What every forge has to do, whatever its API looks like; run on a double of each and on a real Gitea. */
 import { describe, expect, it } from 'vitest';
-import type { CommitStatus, Forge, PullRequest } from '../types.ts';
+import type { CommitStatus, PullRequest } from '../../api/forge.ts';
+import type { Forge } from '../types.ts';
 
 /** A repository at a forge, and ways to look behind the client's back. */
 export interface ForgeFixture {
