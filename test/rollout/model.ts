@@ -22,6 +22,7 @@ import type {
   World,
 } from '../../src/rollout/world.ts';
 import { frozen } from './frozen.ts';
+import { savedRecord, withProven } from './record-model.ts';
 import { ScalerModel } from './scaler-model.ts';
 
 /** How a release behaves in the model. */
@@ -552,20 +553,11 @@ export class Model {
       case 'SaveRecord':
         this.damaged.delete(action.digest);
         if (!this.records.some((record) => record.digest === action.digest)) {
-          this.records.unshift({
-            digest: action.digest,
-            commit: { commit: `sha-${action.digest}`, subject: action.digest, author: 'a', time: '' },
-            name: `record-${action.digest}`,
-            promotedTime: undefined,
-          });
+          this.records.unshift(savedRecord(action.digest));
         }
         return;
       case 'MarkProven':
-        this.records = this.records.map((record) =>
-          record.digest === action.digest
-            ? { ...record, promotedTime: new Date(this.nowMs).toISOString() }
-            : record,
-        );
+        this.records = withProven(this.records, action.digest, this.nowMs);
         return;
       case 'ApplyCanary':
         return this.writeTarget(action.digest, action.replicas);

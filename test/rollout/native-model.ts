@@ -17,6 +17,7 @@ import type {
 import { grantedBy, type Hold, isWholeStep, nextHold, podsOfShare } from '../../src/workload/native/hold.ts';
 import { frozen } from './frozen.ts';
 import { releaseOf } from './model.ts';
+import { savedRecord, withProven } from './record-model.ts';
 
 /** Pods of one template: asked for, and ready; `held`: never available. */
 interface Pods {
@@ -212,19 +213,10 @@ export class NativeModel {
     switch (action.type) {
       case 'SaveRecord':
         if (this.records.some(({ digest }) => digest === action.digest)) return;
-        this.records.unshift({
-          digest: action.digest,
-          commit: { commit: `sha-${action.digest}`, subject: action.digest, author: 'a', time: '' },
-          name: `record-${action.digest}`,
-          promotedTime: undefined,
-        });
+        this.records.unshift(savedRecord(action.digest));
         return;
       case 'MarkProven':
-        this.records = this.records.map((record) =>
-          record.digest === action.digest
-            ? { ...record, promotedTime: new Date(this.nowMs).toISOString() }
-            : record,
-        );
+        this.records = withProven(this.records, action.digest, this.nowMs);
         return;
       case 'ApplyCanary':
         return this.write({ digest: action.digest, promoted: this.promoted(), share: 0, paused: true });

@@ -35,6 +35,18 @@ function untilState(model: Model, state: string): void {
   expect(model.status.postPromotion?.state).toBe(state);
 }
 
+/** `c` is at head, and the window closed while `b` was tried. */
+function newerBehindClosing(): Model {
+  const model = new Model();
+  model.commit('a');
+  model.until('Initialized');
+  model.commit('b');
+  untilWeight(model, 50);
+  model.closeWindow(hourMs);
+  model.commit('c');
+  return model;
+}
+
 function expectSafe(model: Model): void {
   expect(model.broken).toEqual([]);
   expect(model.outages).toEqual([]);
@@ -70,13 +82,7 @@ describe('a closed window', () => {
   });
 
   it('does not hold up what began, and then keeps the newer revision', () => {
-    const model = new Model();
-    model.commit('a');
-    model.until('Initialized');
-    model.commit('b');
-    untilWeight(model, 50);
-    model.closeWindow(hourMs);
-    model.commit('c');
+    const model = newerBehindClosing();
     for (let count = 0; count < 100 && model.status.lastKnownGood?.digest !== 'b'; count += 1) model.tick();
     expect(model.primary?.digest).toBe('b');
     for (let count = 0; count < 10; count += 1) model.tick();
@@ -205,13 +211,7 @@ describe('ignore-window', () => {
   });
 
   it('is asked for what waits behind a release under way', () => {
-    const model = new Model();
-    model.commit('a');
-    model.until('Initialized');
-    model.commit('b');
-    untilWeight(model, 50);
-    model.closeWindow(hourMs);
-    model.commit('c');
+    const model = newerBehindClosing();
     model.tick();
     expect(model.status.run).toMatchObject({ digest: 'b' });
     model.ask('ignore-window', 'c');
