@@ -21,11 +21,17 @@ export function keepServices(draft: Draft): void {
   const services = {
     type: 'EnsureServices',
     primaryDigest: digest,
-    canaryDigest:
-      target?.digest !== undefined && isOnRecord(world, target.digest) ? target.digest : undefined,
+    canaryDigest: canaryDigest(draft, digest),
   } as const;
   const move = moveIn(draft);
   actions.splice(move < 0 ? actions.length : move, 0, services);
+}
+
+/** What the canary's Service is made for. Where nobody can tell what the target runs and nothing is tried, it rests as the primary's. */
+function canaryDigest({ world, run }: Draft, primaryDigest: string): string | undefined {
+  const { target, route } = world;
+  if (target && target.digest === undefined && !run && !route?.canaryWeight) return primaryDigest;
+  return target?.digest !== undefined && isOnRecord(world, target.digest) ? target.digest : undefined;
 }
 
 /** Index of the first move of traffic; -1 when there is none. */

@@ -286,6 +286,15 @@ const found = specs.flatMap((_, spec) =>
     return [{ spec, update: 'scaled by KEDA', events }, fixed];
   }),
 );
+// A Service that went while nobody could tell what the target runs.
+found.push([
+  {
+    spec: 0,
+    update: 'Foreign',
+    events: [{ kind: 'loseService', of: 'canary' }, { kind: 'unknown' }, { kind: 'crash', after: 0 }],
+  },
+  false,
+]);
 
 /** Found by chance, and played first. */
 const foundInDeletions: Array<[{ spec: number; update: Update; events: Event[] }, Event[]]> = [
