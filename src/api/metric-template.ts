@@ -36,7 +36,7 @@ export const metricTemplateSpecSchema = z.object({
   query: z
     .string()
     .describe(
-      'The query as a Go template; known are name, namespace, target, service, ingress, route, interval and variables.',
+      'The query as a Go template; known are name, namespace, target, service, ingress, route, interval, variables, pods and otherPods (regular expressions of pod names).',
     ),
 });
 

@@ -31,12 +31,12 @@ describe('a Canary with provider native', () => {
     ]);
   });
 
-  it('has no router, no iterations and no series of a mesh', () => {
+  it('has no router and no iterations, and the metrics that every provider has', () => {
     expect(
       pathsOf({ analysis: { ...analysis, match: [{ headers: { x: { exact: 'y' } } }], iterations: 3 } }),
     ).toEqual(['spec.analysis.match', 'spec.analysis.iterations']);
     expect(
       pathsOf({ analysis: { ...analysis, metrics: [{ name: 'request-success-rate', interval: '1m' }] } }),
-    ).toEqual(['spec.analysis.metrics[0].name']);
+    ).toEqual([]);
   });
 });

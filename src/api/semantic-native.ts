@@ -2,7 +2,6 @@
 import type { Canary } from './canary.ts';
 import { sharesWorkload } from './effective.ts';
 import type { Problem } from './problems.ts';
-import { builtInMetrics } from './semantic-metric.ts';
 
 const routed =
   'needs a router in front of two workloads, and provider native steps the pods of one: leave it out, or choose a provider that copies';
@@ -29,12 +28,4 @@ export function checkNative(
       'spec.analysis.iterations',
       'provider native goes by shares of the pods: give stepWeight with maxWeight, or stepWeights',
     );
-  for (const list of ['analysis', 'postPromotion'] as const)
-    spec[list]?.metrics?.forEach(({ name }, index) => {
-      if (!(builtInMetrics as readonly string[]).includes(name)) return;
-      problem(
-        `spec.${list}.metrics[${index}].name`,
-        `${name} asks the series of a mesh, which provider native has none of; use a templateRef or a query`,
-      );
-    });
 }

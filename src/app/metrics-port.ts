@@ -20,7 +20,7 @@ export interface MetricsPortOptions {
 export function createMetricsPort(options: MetricsPortOptions): Metrics {
   const { clock, http, metricsServer } = options;
   return {
-    async read({ canary, metric, role, provider, workload }, signal) {
+    async read({ canary, metric, role, provider, workload, pods }, signal) {
       const reference = templateOf(canary, metric);
       const template = reference && findTemplate(options.templates, reference);
       if (typeof template === 'string') return { kind: 'error', detail: template };
@@ -31,6 +31,7 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
         role,
         provider,
         workload,
+        pods,
         metricsServer,
         template,
         secret,

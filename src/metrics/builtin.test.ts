@@ -103,6 +103,42 @@ describe('the built-in success rate', () => {
   });
 });
 
+describe('where both sides are pods of one workload', () => {
+  const native: Canary = { ...canary, spec: { ...canary.spec, provider: 'native' } };
+  const pods = { pods: 'podinfo-6d5f-[0-9a-z]+', otherPods: 'podinfo-(77c|84b)-[0-9a-z]+' };
+  const asked = (name: 'request-success-rate' | 'request-duration', role: MetricRole = 'canary') => {
+    const subject = metricSubject(native, role, 'podinfo', pods);
+    return builtInQuery(name, 'native', { subject, role, interval: '1m' });
+  };
+  const labels = [
+    'namespace="shop",pod=~"podinfo-6d5f-[0-9a-z]+"',
+    'kubernetes_namespace="shop",kubernetes_pod_name=~"podinfo-6d5f-[0-9a-z]+"',
+  ];
+
+  it('the success rate is that of the pods of the newest template, by either way of naming them', () => {
+    const counter = 'http_request_duration_seconds_count';
+    const rate = (good: string) =>
+      `(${labels.map((one) => `sum(rate(${counter}{${one}${good}}[1m]))`).join(' or ')})`;
+    expect(asked('request-success-rate')).toEqual({
+      promql: `(${rate(',status!~"5.*"')} or vector(0)) / ${rate('')} * 100`,
+      factor: 1,
+      whole: false,
+      samples: `(${labels.map((one) => `sum(increase(${counter}{${one}}[1m]))`).join(' or ')})`,
+    });
+    expect(asked('request-success-rate', 'primary')).toEqual(asked('request-success-rate'));
+  });
+
+  it('so is the duration', () => {
+    const buckets = labels.map(
+      (one) => `sum(rate(http_request_duration_seconds_bucket{${one}}[1m])) by (le)`,
+    );
+    expect(asked('request-duration')).toMatchObject({
+      promql: `histogram_quantile(0.99, (${buckets.join(' or ')}))`,
+      factor: 1_000,
+    });
+  });
+});
+
 describe('the built-in duration', () => {
   it.each<[string, string, number]>([
     ['kubernetes', 'http_request_duration_seconds_bucket', 1_000],

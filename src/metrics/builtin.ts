@@ -2,7 +2,8 @@
  * Built-in metrics by routing provider (flagger-behaviour.md 2.5, 3). The queries are Flagger's with two differences: when every request
  * fails there is no series of good ones, which reads as 0 % here and as "no values" there; and pods of DaemonSets are found (3.13).
  */
-import type { MetricRole, MetricSubject } from './subject.ts';
+import { sharesWorkload } from '../api/effective.ts';
+import { literal, type MetricRole, type MetricSubject } from './subject.ts';
 
 /** Names that need neither query nor template. */
 export type BuiltInName = 'request-success-rate' | 'request-duration';
@@ -31,9 +32,13 @@ interface Observer {
   /** From the histogram's unit to milliseconds. */
   factor: number;
   selector(subject: MetricSubject, role: MetricRole): string;
+  /** Asked where no series carries the labels of `selector`. */
+  otherwise?(subject: MetricSubject): string;
 }
 
-const podSuffix = '[0-9a-zA-Z]+';
+/** As Flagger's own scrape configuration names pods. */
+const byFlaggersLabels = ({ namespace, pods }: MetricSubject): string =>
+  `kubernetes_namespace="${namespace}",kubernetes_pod_name=~"${pods}"`;
 
 const observers: readonly Observer[] = [
   {
@@ -43,8 +48,17 @@ const observers: readonly Observer[] = [
     good: 'status!~"5.*"',
     histogram: 'http_request_duration_seconds_bucket',
     factor: 1_000,
-    selector: ({ namespace, target, kind }) =>
-      `kubernetes_namespace="${namespace}",kubernetes_pod_name=~"${literal(target)}-${kind === 'daemonset' ? podSuffix : `${podSuffix}(-${podSuffix})`}"`,
+    selector: byFlaggersLabels,
+  },
+  {
+    // No router counts for us: the application does, pod by pod, with the labels of today's scrape configurations or Flagger's.
+    serves: sharesWorkload,
+    counter: 'http_request_duration_seconds_count',
+    good: 'status!~"5.*"',
+    histogram: 'http_request_duration_seconds_bucket',
+    factor: 1_000,
+    selector: ({ namespace, pods }) => `namespace="${namespace}",pod=~"${pods}"`,
+    otherwise: byFlaggersLabels,
   },
   {
     serves: (provider) => provider === 'contour',
@@ -88,18 +102,19 @@ export function builtInQuery(
   const observer = observers.find(({ serves }) => serves(provider));
   if (!observer || (observer.byPods && subject.kind === 'service')) return undefined;
   const { counter, good, histogram, factor } = observer;
-  const labels = observer.selector(subject, role);
-  const samples = `sum(increase(${counter}{${labels}}[${interval}]))`;
+  const selectors = [observer.selector(subject, role), observer.otherwise?.(subject) ?? []].flat();
+  const sum = (of: (labels: string) => string): string => anyOf(selectors.map(of));
+  const samples = sum((labels) => `sum(increase(${counter}{${labels}}[${interval}]))`);
   if (name === 'request-duration') {
-    const promql = `histogram_quantile(0.99, sum(rate(${histogram}{${labels}}[${interval}])) by (le))`;
-    return { promql, factor, whole: true, samples };
+    const buckets = sum((labels) => `sum(rate(${histogram}{${labels}}[${interval}])) by (le)`);
+    return { promql: `histogram_quantile(0.99, ${buckets})`, factor, whole: true, samples };
   }
-  const all = `sum(rate(${counter}{${labels}}[${interval}]))`;
-  const passed = `sum(rate(${counter}{${labels},${good}}[${interval}]))`;
+  const all = sum((labels) => `sum(rate(${counter}{${labels}}[${interval}]))`);
+  const passed = sum((labels) => `sum(rate(${counter}{${labels},${good}}[${interval}]))`);
   return { promql: `(${passed} or vector(0)) / ${all} * 100`, factor: 1, whole: false, samples };
 }
 
-/** A DNS name as a regular expression inside a PromQL string. */
-function literal(name: string): string {
-  return name.replaceAll('.', '\\\\.');
+/** The first of these that has any series. */
+function anyOf(expressions: readonly string[]): string {
+  return expressions.length === 1 ? expressions.join() : `(${expressions.join(' or ')})`;
 }

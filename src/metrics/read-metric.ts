@@ -7,7 +7,7 @@ import type { MetricReading } from '../api/observed.ts';
 import { builtInQuery, isBuiltIn } from './builtin.ts';
 import { prometheus } from './prometheus.ts';
 import type { MetricEndpoint, MetricHttp, MetricProvider } from './provider.ts';
-import { type MetricRole, metricSubject } from './subject.ts';
+import { type MetricRole, metricSubject, type SubjectPods } from './subject.ts';
 import { metricProvider, supportedMetricProviders } from './table.ts';
 import { renderTemplate } from './template.ts';
 import { TemplateError } from './template-error.ts';
@@ -23,6 +23,8 @@ export interface MetricSource {
   provider: string;
   /** Name of the role's workload in the cluster: of a Knative Service the revision. */
   workload?: string | undefined;
+  /** Names of its pods by their template, where both sides are pods of one workload. */
+  pods?: SubjectPods | undefined;
   /** Prometheus of built-in and inline queries unless `spec.metricsServer` names another. */
   metricsServer: string;
   /** The MetricTemplate of `metric.templateRef`; undefined when it does not exist. */
@@ -95,9 +97,9 @@ async function answerTo(
 
 /** Throws TemplateError for everything the Canary's author has to repair. */
 function questionOf(source: MetricSource): Question {
-  const { canary, metric, role, provider, workload } = source;
+  const { canary, metric, role, provider, workload, pods } = source;
   const interval = metric.interval || '1m';
-  const subject = metricSubject(canary, role, workload);
+  const subject = metricSubject(canary, role, workload, pods);
   const endpoint = prometheusEndpoint(source);
   if (isBuiltIn(metric.name)) {
     const found = builtInQuery(metric.name, provider, { subject, role, interval: promDuration(interval) });
@@ -109,9 +111,8 @@ function questionOf(source: MetricSource): Question {
     const fromProvider = (value: number): number => (whole ? Math.trunc(value * factor) : value * factor);
     return { provider: prometheus, endpoint, query: promql, samples, fromProvider };
   }
-  const { name, namespace, target, service, ingress, route } = subject;
-  const variables = metric.templateVariables ?? {};
-  const values = { name, namespace, target, service, ingress, route, interval, variables };
+  const { kind: _, ownService: __, ...names } = subject;
+  const values = { ...names, interval, variables: metric.templateVariables ?? {} };
   const fromProvider = (value: number): number => value;
   if (metric.query)
     return { provider: prometheus, endpoint, query: renderTemplate(metric.query, values), fromProvider };

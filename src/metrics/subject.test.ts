@@ -19,4 +19,25 @@ describe('metricSubject', () => {
     expect(namesOf('native', 'canary')).toEqual(['web', 'web', 'web']);
     expect(namesOf('native', 'primary')).toEqual(['web', 'web', 'web']);
   });
+
+  it('gives patterns of the pods of both sides, and of both templates where they are pods of one workload', () => {
+    const look = (provider: string, role: MetricRole) => {
+      const targetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web.app' };
+      const canary = { metadata: { name: 'shop', namespace: 'shop' }, spec: { provider, targetRef } };
+      const known = { pods: 'web-1-[0-9a-z]+', otherPods: 'web-(2|3)-[0-9a-z]+' };
+      const { pods, otherPods } = metricSubject(canary as unknown as Canary, role, undefined, known);
+      return [pods, otherPods];
+    };
+    const [target, primary] = ['web', 'web'].map((name, index) => {
+      const suffix = index === 0 ? '' : '-primary';
+      return `${name}\\\\.app${suffix}-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)`;
+    });
+    expect(look('contour', 'canary')).toEqual([target, primary]);
+    expect(look('contour', 'primary')).toEqual([primary, target]);
+    expect(look('native', 'canary')).toEqual(['web-1-[0-9a-z]+', 'web-(2|3)-[0-9a-z]+']);
+    const evil = { pods: 'web"} or vector(1)', otherPods: '-' };
+    const targetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
+    const canary = { metadata: { name: 'shop' }, spec: { provider: 'native', targetRef } };
+    expect(() => metricSubject(canary as unknown as Canary, 'canary', undefined, evil)).toThrow('pods');
+  });
 });

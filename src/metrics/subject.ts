@@ -20,36 +20,74 @@ export interface MetricSubject {
   ownService: string;
   ingress: string;
   route: string;
+  /** RE2 of the names of the role's pods; of pods of one workload those of the newest template. */
+  pods: string;
+  /** The same for the other side's: of pods of one workload those of older templates; `-` for none. */
+  otherPods: string;
+}
+
+/** Names of pods by their template, where both sides are pods of one workload (ADR 21). */
+export interface SubjectPods {
+  readonly pods: string;
+  readonly otherPods: string;
 }
 
 const dnsName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+const podSuffix = '[0-9a-zA-Z]+';
+/** What stands for names of pods is made here, of names of the cluster's objects. */
+const podPattern = /^[-a-zA-Z0-9.\\[\]()|+]{1,32768}$/;
 
 /**
  * The names for one role. `workload` is the role's revision where the target is a Knative Service, whose sides have no other names (3.12).
  * Throws TemplateError for a name that is no DNS name: nothing else may reach a query (threat row 8).
  */
-export function metricSubject(canary: Canary, role: MetricRole, workload?: string): MetricSubject {
+export function metricSubject(
+  canary: Canary,
+  role: MetricRole,
+  workload?: string,
+  pods?: SubjectPods,
+): MetricSubject {
   const { targetRef, ingressRef, routeRef } = canary.spec;
+  const { name } = targetRef;
   const apex = apexName(canary);
+  const sides = [name, `${name}-primary`] as const;
+  const [target, other] = role === 'primary' ? [sides[1], sides[0]] : sides;
   const subject: MetricSubject = {
     name: canary.metadata.name,
     namespace: canary.metadata.namespace ?? 'default',
-    target: role === 'primary' ? `${targetRef.name}-primary` : targetRef.name,
+    target,
     kind: targetRef.kind.toLowerCase(),
     service: role === 'primary' ? `${apex}-primary` : apex,
     ownService: `${apex}-${role}`,
-    ingress: ingressRef?.name ?? targetRef.name,
-    route: routeRef?.name ?? targetRef.name,
+    ingress: ingressRef?.name ?? name,
+    route: routeRef?.name ?? name,
+    pods: podsOf(target, targetRef.kind),
+    otherPods: podsOf(other, targetRef.kind),
   };
-  if (targetRef.apiVersion.startsWith('serving.knative.dev/')) {
-    const { name } = targetRef;
+  if (targetRef.apiVersion.startsWith('serving.knative.dev/'))
     Object.assign(subject, { target: name, service: name, ownService: name, route: workload ?? name });
-  }
   // Both sides are pods of the one workload (ADR 21), and no Service is ours.
-  if (sharesWorkload(canary.spec.provider))
-    Object.assign(subject, { target: targetRef.name, service: apex, ownService: apex });
-  for (const [field, value] of Object.entries(subject))
-    if (!dnsName.test(value))
-      throw new TemplateError(`${field} is not a DNS name and cannot stand in a query`);
+  if (sharesWorkload(canary.spec.provider)) {
+    const all = { pods: podsOf(name, targetRef.kind), otherPods: '-' };
+    Object.assign(subject, { target: name, service: apex, ownService: apex, ...all, ...pods });
+  }
+  refuseUnsafe(subject);
   return subject;
+}
+
+function refuseUnsafe(subject: MetricSubject): void {
+  for (const [field, value] of Object.entries(subject))
+    if (!(field.toLowerCase().endsWith('pods') ? podPattern : dnsName).test(value))
+      throw new TemplateError(`${field} is not a DNS name and cannot stand in a query`);
+}
+
+/** Pods of a workload of this name: those of a Deployment carry two suffixes, those of other kinds one. */
+function podsOf(workload: string, kind: string): string {
+  const suffix = kind === 'Deployment' ? `${podSuffix}(-${podSuffix})` : podSuffix;
+  return `${literal(workload)}-${suffix}`;
+}
+
+/** A DNS name as a regular expression inside a PromQL string. */
+export function literal(name: string): string {
+  return name.replaceAll('.', '\\\\.');
 }

@@ -87,10 +87,11 @@ export function templateTimeMs(workload: KubernetesObject, revisions: readonly K
   return Date.parse(current?.metadata.creationTimestamp ?? '');
 }
 
-const revisionHashLabel = 'controller-revision-hash';
+/** Label of the pods of a DaemonSet or StatefulSet: which ControllerRevision they run. */
+export const revisionHashLabel = 'controller-revision-hash';
 
 /** The controller gives the revision of the current template the highest number, also when it is one that was there before. */
-function currentRevision(
+export function currentRevision(
   daemonSet: KubernetesObject,
   controllerRevisions: readonly KubernetesObject[],
 ): KubernetesObject | undefined {
@@ -105,7 +106,7 @@ function numberOf(revision: KubernetesObject): number {
 const revisionAnnotation = 'deployment.kubernetes.io/revision';
 
 /** The Deployment's controller writes the revision of the ReplicaSet in use on the Deployment, before it says that it observed a change. */
-function currentReplicaSet(
+export function currentReplicaSet(
   deployment: KubernetesObject,
   replicaSets: readonly KubernetesObject[],
 ): KubernetesObject | undefined {
@@ -117,7 +118,8 @@ function currentReplicaSet(
   return own.sort((left, right) => revisionOf(right) - revisionOf(left))[0];
 }
 
-function controllerUid({ metadata }: KubernetesObject): string | undefined {
+/** Uid of the object that controls this one. */
+export function controllerUid({ metadata }: KubernetesObject): string | undefined {
   return metadata.ownerReferences?.find((reference) => reference.controller === true)?.uid;
 }
 

@@ -5,6 +5,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ServicePort } from '../../release/release.ts';
 import type { Decision } from '../../rollout/action.ts';
 import type { AdoptableView, World } from '../../rollout/world.ts';
+import type { RevisionPods } from '../../workload/native/revision-pods.ts';
 import type { AlertOutbox } from '../alerts/alert-outbox.ts';
 import type { FlaggerWatch } from '../beside/flagger-watch.ts';
 import type { LiveHeads } from '../beside/live-heads.ts';
@@ -108,6 +109,8 @@ export interface Observation {
   readonly target: KubernetesObject | undefined;
   readonly primary: KubernetesObject | undefined;
   readonly provider: string;
+  /** Where both sides are pods of one workload: which are whose. */
+  readonly revision?: RevisionPods | undefined;
 }
 
 /** Finds out what a primary runs whose digest does not tell (flagger-behaviour 2.16). */

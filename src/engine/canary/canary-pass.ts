@@ -183,6 +183,6 @@ function refusalOf(error: unknown): Failure | undefined {
 }
 
 /** What queries may name beside the Canary: provider, and the workload that the check is about. */
-function subjectOf({ provider, world }: Observation, { role }: CheckRequest): CheckSubject {
-  return { provider, workload: (role === 'primary' ? world.primary : world.target)?.name };
+function subjectOf({ provider, world, revision }: Observation, { role }: CheckRequest): CheckSubject {
+  return { provider, workload: (role === 'primary' ? world.primary : world.target)?.name, pods: revision };
 }

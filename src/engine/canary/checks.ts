@@ -5,7 +5,7 @@ import type { MetricReading } from '../../api/observed.ts';
 import type { CheckRequest } from '../../rollout/action.ts';
 import type { CheckOutcome } from '../../rollout/world.ts';
 import type { Hooks } from '../ports/hooks-port.ts';
-import type { Metrics } from '../ports/ports.ts';
+import type { MetricQuestion, Metrics } from '../ports/ports.ts';
 import { askHooks } from './hook-calls.ts';
 
 /** Asks metrics and webhooks beside the loop, so that a slow one delays no other Canary (L8). Answers live in memory only. */
@@ -23,6 +23,8 @@ export interface CheckSubject {
   readonly provider: string;
   /** Name of the workload of its role as it is in the cluster: of a Knative Service the revision. */
   readonly workload?: string | undefined;
+  /** Names of its pods by their template, where both sides are pods of one workload. */
+  readonly pods?: MetricQuestion['pods'];
 }
 
 /** What the checks need. `onDone` is called when all answers of a check are there. */

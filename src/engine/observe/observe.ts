@@ -16,7 +16,7 @@ import { primaryDrift } from './drift.ts';
 import { refuseInPlace } from './in-place.ts';
 import type { NamespaceView } from './namespace-view.ts';
 import { observeRecords } from './observe-records.ts';
-import { sideObjects, sideViews } from './sides.ts';
+import { revisionOf, sideObjects, sideViews } from './sides.ts';
 
 /** What a look at a Canary gave: its world, or that the watches are still being started. */
 export type Observed =
@@ -56,7 +56,8 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
     peers: peersOf(parts.canaries.list(), canary),
     options: worldOptions(parts.options),
   };
-  const observation = { canary, world, view, target, primary, provider };
+  const revision = revisionOf(context, objects);
+  const observation = { canary, world, view, target, primary, provider, revision };
   // A copy is the rollout's own, whoever applies what it is made from.
   const isForeign = keeper === 'another' && kind.sides !== 'copies';
   const seen = isForeign ? withForeignTarget(observation) : observation;

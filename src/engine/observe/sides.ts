@@ -9,6 +9,7 @@ import { workloadKind } from '../../workload/kinds.ts';
 import { revisionKind } from '../../workload/knative.ts';
 import { serviceNames } from '../../workload/names.ts';
 import { viewNative } from '../../workload/native/native-view.ts';
+import { type RevisionPods, revisionPods } from '../../workload/native/revision-pods.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../workload/scaler.ts';
 import { readSides } from '../../workload/sides.ts';
 import type { ReadParts } from '../canary/canary-parts.ts';
@@ -59,6 +60,15 @@ function copiedViews({ parts, canary, view, provider }: SideContext, objects: Si
     scaler: scalerView(canary, view),
     route: routeView(parts, canary, { router, view, target: objects.target }),
   };
+}
+
+/** Where both sides are pods of one workload, which are whose; undefined elsewhere. */
+export function revisionOf(
+  { view, provider }: SideContext,
+  { target }: SideObjects,
+): RevisionPods | undefined {
+  if (!sharesWorkload(provider) || !target) return undefined;
+  return revisionPods(viewSource(view, { workload: target, service: '', side: 'canary' }));
 }
 
 /** No scaler has a copy, so that none is written; requests go to the ready pods of both sides. */

@@ -109,6 +109,8 @@ export interface MetricQuestion {
   readonly provider: string;
   /** Name of the role's workload in the cluster, where it is known. */
   readonly workload?: string | undefined;
+  /** Names of its pods by their template, where both sides are pods of one workload. */
+  readonly pods?: { readonly pods: string; readonly otherPods: string } | undefined;
 }
 
 /** Asks metric providers. Never rejects: not knowing is an answer (S29). */
