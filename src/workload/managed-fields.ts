@@ -1,4 +1,4 @@
-/** Moves the fields that Flagger wrote to our manager, so that a later apply takes out what a release no longer has. Pure. */
+/** Moves fields that others wrote to our manager, so that a later apply takes out what Git no longer has. Pure. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { type ManagedFieldsEntry, managedFieldsOf } from './owned-fields.ts';
 
@@ -12,9 +12,18 @@ const theirManager = /^flagger/;
  * wrote would stay for ever, however often a release without it is applied.
  */
 export function takenOverFields(live: KubernetesObject, manager: string): ManagedFieldsEntry[] | undefined {
-  const entries = managedFieldsOf(live) ?? [];
-  const isTheirs = (entry: ManagedFieldsEntry) =>
-    theirManager.test(entry.manager ?? '') && entry.operation === 'Update' && !entry.subresource;
+  return moved(
+    managedFieldsOf(live) ?? [],
+    (entry) => theirManager.test(entry.manager ?? '') && entry.operation === 'Update' && !entry.subresource,
+    manager,
+  );
+}
+
+function moved(
+  entries: readonly ManagedFieldsEntry[],
+  isTheirs: (entry: ManagedFieldsEntry) => boolean,
+  manager: string,
+): ManagedFieldsEntry[] | undefined {
   const theirs = entries.filter(isTheirs);
   const [first] = theirs;
   if (!first) return undefined;
@@ -32,4 +41,63 @@ function merged(left: Fields, right: Fields): Fields {
     result[key] = before === undefined ? value : merged(before as Fields, value as Fields);
   }
   return result;
+}
+
+/**
+ * `metadata.managedFields` in which the managers `from` have given up every field that the manager `to` has applied; what they alone have stays
+ * theirs. Undefined when nothing changes.
+ */
+export function relinquishedFields(
+  entries: readonly ManagedFieldsEntry[],
+  { from, to }: { from: readonly string[]; to: string },
+): ManagedFieldsEntry[] | undefined {
+  const ours = entries.find((entry) => entry.manager === to && entry.operation === 'Apply');
+  const applied = ours?.fieldsV1;
+  if (!applied) return undefined;
+  const isTheirs = ({ manager = '', subresource }: ManagedFieldsEntry) =>
+    from.includes(manager) && !subresource;
+  const kept = entries.flatMap((entry) => {
+    if (!isTheirs(entry)) return [entry];
+    const fieldsV1 = without(entry.fieldsV1 ?? {}, applied);
+    return fieldsV1 ? [{ ...entry, fieldsV1 }] : [];
+  });
+  return JSON.stringify(kept) === JSON.stringify(entries) ? undefined : kept;
+}
+
+/** What the one tree names and the other does not; undefined: nothing but the containers (`.`) of it. */
+function without(fields: Fields, taken: Fields): Fields | undefined {
+  const kept = Object.entries(fields).flatMap(([key, value]): Array<[string, unknown]> => {
+    const other = taken[key] as Fields | undefined;
+    if (other === undefined) return [[key, value]];
+    const isLeaf = Object.keys(other).length === 0 || Object.keys(value as Fields).length === 0;
+    const inner = isLeaf ? undefined : without(value as Fields, other);
+    return inner ? [[key, inner]] : [];
+  });
+  return kept.some(([key]) => key !== '.') ? Object.fromEntries(kept) : undefined;
+}
+
+const replicas = { 'f:spec': { 'f:replicas': {} } };
+
+/** `metadata.managedFields` with what the managers `from` have as server-side apply of `to`, but for `spec.replicas`; undefined: they have nothing. */
+export function inheritedFields(
+  entries: readonly ManagedFieldsEntry[],
+  { from, to }: { from: readonly string[]; to: string },
+): ManagedFieldsEntry[] | undefined {
+  const isTheirs = ({ manager = '', subresource }: ManagedFieldsEntry) =>
+    from.includes(manager) && !subresource;
+  const split = entries.flatMap((entry) => {
+    const spec = entry.fieldsV1?.['f:spec'] as Fields | undefined;
+    if (!isTheirs(entry) || spec?.['f:replicas'] === undefined) return [{ entry, isMoved: isTheirs(entry) }];
+    const rest = without(entry.fieldsV1 ?? {}, replicas);
+    return [
+      { entry: { ...entry, fieldsV1: replicas }, isMoved: false },
+      ...(rest ? [{ entry: { ...entry, fieldsV1: rest }, isMoved: true }] : []),
+    ];
+  });
+  const isMoved = new Set(split.filter((one) => one.isMoved).map(({ entry }) => entry));
+  return moved(
+    split.map(({ entry }) => entry),
+    (entry) => isMoved.has(entry),
+    to,
+  );
 }

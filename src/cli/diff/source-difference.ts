@@ -6,6 +6,7 @@ import { refuseOthers } from '../../engine/source/apply-object.ts';
 import { applySetId, inApplySet } from '../../engine/source/apply-set.ts';
 import { createClaims } from '../../engine/source/claims.ts';
 import { refuseNotAllowed } from '../../engine/source/confinement.ts';
+import { formerOwnerOf } from '../../engine/source/former-owner.ts';
 import { inParallel } from '../../engine/source/in-parallel.ts';
 import { formatProblem } from '../../render/types.ts';
 import type { FieldDifference } from '../../rollout/drift-view.ts';
@@ -75,7 +76,7 @@ async function compareObject(
     if (!live) return { ...named, state: 'missing', fields: [] };
     const id = applySetId(source);
     const wanted = inApplySet(object, id, live);
-    refuseOthers({ claims: createClaims() }, live, { wanted, id });
+    refuseOthers({ claims: createClaims() }, live, { wanted, id, former: formerOwnerOf(source) });
     const applied = await client.apply(wanted, { manager, force: true, dryRun: true });
     return { ...named, ...compareWith(live, wanted, applied) };
   } catch (error) {

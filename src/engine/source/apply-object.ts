@@ -13,6 +13,8 @@ import { refuseNotAllowed } from './confinement.ts';
 import { applyOverOthers, type Contested, type ContestedWrite } from './contested-apply.ts';
 import { driftFound, type SourceDrift, withTimes } from './drift.ts';
 import { withoutFields } from './field-paths.ts';
+import { type FormerOwner, formerOwnerOf, isMarkedBy } from './former-owner.ts';
+import { handOver } from './hand-over.ts';
 import type { KindWait } from './kind-wait.ts';
 import { adoptAnnotation, otherOwner } from './other-owner.ts';
 import { isImmutableChange, mayRecreate, notRecreated, recreate } from './recreate.ts';
@@ -65,15 +67,18 @@ export async function applyObject(
   const set = watched.setOf(object);
   const seen = set?.get(namespace, name);
   const known = wantedOver(object, seen, context);
-  if (parts.applied.has(seen, known)) return { changed: false };
+  const former = formerOwnerOf(source);
+  const isMarked = (found: KubernetesObject | undefined, as: KubernetesObject) =>
+    former !== undefined && isMarkedBy(found, as, former);
+  if (parts.applied.has(seen, known) && !isMarked(seen, known)) return { changed: false };
   await kinds.require(object);
   const hasDrifted = set !== undefined && parts.applied.knows(known);
   // A rollout may write it, too: which parts is read back and written over exactly that version.
   const isShared = parts.canaries().some((canary) => hasNameOfCanary(canary, object));
   const live = (isShared || hasDrifted ? undefined : seen) ?? (await parts.cluster.get(referenceOf(object)));
   const wanted = wantedOver(object, live, context);
-  if (hasDrifted && live && covers(live, wanted)) return { changed: false };
-  if (live) refuseOthers(parts, live, { wanted, id: context.id });
+  if (hasDrifted && live && covers(live, wanted) && !isMarked(live, wanted)) return { changed: false };
+  if (live) refuseOthers(parts, live, { wanted, id: context.id, former });
   // Before the write, since the watch tells of it before the answer is here.
   parts.applied.note(wanted);
   const write = await writeOne(parts, context, { wanted, live, isShared }).catch((error: unknown) => {
@@ -82,8 +87,10 @@ export async function applyObject(
   });
   noteLeft(context.left, object, write.left);
   if (write.left.length > 0) parts.applied.note(wantedOver(object, live, context));
-  const changed = live?.metadata.resourceVersion !== write.written.metadata.resourceVersion;
-  if (hasDrifted && changed) return { changed, drift: driftFound(wanted, live, write.taken) };
+  const isWritten = live?.metadata.resourceVersion !== write.written.metadata.resourceVersion;
+  const writer = parts.cluster.as(accountOf(source, parts.defaultServiceAccount));
+  const changed = (await handOver(writer, source, { wanted, written: write.written })) || isWritten;
+  if (hasDrifted && isWritten) return { changed, drift: driftFound(wanted, live, write.taken) };
   return { changed, taken: write.taken };
 }
 
@@ -127,9 +134,9 @@ function noteLeft(left: FieldsLeft, object: KubernetesObject, fields: readonly C
 export function refuseOthers(
   { claims }: Pick<SourceParts, 'claims'>,
   live: KubernetesObject,
-  { wanted, id }: { wanted: KubernetesObject; id: string },
+  { wanted, id, former }: { wanted: KubernetesObject; id: string; former?: FormerOwner | undefined },
 ): void {
-  const owner = otherOwner(live, wanted);
+  const owner = otherOwner(live, wanted, former);
   if (owner)
     throw new EngineError(
       'Conflicted',

@@ -1,35 +1,24 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type FormerOwner, isTrackOf } from './former-owner.ts';
+import { type Track, tracksOn } from './tracks.ts';
 
 /** Annotation that tells Holdfast to take over an object that another tool or Source tracks. */
 export const adoptAnnotation = 'holdfast.dev/adopt';
 
 /** Another tool that applies this object, in words for people. */
-export interface OtherOwner {
-  readonly tool: string;
-  readonly detail: string;
-}
+export type OtherOwner = Pick<Track, 'tool' | 'detail'>;
 
 /**
- * Who else tracks the live object (design section 2.2). The manifest in Git may carry `holdfast.dev/adopt: "true"` to take it over.
- * Labels and annotations are those the tools themselves document.
+ * Who else tracks the live object (design section 2.2). The manifest in Git may carry `holdfast.dev/adopt: "true"` to take it over; whose
+ * objects the Source takes over (`former`) is nobody else.
  */
-export function otherOwner(live: KubernetesObject, wanted: KubernetesObject): OtherOwner | undefined {
+export function otherOwner(
+  live: KubernetesObject,
+  wanted: KubernetesObject,
+  former?: FormerOwner,
+): OtherOwner | undefined {
   if (adopts(live) || adopts(wanted)) return undefined;
-  const labels = live.metadata.labels ?? {};
-  const annotations = live.metadata.annotations ?? {};
-  const kustomization = labels['kustomize.toolkit.fluxcd.io/name'];
-  if (kustomization) {
-    const namespace = labels['kustomize.toolkit.fluxcd.io/namespace'] ?? '';
-    return { tool: 'Flux', detail: `Kustomization ${namespace}/${kustomization}` };
-  }
-  const fluxRelease = labels['helm.toolkit.fluxcd.io/name'];
-  if (fluxRelease) return { tool: 'Flux', detail: `HelmRelease ${fluxRelease}` };
-  const helmRelease = annotations['meta.helm.sh/release-name'];
-  if (helmRelease) return { tool: 'Helm', detail: `release ${helmRelease}` };
-  const tracking = annotations['argocd.argoproj.io/tracking-id'];
-  if (tracking) return { tool: 'Argo CD', detail: `application ${tracking.split(':')[0] ?? tracking}` };
-  const instance = labels['argocd.argoproj.io/instance'];
-  return instance ? { tool: 'Argo CD', detail: `application ${instance}` } : undefined;
+  return tracksOn(live).find((track) => !former || !isTrackOf(track, former));
 }
 
 function adopts(object: KubernetesObject): boolean {

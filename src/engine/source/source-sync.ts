@@ -5,6 +5,7 @@ import { codeOf, failureOf } from '../failure.ts';
 import { accountOf } from './act-as.ts';
 import { commitsInUse } from './commits-in-use.ts';
 import { whyNotYet } from './dependency-gate.ts';
+import { handOverHeld } from './hand-over.ts';
 import { sourceHealth } from './health/wait.ts';
 import { isOtherInForce, readInForce } from './in-force.ts';
 import { readLedger, withLedger } from './ledger.ts';
@@ -188,6 +189,7 @@ async function apply(
       { watched: watch, left, signal },
     );
     if (state.result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
+    await handOverHeld(parts, source, { all: snapshot.all, rest });
     tellOfOthers(parts, source, state, state.result);
   } else state.result = { applied: 0, changed: 0, failures: [], drift: [], taken: [] };
   const { problems } = built;
