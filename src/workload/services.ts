@@ -55,7 +55,12 @@ export function services(source: ServiceSource): GeneratedServices {
       `is too long: Service ${names.primary} must fit in ${longestServiceName} characters`,
     );
   for (const one of [live.apex, live.primary, live.canary]) refuseForeign(one, canary);
-  const build = (part: Part): KubernetesObject => service(canary, label.key, part);
+  const build = ({ selects, ...part }: Omit<ServicePart, 'selector' | 'labels'> & { selects: string }) =>
+    generatedService(canary, {
+      ...part,
+      selector: { [label.key]: selects },
+      labels: { [label.key]: part.name },
+    });
   return {
     apex: build({
       name: names.apex,
@@ -83,24 +88,27 @@ export function services(source: ServiceSource): GeneratedServices {
   };
 }
 
-interface Part {
+/** What one generated Service is built from. */
+export interface ServicePart {
   name: string;
   ports: readonly ServicePort[];
-  /** Value of the selector label. */
-  selects: string;
+  selector: Readonly<Record<string, string>>;
+  /** Beside those that everything generated carries. */
+  labels: Readonly<Record<string, string>>;
   custom: CustomMetadata | undefined;
   live: KubernetesObject | undefined;
 }
 
-function service(canary: Canary, labelKey: string, part: Part): KubernetesObject {
+/** One Service for server-side apply. Throws RefusedError for a live one that has no pods of its own. */
+export function generatedService(canary: Canary, part: ServicePart): KubernetesObject {
   const { name, live } = part;
-  const spec = { ports: part.ports.map(portFields), selector: { [labelKey]: part.selects } };
+  const spec = { ports: part.ports.map(portFields), selector: { ...part.selector } };
   if (live && !isGenerated(live, canary)) {
     refuseExternal(canary, live);
     return takenOver(live, spec.ports, spec.selector);
   }
   const { headless, trafficDistribution, unmanagedMetadata } = canary.spec.service ?? {};
-  const labels = { ...part.custom?.labels, [labelKey]: name, ...ownLabels(canary) };
+  const labels = { ...part.custom?.labels, ...part.labels, ...ownLabels(canary) };
   const annotations = { ...part.custom?.annotations, ...keepAwayAnnotations };
   return {
     apiVersion: 'v1',

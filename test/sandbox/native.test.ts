@@ -223,3 +223,55 @@ test('config is tried and comes back with its release, to the very ReplicaSet th
   );
   expect([await level(), sets(), statusOf(await live()).updatedReplicas]).toEqual(['trace', 3, 2]);
 });
+
+test('a Service of its own selects the pods of the release that is tried, and nobody without one', async () => {
+  await bed.commit('v1', {
+    'web.json': web('shop/web:1'),
+    'service.json': service,
+    'canary.json': canary({
+      spec: { ...spec, service: { port: 80, targetPort: 8080 } },
+      analysis,
+    }),
+  });
+  await createSource(bed);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const { store } = bed.sandbox;
+  const selected = () => {
+    const { selector = {} } = (store.get('/services', 'shop', 'web-canary')?.spec ?? {}) as {
+      selector?: Record<string, string>;
+    };
+    return selector;
+  };
+  expect(selected()).toEqual({ app: 'web', 'pod-template-hash': 'none' });
+  const own = await bed.get('v1', 'Service', 'web');
+  const images = new Set<string>();
+  let checkedWithout = false;
+  store.subscribe(() => {
+    const hash = selected()['pod-template-hash'];
+    const set = store
+      .list('apps/replicasets')
+      .find(({ metadata }) => metadata.labels?.['pod-template-hash'] === hash);
+    if (set) images.add(imageOf(set) ?? '');
+    const status = statusOf(store.get('flagger.app/canaries', 'shop', 'web'));
+    const isChecked = status.phase === 'Progressing' && (status.run as { weight?: number })?.weight;
+    if (isChecked && !set) checkedWithout = true;
+  });
+  const v2 = await bed.commit('v2', { 'web.json': web('shop/web:2') });
+  await eventually('a step', async () => selected()['pod-template-hash'] !== 'none');
+  await app.drain();
+  await bed.start();
+  await eventually(
+    'the promotion',
+    async () => statusOf(await bed.canary()).lastPromotedCommit === v2 && phaseIsDone(),
+  );
+  expect([[...images], checkedWithout]).toEqual([['shop/web:2'], false]);
+  await eventually('nobody', async () => selected()['pod-template-hash'] === 'none');
+  expect((await bed.get('v1', 'Service', 'web'))?.spec).toEqual(own?.spec);
+  await bed.commit('no Service', { 'canary.json': canary({ spec, analysis }) });
+  await eventually('it is gone', async () => store.get('/services', 'shop', 'web-canary') === undefined);
+
+  function phaseIsDone(): boolean {
+    return statusOf(store.get('flagger.app/canaries', 'shop', 'web')).phase === 'Succeeded';
+  }
+});

@@ -8,6 +8,7 @@ import type { ViewSource } from '../../workload/kind.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { revisionKind } from '../../workload/knative.ts';
 import { serviceNames } from '../../workload/names.ts';
+import { servicePending } from '../../workload/native/native-service.ts';
 import { viewNative } from '../../workload/native/native-view.ts';
 import { type RevisionPods, revisionPods } from '../../workload/native/revision-pods.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../workload/scaler.ts';
@@ -72,7 +73,9 @@ export function revisionOf(
 }
 
 /** No scaler has a copy, so that none is written; requests go to the ready pods of both sides. */
-function sharedViews({ view }: SideContext, { target: workload }: SideObjects): SideViews {
+function sharedViews(context: SideContext, objects: SideObjects): SideViews {
+  const { view, canary } = context;
+  const { target: workload } = objects;
   const shared = { scaler: undefined, sharesWorkload: true };
   if (!workload || workload.metadata.deletionTimestamp) {
     const route = { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false, accepted: true };
@@ -80,7 +83,20 @@ function sharedViews({ view }: SideContext, { target: workload }: SideObjects): 
   }
   const { primary, target, route } = viewNative(viewSource(view, { workload, service: '', side: 'canary' }));
   const nothing = { drift: undefined, configCopies: [] };
-  return { ...shared, primary: { ...primary, ...nothing }, target: { ...target, ...nothing }, route };
+  const live = view.get(serviceKind, serviceNames(canary).canary);
+  const revision = revisionOf(context, objects);
+  // A step is reached when a load test reaches its pods, too.
+  const problem =
+    route.accepted && route.canaryWeight > 0
+      ? servicePending({ canary, target: workload, revision, live })
+      : undefined;
+  const reached = problem === undefined ? route : { ...route, accepted: false, problem };
+  return {
+    ...shared,
+    primary: { ...primary, ...nothing },
+    target: { ...target, ...nothing },
+    route: reached,
+  };
 }
 
 interface SideRead {

@@ -17,6 +17,7 @@ import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
 import type { ActionContext, ActionType, Performer } from './action-context.ts';
 import { onBehalfOfSource } from './on-behalf.ts';
 import { partOfSource } from './part-of.ts';
+import { ensureNativeService } from './perform-native-service.ts';
 import { applySettings } from './perform-workloads.ts';
 import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
 
@@ -104,5 +105,5 @@ export const nativePerformers: NativePerformers = {
   ApplyPrimary: promote,
   SetTraffic: setShare,
   ApplySettings: settings,
-  EnsureServices: async () => false,
+  EnsureServices: ensureNativeService,
 };

@@ -1,7 +1,8 @@
 /** Services and routing objects of a Canary as they are to be written. */
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
-import type { ServicePort } from '../../release/release.ts';
+import { servicePorts } from '../../release/ports.ts';
+import { type ServicePort, templateOf } from '../../release/release.ts';
 import { isLostDigest } from '../../rollout/kept.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { serviceNames } from '../../workload/names.ts';
@@ -86,6 +87,9 @@ async function portsOf(context: ReadContext, digest: string): Promise<readonly S
     if (live) return live;
   }
   const { release } = await bytesOf(context, digest);
+  // A release that was promoted while the Canary asked for no Service says nothing about ports.
+  if (release.ports.length === 0)
+    return servicePorts(context.observation.canary.spec.service, templateOf(release));
   ports.set(digest, release.ports);
   return release.ports;
 }

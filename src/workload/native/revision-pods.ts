@@ -12,7 +12,8 @@ export interface RevisionPods {
   readonly label: { readonly key: string; readonly value: string } | undefined;
 }
 
-const hashLabel = 'pod-template-hash';
+/** Label of the pods of a Deployment: which ReplicaSet they are of. */
+export const hashLabel = 'pod-template-hash';
 const nothing = '-';
 
 /** The pods of the newest template as its controller tells them; none before it has seen that template. */
