@@ -39,4 +39,17 @@ describe('a Canary with provider native', () => {
       pathsOf({ analysis: { ...analysis, metrics: [{ name: 'request-success-rate', interval: '1m' }] } }),
     ).toEqual([]);
   });
+
+  it('says which Services it does not make', () => {
+    const canary = {
+      ...{ apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata: { name: 'web', namespace: 'shop' } },
+      spec: {
+        provider: 'native',
+        targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+        service: { port: 80, primary: { labels: { a: 'b' } } },
+        analysis,
+      },
+    } as unknown as Canary;
+    expect(checkCanary(canary).warnings.map(({ path }) => path)).toEqual(['spec.service.primary']);
+  });
 });

@@ -10,7 +10,7 @@ const routed =
 export function checkNative(
   { spec }: Canary,
   provider: string | undefined,
-  found: { problems: Problem[] },
+  found: { problems: Problem[]; warnings: Problem[] },
 ): void {
   if (!sharesWorkload(provider)) return;
   const { targetRef, analysis } = spec;
@@ -28,4 +28,10 @@ export function checkNative(
       'spec.analysis.iterations',
       'provider native goes by shares of the pods: give stepWeight with maxWeight, or stepWeights',
     );
+  for (const part of ['apex', 'primary'] as const)
+    if (spec.service?.[part])
+      found.warnings.push({
+        path: `spec.service.${part}`,
+        message: 'has no effect: with provider native only Service -canary is generated',
+      });
 }
