@@ -71,7 +71,14 @@ const fields = z.object({
     .describe('Time until a failed sync is tried again. Default: interval.')
     .optional(),
   secretRef: nameReference()
-    .describe('Secret with username and password, bearerToken, ca.crt, webhookSecret, signingKey.')
+    .describe(
+      'Secret with username and password, bearerToken, or githubAppID, githubAppInstallationID and githubAppPrivateKey; ca.crt, tls.crt and tls.key; webhookSecret, signingKey.',
+    )
+    .optional(),
+  proxySecretRef: nameReference()
+    .describe(
+      'Secret with the address of an HTTP proxy to reach Git through, and username and password for it.',
+    )
     .optional(),
   verify: z
     .object({

@@ -11,7 +11,6 @@ import { createRecords } from '../engine/records/records.ts';
 import { createSourceAlerts } from '../engine/source/source-alerts.ts';
 import { createSourceController, type SourceController } from '../engine/source/source-controller.ts';
 import { createGitWriter, type GitWriter } from '../engine/write-back/git-writer.ts';
-import { createOpenForge } from '../forge/open.ts';
 import { createHooks } from '../hooks/call.ts';
 import type { HttpClient } from '../http/types.ts';
 import { createBuildCache } from '../render/build/build-cache.ts';
@@ -23,6 +22,7 @@ import { createAlertsPort } from './alerts-port.ts';
 import { besideParts } from './beside.ts';
 import { countReleases } from './count-releases.ts';
 import { openDrillSchedule } from './drill-port.ts';
+import { createGitAccess, type GitAccess } from './git-access.ts';
 import { createOpenPoller, createOpenRepository } from './git-port.ts';
 import { createMetricsPort } from './metrics-port.ts';
 import { type AppOptions, DEFAULT_CLUSTER_NAME, namespacesOf } from './options.ts';
@@ -140,22 +140,23 @@ export function createEngine(wiring: EngineWiring): Engine {
 
 /** What Sources are read and written with. */
 function sourceParts(wiring: EngineWiring) {
-  const { options, clock, http, secretKey, sink } = wiring;
+  const { options, clock, http: client, fileSources, secretKey, sink } = wiring;
+  const access = createGitAccess({ client, clock, env: process.env, fileSources });
   const { clusterName, defaultServiceAccount, programs = {}, dataDirectory } = options;
   return {
     ...{ secretKey, clusterName, defaultServiceAccount, tracksConfig: options.tracksConfig !== false },
     builders: findBuilders(programs, workFolderIn(dataDirectory)),
     builds: createBuildCache(),
-    openRepository: repositoriesOf(wiring),
+    openRepository: repositoriesOf(wiring, access),
     openPoller: createOpenPoller(clock, Math.random),
-    openForge: createOpenForge({ http, clock }),
+    openForge: access.openForge,
     onDrift: sink.drift,
   };
 }
 
-function repositoriesOf({ options, http, fileSources }: EngineWiring) {
+function repositoriesOf({ options, http: client }: EngineWiring, access: GitAccess) {
   const { dataDirectory: dataDir, gitIdentity: identity } = options;
-  return createOpenRepository({ client: http, dataDir, identity, env: process.env, fileSources });
+  return createOpenRepository({ access, client, dataDir, identity });
 }
 
 function alertsOf({ options, http, cluster }: EngineWiring, providers: WatchedSet): Alerts {

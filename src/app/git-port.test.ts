@@ -1,9 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../api/clock.ts';
 import type { Source } from '../api/source.ts';
 import { createGitFixture, type GitFixture } from '../git/testing/fixture.ts';
+import { createGitAccess } from './git-access.ts';
 import { createOpenRepository } from './git-port.ts';
 import { rememberFileSources } from './source-files.ts';
 
+const nothing = async () => undefined;
+const noSecrets = { credentials: nothing, signers: nothing, proxy: nothing };
 const signal = new AbortController().signal;
 let fixture: GitFixture;
 
@@ -28,8 +32,12 @@ function opener(given: readonly Source[]) {
     client: fixture.client,
     dataDir: fixture.dataDir,
     identity: { name: 'Holdfast', email: 'holdfast@example.com' },
-    env: { HOLDFAST_GIT_TOKEN: 'from-the-environment' },
-    fileSources: rememberFileSources(given),
+    access: createGitAccess({
+      client: fixture.client,
+      clock: systemClock,
+      env: { HOLDFAST_GIT_TOKEN: 'from-the-environment' },
+      fileSources: rememberFileSources(given),
+    }),
   });
 }
 
@@ -37,9 +45,7 @@ async function authorizationsOf(
   given: readonly Source[],
   followed: Source,
 ): Promise<Set<string | undefined>> {
-  await opener(given)(followed, { credentials: async () => undefined, signers: async () => undefined }).poll(
-    signal,
-  );
+  await opener(given)(followed, noSecrets).poll(signal);
   return new Set(fixture.server.requests.map(({ authorization }) => authorization));
 }
 
@@ -64,10 +70,7 @@ test("ends a request to a Git server that trickles at the Source's timeout", asy
     response.on('close', () => clearInterval(drip));
     return true;
   };
-  const repository = opener([])(aSource({ timeout: '300ms' }), {
-    credentials: async () => undefined,
-    signers: async () => undefined,
-  });
+  const repository = opener([])(aSource({ timeout: '300ms' }), noSecrets);
 
   await expect(repository.poll(signal)).rejects.toMatchObject({ code: 'Timeout' });
 });

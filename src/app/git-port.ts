@@ -2,7 +2,6 @@ import type { Clock } from '../api/clock.ts';
 import { sourceIntervalMs, sourceRetryIntervalMs, sourceTimeoutMs } from '../api/effective.ts';
 import type { Source } from '../api/source.ts';
 import type { OpenPoller, OpenRepository, ReadSecret } from '../engine/ports/git-port.ts';
-import { credentialsFromEnvironment, credentialsFromSecret } from '../git/credentials.ts';
 import { createGitSource } from '../git/git-source.ts';
 import { type PollSchedule, scheduleProblem } from '../git/schedule.ts';
 import type { Verification } from '../git/signatures/verifier.ts';
@@ -10,7 +9,7 @@ import { createSourcePoller } from '../git/source-poller.ts';
 import { sshSigner } from '../git/ssh-signature.ts';
 import type { GitReference } from '../git/types.ts';
 import type { HttpClient } from '../http/types.ts';
-import type { FileSources } from './source-files.ts';
+import type { GitAccess } from './git-access.ts';
 
 /** What repositories are opened with. */
 export interface RepositorySettings {
@@ -18,23 +17,17 @@ export interface RepositorySettings {
   readonly dataDir: string;
   /** Author and committer of what Holdfast commits. */
   readonly identity: { readonly name: string; readonly email: string };
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** The Sources of our own command line. */
-  readonly fileSources: FileSources;
+  readonly access: Pick<GitAccess, 'credentials'>;
 }
 
-/**
- * Opens repositories below the data directory. Credentials of the environment go only to the repositories that our own command line
- * names: whoever may write a Source in the cluster must not be able to send them elsewhere.
- */
+/** Opens repositories below the data directory. */
 export function createOpenRepository({
+  access,
   client,
   dataDir,
-  env,
   identity,
-  fileSources,
 }: RepositorySettings): OpenRepository {
-  return (source, { credentials: secret, signers }) => {
+  return (source, secrets) => {
     const { name, namespace } = source.metadata;
     return createGitSource({
       id: `${namespace ?? ''}/${name}`,
@@ -44,16 +37,11 @@ export function createOpenRepository({
       client,
       identity,
       async signer() {
-        const key = (await secret())?.signingKey;
+        const key = (await secrets.credentials())?.signingKey;
         return key && sshSigner(new TextDecoder().decode(key));
       },
-      async credentials() {
-        const values = await secret();
-        if (values)
-          return credentialsFromSecret(`${namespace ?? ''}/${source.spec.secretRef?.name ?? ''}`, values);
-        return fileSources.trusts(source) ? credentialsFromEnvironment(env) : {};
-      },
-      verification: verificationOf(source, signers),
+      credentials: () => access.credentials(source, secrets),
+      verification: verificationOf(source, secrets.signers),
       limits: { totalTimeoutMs: sourceTimeoutMs(source) },
     });
   };

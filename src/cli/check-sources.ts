@@ -1,14 +1,11 @@
+import { systemClock } from '../api/clock.ts';
 import { describe } from '../api/kubernetes.ts';
 import type { Source } from '../api/source.ts';
+import { createGitAccess } from '../app/git-access.ts';
 import type { FileSources } from '../app/source-files.ts';
 import type { ClusterClient } from '../cluster/client.ts';
-import {
-  credentialsFromEnvironment,
-  credentialsFromSecret,
-  type GitCredentials,
-  type SecretValues,
-} from '../git/credentials.ts';
 import { resolveReference } from '../git/references.ts';
+import type { SecretValues } from '../git/secret-values.ts';
 import { createGitTransport, DEFAULT_TRANSPORT_LIMITS, type TransportOptions } from '../git/transport.ts';
 import type { GitReference } from '../git/types.ts';
 import type { HttpClient } from '../http/types.ts';
@@ -35,19 +32,31 @@ export async function checkSources(checks: SourceChecks, sources: readonly Sourc
 
 async function checkSource(checks: SourceChecks, source: Source): Promise<CheckLine[]> {
   const subject = describe(source);
-  const values = await secretOf(checks, source);
-  if (typeof values === 'string')
-    return [bad('failed', subject, values, { actor: 'administrator', act: 'create that Secret' })];
+  const values = await secretOf(checks, source, 'secretRef');
+  const proxy = await secretOf(checks, source, 'proxySecretRef');
+  const missing = [values, proxy].find((found) => typeof found === 'string');
+  if (typeof values === 'string' || typeof proxy === 'string')
+    return [bad('failed', subject, String(missing), { actor: 'administrator', act: 'create that Secret' })];
+  const secrets = { credentials: async () => values, proxy: async () => proxy };
+  const { http: client, env, fileSources } = checks;
+  const access = createGitAccess({ client, clock: systemClock, env, fileSources });
   const transport: TransportOptions = {
-    client: checks.http,
+    client,
     url: source.spec.url,
-    credentials: credentialsOf(checks, source, values),
+    credentials: await access.credentials(source, secrets),
     limits: DEFAULT_TRANSPORT_LIMITS,
     stats: { requests: 0, receivedBytes: 0 },
     address: { movedTo: undefined },
   };
   const reading = await checkReading(source, transport);
-  return [reading, ...(await checkWriting(source, { http: checks.http, transport, values }))];
+  return [
+    reading,
+    ...(await checkWriting(source, {
+      openForge: () => access.openForge(source, secrets),
+      transport,
+      values,
+    })),
+  ];
 }
 
 async function checkReading(source: Source, transport: TransportOptions): Promise<CheckLine> {
@@ -69,27 +78,17 @@ async function checkReading(source: Source, transport: TransportOptions): Promis
     : ok(subject, where);
 }
 
-function credentialsOf(
-  { env, fileSources }: SourceChecks,
-  source: Source,
-  values: SecretValues | undefined,
-): GitCredentials {
-  const { metadata, spec } = source;
-  if (values)
-    return credentialsFromSecret(`${metadata.namespace ?? 'default'}/${spec.secretRef?.name}`, values);
-  return fileSources.trusts(source) ? credentialsFromEnvironment(env) : {};
-}
-
 /** The Secret's values by key; undefined when the Source names none; a text when it is not there. */
 async function secretOf(
   { client }: SourceChecks,
   { metadata, spec }: Source,
+  field: 'secretRef' | 'proxySecretRef',
 ): Promise<SecretValues | string | undefined> {
-  if (!spec.secretRef) return undefined;
   const { namespace = 'default' } = metadata;
-  const { name } = spec.secretRef;
+  const name = spec[field]?.name;
+  if (name === undefined) return undefined;
   const secret = await client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
-  if (!secret) return `Secret ${namespace}/${name}, which spec.secretRef names, does not exist`;
+  if (!secret) return `Secret ${namespace}/${name}, which spec.${field} names, does not exist`;
   const data = Object.entries((secret.data ?? {}) as Record<string, string>);
   return Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, 'base64')] as const));
 }

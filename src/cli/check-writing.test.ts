@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../api/clock.ts';
 import type { Source } from '../api/source.ts';
+import { createGithubAppTokens } from '../forge/github-app.ts';
+import { createOpenForge } from '../forge/open.ts';
 import { credentialsFromSecret } from '../git/credentials.ts';
 import { DEFAULT_TRANSPORT_LIMITS } from '../git/transport.ts';
 import { createHttpClient } from '../http/client.ts';
@@ -65,7 +68,12 @@ async function linesOf(
     stats: { requests: 0, receivedBytes: 0 },
     address: { movedTo: undefined },
   };
-  const lines = await checkWriting(source, { http, transport, values });
+  const open = createOpenForge({ http, clock: systemClock, tokens: createGithubAppTokens() });
+  const lines = await checkWriting(source, {
+    openForge: () => open(source, async () => ({ values, way: {} })),
+    transport,
+    values,
+  });
   expect(JSON.stringify(lines)).not.toContain(token);
   return lines.map(({ state, subject, detail, actor }) => ({
     what: `${state} ${subject.replace('Source delivery/shop, ', '')}`,

@@ -1,19 +1,16 @@
-import { systemClock } from '../api/clock.ts';
 import { describe } from '../api/kubernetes.ts';
 import type { Source } from '../api/source.ts';
-import { createOpenForge } from '../forge/open.ts';
 import { credentialsOf } from '../forge/secret.ts';
 import type { Forge } from '../forge/types.ts';
-import type { SecretValues } from '../git/credentials.ts';
 import { checkPushRight } from '../git/receive-pack.ts';
+import type { SecretValues } from '../git/secret-values.ts';
 import { sshSigner } from '../git/ssh-signature.ts';
 import type { TransportOptions } from '../git/transport.ts';
-import type { HttpClient } from '../http/types.ts';
 import { bad, type CheckLine, guarded, ok } from './check-report.ts';
 
 /** What asking for rights takes. */
 export interface WritingChecks {
-  readonly http: HttpClient;
+  readonly openForge: () => Promise<Forge | undefined>;
   readonly transport: TransportOptions;
   /** Of the Source's Secret; undefined when it names none. */
   readonly values: SecretValues | undefined;
@@ -61,10 +58,13 @@ function checkSigningKey(source: Source, { values }: WritingChecks): Promise<rea
   });
 }
 
-function checkForge(source: Source, { http, values = {} }: WritingChecks): Promise<readonly CheckLine[]> {
+function checkForge(
+  source: Source,
+  { openForge, values = {} }: WritingChecks,
+): Promise<readonly CheckLine[]> {
   const subject = `${describe(source)}, forge`;
   return guarded(subject, async () => {
-    const forge = await openForge(http, source, values);
+    const forge = await openForge();
     if (!forge) return [unknownForge(source, subject)];
     if (credentialsOf(values).kind === 'none') {
       const detail = `the Secret of spec.secretRef holds nothing to sign in with at ${forge.kind}`;
@@ -77,20 +77,16 @@ function checkForge(source: Source, { http, values = {} }: WritingChecks): Promi
 /** For a push alone no forge is needed, but it may know better: Gitea lets readers begin a push, and refuses it later. */
 async function checkUser(
   source: Source,
-  { http, values = {} }: WritingChecks,
+  { openForge, values = {} }: WritingChecks,
 ): Promise<readonly CheckLine[]> {
   const subject = `${describe(source)}, forge`;
   if (credentialsOf(values).kind === 'none') return [];
   try {
-    const forge = await openForge(http, source, values);
+    const forge = await openForge();
     return forge && (await forge.mayWrite()) === false ? [readOnly(subject, forge)] : [];
   } catch {
     return [];
   }
-}
-
-function openForge(http: HttpClient, source: Source, values: SecretValues): Promise<Forge | undefined> {
-  return createOpenForge({ http, clock: systemClock })(source, async () => values);
 }
 
 function readOnly(subject: string, forge: Forge): CheckLine {

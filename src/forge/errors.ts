@@ -25,7 +25,13 @@ export class ForgeError extends Error {
 }
 
 const LONGEST_WAIT_MS = 3_600_000;
-const NEEDS_SOMEBODY: ReadonlySet<string> = new Set(['InvalidUrl', 'Refused', 'Redirected']);
+const NEEDS_SOMEBODY: ReadonlySet<string> = new Set([
+  'InvalidUrl',
+  'Refused',
+  'Redirected',
+  'ClientCertificate',
+  'ProxyCredentials',
+]);
 
 /** An answer's status and headers in our words; undefined when it is a good one. */
 export function codeOfStatus(

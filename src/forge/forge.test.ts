@@ -137,6 +137,7 @@ function forgeAt(
 ): Forge {
   return createForge(dialect, repository, {
     http,
+    way: {},
     api: url,
     headers: dialect.headers,
     where: `${dialect.kind} 127.0.0.1, ${repository}`,

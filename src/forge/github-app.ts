@@ -2,12 +2,17 @@ import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { z } from 'zod';
 import { ForgeError } from './errors.ts';
 import { type ForgeConnection, sendToForge } from './send.ts';
-import type { ForgeCredentials } from './types.ts';
-
-type GithubApp = Extract<ForgeCredentials, { kind: 'githubApp' }>;
+import type { GithubApp } from './types.ts';
 
 /** Gives the token of a GitHub App's installation. Throws ForgeError. */
-export type GithubAppTokens = (app: GithubApp, connection: Omit<ForgeConnection, 'auth'>) => Promise<string>;
+export interface GithubAppTokens {
+  of(app: GithubApp, connection: AppConnection): Promise<string>;
+  /** A token that was refused is not given again. */
+  drop(token: string): void;
+}
+
+/** Where an App signs in: a connection without the way to sign in. */
+export type AppConnection = Omit<ForgeConnection, 'auth'>;
 
 /** GitHub allows ten minutes; its clock may be behind ours. */
 const JWT_LIFETIME_S = 540;
@@ -20,18 +25,24 @@ const tokenSchema = z.object({
   token: z.string().min(1).max(1024),
   expires_at: z.iso.datetime({ offset: true }),
 });
+const installationSchema = z.object({ id: z.number().int().positive() });
 
 /** Exchanges the App's key for tokens and keeps each until shortly before its end; users of one App share them. */
 export function createGithubAppTokens(): GithubAppTokens {
   const kept = new Map<string, { readonly token: string; readonly endsMs: number }>();
-  return async (app, connection) => {
-    const key = cacheKey(app, connection.api);
-    const known = kept.get(key);
-    if (known && known.endsMs - RENEW_BEFORE_MS > connection.nowMs()) return known.token;
-    const fresh = await exchange(app, connection);
-    if (kept.size >= MAX_TOKENS) kept.clear();
-    kept.set(key, fresh);
-    return fresh.token;
+  return {
+    async of(app, connection) {
+      const key = cacheKey(app, connection.api);
+      const known = kept.get(key);
+      if (known && known.endsMs - RENEW_BEFORE_MS > connection.nowMs()) return known.token;
+      const fresh = await exchange(app, connection);
+      if (kept.size >= MAX_TOKENS) kept.clear();
+      kept.set(key, fresh);
+      return fresh.token;
+    },
+    drop(token) {
+      for (const [key, known] of kept) if (known.token === token) kept.delete(key);
+    },
   };
 }
 
@@ -54,19 +65,34 @@ function rsaKey(pem: string): KeyObject {
   throw new ForgeError('Unauthorized', 'githubAppPrivateKey is no RSA private key in PEM format');
 }
 
-async function exchange(app: GithubApp, connection: Omit<ForgeConnection, 'auth'>) {
+async function exchange(app: GithubApp, connection: AppConnection) {
   const jwt = appJwt(app, connection.nowMs());
-  const answer = await sendToForge(
-    { ...connection, auth: async () => ({ kind: 'bearer', token: jwt }) },
-    'sign in as GitHub App',
-    { method: 'POST', path: `/app/installations/${app.installationId}/access_tokens` },
-  );
+  const asApp: ForgeConnection = { ...connection, auth: async () => ({ kind: 'bearer', token: jwt }) };
+  const id = 'id' in app.installation ? app.installation.id : await findInstallation(asApp, app.installation);
+  const answer = await sendToForge(asApp, 'sign in as GitHub App', {
+    method: 'POST',
+    path: `/app/installations/${id}/access_tokens`,
+  });
   const read = tokenSchema.safeParse(answer);
   if (!read.success) throw new ForgeError('Invalid', 'GitHub gave no token for the App’s installation');
   return { token: read.data.token, endsMs: Date.parse(read.data.expires_at) };
 }
 
+/** An organisation's installation, else a user's: GitHub has an address for each. */
+async function findInstallation(connection: ForgeConnection, { owner }: { readonly owner: string }) {
+  const ask = (path: string) =>
+    sendToForge(connection, `find the installation of the GitHub App for ${owner}`, { method: 'GET', path });
+  const answer = await ask(`/orgs/${owner}/installation`).catch((error: unknown) => {
+    if (error instanceof ForgeError && error.code === 'NotFound') return ask(`/users/${owner}/installation`);
+    throw error;
+  });
+  const read = installationSchema.safeParse(answer);
+  if (!read.success) throw new ForgeError('Invalid', `GitHub told no installation of the App for ${owner}`);
+  return String(read.data.id);
+}
+
 /** The private key itself is not kept as a key of the map. */
-function cacheKey({ appId, installationId, privateKey }: GithubApp, api: string): string {
-  return createHash('sha256').update([api, appId, installationId, privateKey].join('\0')).digest('hex');
+function cacheKey({ appId, installation, privateKey }: GithubApp, api: string): string {
+  const parts = [api, appId, JSON.stringify(installation), privateKey];
+  return createHash('sha256').update(parts.join('\0')).digest('hex');
 }

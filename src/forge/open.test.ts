@@ -43,7 +43,7 @@ function sourceAt(url: string): Source {
 
 function secretOf(values: Readonly<Record<string, string>>) {
   const bytes = Object.entries(values).map(([key, value]) => [key, Buffer.from(value)] as const);
-  return async () => Object.fromEntries(bytes);
+  return async () => ({ values: Object.fromEntries(bytes), way: {} });
 }
 
 describe('which forge serves a repository', () => {
@@ -53,7 +53,10 @@ describe('which forge serves a repository', () => {
     ['https://bitbucket.org/acme/shop/', 'bitbucket'],
     ['https://codeberg.org/acme/shop', 'gitea'],
   ])('%s is %s, without a question', async (url, kind) => {
-    const forge = await createOpenForge({ http, clock })(sourceAt(url), secretOf({}));
+    const forge = await createOpenForge({ http, clock, tokens: createGithubAppTokens() })(
+      sourceAt(url),
+      secretOf({}),
+    );
     expect(forge?.kind).toBe(kind);
   });
 
@@ -63,7 +66,7 @@ describe('which forge serves a repository', () => {
     ['github', '/api/v3/meta', { status: 200, json: {}, headers: { 'x-github-request-id': 'A:B' } }],
   ])('recognises %s by %s, without showing the token, and asks once', async (kind, path, answer) => {
     const server = await serverWith({ [path]: answer });
-    const open = createOpenForge({ http, clock });
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
     const secret = secretOf({ bearerToken: 's3cr3t' });
     expect((await open(sourceAt(`${server.url}/acme/shop.git`), secret))?.kind).toBe(kind);
     const asked = server.asked.length;
@@ -75,21 +78,21 @@ describe('which forge serves a repository', () => {
 
   it('is none when nobody answers as a forge would', async () => {
     const server = await serverWith({ '/api/v1/version': { status: 200, json: ['1.26.0'] } });
-    const open = createOpenForge({ http, clock });
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
     expect(await open(sourceAt(`${server.url}/acme/shop.git`), secretOf({}))).toBeUndefined();
     expect(await open(sourceAt(`${server.url}/shop.git`), secretOf({}))).toBeUndefined();
     await server.close();
   });
 
   it('asks again after an outage', async () => {
-    const open = createOpenForge({ http, clock });
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
     const source = sourceAt('http://127.0.0.1:1/acme/shop.git');
     await expect(open(source, secretOf({}))).rejects.toMatchObject({ code: 'Unavailable' });
     await expect(open(source, secretOf({}))).rejects.toThrow(/which forge 127\.0\.0\.1:1 is/);
   });
 
   it('is the one that the Secret names', async () => {
-    const open = createOpenForge({ http, clock });
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
     const source = sourceAt('https://git.example.com/acme/shop.git');
     expect((await open(source, secretOf({ forge: 'Forgejo\n' })))?.kind).toBe('gitea');
     const unknown = open(source, secretOf({ forge: 'gogs' }));
@@ -166,7 +169,7 @@ describe('signing in', () => {
 describe('a GitHub App', () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const pem = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
-  const app = { kind: 'githubApp', appId: '42', installationId: '7', privateKey: pem } as const;
+  const app = { kind: 'githubApp', appId: '42', installation: { id: '7' }, privateKey: pem } as const;
 
   it('proves who it is by a JWT that GitHub can verify', () => {
     const [header = '', claims = '', signature = ''] = appJwt(app, nowMs).split('.');
@@ -183,13 +186,20 @@ describe('a GitHub App', () => {
     const server = await serverWith({
       '/app/installations/7/access_tokens': { status: 201, json: token() },
     });
-    const connection = { http, api: server.url, headers: {}, where: 'github, acme/shop', nowMs: () => nowMs };
+    const connection = {
+      http,
+      api: server.url,
+      headers: {},
+      way: {},
+      where: 'github, acme/shop',
+      nowMs: () => nowMs,
+    };
     const tokens = createGithubAppTokens();
-    expect(await tokens(app, connection)).toBe('ghs_1');
-    expect(await tokens(app, connection)).toBe('ghs_1');
+    expect(await tokens.of(app, connection)).toBe('ghs_1');
+    expect(await tokens.of(app, connection)).toBe('ghs_1');
     expect(server.asked).toHaveLength(1);
     nowMs += 3_400_000;
-    await tokens(app, connection);
+    await tokens.of(app, connection);
     expect(server.asked).toHaveLength(2);
     expect(server.asked[0]).toMatch(/^POST .* Bearer ey/);
     await server.close();
@@ -197,14 +207,24 @@ describe('a GitHub App', () => {
 
   it('says that a key is none, without quoting it', async () => {
     const tokens = createGithubAppTokens();
-    const connection = { http, api: 'http://127.0.0.1:1', headers: {}, where: 'github', nowMs: () => nowMs };
-    const signedIn = tokens({ ...app, privateKey: 'hunter2' }, connection);
+    const connection = {
+      http,
+      api: 'http://127.0.0.1:1',
+      headers: {},
+      way: {},
+      where: 'github',
+      nowMs: () => nowMs,
+    };
+    const signedIn = tokens.of({ ...app, privateKey: 'hunter2' }, connection);
     await expect(signedIn).rejects.toThrow('githubAppPrivateKey is no RSA private key in PEM format');
   });
 
   it('cannot sign in at another forge', async () => {
     const secret = secretOf({ githubAppID: '1', githubAppInstallationID: '2', githubAppPrivateKey: pem });
-    const opened = createOpenForge({ http, clock })(sourceAt('https://gitlab.com/acme/shop'), secret);
+    const opened = createOpenForge({ http, clock, tokens: createGithubAppTokens() })(
+      sourceAt('https://gitlab.com/acme/shop'),
+      secret,
+    );
     await expect(opened).rejects.toThrow(/GitHub App cannot sign in at gitlab/);
   });
 });

@@ -3,9 +3,10 @@ import type { Source } from '../api/source.ts';
 import type { HttpClient } from '../http/types.ts';
 import { ForgeError } from './errors.ts';
 import { createForge } from './forge.ts';
-import { createGithubAppTokens } from './github-app.ts';
+import type { GithubAppTokens } from './github-app.ts';
 import { createForgeProbe, type ForgeProbe } from './probe.ts';
 import { credentialsOf, type SecretValues, secretText } from './secret.ts';
+import type { ForgeWay } from './send.ts';
 import { dialects, forgeNames, forgeOfHost, forgeOfName } from './table.ts';
 import type { Forge, ForgeKind } from './types.ts';
 
@@ -13,13 +14,18 @@ import type { Forge, ForgeKind } from './types.ts';
 export interface ForgeSettings {
   readonly http: Pick<HttpClient, 'send'>;
   readonly clock: Pick<Clock, 'nowMs'>;
+  /** Shared with who reads Git as an App. */
+  readonly tokens: GithubAppTokens;
+}
+
+/** What the Secrets of a Source say: the values of its own, and the way to the server. */
+export interface ForgeAccess {
+  readonly values: SecretValues;
+  readonly way: ForgeWay;
 }
 
 /** Opens the forge of a Source's repository; undefined when its host is none we know. Throws ForgeError. */
-export type OpenForge = (
-  source: Source,
-  secret: () => Promise<SecretValues | undefined>,
-) => Promise<Forge | undefined>;
+export type OpenForge = (source: Source, access: () => Promise<ForgeAccess>) => Promise<Forge | undefined>;
 
 /** At least owner and name; nothing that would need encoding. */
 const REPOSITORY = /^[\w.~-]+(?:\/[\w.~-]+)+$/;
@@ -28,33 +34,29 @@ const REPOSITORY = /^[\w.~-]+(?:\/[\w.~-]+)+$/;
  * Which forge it is: a public host, else the key `forge` of the Secret, else what the host's version pages say. The Secret's
  * values are read at every opening, so that a renewed token counts from the next use.
  */
-export function createOpenForge({ http, clock }: ForgeSettings): OpenForge {
+export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenForge {
   const nowMs = () => clock.nowMs();
   const probe = createForgeProbe(http, nowMs);
-  const tokens = createGithubAppTokens();
-  return async (source, secret) => {
-    const values = (await secret()) ?? {};
+  return async (source, access) => {
+    const { values, way } = await access();
     const url = new URL(source.spec.url);
     const path = repositoryPath(url);
-    const ca = certificates(values);
-    const kind = await kindOf(values, url, path, ca, probe);
+    const kind = await kindOf(values, url, path, way, probe);
     if (!kind || !path) return undefined;
     const dialect = dialects[kind];
     const { api, repository } = dialect.place(url, path);
     const base = {
-      http,
-      api,
+      ...{ http, api, way, nowMs },
       headers: dialect.headers,
       where: `${kind} ${url.host}, ${repository}`,
-      nowMs,
-      ...(ca ? { ca } : {}),
     };
     const credentials = credentialsOf(values);
     if (credentials.kind !== 'githubApp') {
       return createForge(dialect, repository, { ...base, auth: async () => dialect.auth(credentials) });
     }
-    const auth = async () => dialect.auth({ kind: 'token', token: await tokens(credentials, base) });
-    return forApp(createForge(dialect, repository, { ...base, auth }));
+    const ofApp = credentials.api === undefined ? base : { ...base, api: credentials.api };
+    const auth = async () => dialect.auth({ kind: 'token', token: await tokens.of(credentials, ofApp) });
+    return forApp(createForge(dialect, repository, { ...ofApp, auth }));
   };
 }
 
@@ -70,7 +72,7 @@ async function kindOf(
   values: SecretValues,
   url: URL,
   path: string | undefined,
-  ca: string | undefined,
+  way: ForgeWay,
   probe: ForgeProbe,
 ): Promise<ForgeKind | undefined> {
   const named = secretText(values, 'forge');
@@ -81,7 +83,7 @@ async function kindOf(
       `the Secret's key forge is ${named.slice(0, 40)}; known are ${forgeNames()}`,
     );
   }
-  return kind ?? forgeOfHost(url.hostname) ?? (path ? await probe(url, path, ca) : undefined);
+  return kind ?? forgeOfHost(url.hostname) ?? (path ? await probe(url, path, way) : undefined);
 }
 
 /** `owner/name` and what is before it, as in the URL; undefined when the URL is that of no forge's repository. */
@@ -89,9 +91,4 @@ function repositoryPath({ pathname }: URL): string | undefined {
   const path = pathname.replace(/^\/+|\/+$/g, '').replace(/\.git$/, '');
   const isPlain = REPOSITORY.test(path) && !path.split('/').some((part) => part === '.' || part === '..');
   return isPlain ? path : undefined;
-}
-
-function certificates(values: SecretValues): string | undefined {
-  const pem = values['ca.crt'];
-  return pem && pem.length > 0 ? new TextDecoder().decode(pem) : undefined;
 }

@@ -1,10 +1,11 @@
 import type { HttpClient, HttpResponse } from '../http/types.ts';
 import { forgeErrorOf } from './errors.ts';
+import type { ForgeWay } from './send.ts';
 import { dialects } from './table.ts';
 import type { ForgeKind } from './types.ts';
 
 /** Finds out which forge serves a repository's address; undefined: none that we know. Throws ForgeError when nobody answers. */
-export type ForgeProbe = (url: URL, path: string, ca: string | undefined) => Promise<ForgeKind | undefined>;
+export type ForgeProbe = (url: URL, path: string, way: ForgeWay) => Promise<ForgeKind | undefined>;
 
 interface Sign {
   readonly kind: ForgeKind;
@@ -39,11 +40,11 @@ const SIGNS: readonly Sign[] = [
 /** Asks for the version pages of the forges, without credentials; an answer counts for an hour. */
 export function createForgeProbe(http: Pick<HttpClient, 'send'>, nowMs: () => number): ForgeProbe {
   const kept = new Map<string, { readonly kind: ForgeKind | undefined; readonly untilMs: number }>();
-  return async (url, path, ca) => {
+  return async (url, path, way) => {
     const key = `${url.origin}/${path}`;
     const known = kept.get(key);
     if (known && known.untilMs > nowMs()) return known.kind;
-    const kind = await ask(http, url, path, ca);
+    const kind = await ask(http, url, path, way);
     if (kept.size >= MAX_KEPT) kept.clear();
     kept.set(key, { kind, untilMs: nowMs() + KEEP_MS });
     return kind;
@@ -54,13 +55,13 @@ async function ask(
   http: Pick<HttpClient, 'send'>,
   url: URL,
   path: string,
-  ca: string | undefined,
+  way: ForgeWay,
 ): Promise<ForgeKind | undefined> {
   for (const sign of SIGNS) {
     const { api } = dialects[sign.kind].place(url, path);
     const request = { url: `${api}${sign.path}`, headers: { accept: 'application/json' } };
     const answer = await http
-      .send({ ...request, redirect: 'return', ...(ca ? { tls: { ca } } : {}) })
+      .send({ ...request, redirect: 'return', ...way })
       .catch((error: unknown) => Promise.reject(forgeErrorOf(`find out which forge ${url.host} is`, error)));
     if (sign.fits(answer, objectOf(answer.body))) return sign.kind;
   }

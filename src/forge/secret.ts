@@ -1,6 +1,6 @@
 import type { HttpAuth } from '../http/types.ts';
 import { ForgeError } from './errors.ts';
-import type { ForgeCredentials } from './types.ts';
+import type { ForgeCredentials, GithubApp } from './types.ts';
 
 /** Bytes of a Secret's `data` after base64 decoding, by key. */
 export type SecretValues = Readonly<Record<string, Uint8Array>>;
@@ -16,7 +16,7 @@ export function secretText(values: SecretValues, key: string): string | undefine
 
 /**
  * Credentials from the Secret of a Source: `forgeToken` (for the forge alone), a GitHub App (`githubAppID`,
- * `githubAppInstallationID`, `githubAppPrivateKey`, as Flux calls them), `bearerToken`, or `username` and `password`; in this
+ * `githubAppInstallationID` or `githubAppInstallationOwner`, `githubAppPrivateKey`, `githubAppBaseURL`, as Flux calls them), `bearerToken`, or `username` and `password`; in this
  * order. Throws ForgeError Unauthorized when keys do not fit together.
  */
 export function credentialsOf(values: SecretValues): ForgeCredentials {
@@ -31,21 +31,48 @@ export function credentialsOf(values: SecretValues): ForgeCredentials {
   return { kind: 'password', username: secretText(values, 'username') ?? 'git', password };
 }
 
-function githubAppOf(values: SecretValues): ForgeCredentials | undefined {
+/** The GitHub App of a Secret, its keys as Flux calls them; undefined when it has none. Throws ForgeError Unauthorized. */
+export function githubAppOf(values: SecretValues): GithubApp | undefined {
   const appId = secretText(values, 'githubAppID');
-  const installationId = secretText(values, 'githubAppInstallationID');
+  const installation = installationOf(values);
   const key = values.githubAppPrivateKey;
-  if (!appId && !installationId && !key) return undefined;
-  if (!appId || !installationId || !key) {
+  if (!appId && !installation && !key) return undefined;
+  if (!appId || !installation || !key) {
     throw new ForgeError(
       'Unauthorized',
-      'a GitHub App needs githubAppID, githubAppInstallationID and githubAppPrivateKey; one of them is missing',
+      'a GitHub App needs githubAppID, githubAppInstallationID (or githubAppInstallationOwner) and githubAppPrivateKey; one of them is missing',
     );
   }
-  if (!/^\d{1,20}$/.test(installationId)) {
+  const api = apiOf(values);
+  const privateKey = new TextDecoder().decode(key);
+  return { kind: 'githubApp', appId, installation, privateKey, ...(api === undefined ? {} : { api }) };
+}
+
+function installationOf(values: SecretValues): GithubApp['installation'] | undefined {
+  const id = secretText(values, 'githubAppInstallationID');
+  if (id !== undefined && !/^\d{1,20}$/.test(id))
     throw new ForgeError('Unauthorized', 'githubAppInstallationID must be a number');
-  }
-  return { kind: 'githubApp', appId, installationId, privateKey: new TextDecoder().decode(key) };
+  if (id !== undefined) return { id };
+  const owner = secretText(values, 'githubAppInstallationOwner');
+  if (owner !== undefined && !/^[\w.-]{1,100}$/.test(owner))
+    throw new ForgeError(
+      'Unauthorized',
+      'githubAppInstallationOwner must be the name of an organisation or user',
+    );
+  return owner === undefined ? undefined : { owner };
+}
+
+/** Of a GitHub Enterprise Server: `https://github.example.com/api/v3`. */
+function apiOf(values: SecretValues): string | undefined {
+  const given = secretText(values, 'githubAppBaseURL');
+  if (given === undefined) return undefined;
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  const isPlain = url && !url.username && !url.password && !url.search && !url.hash;
+  if (isPlain && (url.protocol === 'https:' || url.protocol === 'http:')) return url.href.replace(/\/+$/, '');
+  throw new ForgeError(
+    'Unauthorized',
+    'githubAppBaseURL must be the API of your GitHub as https://host/api/v3',
+  );
 }
 
 /** Sign-in for forges that take a token in the Authorization header, whichever way the Secret holds it. */

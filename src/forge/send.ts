@@ -1,7 +1,15 @@
+import type { HttpTls } from '../http/dispatchers.ts';
 import type { HttpAuth, HttpClient, HttpRequest, HttpResponse } from '../http/types.ts';
 import { codeOfStatus, ForgeError, type ForgeErrorCode, forgeErrorOf, retryAfterMs } from './errors.ts';
 import { line } from './text.ts';
 import type { ForgeCall } from './types.ts';
+
+/** How a forge is reached: as the Source's Git server is. Holds secrets: never log or serialise it. */
+export interface ForgeWay {
+  readonly tls?: HttpTls;
+  /** Address of a proxy, with its credentials as user info. */
+  readonly proxy?: string;
+}
 
 /** Where calls go and how. */
 export interface ForgeConnection {
@@ -10,8 +18,7 @@ export interface ForgeConnection {
   readonly api: string;
   readonly headers: Readonly<Record<string, string>>;
   auth(): Promise<HttpAuth | undefined>;
-  /** PEM certificates that the forge's own is checked against. */
-  readonly ca?: string;
+  readonly way: ForgeWay;
   /** Who is asked, for messages: `gitea git.example.com, acme/shop`. */
   readonly where: string;
   nowMs(): number;
@@ -65,7 +72,7 @@ function requestOf(connection: ForgeConnection, call: ForgeCall, auth: HttpAuth 
     limits: { maxBytes: MAX_BYTES },
     ...(call.json === undefined ? {} : { body: JSON.stringify(call.json) }),
     ...(auth ? { auth } : {}),
-    ...(connection.ca ? { tls: { ca: connection.ca } } : {}),
+    ...connection.way,
   };
 }
 

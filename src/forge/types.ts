@@ -27,12 +27,19 @@ export type ForgeCredentials =
   | { readonly kind: 'none' }
   | { readonly kind: 'token'; readonly token: string }
   | { readonly kind: 'password'; readonly username: string; readonly password: string }
-  | {
-      readonly kind: 'githubApp';
-      readonly appId: string;
-      readonly installationId: string;
-      readonly privateKey: string;
-    };
+  | GithubApp;
+
+/** A GitHub App and where it is installed. Holds a secret: never log or serialise it. */
+export interface GithubApp {
+  readonly kind: 'githubApp';
+  readonly appId: string;
+  /** By its number, or by the organisation or user who installed it. */
+  readonly installation: { readonly id: string } | { readonly owner: string };
+  /** RSA, PEM. */
+  readonly privateKey: string;
+  /** Base address of the API of a GitHub Enterprise Server, without a trailing slash; undefined: by the repository's host. */
+  readonly api?: string;
+}
 
 /** Where a repository's API is. */
 export interface ForgePlace {

@@ -1,4 +1,6 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { testCertificate, testKey } from '../http/testing/certificate.ts';
 import { credentialsFromEnvironment, credentialsFromSecret } from './credentials.ts';
 
 const secret = (data: Record<string, string>) =>
@@ -49,4 +51,30 @@ test('reads the environment', () => {
     username: 'ada',
     password: 'word',
   });
+});
+
+test('reads a client certificate, and names the keys that do not fit together', () => {
+  expect(secret({ 'tls.crt': testCertificate, 'tls.key': testKey }).tls).toEqual({
+    cert: testCertificate.trimEnd(),
+    key: testKey.trimEnd(),
+  });
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+  const otherKey = other.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const problems: Array<[Record<string, string>, string]> = [
+    [{ 'tls.crt': testCertificate }, 'holds tls.crt without its key; add tls.key'],
+    [{ 'tls.key': testKey }, 'holds tls.key without its certificate; add tls.crt'],
+    [{ 'tls.crt': 'none', 'tls.key': testKey }, 'tls.crt is no certificate in PEM format'],
+    [{ 'tls.crt': testCertificate, 'tls.key': 'none' }, 'tls.key is no private key in PEM format'],
+    [{ 'tls.crt': testCertificate, 'tls.key': otherKey }, 'tls.key is not the key of tls.crt'],
+  ];
+  for (const [data, message] of problems) {
+    expect(() => secret(data)).toThrow(`Secret delivery/shop-git: ${message}`);
+    expect(() => secret(data)).not.toThrow(/BEGIN/);
+  }
+});
+
+test('what Flux called authority, certificate and key before counts where the newer key is missing', () => {
+  const { tls } = secret({ caFile: 'OLD', 'ca.crt': 'NEW', certFile: testCertificate, keyFile: testKey });
+  expect(tls).toMatchObject({ ca: 'NEW', cert: testCertificate.trimEnd() });
+  expect(secret({ caFile: 'OLD' }).tls).toEqual({ ca: 'OLD' });
 });

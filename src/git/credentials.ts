@@ -1,29 +1,36 @@
 import type { HttpTls } from '../http/dispatchers.ts';
-import type { HttpAuth } from '../http/types.ts';
+import type { HttpAuth, HttpRequest } from '../http/types.ts';
+import { clientCertificate } from './client-certificate.ts';
 import { GitError } from './errors.ts';
+import { firstOf, lineOf, type SecretValues, textOf } from './secret-values.ts';
 
-/** How to sign in to a Git server. Holds secrets: never log or serialise it. */
+/** How to get to a Git server and to sign in there. Holds secrets: never log or serialise it. */
 export interface GitCredentials {
   readonly auth?: HttpAuth;
   readonly tls?: HttpTls;
+  /** Address of the proxy to go through, with its credentials as user info. */
+  readonly proxy?: string;
+  /** Told when the server refused `auth`, so that one which was kept is not used again. */
+  refused?(): void;
 }
 
-/** Bytes of a Secret's `data` after base64 decoding, by key. */
-export type SecretValues = Readonly<Record<string, Uint8Array>>;
+/** What the outbound client takes of them. */
+export function wayOf({ auth, proxy, tls }: GitCredentials): Pick<HttpRequest, 'auth' | 'tls' | 'proxy'> {
+  return { ...(auth ? { auth } : {}), ...(tls ? { tls } : {}), ...(proxy === undefined ? {} : { proxy }) };
+}
 
 /**
- * Credentials from a Secret: `bearerToken`, or `username` + `password`, and `ca.crt` (design section 2.2).
- * `name` is for messages. Throws GitError Unauthorized when the keys do not fit together.
+ * Credentials from a Secret in Flux's format: `bearerToken`, or `username` + `password`; `ca.crt`; `tls.crt` + `tls.key` (design
+ * section 2.2). `name` is for messages. Throws GitError Unauthorized when the keys do not fit together.
  */
 export function credentialsFromSecret(name: string, data: SecretValues): GitCredentials {
-  const text = (key: string) => readText(name, key, data[key]);
   const auth = chooseAuth(`Secret ${name}`, {
-    token: text('bearerToken'),
-    username: text('username'),
-    password: text('password'),
+    token: lineOf(name, 'bearerToken', data.bearerToken),
+    username: lineOf(name, 'username', data.username),
+    password: lineOf(name, 'password', data.password),
   });
-  const ca = text('ca.crt');
-  return { ...(auth ? { auth } : {}), ...(ca ? { tls: { ca } } : {}) };
+  const tls = tlsFromSecret(name, data);
+  return { ...(auth ? { auth } : {}), ...(tls ? { tls } : {}) };
 }
 
 /** Credentials from HOLDFAST_GIT_TOKEN, or HOLDFAST_GIT_USERNAME and HOLDFAST_GIT_PASSWORD; none set: anonymous. */
@@ -38,6 +45,17 @@ export function credentialsFromEnvironment(
   return auth ? { auth } : {};
 }
 
+/** `ca.crt`, `tls.crt` and `tls.key`, or as Flux called them before: `caFile`, `certFile`, `keyFile`. Undefined: the system's authorities, no certificate. */
+export function tlsFromSecret(name: string, data: SecretValues): HttpTls | undefined {
+  const ca = textOf(firstOf(data, ['ca.crt', 'caFile'])?.bytes);
+  const own = clientCertificate(
+    name,
+    firstOf(data, ['tls.crt', 'certFile']),
+    firstOf(data, ['tls.key', 'keyFile']),
+  );
+  return ca || own ? { ...(ca ? { ca } : {}), ...own } : undefined;
+}
+
 interface Given {
   readonly token: string | undefined;
   readonly username: string | undefined;
@@ -45,7 +63,7 @@ interface Given {
 }
 
 function chooseAuth(where: string, { token, username, password }: Given): HttpAuth | undefined {
-  if (token) return { kind: 'bearer', token: checked(where, 'token', token) };
+  if (token) return { kind: 'bearer', token: plain(where, 'token', token) };
   if (!username && !password) return undefined;
   if (!password) {
     throw new GitError(
@@ -54,19 +72,11 @@ function chooseAuth(where: string, { token, username, password }: Given): HttpAu
     );
   }
   // Forges that take a token as password accept any user name, but not an empty one.
-  return { kind: 'basic', username: checked(where, 'username', username || 'git'), password };
+  return { kind: 'basic', username: plain(where, 'username', username || 'git'), password };
 }
 
-/** A trailing line feed (`echo x | base64`) is cut; any other control character would break the header. */
-function readText(name: string, key: string, bytes: Uint8Array | undefined): string | undefined {
-  if (!bytes) return undefined;
-  const text = new TextDecoder().decode(bytes).replace(/[\r\n]+$/, '');
-  return key === 'ca.crt' ? text : checked(`Secret ${name}`, key, text);
-}
-
-function checked(where: string, key: string, value: string): string {
-  if (/\p{Cc}/u.test(value)) {
-    throw new GitError('Unauthorized', `${where}: the Git ${key} holds a control character; write it anew`);
-  }
-  return value;
+/** Of a Secret that was looked at already; the environment may hold anything. */
+function plain(where: string, key: string, value: string): string {
+  if (!/\p{Cc}/u.test(value)) return value;
+  throw new GitError('Unauthorized', `${where}: the Git ${key} holds a control character; write it anew`);
 }

@@ -1,4 +1,5 @@
 import { HttpError } from '../http/errors.ts';
+import { wayOf } from './credentials.ts';
 import { GitError } from './errors.ts';
 import { encodePack, type NewObject } from './new-objects.ts';
 import { encodePktLine, FLUSH, readPktLines } from './pkt-line.ts';
@@ -122,13 +123,14 @@ async function exchange(options: TransportOptions, request: Exchange): Promise<U
     method,
     headers: { ...headers, 'accept-encoding': 'identity' },
     limits: { idleTimeoutMs: limits.idleTimeoutMs, totalTimeoutMs: limits.totalTimeoutMs, maxBytes },
-    ...credentials,
+    ...wayOf(credentials),
     ...(body ? { body } : {}),
     ...(signal ? { signal } : {}),
   });
   const answer = await sent.catch((error: unknown) => {
     throw error instanceof HttpError ? toGitError(error) : error;
   });
+  if (answer.status === 401 || answer.status === 403) credentials.refused?.();
   refuseStatus(configured, answer.status);
   stats.receivedBytes += answer.body.length;
   return answer.body;

@@ -1,7 +1,7 @@
 import type { GitHttpRequest, GitHttpResponse } from 'isomorphic-git';
 import { HttpError } from '../http/errors.ts';
 import type { HttpClient, HttpLimits, HttpStream } from '../http/types.ts';
-import type { GitCredentials } from './credentials.ts';
+import { type GitCredentials, wayOf } from './credentials.ts';
 import { GitError, type GitErrorCode } from './errors.ts';
 import { checkListing } from './listing-check.ts';
 import { checkGitUrl } from './url.ts';
@@ -73,7 +73,7 @@ export function createGitTransport(options: TransportOptions): GitTransport {
       const base = address.movedTo ?? configured;
       const answer = await exchange(options, `${base}${suffix}`, request);
       if (answer.status < 300 || answer.status > 399) {
-        refuseStatus(configured, answer, address);
+        refuseStatus(options, configured, answer);
         return answer;
       }
       answer.cancel();
@@ -148,12 +148,21 @@ function exchange(options: TransportOptions, url: string, request: Sent): Promis
     headers: { ...request.headers, 'accept-encoding': 'identity' },
     redirect: 'return',
     limits: httpLimits,
-    ...credentials,
+    ...wayOf(credentials),
     ...(signal ? { signal } : {}),
   });
   return opened.catch((error: unknown) => {
-    throw toGitError(error);
+    throw wantsCertificate(error, url, credentials) ?? toGitError(error);
   });
+}
+
+/** Many servers that demand a certificate say nothing to who has none: the connection ends. */
+function wantsCertificate(error: unknown, url: string, { tls }: GitCredentials): GitError | undefined {
+  if (!(error instanceof HttpError) || error.code !== 'Closed') return undefined;
+  if (!url.startsWith('https:') || tls?.cert) return undefined;
+  const hint =
+    'if it demands a client certificate, put tls.crt and tls.key into the Secret of spec.secretRef';
+  return new GitError('Unreachable', `${error.message}; ${hint}`, error);
 }
 
 /** The new base URL after a redirect of the discovery request. Throws GitError Redirected for every other redirect. */
@@ -174,12 +183,13 @@ function rebased(base: string, suffix: string, method: string, answer: HttpStrea
   return target.href.slice(0, -DISCOVERY.length);
 }
 
-function refuseStatus(url: string, answer: HttpStream, address: Address): void {
+function refuseStatus({ address, credentials }: TransportOptions, url: string, answer: HttpStream): void {
   if (answer.status === 200) return;
   answer.cancel();
   // The next operation starts from the configured URL again.
   address.movedTo = undefined;
   const { status } = answer;
+  if (status === 401 || status === 403) credentials.refused?.();
   if (status === 401 || status === 403 || status === 203) {
     throw new GitError(
       'Unauthorized',
@@ -214,6 +224,8 @@ const CODES: Partial<Record<HttpError['code'], GitErrorCode>> = {
   Refused: 'Refused',
   Redirected: 'Redirected',
   InvalidUrl: 'Refused',
+  ClientCertificate: 'Unauthorized',
+  ProxyCredentials: 'Unauthorized',
   Aborted: 'Aborted',
 };
 

@@ -40,7 +40,7 @@ export function failedAttempt(error: unknown): Attempt {
   return {
     verdict: 'unreachable',
     detail: clip(detail, MAX_DETAIL_CHARACTERS),
-    isWorthRetrying: code === 'Unreachable' || code === 'Timeout',
+    isWorthRetrying: code === 'Unreachable' || code === 'Closed' || code === 'Timeout',
   };
 }
 

@@ -143,7 +143,7 @@ test('a connection that is cut in the body is an error', async () => {
     response.writeHead(200, { 'content-length': '100' });
     response.write('half', () => response.destroy());
   });
-  expect(await failure(newClient(), { url: server.url })).toMatchObject({ code: 'Unreachable' });
+  expect(await failure(newClient(), { url: server.url })).toMatchObject({ code: 'Closed' });
 });
 
 test('a request is given up when its signal aborts, before and during', async () => {

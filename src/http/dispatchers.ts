@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import {
   type AddressPolicy,
@@ -10,9 +11,13 @@ import {
 } from './address-guard.ts';
 import { HttpError } from './errors.ts';
 
-/** How to trust a server. `ca` is PEM and replaces the system's authorities. */
+/** How to trust a server, and who we are to it. `ca` is PEM and replaces the system's authorities. Holds a secret: never log it. */
 export interface HttpTls {
   readonly ca?: string;
+  /** Our own certificate with its chain, PEM; with `key`. Shown only to a server that asks for one. */
+  readonly cert?: string;
+  /** The private key of `cert`, PEM without a passphrase. */
+  readonly key?: string;
   /** Accept any certificate. Only where a user asked for it by name. */
   readonly insecureSkipVerify?: boolean;
 }
@@ -41,8 +46,7 @@ export function createDispatchers(
       bodyTimeout: 0,
       connect: {
         timeout: connectTimeoutMs,
-        rejectUnauthorized: !tls.insecureSkipVerify,
-        ...(tls.ca ? { ca: tls.ca } : {}),
+        ...tlsOptions(tls),
         ...(guarded ? { lookup: guardedLookup(policy, resolver) } : {}),
       },
     });
@@ -61,9 +65,8 @@ export function createDispatchers(
         ...(guarded ? { lookup: guardedLookup(policy, resolver) } : {}),
       },
       requestTls: {
-        servername: url.hostname,
-        rejectUnauthorized: !tls.insecureSkipVerify,
-        ...(tls.ca ? { ca: tls.ca } : {}),
+        ...(isIP(url.hostname.replace(/^\[|\]$/g, '')) ? {} : { servername: url.hostname }),
+        ...tlsOptions(tls),
       },
     });
   }
@@ -94,9 +97,18 @@ export function createDispatchers(
   };
 }
 
-function poolKey(tls: HttpTls, guarded: boolean): string {
-  const ca = tls.ca ? createHash('sha256').update(tls.ca).digest('hex') : 'system';
-  return `${ca} ${Boolean(tls.insecureSkipVerify)} ${guarded}`;
+function tlsOptions({ ca, cert, key, insecureSkipVerify }: HttpTls) {
+  return {
+    rejectUnauthorized: !insecureSkipVerify,
+    ...(ca ? { ca } : {}),
+    ...(cert && key ? { cert, key } : {}),
+  };
+}
+
+/** Connections of one certificate are never used for another. The key itself is not kept as a key of the map. */
+function poolKey({ ca = '', cert = '', key = '', insecureSkipVerify }: HttpTls, guarded: boolean): string {
+  const material = createHash('sha256').update([ca, cert, key].join('\0')).digest('hex');
+  return `${material} ${Boolean(insecureSkipVerify)} ${guarded}`;
 }
 
 function dropOldest(pools: Map<string, Agent | ProxyAgent>): void {

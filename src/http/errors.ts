@@ -3,7 +3,10 @@ export type HttpErrorCode =
   | 'InvalidUrl'
   | 'Refused'
   | 'Unreachable'
+  | 'Closed'
   | 'Tls'
+  | 'ClientCertificate'
+  | 'ProxyCredentials'
   | 'Timeout'
   | 'TooLarge'
   | 'Redirected'
@@ -27,6 +30,9 @@ export class HttpError extends Error {
   }
 }
 
+/** The server's last words when it wants a certificate of ours, or another one. */
+const CERTIFICATE_ALERTS =
+  /^ERR_SSL_.*ALERT_(CERTIFICATE|BAD_CERTIFICATE|UNSUPPORTED_CERT|UNKNOWN_CA|HANDSHAKE)/;
 const TLS_CODES = /^(ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_SSL_|HOSTNAME_MISMATCH)/;
 
 /** Turns whatever undici or Node threw into an HttpError; one that is an HttpError already is kept. */
@@ -38,9 +44,23 @@ export function toHttpError(method: string, host: string, error: unknown): HttpE
   if (code === 'UND_ERR_CONNECT_TIMEOUT') {
     return new HttpError('Timeout', host, `${what}: no connection within the connect deadline`);
   }
+  if (CERTIFICATE_ALERTS.test(code)) {
+    return new HttpError(
+      'ClientCertificate',
+      host,
+      `${what}: the server wants a client certificate that it knows, or another one (${code})`,
+    );
+  }
+  const proxyStatus = refusedTunnel(error);
+  if (proxyStatus === '407')
+    return new HttpError('ProxyCredentials', host, `${what}: the proxy wants other credentials (407)`);
+  if (proxyStatus)
+    return new HttpError('Unreachable', host, `${what}: the proxy refused the connection (${proxyStatus})`);
   if (TLS_CODES.test(code)) {
     return new HttpError('Tls', host, `${what}: the server's certificate was not accepted (${code})`);
   }
+  if (code === 'UND_ERR_SOCKET')
+    return new HttpError('Closed', host, `${what}: the connection was closed before the whole answer came`);
   return new HttpError('Unreachable', host, `${what}: ${code || 'the connection failed'}`);
 }
 
@@ -52,6 +72,15 @@ function findHttpError(error: unknown): HttpError | undefined {
     current = current.cause;
   }
   return undefined;
+}
+
+/** The status by which a proxy refused a tunnel; undici has it in its message only. */
+function refusedTunnel(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  return (
+    /^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(error.message)?.[1] ??
+    refusedTunnel(error.cause)
+  );
 }
 
 function errorCode(error: unknown): string {

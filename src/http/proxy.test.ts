@@ -1,8 +1,7 @@
-import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { createHttpClient } from './client.ts';
 import { testCertificate } from './testing/certificate.ts';
+import { startTestProxy } from './testing/proxy.ts';
 import { startTestServer } from './testing/test-server.ts';
 
 const cleanups: Array<() => Promise<void>> = [];
@@ -11,35 +10,14 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A forward proxy that passes everything on and remembers what it was asked. */
-async function startProxy(): Promise<{ address: string; asked: string[] }> {
-  const asked: string[] = [];
-  const server: Server = createServer(async (request, response) => {
-    asked.push(`${request.method} ${request.url} ${request.headers['proxy-authorization'] ?? ''}`.trim());
-    const answer = await fetch(request.url ?? '', { method: request.method ?? 'GET' });
-    response.writeHead(answer.status).end(await answer.text());
-  });
-  server.on('connect', (request, socket, head) => {
-    asked.push(`CONNECT ${request.url}`);
-    const [host = '', port = ''] = (request.url ?? '').split(':');
-    const upstream = connect(Number(port), host, () => {
-      socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
-      upstream.write(head);
-      upstream.pipe(socket).pipe(upstream);
-    });
-    upstream.on('error', () => socket.destroy());
-    socket.on('error', () => upstream.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanups.push(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+async function openProxy(credentials?: string) {
+  const proxy = await startTestProxy(credentials);
+  cleanups.push(proxy.close);
+  return proxy;
 }
 
 test('plain HTTP goes through the proxy with its credentials', async () => {
-  const proxy = await startProxy();
+  const proxy = await openProxy();
   const server = await startTestServer((_, response) => response.end('here'));
   const client = createHttpClient({ allowLoopback: true });
   cleanups.push(server.close, () => client.close());
@@ -49,7 +27,7 @@ test('plain HTTP goes through the proxy with its credentials', async () => {
 });
 
 test('HTTPS goes through a tunnel, and the certificate is still checked', async () => {
-  const proxy = await startProxy();
+  const proxy = await openProxy();
   const server = await startTestServer((_, response) => response.end('here'), true);
   const client = createHttpClient({ allowLoopback: true });
   cleanups.push(server.close, () => client.close());
@@ -69,4 +47,15 @@ test('a proxy obeys the address rules, and its credentials are in no message', a
   await expect(request).rejects.not.toThrow(/secret/);
   const unreadable = client.send({ url: 'http://example.com/', proxy: 'socks://me:secret@host' });
   await expect(unreadable).rejects.toThrow('must be http(s)://host:port');
+});
+
+test('a proxy that wants other credentials is told from a server that does', async () => {
+  const proxy = await openProxy('me:pw');
+  const server = await startTestServer((_, response) => response.end('here'), true);
+  const client = createHttpClient({ allowLoopback: true });
+  cleanups.push(server.close, () => client.close());
+  const url = `https://localhost:${server.port}/x`;
+  const asked = client.send({ url, proxy: `http://me:wrong@${proxy.address}`, tls: { ca: testCertificate } });
+  await expect(asked).rejects.toMatchObject({ code: 'ProxyCredentials' });
+  await expect(asked).rejects.not.toThrow(/wrong/);
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
 import type { Source } from '../../src/api/source.ts';
 import { checkWriting } from '../../src/cli/check-writing.ts';
+import { createGithubAppTokens } from '../../src/forge/github-app.ts';
 import { createOpenForge } from '../../src/forge/open.ts';
 import { describeForge, type ForgeFixture } from '../../src/forge/testing/contract.ts';
 import type { Forge } from '../../src/forge/types.ts';
@@ -14,7 +15,7 @@ import { type Gitea, startGitea } from './bed/gitea.ts';
 /** The contract of src/forge/forge.test.ts once more, on a real Gitea. */
 
 const http = createHttpClient({ allowLoopback: true });
-const openForge = createOpenForge({ http, clock: systemClock });
+const openForge = createOpenForge({ http, clock: systemClock, tokens: createGithubAppTokens() });
 const REPOSITORY = '/repos/acme/shop';
 
 let gitea: Gitea;
@@ -102,7 +103,11 @@ function checkAs({ name, token }: { name: string; token: string }, write: Source
     stats: { requests: 0, receivedBytes: 0 },
     address: { movedTo: undefined },
   };
-  return checkWriting(source, { http, transport, values });
+  return checkWriting(source, {
+    openForge: () => openForge(source, async () => ({ values, way: {} })),
+    transport,
+    values,
+  });
 }
 
 function sourceAt(repository: string): Source {
@@ -116,7 +121,10 @@ function sourceAt(repository: string): Source {
 
 async function open(repository: string, values: Readonly<Record<string, string>>): Promise<Forge> {
   const bytes = Object.entries(values).map(([key, value]) => [key, Buffer.from(value)] as const);
-  const forge = await openForge(sourceAt(repository), async () => Object.fromEntries(bytes));
+  const forge = await openForge(sourceAt(repository), async () => ({
+    values: Object.fromEntries(bytes),
+    way: {},
+  }));
   if (!forge) throw new Error('Gitea was not recognised');
   return forge;
 }

@@ -12,6 +12,7 @@ import { parseSource } from '../../api/parse.ts';
 import type { Source } from '../../api/source.ts';
 import { createClusterPort } from '../../app/cluster-port.ts';
 import type { Connection } from '../../app/connection.ts';
+import { createGitAccess } from '../../app/git-access.ts';
 import { createOpenRepository } from '../../app/git-port.ts';
 import { InputError } from '../../app/options.ts';
 import { rememberFileSources } from '../../app/source-files.ts';
@@ -141,8 +142,10 @@ function openRepository(
   source: Source,
   { folder, http }: { folder: string; http: HttpClient },
 ): Repository {
+  const nobodys = { env: {}, fileSources: rememberFileSources([]) };
   const open = createOpenRepository({
-    ...{ client: http, dataDir: folder, env: {}, fileSources: rememberFileSources([]) },
+    ...{ client: http, dataDir: folder },
+    access: createGitAccess({ client: http, clock: systemClock, ...nobodys }),
     identity: { name: 'holdfast', email: 'holdfast@localhost' },
   });
   // What is read is the commit that the controller took, which looked at its signature; who compares need not read the signers.

@@ -1,6 +1,7 @@
 /** What the engine needs of forges. */
 import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../../api/forge.ts';
 import type { Source } from '../../api/source.ts';
+import type { SourceSecrets } from './git-port.ts';
 
 /**
  * A forge: pull requests and commit statuses of one repository. Methods throw errors with a `code`: Unauthorized,
@@ -18,8 +19,8 @@ export interface Forge {
   setCommitStatus(commit: string, status: CommitStatus): Promise<void>;
 }
 
-/** Opens the forge of a Source's repository with the Source's Secret; undefined when the host is no known forge. */
+/** Opens the forge of a Source's repository with the Source's Secrets; undefined when the host is no known forge. */
 export type OpenForge = (
   source: Source,
-  secret: () => Promise<Readonly<Record<string, Uint8Array>> | undefined>,
+  secrets: Pick<SourceSecrets, 'credentials' | 'proxy'>,
 ) => Promise<Forge | undefined>;

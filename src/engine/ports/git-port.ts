@@ -59,14 +59,18 @@ export interface Repository extends RepositoryWriting {
 /** Reads the values of a Secret anew at each use; undefined where the Source names none. Throws where it is not there. */
 export type ReadSecret = () => Promise<Readonly<Record<string, Uint8Array>> | undefined>;
 
+/** The Secrets of a Source: of `secretRef`, `verify.secretRef` and `proxySecretRef`. */
+export interface SourceSecrets {
+  readonly credentials: ReadSecret;
+  readonly signers: ReadSecret;
+  readonly proxy: ReadSecret;
+}
+
 /**
- * Opens a Source's repository with the Secrets of `secretRef` and of `verify.secretRef`. Where signatures are asked for, no content of a
+ * Opens a Source's repository with its Secrets. Where signatures are asked for, no content of a
  * commit can be read that is not verified (S22). Throws for an address that is not allowed.
  */
-export type OpenRepository = (
-  source: Source,
-  secrets: { credentials: ReadSecret; signers: ReadSecret },
-) => Repository;
+export type OpenRepository = (source: Source, secrets: SourceSecrets) => Repository;
 
 /** Calls a Source's poll by its interval or schedule, or when woken. */
 export interface Poller {

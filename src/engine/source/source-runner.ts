@@ -147,7 +147,7 @@ export function startSourceRunner(
     git() {
       const source = current();
       if (!source || !poller) return undefined;
-      const forge = () => parts.openForge(source, secretsOf(parts, source).credentials);
+      const forge = () => parts.openForge(source, secretsOf(parts, source));
       return createSourceGit(parts, source, state, { forge, wake: () => poller?.wake() });
     },
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,

@@ -1,13 +1,13 @@
 import type { Source } from '../../api/source.ts';
 import { EngineError } from '../failure.ts';
-import type { ReadSecret } from '../ports/git-port.ts';
+import type { ReadSecret, SourceSecrets } from '../ports/git-port.ts';
 import type { SourceParts } from './source-parts.ts';
 
 /** The Secrets of a Source, read when they are needed and kept nowhere. Reading throws EngineError SecretNotFound. */
 export function secretsOf(
   { cluster }: Pick<SourceParts, 'cluster'>,
   { spec, metadata }: Source,
-): { credentials: ReadSecret; signers: ReadSecret } {
+): SourceSecrets {
   const namespace = metadata.namespace ?? '';
   const reader = (field: string, name: string | undefined): ReadSecret => {
     return async () => {
@@ -22,5 +22,6 @@ export function secretsOf(
   return {
     credentials: reader('spec.secretRef', spec.secretRef?.name),
     signers: reader('spec.verify.secretRef', spec.verify?.secretRef.name),
+    proxy: reader('spec.proxySecretRef', spec.proxySecretRef?.name),
   };
 }

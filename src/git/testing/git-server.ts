@@ -33,8 +33,15 @@ export interface GitServer {
 /** Asked of git once: each start of a process costs more than most tests. */
 let backend: string | undefined;
 
-/** Serves the bare repositories below `root` on a free port of 127.0.0.1; `isSecure` by the test certificate. */
-export async function startGitServer(root: string, isSecure = false): Promise<GitServer> {
+/**
+ * Serves the bare repositories below `root` on a free port of 127.0.0.1; `isSecure` by the test certificate. With `clientAuthority` (PEM)
+ * nobody gets in without a certificate of its.
+ */
+export async function startGitServer(
+  root: string,
+  isSecure = false,
+  clientAuthority?: string,
+): Promise<GitServer> {
   backend ??= join(execFileSync('git', ['--exec-path'], { encoding: 'utf8' }).trim(), 'git-http-backend');
   const program = backend;
   const requests: SeenRequest[] = [];
@@ -54,8 +61,9 @@ export async function startGitServer(root: string, isSecure = false): Promise<Gi
       response.writeHead(answer.status, answer.headers).end(body);
     });
   };
+  const mutual = clientAuthority ? { ca: clientAuthority, requestCert: true } : {};
   const http = isSecure
-    ? createSecureServer({ cert: testCertificate, key: testKey }, listener)
+    ? createSecureServer({ cert: testCertificate, key: testKey, ...mutual }, listener)
     : createServer(listener);
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
   const { port } = http.address() as AddressInfo;
