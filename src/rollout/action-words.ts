@@ -25,6 +25,8 @@ export function describeAction(action: Action): string {
         : `the ${action.side}'s scaler gets ${action.minReplicas} as minReplicas`;
     case 'PauseScaler':
       return `the ${action.side}'s scaler ${action.paused ? 'stands still' : 'goes on'}`;
+    case 'ReplacePods':
+      return `pods of the release that is left are replaced: ${action.pods.map(({ name }) => name).join(', ')}`;
     case 'Reject':
       return `release ${action.digest.slice(0, 15)} is rejected: ${action.reason}`;
     case 'Unreject':

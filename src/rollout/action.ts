@@ -2,7 +2,7 @@ import type { CanaryStatus } from '../api/canary-status.ts';
 import type { HookFacts, HookType } from '../api/hooks.ts';
 import type { RouteTarget } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
-import type { ScalerView } from './world.ts';
+import type { ScalerView, StuckPod } from './world.ts';
 
 /**
  * What the engine is to do, in this order, stopping at the first failure. Plain data. Every action may be repeated: an action whose
@@ -45,6 +45,8 @@ export type Action =
   | { type: 'EnsureServices'; primaryDigest: string; canaryDigest: string | undefined }
   /** Routing objects exist and carry these weights. */
   | { type: 'SetTraffic'; route: RouteTarget }
+  /** Pods that hold the way back of the one workload up are deleted, over exactly these; its controller makes new ones. */
+  | { type: 'ReplacePods'; pods: readonly StuckPod[] }
   | { type: 'Reject'; digest: string; commit: string; reason: RolloutReason }
   | { type: 'Unreject'; digest: string }
   /** Services and routing objects stay when the Canary goes; with `primary` also the primary and what it needs. */

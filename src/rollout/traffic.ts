@@ -32,6 +32,7 @@ export function returnToPrimary(draft: Draft): boolean {
   // Going back brings the pods that it needs, and takes none away before.
   if (draft.world.sharesWorkload) {
     act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
+    replaceStuck(draft);
     return false;
   }
   const isWhole =
@@ -40,6 +41,12 @@ export function returnToPrimary(draft: Draft): boolean {
     act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
   else if (isWhole) returnInPart(draft);
   return false;
+}
+
+/** On the way back alone: pods that its controller would wait for, though their release is left. */
+export function replaceStuck(draft: Draft): void {
+  const { stuckPods = [] } = draft.world;
+  if (stuckPods.length > 0) act(draft, { type: 'ReplacePods', pods: stuckPods });
 }
 
 /** A primary whose scaler brings up more pods already takes what it can carry. */

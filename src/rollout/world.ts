@@ -26,6 +26,8 @@ export interface World {
   foreignTarget?: boolean;
   /** Both sides are pods of one workload, whose own rolling update is held at the step (provider native, ADR 21). */
   sharesWorkload?: boolean;
+  /** Of such a workload: pods of another template than its own that its controller waits for and never replaces. */
+  stuckPods?: readonly StuckPod[];
   /** What the primary was found to run, where its digest does not tell: as Flagger left it, or under another digest than head's. */
   adoptable?: AdoptableView | undefined;
   /** May rollouts start? Undefined: the Source has no windows. */
@@ -38,6 +40,12 @@ export interface World {
   peers: PeersView;
   /** Limits set by flags. */
   options: WorldOptions;
+}
+
+/** A pod, exactly this one. */
+export interface StuckPod {
+  name: string;
+  uid: string;
 }
 
 /** The windows of the Source at this moment. */

@@ -21,15 +21,15 @@ export const daemonSet: WorkloadKind = {
     };
     return canaryWorkload(source, {
       ...(source.release.target.spec as Record<string, unknown>),
-      ...settingsFields(source.settings),
+      ...daemonSettingsFields(source.settings),
       // Written also when empty: the field is one whole, and would else keep the selector of the canary at rest.
       template: { ...template, spec: { ...template.spec, nodeSelector } },
     });
   },
-  primary: (source) => primaryWorkload(source, settingsFields(source.settings), copyable(source)),
+  primary: (source) => primaryWorkload(source, daemonSettingsFields(source.settings), copyable(source)),
   settingsPatch: ({ settings, settingsKey }) => ({
     metadata: { annotations: { [settingsAnnotation]: settingsKey } },
-    spec: settingsFields(settings),
+    spec: daemonSettingsFields(settings),
   }),
   scalePatch(workload, replicas) {
     const { template } = workload.spec as unknown as { template: PodTemplate };
@@ -88,7 +88,7 @@ function refuseHostPorts(target: KubernetesObject, { spec }: PodTemplate): void 
       refuse(
         target,
         field,
-        `${cause}, so a canary pod could never run beside the primary's; reach the pods through a Service instead`,
+        `${cause}, so a canary pod could never run beside the primary's; reach the pods through a Service instead, or roll it out in place with provider native`,
       );
     }
   }
@@ -99,7 +99,7 @@ function refuse(target: KubernetesObject, field: string, message: string): never
 }
 
 /** Every setting with an explicit value, Kubernetes' default where Git says nothing: what was dropped from Git must not stay. */
-function settingsFields({ strategy, minReadySeconds, revisionHistoryLimit }: WorkloadSettings) {
+export function daemonSettingsFields({ strategy, minReadySeconds, revisionHistoryLimit }: WorkloadSettings) {
   const given = strategy?.rollingUpdate as Record<string, unknown> | undefined | null;
   const { maxSurge = 0, maxUnavailable = maxSurge === 0 ? 1 : 0 } = given ?? {};
   return {

@@ -7,8 +7,9 @@ import type { WorkloadKind } from './kind.ts';
 import { knative } from './knative.ts';
 import { RefusedError } from './refusal.ts';
 import { service } from './service.ts';
+import { statefulSet } from './stateful-set.ts';
 
-const kinds: readonly WorkloadKind[] = [deployment, daemonSet, service, knative];
+const kinds: readonly WorkloadKind[] = [deployment, daemonSet, statefulSet, service, knative];
 
 /** Every kind that targets, and so primaries, can have. */
 export const targetKinds: ReadonlyArray<{ apiVersion: string; kind: string }> = kinds.map(

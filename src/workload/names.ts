@@ -21,6 +21,12 @@ export const promotedAnnotation = 'holdfast.dev/promoted';
 export const promotedStampAnnotation = 'holdfast.dev/promoted-config';
 /** On the same: the share of the step, in percent; 0 before the first one, and on the way back. */
 export const shareAnnotation = 'holdfast.dev/share';
+/** On a StatefulSet at a step: the number of pods it is a share of, which does not change before the release is promoted or left. */
+export const heldPodsAnnotation = 'holdfast.dev/held-pods';
+/** On a DaemonSet at a step: the revision hash of its older pods. */
+export const promotedRevisionAnnotation = 'holdfast.dev/promoted-revision';
+/** On a DaemonSet at a step, once its template is that of the older pods again: the revision hash of the pods that are tried. */
+export const triedRevisionAnnotation = 'holdfast.dev/tried-revision';
 
 /** Names of the generated Services. */
 export interface ServiceNames {

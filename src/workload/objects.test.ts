@@ -228,11 +228,17 @@ describe('the primary side', () => {
   });
 
   it('refuses a target kind it has no builder for', () => {
-    const canary = aCanary({ targetRef: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db' } });
+    const canary = aCanary({ targetRef: { apiVersion: 'apps/v1', kind: 'CronJob' as never, name: 'db' } });
 
     expect(() => primaryObjects(aPrimarySource({ canary }))).toThrow(
-      'spec.targetRef.kind: StatefulSet db cannot',
+      'spec.targetRef.kind: CronJob db cannot',
     );
+  });
+
+  it('makes no copy of a StatefulSet, and says what rolls it out', () => {
+    const canary = aCanary({ targetRef: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db' } });
+
+    expect(() => primaryObjects(aPrimarySource({ canary }))).toThrow('use provider native');
   });
 
   it('writes Recreate without the rolling update that the API server once filled in', () => {

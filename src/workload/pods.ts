@@ -68,13 +68,9 @@ export function currentDaemonPods(
   pods: readonly KubernetesObject[],
   controllerRevisions: readonly KubernetesObject[],
 ): Pod[] {
-  const hash = currentRevision(daemonSet, controllerRevisions)?.metadata.labels?.[revisionHashLabel];
-  return pods.filter(
-    (pod): pod is Pod =>
-      hash !== undefined &&
-      pod.metadata.deletionTimestamp === undefined &&
-      controllerUid(pod) === daemonSet.metadata.uid &&
-      pod.metadata.labels?.[revisionHashLabel] === hash,
+  const hash = currentHash(daemonSet, controllerRevisions);
+  return controlledPods(daemonSet, pods).filter(
+    ({ metadata }) => hash !== undefined && metadata.labels?.[revisionHashLabel] === hash,
   );
 }
 
@@ -87,11 +83,28 @@ export function templateTimeMs(workload: KubernetesObject, revisions: readonly K
   return Date.parse(current?.metadata.creationTimestamp ?? '');
 }
 
-/** Label of the pods of a DaemonSet or StatefulSet: which ControllerRevision they run. */
+/** Label of pods of a DaemonSet or a StatefulSet: which ControllerRevision they were made from. */
 export const revisionHashLabel = 'controller-revision-hash';
 
+/** Pods that the workload controls itself, without those that are being deleted. */
+export function controlledPods(workload: KubernetesObject, pods: readonly KubernetesObject[]): Pod[] {
+  const { uid } = workload.metadata;
+  return pods.filter(
+    (pod): pod is Pod =>
+      uid !== undefined && pod.metadata.deletionTimestamp === undefined && controllerUid(pod) === uid,
+  );
+}
+
+/** The hash that pods of a DaemonSet's current template carry; undefined while its ControllerRevision has not been seen. */
+export function currentHash(
+  daemonSet: KubernetesObject,
+  controllerRevisions: readonly KubernetesObject[],
+): string | undefined {
+  return currentRevision(daemonSet, controllerRevisions)?.metadata.labels?.[revisionHashLabel];
+}
+
 /** The controller gives the revision of the current template the highest number, also when it is one that was there before. */
-export function currentRevision(
+function currentRevision(
   daemonSet: KubernetesObject,
   controllerRevisions: readonly KubernetesObject[],
 ): KubernetesObject | undefined {

@@ -8,6 +8,7 @@ import type { ViewSource } from '../../workload/kind.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { revisionKind } from '../../workload/knative.ts';
 import { serviceNames } from '../../workload/names.ts';
+import { nativeKind } from '../../workload/native/kinds.ts';
 import { servicePending } from '../../workload/native/native-service.ts';
 import { viewNative } from '../../workload/native/native-view.ts';
 import { type RevisionPods, revisionPods } from '../../workload/native/revision-pods.ts';
@@ -34,7 +35,7 @@ export interface SideContext {
   readonly provider: string;
 }
 
-type SideViews = Pick<World, 'primary' | 'target' | 'scaler' | 'route' | 'sharesWorkload'>;
+type SideViews = Pick<World, 'primary' | 'target' | 'scaler' | 'route' | 'sharesWorkload' | 'stuckPods'>;
 
 /** The workloads of both sides. Throws RefusedError. */
 export function sideObjects({ canary, view, provider }: SideContext): SideObjects {
@@ -81,7 +82,8 @@ function sharedViews(context: SideContext, objects: SideObjects): SideViews {
     const route = { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false, accepted: true };
     return { ...shared, primary: undefined, target: undefined, route };
   }
-  const { primary, target, route } = viewNative(viewSource(view, { workload, service: '', side: 'canary' }));
+  const source = viewSource(view, { workload, service: '', side: 'canary' });
+  const { primary, target, route, stuckPods } = viewNative(nativeKind(canary), source);
   const nothing = { drift: undefined, configCopies: [] };
   const live = view.get(serviceKind, serviceNames(canary).canary);
   const revision = revisionOf(context, objects);
@@ -93,6 +95,7 @@ function sharedViews(context: SideContext, objects: SideObjects): SideViews {
   const reached = problem === undefined ? route : { ...route, accepted: false, problem };
   return {
     ...shared,
+    stuckPods,
     primary: { ...primary, ...nothing },
     target: { ...target, ...nothing },
     route: reached,
@@ -106,7 +109,8 @@ interface SideRead {
   readonly side: 'canary' | 'primary';
 }
 
-function viewSource(
+/** What the pods of a workload are seen from. */
+export function viewSource(
   view: NamespaceView,
   { workload, service, side }: SideRead & { readonly workload: KubernetesObject },
 ): ViewSource {

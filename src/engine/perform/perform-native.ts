@@ -1,19 +1,16 @@
 /** Actions on a workload that is rolled out in place: each is one write of the whole object (ADR 21). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { plainConfig } from '../../workload/configs.ts';
-import { nextHold } from '../../workload/native/hold.ts';
-import {
-  holdOf,
-  nativeWorkload,
-  promotedOf,
-  type Stage,
-  shareOf,
-} from '../../workload/native/native-workload.ts';
+import { nativeKind } from '../../workload/native/kinds.ts';
+import { promotedOf, shareOf } from '../../workload/native/marks.ts';
+import type { PodToReplace } from '../../workload/native/native-kind.ts';
+import { nativeWorkload, type Stage } from '../../workload/native/native-workload.ts';
 import { primaryReplicas } from '../../workload/objects.ts';
-import { fenceposts } from '../../workload/rolling-update.ts';
 import { versionOf } from '../canary/canary-parts.ts';
 import { StaleView } from '../failure.ts';
+import { podKind } from '../observe/namespace-view.ts';
 import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
+import { viewSource } from '../observe/sides.ts';
 import type { ActionContext, ActionType, Performer } from './action-context.ts';
 import { onBehalfOfSource } from './on-behalf.ts';
 import { partOfSource } from './part-of.ts';
@@ -24,10 +21,11 @@ import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
 type NativePerformers = { readonly [Type in ActionType]?: Performer<Type> };
 
 /** Config under its own names, then the template, without a pod of it. */
-const bringUp: Performer<'ApplyCanary'> = (context, { digest }) => {
+const bringUp: Performer<'ApplyCanary'> = async (context, { digest }) => {
   const { primary } = context.observation.world;
   if (primary?.digest === undefined) throw new StaleView('the workload');
-  return writeRelease(context, digest, { kind: 'brought', promoted: primary.digest });
+  const { release: older } = await bytesOf(context, primary.digest);
+  return writeRelease(context, digest, { kind: 'brought', older });
 };
 
 /** Promotion, and the way back after it. */
@@ -41,7 +39,7 @@ const promote: Performer<'ApplyPrimary'> = async (context, { digest, preconditio
 
 /** The next bounds on the way to a share; at 0 the template before, with its own settings. */
 const setShare: Performer<'SetTraffic'> = async (context, { route }) => {
-  const { target: live, world } = context.observation;
+  const { canary, target: live, view, world } = context.observation;
   if (!live) return false;
   const promoted = promotedOf(live);
   if (route.canaryWeight === 0)
@@ -49,15 +47,27 @@ const setShare: Performer<'SetTraffic'> = async (context, { route }) => {
   const digest = world.target?.digest;
   if (promoted === undefined || digest === undefined) throw new StaleView('the workload');
   const bytes = await bytesOf(context, digest);
-  const { replicas = 1 } = live.spec as { replicas?: number };
-  const hold = nextHold({
-    replicas,
-    weightPercent: route.canaryWeight,
-    hold: holdOf(live),
-    ready: world.target?.updatedReadyReplicas ?? 0,
-    own: fenceposts(replicas, bytes.settings.strategy?.rollingUpdate as Record<string, unknown> | undefined),
-  });
-  return writeWorkload(context, bytes, { kind: 'held', promoted, weightPercent: route.canaryWeight, hold });
+  const { release: older } = await bytesOf(context, promoted);
+  const source = viewSource(view, { workload: live, service: '', side: 'canary' });
+  const weightPercent = route.canaryWeight;
+  const { held, replace } = nativeKind(canary).next({ source, weightPercent, settings: bytes.settings });
+  // Pods go for what was read back, not for what was just written.
+  if (await writeWorkload(context, bytes, { kind: 'held', older, weightPercent, held })) return true;
+  return replacePods(context, replace);
+};
+
+/** Each over exactly the one that was seen; its controller makes another one. False: the next look waits until that shows. */
+async function replacePods(context: ActionContext, pods: readonly PodToReplace[]): Promise<boolean> {
+  const { parts, observation } = context;
+  const { namespace } = observation.view;
+  for (const { name, uid } of pods) await parts.cluster.delete({ ...podKind, namespace, name }, { uid });
+  return false;
+}
+
+/** Pods that the workload's controller waits for for ever while it goes back. */
+const replaceStuck: Performer<'ReplacePods'> = async (context, { pods }) => {
+  await ensureFresh(context);
+  return replacePods(context, pods);
 };
 
 /** Config and template of what the older pods run. */
@@ -104,6 +114,7 @@ export const nativePerformers: NativePerformers = {
   ApplyCanary: bringUp,
   ApplyPrimary: promote,
   SetTraffic: setShare,
+  ReplacePods: replaceStuck,
   ApplySettings: settings,
   EnsureServices: ensureNativeService,
 };

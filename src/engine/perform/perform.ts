@@ -26,6 +26,8 @@ const performers: { readonly [Type in ActionType]: Performer<Type> } = {
   PauseScaler: pauseScaler,
   EnsureServices: ensureServices,
   SetTraffic: setTraffic,
+  // Copies have nobody who waits: their controllers replace what is not ready.
+  ReplacePods: async () => false,
   Reject: reject,
   Unreject: unreject,
   Disown: disown,

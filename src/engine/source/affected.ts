@@ -32,6 +32,7 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
       return labels?.['serving.knative.dev/service'] === names.target;
     case 'Deployment':
     case 'DaemonSet':
+    case 'StatefulSet':
       return name === names.target || name === `${names.target}-primary`;
     case 'HorizontalPodAutoscaler':
     case 'ScaledObject':

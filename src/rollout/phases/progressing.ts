@@ -62,12 +62,17 @@ function isUp({ world, plan }: Draft): boolean {
   return isReady(target, plan.canaryReadyPercent);
 }
 
-/** The data plane has not taken the route over; one workload comes to its step by several writes, each when the last has taken effect. */
+/** The data plane has not taken the route over. */
 function waitForRoute(draft: Draft): void {
+  goOnToStep(draft);
+  note(draft, 'RouteNotAccepted', draft.world.route?.problem ?? 'the route is not accepted yet');
+}
+
+/** One workload comes to its step by several writes, each when the last one has taken effect. */
+function goOnToStep(draft: Draft): void {
   const { route, sharesWorkload } = draft.world;
-  if (sharesWorkload && route)
+  if (sharesWorkload && route && !route.accepted)
     act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, route.canaryWeight) });
-  note(draft, 'RouteNotAccepted', route?.problem ?? 'the route is not accepted yet');
 }
 
 /** A route is there; what it says was read back. */
@@ -177,6 +182,7 @@ function waitForCanary(draft: Draft, run: Run, standingMs: number): void {
     );
   }
   wakeIn(draft, progressDeadlineMs - standingMs);
+  goOnToStep(draft);
   const weight = route?.canaryWeight ?? 0;
   if (target && target.desiredReplicas === 0) growCanary(draft, target, carriedBy(draft.world));
   note(draft, 'CanaryNotReady', `waiting for the canary at ${weight} %: ${why}`);

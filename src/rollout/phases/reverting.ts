@@ -18,7 +18,14 @@ import {
 import { isLost, standStill } from '../kept.ts';
 import { hasConverged, whyNotReady } from '../readiness.ts';
 import { headRelease, lastKnownGood, type RevertCause, type Run } from '../run.ts';
-import { isAllOnPrimary, moveToCanary, mustClear, rescueTraffic, returnToPrimary } from '../traffic.ts';
+import {
+  isAllOnPrimary,
+  moveToCanary,
+  mustClear,
+  replaceStuck,
+  rescueTraffic,
+  returnToPrimary,
+} from '../traffic.ts';
 import { sinceMs } from '../units.ts';
 import { finding, verdictOf } from '../verdict.ts';
 import type { RecordView } from '../world.ts';
@@ -115,6 +122,7 @@ function cannotStandIn(draft: Draft, run: Run, good: RecordView): void {
 function waitForGood(draft: Draft, run: Run, good: RecordView, standingMs: number): void {
   const { world, plan } = draft;
   if (rescueTraffic(draft)) return;
+  replaceStuck(draft);
   const { progressDeadlineMs } = plan.postPromotion;
   const why = whyNotReady(world.primary);
   if (standingMs < progressDeadlineMs) {

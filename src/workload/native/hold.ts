@@ -35,6 +35,11 @@ export function podsOfShare(weightPercent: number, replicas: number): number {
   return floorOf(percentOfShare(weightPercent, replicas), replicas);
 }
 
+/** The same where pods are counted one by one, for any number of them. */
+export function podsOfShareExactly(weightPercent: number, replicas: number): number {
+  return ceilOf(weightPercent, replicas);
+}
+
 /** Most pods of the new template that there can be under these bounds, whatever the controller does. */
 export function grantedBy(hold: Hold, replicas: number): number {
   return Math.min(replicas, ceilOf(hold.surgePercent, replicas) + floorOf(hold.unavailablePercent, replicas));

@@ -6,7 +6,7 @@ import { servicePorts } from '../../release/ports.ts';
 import { serviceNames } from '../names.ts';
 import { revisionHashLabel } from '../pods.ts';
 import { generatedService } from '../services.ts';
-import { promotedOf, shareOf } from './native-workload.ts';
+import { promotedOf, shareOf } from './marks.ts';
 import { hashLabel, type RevisionPods } from './revision-pods.ts';
 
 /** Stands where the hash of new pods does while there are none; no hash is like it. */

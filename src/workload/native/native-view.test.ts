@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { nativeDeployment } from './deployment.ts';
 import { viewNative } from './native-view.ts';
 
 interface Seen {
@@ -52,7 +53,7 @@ function look({ marks = {}, held, status, ready = 0 }: Seen) {
     spec: { containers: [{ name: 'app', image: 'web:2' }] },
     status: { conditions: [{ type: 'Ready', status: 'True' }] },
   }));
-  const { primary, target, route } = viewNative({
+  const { primary, target, route } = viewNative(nativeDeployment, {
     ...{ workload, pods, replicaSets: [replicaSet], controllerRevisions: [], service: undefined },
   });
   const side = (view: typeof primary) =>

@@ -1,40 +1,43 @@
-/** Both sides of one Deployment in the rollout core's words: its pods of older templates, and those of the current one (ADR 21). */
+/** Both sides of one workload in the rollout core's words: its pods of older templates, and those of the one that is tried (ADR 21). */
 import type { RouteView } from '../../api/observed.ts';
-import type { DriftView } from '../../rollout/drift-view.ts';
-import type { WorkloadView } from '../../rollout/world.ts';
-import { viewDeployment } from '../deployment-view.ts';
+import type { StuckPod } from '../../rollout/world.ts';
 import type { ViewSource } from '../kind.ts';
-import { grantedBy, type Hold, isWholeStep } from './hold.ts';
-import { holdOf, promotedOf, shareOf } from './native-workload.ts';
-
-type View = Omit<WorkloadView, keyof DriftView>;
+import { promotedOf, shareOf } from './marks.ts';
+import type { NativeKind, PodsView, Tried } from './native-kind.ts';
 
 /** The sides of one workload, and how far the step is reached. */
 export interface NativeView {
-  readonly primary: View;
-  readonly target: View;
+  readonly primary: PodsView;
+  readonly target: PodsView;
   readonly route: RouteView;
+  readonly stuckPods: readonly StuckPod[];
 }
 
-/** What the core sees of a Deployment that is rolled out in place. */
-export function viewNative(source: ViewSource): NativeView {
+/** What the core sees of a workload that is rolled out in place. */
+export function viewNative(kind: NativeKind, source: ViewSource): NativeView {
   const { workload } = source;
-  const whole = viewDeployment(source);
+  const { whole, tried } = kind.sight(source);
   const promoted = promotedOf(workload);
   const share = shareOf(workload);
   if (promoted === undefined)
-    return { primary: whole, target: withoutPods(whole), route: onTheWayBack(whole, share) };
-  const hold = holdOf(workload);
+    return {
+      primary: whole,
+      target: withoutPods(whole),
+      route: onTheWayBack(whole, share),
+      // Of a change that its controller has not seen nobody knows which pods it would wait for.
+      stuckPods: whole.observed ? (kind.stuck?.(source) ?? []) : [],
+    };
   const isBrought = share === undefined || share === 0;
   return {
-    primary: oldSide(whole, promoted, isBrought ? undefined : hold),
-    target: isBrought ? withoutPods(whole) : newSide(whole, hold),
-    route: isBrought ? routeAt(0) : stepRoute(whole, share, hold),
+    primary: oldSide(whole, promoted, isBrought ? undefined : tried),
+    target: isBrought || !tried ? withoutPods(whole) : tried.view,
+    route: isBrought ? routeAt(0) : stepRoute(whole, share, tried),
+    stuckPods: [],
   };
 }
 
 /** The share counts what is still to go; pods of a change that the controller has not seen are counted by its last word. */
-function onTheWayBack(whole: View, share: number | undefined): RouteView {
+function onTheWayBack(whole: PodsView, share: number | undefined): RouteView {
   if (share === undefined) return routeAt(0);
   const leaving = whole.observed ? whole.replicas - whole.updatedReplicas : whole.updatedReplicas;
   if (leaving <= 0) return routeAt(0);
@@ -42,11 +45,11 @@ function onTheWayBack(whole: View, share: number | undefined): RouteView {
   return routeAt(Math.max(1, Math.min(100, percent)));
 }
 
-function stepRoute(whole: View, weightPercent: number, hold: Hold | undefined): RouteView {
-  const { observed, desiredReplicas, replicas, updatedReadyReplicas } = whole;
-  const aim = { replicas: desiredReplicas, weightPercent, hold, ready: updatedReadyReplicas };
-  const accepted = observed && isWholeStep(aim) && replicas <= desiredReplicas;
-  const problem = `${updatedReadyReplicas} new pods are ready, of ${replicas} in all; ${desiredReplicas} are wanted`;
+function stepRoute(whole: PodsView, weightPercent: number, tried: Tried | undefined): RouteView {
+  const { observed, desiredReplicas, replicas } = whole;
+  const accepted = observed && tried?.isReached(weightPercent) === true;
+  const ready = tried?.view.updatedReadyReplicas ?? 0;
+  const problem = `${ready} new pods are ready, of ${replicas} in all; ${desiredReplicas} are wanted`;
   return { ...routeAt(weightPercent), accepted, ...(accepted ? {} : { problem }) };
 }
 
@@ -61,7 +64,7 @@ function routeAt(canaryWeight: number): RouteView {
 }
 
 /** At rest, or before the first step. */
-function withoutPods(whole: View): View {
+function withoutPods(whole: PodsView): PodsView {
   return {
     ...whole,
     desiredReplicas: 0,
@@ -79,34 +82,19 @@ function withoutPods(whole: View): View {
   };
 }
 
-/** Pods of the template that is tried. Held back from being available, they are as good as that once they are ready. */
-function newSide(whole: View, hold: Hold | undefined): View {
-  const { updatedReplicas, updatedReadyReplicas, desiredReplicas } = whole;
-  return {
-    ...whole,
-    desiredReplicas: hold ? grantedBy(hold, desiredReplicas) : 0,
-    replicas: updatedReplicas,
-    readyReplicas: updatedReadyReplicas,
-    availableReplicas: updatedReadyReplicas,
-    progressDeadlineExceeded: false,
-  };
-}
-
-/** Pods of older templates. What is available is of them alone. */
-function oldSide(whole: View, digest: string, hold: Hold | undefined): View {
-  const { desiredReplicas, replicas, updatedReplicas, readyReplicas, updatedReadyReplicas } = whole;
+/** Pods of older templates: what is there beside those that are tried. */
+function oldSide(whole: PodsView, digest: string, tried: Tried | undefined): PodsView {
   // Until the controller has seen the template that is tried, all its counts are of the one before.
-  const old = hold ? Math.max(0, replicas - updatedReplicas) : replicas;
-  const ready = Math.max(0, readyReplicas - (hold ? updatedReadyReplicas : 0));
-  const leaving = hold ? Math.floor((hold.unavailablePercent * desiredReplicas) / 100) : 0;
+  const old = Math.max(0, whole.replicas - (tried?.view.replicas ?? 0));
+  const ready = Math.max(0, whole.readyReplicas - (tried?.view.readyReplicas ?? 0));
   return {
     ...withoutPods(whole),
     digest,
-    desiredReplicas: desiredReplicas - leaving,
+    desiredReplicas: whole.desiredReplicas - (tried?.leaving ?? 0),
     replicas: old,
     updatedReplicas: old,
     readyReplicas: ready,
-    availableReplicas: whole.availableReplicas,
+    availableReplicas: tried?.olderAvailable ?? whole.availableReplicas,
     updatedReadyReplicas: ready,
   };
 }

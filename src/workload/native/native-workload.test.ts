@@ -3,23 +3,19 @@ import type { Canary } from '../../api/canary.ts';
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import type { Release, WorkloadSettings } from '../../release/release.ts';
 import { RefusedError } from '../refusal.ts';
-import { holdOf, nativeWorkload, type Stage } from './native-workload.ts';
+import { heldBy, holdOf } from './deployment.ts';
+import { nativeWorkload, type Stage } from './native-workload.ts';
 
-const canary = { metadata: { name: 'web', namespace: 'shop' } } as Canary;
+const canary = {
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: { targetRef: { kind: 'Deployment', name: 'web' } },
+} as Canary;
 const settings: WorkloadSettings = {
   replicas: 4,
   strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 3, maxUnavailable: 0 } },
   minReadySeconds: 7,
   progressDeadlineSeconds: 77,
 };
-const held: Stage = {
-  kind: 'held',
-  promoted: 'old',
-  weightPercent: 25,
-  hold: { surgePercent: 25, unavailablePercent: 0 },
-};
-const brought: Stage = { kind: 'brought', promoted: 'old' };
-
 function release(image: string, configKey?: string, spec: object = {}): Release {
   const template = { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'app', image }] } };
   const target = {
@@ -28,6 +24,15 @@ function release(image: string, configKey?: string, spec: object = {}): Release 
   };
   return { digest: image, target, configs: [], commit: { commit: 'c' }, configKey } as unknown as Release;
 }
+
+const older = release('old');
+const held: Stage = {
+  kind: 'held',
+  older,
+  weightPercent: 25,
+  held: heldBy({ surgePercent: 25, unavailablePercent: 0 }),
+};
+const brought: Stage = { kind: 'brought', older };
 
 interface Change {
   readonly live?: KubernetesObject;

@@ -1,10 +1,10 @@
-/** A Deployment that is rolled out in place, as it is written at each stage of a release (ADR 21). Each stage is one whole object. */
+/** A workload that is rolled out in place, as it is written at each stage of a release (ADR 21). Each stage is one whole object. */
 import type { Canary } from '../../api/canary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { canonicalJson } from '../../release/json.ts';
 import { type Release, templateOf, type WorkloadSettings } from '../../release/release.ts';
 import { configStamp, primaryStamp, stamped, stampOf } from '../config-stamp.ts';
 import { releaseAnnotations } from '../configs.ts';
-import { settingsFields } from '../deployment.ts';
 import { withoutBookkeeping } from '../metadata.ts';
 import {
   configAnnotation,
@@ -14,23 +14,25 @@ import {
   shareAnnotation,
 } from '../names.ts';
 import { RefusedError } from '../refusal.ts';
-import { FIRST_HOLD, type Hold } from './hold.ts';
+import { nativeKind } from './kinds.ts';
+import { promotedOf } from './marks.ts';
+import type { Bringing, Held } from './native-kind.ts';
 
-/** Ready pods of a held Deployment never become available: a year. */
-const HELD_SECONDS = 31_536_000;
-/** No deadline at all; Kubernetes wants it to be longer than minReadySeconds. */
-const NO_DEADLINE_SECONDS = 2_147_483_647;
-
-/** Where a release stands on the one workload. `promoted`: digest of what the older pods run. */
+/** Where a release stands on the one workload. `older`: what the older pods run. */
 export type Stage =
   /** It is the user's own rolling update. */
   | { readonly kind: 'whole' }
   /** The same, on the way back from a release that was tried. */
   | { readonly kind: 'returning' }
-  /** Its template is there, and no pod of it. */
-  | { readonly kind: 'brought'; readonly promoted: string }
-  /** Its pods are there as far as the bounds let. */
-  | { readonly kind: 'held'; readonly promoted: string; readonly weightPercent: number; readonly hold: Hold };
+  /** It is there, and no pod of it. */
+  | { readonly kind: 'brought'; readonly older: Release }
+  /** Its pods are there as far as it is held. */
+  | {
+      readonly kind: 'held';
+      readonly older: Release;
+      readonly weightPercent: number;
+      readonly held: Held;
+    };
 
 /** What the workload is built from. */
 export interface NativeSource {
@@ -51,7 +53,8 @@ export function nativeWorkload(source: NativeSource, stage: Stage): KubernetesOb
   refuse(source, stage);
   const { replicas: _, ...spec } = target.spec as Record<string, unknown>;
   const { name, namespace, labels } = target.metadata;
-  const stamp = configStamp(release);
+  const held = heldAt(source, stage);
+  const template = templateAt(source, stage, held);
   return {
     apiVersion: target.apiVersion,
     kind: target.kind,
@@ -63,43 +66,38 @@ export function nativeWorkload(source: NativeSource, stage: Stage): KubernetesOb
         ...withoutBookkeeping(target.metadata.annotations),
         ...releaseAnnotations(release),
         [settingsAnnotation]: settingsKey,
-        ...(stamp === undefined ? {} : { [configAnnotation]: stamp }),
+        ...(template.config === undefined ? {} : { [configAnnotation]: template.config }),
         ...marks(stage, live),
+        ...held?.marks,
       },
     },
     spec: {
       ...spec,
       ...(replicas === undefined ? {} : { replicas }),
-      ...settingsFields(settings),
-      ...heldFields(stage),
-      template: stamped(templateOf(release), stampAt(stage, release, live)),
+      ...nativeKind(canary).settingsFields(settings),
+      ...held?.spec,
+      template: template.template,
     },
   };
 }
 
-/** The bounds as they are written; undefined for a Deployment that is not held. */
-export function holdOf({ spec }: KubernetesObject): Hold | undefined {
-  const { minReadySeconds, strategy } = spec as {
-    minReadySeconds?: number;
-    strategy?: { rollingUpdate?: { maxSurge?: unknown; maxUnavailable?: unknown } };
+function heldAt(source: NativeSource, stage: Stage): Held | undefined {
+  if (stage.kind === 'held') return stage.held;
+  return stage.kind === 'brought' ? nativeKind(source.canary).bring(bringing(source, stage)) : undefined;
+}
+
+/** The template, and what stands for its config. */
+function templateAt({ release, live }: NativeSource, stage: Stage, held: Held | undefined) {
+  if (held?.template !== 'promoted' || stage.kind === 'whole' || stage.kind === 'returning')
+    return {
+      template: stamped(templateOf(release), stampAt(stage, release, live)),
+      config: configStamp(release),
+    };
+  const { older } = stage;
+  return {
+    template: stamped(templateOf(older), promotedStamp(live) || undefined),
+    config: configStamp(older),
   };
-  if (minReadySeconds !== HELD_SECONDS) return undefined;
-  const surgePercent = percentIn(strategy?.rollingUpdate?.maxSurge);
-  const unavailablePercent = percentIn(strategy?.rollingUpdate?.maxUnavailable);
-  return surgePercent === undefined || unavailablePercent === undefined
-    ? undefined
-    : { surgePercent, unavailablePercent };
-}
-
-/** The release that older pods run while another one is tried; undefined when none is. */
-export function promotedOf({ metadata }: KubernetesObject): string | undefined {
-  return metadata.annotations?.[promotedAnnotation];
-}
-
-/** The share of the step in percent; undefined without a release that is tried, or left. */
-export function shareOf({ metadata }: KubernetesObject): number | undefined {
-  const text = metadata.annotations?.[shareAnnotation];
-  return text !== undefined && /^(\d{1,2}|100)$/.test(text) ? Number(text) : undefined;
 }
 
 /** Going back is to the very template that the older pods were made from: one that was taken over may carry no stamp. */
@@ -109,66 +107,38 @@ function stampAt(stage: Stage, release: Release, live: KubernetesObject | undefi
   return primaryStamp(release, live);
 }
 
+/** What the older pods carry; empty for none. */
+function promotedStamp(live: KubernetesObject | undefined): string {
+  const isTried = live !== undefined && promotedOf(live) !== undefined;
+  return (isTried ? live.metadata.annotations?.[promotedStampAnnotation] : stampOf(live)) ?? '';
+}
+
 function marks(stage: Stage, live: KubernetesObject | undefined): Record<string, string> {
   if (stage.kind === 'whole') return {};
   if (stage.kind === 'returning') return { [shareAnnotation]: '0' };
-  const share = stage.kind === 'held' ? stage.weightPercent : 0;
-  const kept = live?.metadata.annotations?.[promotedStampAnnotation];
-  const stamp = stage.kind === 'brought' ? stampOf(live) : kept;
   return {
-    [promotedAnnotation]: stage.promoted,
-    [promotedStampAnnotation]: stamp ?? '',
-    [shareAnnotation]: String(share),
+    [promotedAnnotation]: stage.older.digest,
+    [promotedStampAnnotation]: promotedStamp(live),
+    [shareAnnotation]: String(stage.kind === 'held' ? stage.weightPercent : 0),
   };
 }
 
-function heldFields(stage: Stage): Record<string, unknown> {
-  if (stage.kind === 'whole' || stage.kind === 'returning') return {};
-  const { surgePercent, unavailablePercent } = stage.kind === 'held' ? stage.hold : FIRST_HOLD;
-  const rollingUpdate = { maxSurge: `${surgePercent}%`, maxUnavailable: `${unavailablePercent}%` };
-  return {
-    strategy: { type: 'RollingUpdate', rollingUpdate },
-    minReadySeconds: HELD_SECONDS,
-    progressDeadlineSeconds: NO_DEADLINE_SECONDS,
-    ...(stage.kind === 'brought' ? { paused: true } : {}),
-  };
+function bringing({ release, settings, replicas, live }: NativeSource, stage: Stage): Bringing {
+  const spec = (release.target.spec ?? {}) as Record<string, unknown>;
+  const isFirst = stage.kind === 'brought';
+  const isSameTemplate = isFirst && isSameIn(release, stage.older);
+  return { settings, spec, replicas, live, isFirst, isSameTemplate };
 }
 
-function percentIn(value: unknown): number | undefined {
-  const text = /^(\d{1,3})%$/.exec(typeof value === 'string' ? value : '')?.[1];
-  return text === undefined ? undefined : Number(text);
+function isSameIn(release: Release, older: Release): boolean {
+  if (configStamp(release) !== configStamp(older)) return false;
+  return canonicalJson(templateOf(release)) === canonicalJson(templateOf(older));
 }
 
-function refuse({ release, settings, replicas, live }: NativeSource, stage: Stage): void {
-  const { target } = release;
-  const refused = (field: string, message: string, object: KubernetesObject = target) =>
-    new RefusedError({ reason: 'TargetInvalid', object: describe(object), field, message });
-  if (settings.strategy?.type === 'Recreate')
-    throw refused(
-      'spec.strategy.type',
-      'must be RollingUpdate for provider native: Recreate stops all old pods before the first new one; change it, or choose a provider that copies',
-    );
-  if ((target.spec as { paused?: boolean } | undefined)?.paused === true)
-    throw refused(
-      'spec.paused',
-      'must not be set for provider native, which holds the rolling update itself',
-    );
-  if (live && isPausedByAnother(live))
-    throw refused(
-      'spec.paused',
-      'somebody else paused it, and nothing is rolled out or back meanwhile: kubectl rollout resume',
-      live,
-    );
-  const pods = replicas ?? (live?.spec as { replicas?: number } | undefined)?.replicas ?? 1;
-  if (stage.kind === 'brought' && pods < 2)
-    throw refused(
-      'spec.replicas',
-      `must be at least 2 for provider native, and is ${pods}: a share of one pod is all of it; choose a provider that copies`,
-    );
-}
-
-/** Before the first step it is paused by us. */
-function isPausedByAnother(live: KubernetesObject): boolean {
-  const { paused } = (live.spec ?? {}) as { paused?: boolean };
-  return paused === true && !(promotedOf(live) !== undefined && shareOf(live) === 0);
+function refuse(source: NativeSource, stage: Stage): void {
+  const unfit = nativeKind(source.canary).unfit(bringing(source, stage));
+  if (!unfit) return;
+  const { field, message, isLive } = unfit;
+  const object = (isLive ? source.live : undefined) ?? source.release.target;
+  throw new RefusedError({ reason: 'TargetInvalid', object: describe(object), field, message });
 }

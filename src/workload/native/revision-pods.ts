@@ -1,8 +1,9 @@
 /** Which pods of one workload run its newest template, and which the older ones, as queries and selectors name them (ADR 21). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ViewSource } from '../kind.ts';
-import { controllerUid, currentReplicaSet, currentRevision, revisionHashLabel } from '../pods.ts';
-import { promotedOf, shareOf } from './native-workload.ts';
+import { controllerUid, currentReplicaSet, revisionHashLabel } from '../pods.ts';
+import { daemonRevision } from './daemon-set.ts';
+import { isBrought } from './marks.ts';
 
 /** Names of pods by their template. The patterns are RE2 and match whole names; `-` matches none. */
 export interface RevisionPods {
@@ -18,10 +19,9 @@ const nothing = '-';
 
 /** The pods of the newest template as its controller tells them; none before it has seen that template. */
 export function revisionPods(source: ViewSource): RevisionPods {
-  const isBrought = promotedOf(source.workload) !== undefined && !shareOf(source.workload);
   const { metadata, status } = source.workload;
   const { observedGeneration = 0 } = (status ?? {}) as { observedGeneration?: number };
-  const isSeen = !isBrought && observedGeneration >= (metadata.generation ?? 0);
+  const isSeen = !isBrought(source.workload) && observedGeneration >= (metadata.generation ?? 0);
   return source.workload.kind === 'Deployment' ? ofSets(source, isSeen) : ofNames(source, isSeen);
 }
 
@@ -44,10 +44,10 @@ function ofSets({ workload, pods, replicaSets }: ViewSource, isSeen: boolean): R
 }
 
 /** Pods of other kinds tell their revision by a label, and nothing by their names: these are listed. */
-function ofNames({ workload, pods, controllerRevisions }: ViewSource, isSeen: boolean): RevisionPods {
+function ofNames(source: ViewSource, isSeen: boolean): RevisionPods {
+  const { workload, pods } = source;
   const { updateRevision } = (workload.status ?? {}) as { updateRevision?: string };
-  const { labels } = currentRevision(workload, controllerRevisions)?.metadata ?? {};
-  const value = isSeen ? (updateRevision ?? labels?.[revisionHashLabel]) : undefined;
+  const value = isSeen ? (updateRevision ?? daemonRevision(source)) : undefined;
   const own = pods.filter((pod) => controllerUid(pod) === workload.metadata.uid);
   const isCurrent = ({ metadata }: KubernetesObject) =>
     value !== undefined && metadata.labels?.[revisionHashLabel] === value;
