@@ -23,7 +23,7 @@ import { besideParts } from './beside.ts';
 import { countReleases } from './count-releases.ts';
 import { openDrillSchedule } from './drill-port.ts';
 import { createGitAccess, type GitAccess } from './git-access.ts';
-import { createOpenPoller, createOpenRepository } from './git-port.ts';
+import { createOpenPoller, createRepositories } from './git-port.ts';
 import { createMetricsPort } from './metrics-port.ts';
 import { type AppOptions, DEFAULT_CLUSTER_NAME, namespacesOf } from './options.ts';
 import { createReferences } from './references.ts';
@@ -147,16 +147,16 @@ function sourceParts(wiring: EngineWiring) {
     ...{ secretKey, clusterName, defaultServiceAccount, tracksConfig: options.tracksConfig !== false },
     builders: findBuilders(programs, workFolderIn(dataDirectory)),
     builds: createBuildCache(),
-    openRepository: repositoriesOf(wiring, access),
+    repositories: repositoriesOf(wiring, access),
     openPoller: createOpenPoller(clock, Math.random),
     openForge: access.openForge,
     onDrift: sink.drift,
   };
 }
 
-function repositoriesOf({ options, http: client }: EngineWiring, access: GitAccess) {
+function repositoriesOf({ options, http: client, clock }: EngineWiring, access: GitAccess) {
   const { dataDirectory: dataDir, gitIdentity: identity } = options;
-  return createOpenRepository({ access, client, dataDir, identity });
+  return createRepositories({ access, client, clock, dataDir, identity });
 }
 
 function alertsOf({ options, http, cluster }: EngineWiring, providers: WatchedSet): Alerts {

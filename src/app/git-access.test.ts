@@ -12,7 +12,7 @@ import { testCertificate, testKey } from '../http/testing/certificate.ts';
 import { startTestProxy, type TestProxy } from '../http/testing/proxy.ts';
 import { startTestServer, type TestServer } from '../http/testing/test-server.ts';
 import { createGitAccess, type GitAccess } from './git-access.ts';
-import { createOpenRepository } from './git-port.ts';
+import { createRepositories } from './git-port.ts';
 import { rememberFileSources } from './source-files.ts';
 
 const signal = new AbortController().signal;
@@ -75,8 +75,8 @@ async function pollWith(
       ...(given.proxy ? { proxySecretRef: { name: 'way-out' } } : {}),
     },
   };
-  const open = createOpenRepository({
-    ...{ access, client, dataDir: join(root, `data-${stores}`) },
+  const { open } = createRepositories({
+    ...{ access, client, clock: systemClock, dataDir: join(root, `data-${stores}`) },
     identity: { name: 'Holdfast', email: 'holdfast@example.com' },
   });
   const opened = open(source, {

@@ -36,6 +36,11 @@ export type AccessSecrets = Pick<SourceSecrets, 'credentials' | 'proxy'>;
 export interface GitAccess {
   /** Reads the Secrets anew. Throws GitError, which names Secret and key and no value, and what reading a Secret throws. */
   credentials(source: Source, secrets: AccessSecrets): Promise<GitCredentials>;
+  /**
+   * Where they come from, by name. Whoever may make a Source in a namespace may use the Secrets there, so that two Sources of one namespace
+   * with the same answer have the same rights, also after a Secret was rotated. Another name is another right, whatever is in it.
+   */
+  credentialsFrom(source: Source): string;
   /** The forge of the repository; undefined when its host is none we know. Throws ForgeError or GitError. */
   openForge(source: Source, secrets: AccessSecrets): Promise<Forge | undefined>;
 }
@@ -77,6 +82,11 @@ export function createGitAccess({ client, clock, env, fileSources }: GitAccessSe
         const app = githubAppOf(values);
         return app ? { ...given, ...(await signIn(source, app, way)) } : given;
       });
+    },
+    credentialsFrom(source) {
+      const { secretRef, proxySecretRef } = source.spec;
+      const environment = !secretRef && fileSources.trusts(source);
+      return JSON.stringify([secretRef?.name ?? null, proxySecretRef?.name ?? null, environment]);
     },
     openForge: (source, secrets) =>
       open(source, async () => {

@@ -3,7 +3,7 @@ import { systemClock } from '../api/clock.ts';
 import type { Source } from '../api/source.ts';
 import { createGitFixture, type GitFixture } from '../git/testing/fixture.ts';
 import { createGitAccess } from './git-access.ts';
-import { createOpenRepository } from './git-port.ts';
+import { createRepositories } from './git-port.ts';
 import { rememberFileSources } from './source-files.ts';
 
 const nothing = async () => undefined;
@@ -28,9 +28,10 @@ function aSource(spec: Partial<Source['spec']> = {}): Source {
 
 /** Opens as a process does whose command line named `given`; its environment holds a token. */
 function opener(given: readonly Source[]) {
-  return createOpenRepository({
+  return createRepositories({
     client: fixture.client,
     dataDir: fixture.dataDir,
+    clock: systemClock,
     identity: { name: 'Holdfast', email: 'holdfast@example.com' },
     access: createGitAccess({
       client: fixture.client,
@@ -38,7 +39,7 @@ function opener(given: readonly Source[]) {
       env: { HOLDFAST_GIT_TOKEN: 'from-the-environment' },
       fileSources: rememberFileSources(given),
     }),
-  });
+  }).open;
 }
 
 async function authorizationsOf(

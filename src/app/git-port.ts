@@ -1,12 +1,14 @@
 import type { Clock } from '../api/clock.ts';
 import { sourceIntervalMs, sourceRetryIntervalMs, sourceTimeoutMs } from '../api/effective.ts';
 import type { Source } from '../api/source.ts';
-import type { OpenPoller, OpenRepository, ReadSecret } from '../engine/ports/git-port.ts';
+import type { OpenPoller, OpenRepository, ReadSecret, Repositories } from '../engine/ports/git-port.ts';
+import type { PollAges } from '../git/git-context.ts';
 import { createGitSource } from '../git/git-source.ts';
 import { type PollSchedule, scheduleProblem } from '../git/schedule.ts';
 import type { Verification } from '../git/signatures/verifier.ts';
 import { createSourcePoller } from '../git/source-poller.ts';
 import { sshSigner } from '../git/ssh-signature.ts';
+import { createStores, type Stores } from '../git/stores.ts';
 import type { GitReference } from '../git/types.ts';
 import type { HttpClient } from '../http/types.ts';
 import type { GitAccess } from './git-access.ts';
@@ -15,26 +17,28 @@ import type { GitAccess } from './git-access.ts';
 export interface RepositorySettings {
   readonly client: HttpClient;
   readonly dataDir: string;
+  readonly clock: Clock;
   /** Author and committer of what Holdfast commits. */
   readonly identity: { readonly name: string; readonly email: string };
-  readonly access: Pick<GitAccess, 'credentials'>;
+  readonly access: Pick<GitAccess, 'credentials' | 'credentialsFrom'>;
 }
 
 /** Opens repositories below the data directory. */
-export function createOpenRepository({
-  access,
-  client,
-  dataDir,
-  identity,
-}: RepositorySettings): OpenRepository {
+export function createRepositories(settings: RepositorySettings): Repositories {
+  const { dataDir, clock } = settings;
+  const stores = createStores({ dataDir, clock });
+  return { open: opener(settings, stores), forget: stores.forget, sweep: stores.sweep };
+}
+
+function opener({ access, client, identity }: RepositorySettings, stores: Stores): OpenRepository {
   return (source, secrets) => {
-    const { name, namespace } = source.metadata;
+    const { name, namespace = '' } = source.metadata;
     return createGitSource({
-      id: `${namespace ?? ''}/${name}`,
+      ...{ namespace, name, client, stores },
       url: source.spec.url,
       reference: referenceOf(source),
-      dataDir,
-      client,
+      credentialsFrom: access.credentialsFrom(source),
+      ages: agesOf(source),
       identity,
       async signer() {
         const key = (await secrets.credentials())?.signingKey;
@@ -46,6 +50,16 @@ export function createOpenRepository({
     });
   };
 }
+
+/** A Source that polls every 30 s is content with what another one heard up to 25 s ago: its own polls come up to a tenth early. */
+function agesOf(source: Source): PollAges {
+  const { spec } = source;
+  const intervalMs = spec.schedule === undefined ? sourceIntervalMs(source) : scheduledAgeMs;
+  return { ...retriesOf(source), maxAgeMs: 0.85 * intervalMs };
+}
+
+/** A schedule says when to look; only those who look at the same time share the answer. */
+const scheduledAgeMs = 1_000;
 
 function verificationOf({ metadata, spec }: Source, signers: ReadSecret): Verification | undefined {
   const { verify } = spec;

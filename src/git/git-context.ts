@@ -1,8 +1,9 @@
 /** What the methods of one Source's repository share. */
 import { GitError } from './errors.ts';
 import { type Commit, hasWholeCommit, readCommitObject } from './objects.ts';
-import type { Repository, Session } from './repository.ts';
+import type { Access, Session } from './repository.ts';
 import type { Verifier } from './signatures/verifier.ts';
+import type { Store, StoreUse } from './stores.ts';
 import type { GitTransport, TransportOptions } from './transport.ts';
 import type { GitReference, PollResult } from './types.ts';
 
@@ -18,21 +19,38 @@ export interface Context {
   readonly reference: GitReference;
   /** Private name under which the last head is recorded in the store. */
   readonly record: string;
-  readonly repository: Repository;
+  /** Shared with the Sources of the same address and credentials. */
+  readonly store: Store;
+  /** What this Source needs of it. */
+  readonly use: StoreUse;
   readonly verifier: Verifier | undefined;
   readonly transportOptions: (signal?: AbortSignal) => Promise<TransportOptions>;
   readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
-  readonly state: { kept: readonly string[]; last: Poll | undefined; growthFactor: number };
+  /** How old the answer to a poll may be, and how failures are waited out. */
+  readonly ages: PollAges;
+  readonly state: { last: Poll | undefined };
+}
+
+/** Times of a Source that polls together with others, in milliseconds. */
+export interface PollAges {
+  readonly maxAgeMs: number;
+  readonly retryMs: number;
+  readonly maxRetryMs: number;
+}
+
+/** Work as this Source. */
+export function accessOf({ openTransport }: Context, signal?: AbortSignal): Access {
+  return { openTransport, signal };
 }
 
 /** Work on a commit that is fetched by its id when the store does not hold it. */
 export function atCommit<T>(
-  { repository }: Context,
+  context: Context,
   commit: string,
   signal: AbortSignal | undefined,
   work: (session: Session, commit: Commit) => Promise<T>,
 ): Promise<T> {
-  return repository.run(signal, async (session) => {
+  return context.store.repository.run(accessOf(context, signal), async (session) => {
     if (!(await hasWholeCommit(session.reader, checkCommitId(commit)))) await fetchById(session, commit);
     return work(session, await requireCommit(session, commit));
   });

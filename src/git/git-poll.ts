@@ -1,15 +1,15 @@
 import { GitError } from './errors.ts';
-import { type Context, fetchById, type Poll, requireCommit } from './git-context.ts';
+import { accessOf, type Context, fetchById, type Poll, requireCommit } from './git-context.ts';
 import { ancestry } from './history.ts';
 import { hasWholeCommit } from './objects.ts';
-import { type Resolved, resolveReference } from './references.ts';
+import { type Resolved, referenceKey, resolveReference } from './references.ts';
 import type { Session } from './repository.ts';
 import type { PollResult } from './types.ts';
 
 /** Asks where the reference points, fetches and verifies it, and compares it with what was there before. Throws GitError. */
 export async function poll(context: Context, signal: AbortSignal, previous?: string): Promise<PollResult> {
-  const { openTransport, reference, state, url } = context;
-  const target = await resolveReference(() => openTransport(signal), url, reference);
+  const { state } = context;
+  const target = await resolve(context, signal);
   const answer = repeated(state.last, target, previous);
   if (answer) return verified(context, target, signal, answer);
   const last = await update(context, target, signal, previous);
@@ -18,27 +18,43 @@ export async function poll(context: Context, signal: AbortSignal, previous?: str
   return last.result;
 }
 
+/** Where the reference points: asked of the server once for all Sources that follow it in this store. */
+function resolve(context: Context, signal: AbortSignal): Promise<Resolved> {
+  const { openTransport, reference, store, url, ages, state } = context;
+  // A Source that has just begun wants to know how it is now.
+  const maxAgeMs = state.last ? ages.maxAgeMs : Math.min(ages.maxAgeMs, firstAgeMs);
+  return store.listings.resolve(
+    {
+      ...ages,
+      ...{ maxAgeMs, key: referenceKey(reference) },
+      look: (shared) => resolveReference(() => openTransport(shared), url, reference),
+    },
+    signal,
+  );
+}
+
+const firstAgeMs = 5_000;
+
 /** The same commit again: its signature is looked at anew where the signers changed. */
 async function verified(
-  { repository, verifier }: Context,
+  context: Context,
   target: Resolved,
   signal: AbortSignal,
   result: PollResult,
 ): Promise<PollResult> {
+  const { verifier, store } = context;
   if (!verifier) return result;
-  const signer = await repository.run(signal, (session) => verifier.head(session, target));
+  const signer = await store.repository.run(accessOf(context, signal), (session) =>
+    verifier.head(session, target),
+  );
   return { ...result, signer };
 }
 
-function update(
-  { record, repository, state, verifier }: Context,
-  target: Resolved,
-  signal: AbortSignal,
-  previous?: string,
-): Promise<Poll> {
+function update(context: Context, target: Resolved, signal: AbortSignal, previous?: string): Promise<Poll> {
+  const { record, store, state, verifier } = context;
   // Kept outside the work: when the store turns out damaged and is replaced, what was seen before still counts.
   let known = previous ?? state.last?.result.head.commit;
-  return repository.run(signal, async (session) => {
+  return store.repository.run(accessOf(context, signal), async (session) => {
     known ??= await session.recorded(record);
     await session.ensure(target);
     const head = await requireCommit(session, target.commit);
@@ -56,22 +72,24 @@ function update(
 }
 
 /** A store that cannot be rebuilt now stays in use, and is tried again when it has doubled. */
-async function rebuild(
-  { record, repository, state }: Context,
-  head: string,
-  signal: AbortSignal,
-): Promise<void> {
+async function rebuild(context: Context, head: string, signal: AbortSignal): Promise<void> {
+  const { record, store } = context;
   try {
-    await repository.rebuildIfGrown(signal, state.growthFactor, async (session, old) => {
-      await fetchById(session, head);
-      // What the old store does not hold either cannot be lost here.
-      for (const commit of state.kept)
-        if (await hasWholeCommit(old, commit)) await fetchById(session, commit);
-      await session.record(record, head);
-    });
+    await store.repository.rebuildIfGrown(
+      accessOf(context, signal),
+      store.growthFactor,
+      async (session, old) => {
+        await fetchById(session, head);
+        const kept = [...store.uses.values()].flatMap((use) => use.kept ?? []);
+        // What the old store does not hold either cannot be lost here.
+        for (const commit of new Set(kept))
+          if (await hasWholeCommit(old, commit)) await fetchById(session, commit);
+        await session.record(record, head);
+      },
+    );
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
-    state.growthFactor *= 2;
+    store.growthFactor *= 2;
   }
 }
 

@@ -112,12 +112,6 @@ test('a commit outside the path keeps the tree id of the path', async () => {
   expect(await source.treeOidAt(after, '')).not.toBe(await source.treeOidAt(before, ''));
 });
 
-test('two Sources on one URL do not share a store', async () => {
-  const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
-  await fixture.source().poll(signal);
-  expect(await fixture.source({ id: 'other/shop' }).hasCommit(commit)).toBe(false);
-});
-
 test('polls and reads of one source at the same time do not disturb one another', async () => {
   const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
   const source = fixture.source();

@@ -2,19 +2,16 @@ import type { HttpClient } from '../http/types.ts';
 import type { GitCredentials } from './credentials.ts';
 import { entriesBelow } from './entries.ts';
 import { DEFAULT_TREE_LIMITS, readFilesBelow } from './files.ts';
-import { atCommit, atVerified, type Context, checkCommitId } from './git-context.ts';
+import { accessOf, atCommit, atVerified, type Context, checkCommitId, type PollAges } from './git-context.ts';
 import { poll } from './git-poll.ts';
 import { createGitWriting, type Sign } from './git-writing.ts';
 import { ancestry } from './history.ts';
 import type { Identity } from './new-objects.ts';
 import { hasWholeCommit } from './objects.ts';
-import { DEFAULT_PACK_LIMITS, type PackLimits } from './pack-check.ts';
 import { referenceKey } from './references.ts';
-import { createRepository, DEFAULT_GROWTH_LIMITS, type GrowthLimits } from './repository.ts';
 import { createVerifier, type Verification } from './signatures/verifier.ts';
-import { storeDirectory } from './store-directory.ts';
+import type { Stores } from './stores.ts';
 import {
-  type Address,
   createGitTransport,
   DEFAULT_TRANSPORT_LIMITS,
   type TransportLimits,
@@ -27,12 +24,16 @@ import type { GitWriting } from './write-types.ts';
 
 /** Settings of one Source's repository. */
 export interface GitSourceOptions {
-  /** `namespace/name` of the Source: Sources never share a store, since credentials differ. */
-  readonly id: string;
+  readonly namespace: string;
+  readonly name: string;
   readonly url: string;
   readonly reference: GitReference;
-  /** Stores live in `<dataDir>/git`. */
-  readonly dataDir: string;
+  /** Sources of one namespace with the same address and the same `credentialsFrom` share a store and its polls. */
+  readonly stores: Stores;
+  /** Where the credentials come from, by name. Default: nowhere. */
+  readonly credentialsFrom?: string | undefined;
+  /** Default: each poll asks the server, unless it failed a moment ago. */
+  readonly ages?: PollAges;
   readonly client: HttpClient;
   /** Asked before each operation, so that a rotated Secret is used at once. Default: anonymous. */
   readonly credentials?: () => GitCredentials | Promise<GitCredentials>;
@@ -42,7 +43,7 @@ export interface GitSourceOptions {
   readonly signer?: () => Promise<Sign | undefined>;
   /** What must be signed before anything of it is read (S22). Default: nothing. */
   readonly verification?: Verification | undefined;
-  readonly limits?: Partial<TransportLimits & PackLimits & GrowthLimits>;
+  readonly limits?: Partial<TransportLimits>;
 }
 
 /** Author and committer unless flags name others. */
@@ -85,34 +86,36 @@ export function createGitSource(options: GitSourceOptions): MeasuredGitSource {
       ),
     readCommit: (commit, signal) => atCommit(context, commit, signal, async (_session, { info }) => info),
     hasCommit: (commit) =>
-      context.repository.run(undefined, ({ reader }) => hasWholeCommit(reader, checkCommitId(commit))),
+      context.store.repository.run(accessOf(context), ({ reader }) =>
+        hasWholeCommit(reader, checkCommitId(commit)),
+      ),
     isDescendant: (commit, ancestor, signal) =>
       atCommit(context, commit, signal, (session) => ancestry(session, commit, checkCommitId(ancestor))),
     keep(commits) {
-      context.state.kept = commits.map(checkCommitId);
+      context.use.kept = commits.map(checkCommitId);
     },
+    expectNews: () => context.store.listings.expire(),
+    onNews: (listener) => context.store.listings.onNews(referenceKey(context.reference), listener),
   };
 }
 
+const noAges: PollAges = { maxAgeMs: 0, retryMs: 0, maxRetryMs: 0 };
+
 function createContext(options: GitSourceOptions, stats: TransportStats): Context {
-  const { client, dataDir, id, reference } = options;
+  const { client, name, namespace, reference, stores, credentialsFrom = '', ages = noAges } = options;
   const url = checkGitUrl(options.url);
-  const limits = {
-    ...DEFAULT_TRANSPORT_LIMITS,
-    ...DEFAULT_PACK_LIMITS,
-    ...DEFAULT_GROWTH_LIMITS,
-    ...options.limits,
-  };
-  const address: Address = { movedTo: undefined };
+  const limits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits };
+  const holder = `${namespace}/${name}`;
+  const record = `poll/${referenceKey(reference)}`;
+  const key = { url, namespace, credentials: credentialsFrom };
+  const { store, use } = stores.open(holder, key, record);
+  const { address } = store;
   const transportOptions = async (signal?: AbortSignal) => {
     const credentials = (await options.credentials?.()) ?? {};
     return { client, url, credentials, limits, stats, address, signal };
   };
   const openTransport = async (signal?: AbortSignal) => createGitTransport(await transportOptions(signal));
-  const directory = storeDirectory(dataDir, id, url);
-  const repository = createRepository({ directory, openTransport, packLimits: limits, growth: limits });
-  const state = { kept: [], last: undefined, growthFactor: 1 };
-  const record = `poll/${referenceKey(reference)}`;
   const verifier = options.verification && createVerifier(options.verification);
-  return { url, reference, record, repository, verifier, transportOptions, openTransport, state };
+  const state = { last: undefined };
+  return { url, reference, record, store, use, verifier, transportOptions, openTransport, ages, state };
 }

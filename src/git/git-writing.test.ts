@@ -185,7 +185,7 @@ describe('a ref that keeps a commit', () => {
     fixture.repository.forcePush();
     fixture.repository.bare('reflog', 'expire', '--expire=now', '--all');
     fixture.repository.bare('gc', '-q', '--prune=now');
-    const fresh = fixture.source({ dataDir: `${fixture.dataDir}-fresh` });
+    const fresh = fixture.source({ namespace: 'fresh' });
     expect((await fresh.readPaths(good, ['a.yaml'])).get('a.yaml')?.toString()).toBe('a: 1\n');
     const next = fixture.repository.commit({ 'a.yaml': 'a: 2\n' });
     await source.moveRef({ ref: ledger, before: good, after: next });

@@ -98,7 +98,7 @@ test('a commit gone after force-push and gc is NotFound in a fresh store, not a 
   repository.bare('reflog', 'expire', '--expire=now', '--all');
   repository.bare('gc', '-q', '--prune=now');
 
-  const fresh = fixture.source({ id: 'delivery/fresh' });
+  const fresh = fixture.source({ namespace: 'fresh' });
   await fresh.poll(signal);
   await old.poll(signal);
 

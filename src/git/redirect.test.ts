@@ -86,7 +86,7 @@ test('a redirect inside the origin moves the base URL for all requests of the op
     'POST /shop.git/git-upload-pack',
     'POST /shop.git/git-upload-pack',
   ]);
-  const fixed = fixture.source({ ...options, id: 'delivery/fixed', reference: { commit } });
+  const fixed = fixture.source({ ...options, namespace: 'fixed', reference: { commit } });
   expect((await fixed.poll(signal)).head.commit).toBe(commit);
 });
 

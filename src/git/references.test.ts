@@ -89,7 +89,7 @@ test('a server that knows protocol v0 only is listed with one request, tags and 
   repository.git('tag', '-a', '-m', 'Release', 'v1.0.0');
   repository.git('push', '-q', 'origin', 'v1.0.0');
   for (const reference of [{ branch: 'main' }, { tag: 'v1.0.0' }, { semver: '1.x' }, {}]) {
-    const source = fixture.source({ reference, id: `delivery/${JSON.stringify(reference)}` });
+    const source = fixture.source({ reference, namespace: JSON.stringify(reference) });
     expect((await source.poll(signal)).head.commit).toBe(commit);
     expect((await source.poll(signal)).kind).toBe('unchanged');
     expect(source.stats.requests).toBe(3);

@@ -41,7 +41,9 @@ test('a data directory that cannot be used is Storage, for the operator', async 
   fixture.repository.commit({ 'a.yaml': 'a: 1' });
   const file = join(dirname(fixture.dataDir), 'file');
   writeFileSync(file, '');
-  await expect(fixture.source({ dataDir: file }).poll(signal)).rejects.toMatchObject({
+  await expect(
+    fixture.source({ stores: fixture.stores({ dataDir: file }) }).poll(signal),
+  ).rejects.toMatchObject({
     code: 'Storage',
     actor: 'operator',
   });
@@ -58,7 +60,7 @@ test('a store whose directory was removed is fetched anew', async () => {
 
 test('a store with too many packs is built anew and keeps the commits that must survive', async () => {
   const kept = fixture.repository.commit({ 'a.yaml': 'a: first' });
-  const source = fixture.source({ limits: { maxPacks: 3 } });
+  const source = fixture.source({ stores: fixture.stores({ limits: { maxPacks: 3 } }) });
   await source.poll(signal);
   const ofAnotherRepository = 'f'.repeat(40);
   source.keep([kept, ofAnotherRepository]);
@@ -74,7 +76,7 @@ test('a store with too many packs is built anew and keeps the commits that must 
 test('a store that cannot be rebuilt with its kept commits stays in use', async () => {
   const { repository } = fixture;
   const lost = repository.commit({ 'a.yaml': 'a: lost' });
-  const source = fixture.source({ limits: { maxPacks: 1 } });
+  const source = fixture.source({ stores: fixture.stores({ limits: { maxPacks: 1 } }) });
   await source.poll(signal);
   source.keep([lost]);
   repository.git('checkout', '-q', '--orphan', 'other');

@@ -10,6 +10,7 @@ import {
   emptyStore,
   freshDirectory,
   prepareStore,
+  removeStore,
   type StoreSize,
   storage,
   storeSize,
@@ -31,9 +32,14 @@ export const DEFAULT_GROWTH_LIMITS: GrowthLimits = { maxPacks: 50, maxStoreBytes
 /** Settings of one repository. */
 export interface RepositoryOptions {
   readonly directory: string;
-  readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
   readonly packLimits: PackLimits;
   readonly growth: GrowthLimits;
+}
+
+/** Who works: what is missing is fetched with the credentials of the Source whose work it is. */
+export interface Access {
+  readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** One operation on the store; it must not outlive the call it was given to. */
@@ -64,13 +70,15 @@ export interface Repository {
    * Runs `work` alone on this repository. When the store turns out to be damaged, `work` runs once more on a fresh
    * store, which replaces the damaged one only if that succeeds.
    */
-  run<T>(signal: AbortSignal | undefined, work: (session: Session) => Promise<T>): Promise<T>;
+  run<T>(access: Access, work: (session: Session) => Promise<T>): Promise<T>;
   /** Like `run`, on a fresh store that then replaces the old one, when the store outgrew `factor` times its limits. `old` reads that one. */
   rebuildIfGrown(
-    signal: AbortSignal | undefined,
+    access: Access,
     factor: number,
     work: (session: Session, old: ObjectReader) => Promise<void>,
   ): Promise<boolean>;
+  /** Removes the store from the disk if that is still wanted when everything before it is done. */
+  removeIf(isUnused: () => boolean): Promise<boolean>;
 }
 
 const RECORDS = 'refs/holdfast';
@@ -80,33 +88,36 @@ export function createRepository(options: RepositoryOptions): Repository {
   const { directory } = options;
   const mutex = createMutex();
 
-  async function onFresh<T>(
-    signal: AbortSignal | undefined,
-    work: (session: Session) => Promise<T>,
-  ): Promise<T> {
+  async function onFresh<T>(access: Access, work: (session: Session) => Promise<T>): Promise<T> {
     const fresh = freshDirectory(directory);
     await emptyStore(fresh);
-    const result = await work(createSession(options, fresh, signal));
+    const result = await work(createSession(options, fresh, access));
     await swapStore(directory);
     return result;
   }
 
   return {
-    run: (signal, work) =>
+    run: (access, work) =>
       mutex.run(async () => {
         await prepareStore(directory);
         try {
-          return await work(createSession(options, directory, signal));
+          return await work(createSession(options, directory, access));
         } catch (error) {
           if (!(error instanceof GitError) || error.code !== 'Corrupt') throw error;
-          return await onFresh(signal, work);
+          return await onFresh(access, work);
         }
       }),
-    rebuildIfGrown: (signal, factor, work) =>
+    rebuildIfGrown: (access, factor, work) =>
       mutex.run(async () => {
         await prepareStore(directory);
         if (!hasOutgrown(await storeSize(directory), options.growth, factor)) return false;
-        await onFresh(signal, (session) => work(session, createReader(directory)));
+        await onFresh(access, (session) => work(session, createReader(directory)));
+        return true;
+      }),
+    removeIf: (isUnused) =>
+      mutex.run(async () => {
+        if (!isUnused()) return false;
+        await removeStore(directory);
         return true;
       }),
   };
@@ -121,14 +132,18 @@ function hasOutgrown(
   return packs > growth.maxPacks * factor || bytes > maxBytes * factor;
 }
 
-function createSession(options: RepositoryOptions, gitdir: string, signal: AbortSignal | undefined): Session {
+function createSession(
+  options: RepositoryOptions,
+  gitdir: string,
+  { openTransport, signal }: Access,
+): Session {
   const pause = createPause(signal);
   // A fetch adds a pack that an old cache would not list, so each fetch starts a new one.
   let reader = createReader(gitdir);
 
   async function fetch(want: string, depth?: number): Promise<void> {
     await pause();
-    const transport = await options.openTransport(signal);
+    const transport = await openTransport(signal);
     const haves = await listHaves(reader);
     await receivePack({ gitdir, transport, limits: options.packLimits, pause }, { want, haves, depth });
     reader = createReader(gitdir);

@@ -63,8 +63,16 @@ test('a wake polls early, and a flood of wakes becomes one poll', async () => {
   const { advance, poller, polls } = startPoller();
   await advance(10_000);
   for (let wake = 0; wake < 100; wake += 1) poller.wake();
-  await advance(20_000);
+  await advance(15_000);
   expect(polls).toEqual([0, 10_000]);
+});
+
+test('a wake does not put off the next poll', async () => {
+  const { poller, polls, advance } = startPoller();
+  await advance(10_000);
+  poller.wake();
+  await advance(30_000);
+  expect(polls).toEqual([0, 10_000, 30_000]);
 });
 
 test('wakes during a poll lead to one more poll after it', async () => {

@@ -34,6 +34,8 @@ interface State {
   isStopped: boolean;
   failures: number;
   startedMs: number;
+  /** When it polls by itself next; a poll that somebody woke does not put that off. */
+  dueMs: number;
 }
 
 /** A poller that stands still until `start`. */
@@ -47,6 +49,7 @@ export function createSourcePoller(options: PollerOptions): SourcePoller {
     isStopped: false,
     failures: 0,
     startedMs: Number.NEGATIVE_INFINITY,
+    dueMs: Number.NEGATIVE_INFINITY,
   };
 
   function plan(delayMs: number): void {
@@ -64,8 +67,19 @@ export function createSourcePoller(options: PollerOptions): SourcePoller {
     state.running = attempt(options, abort.signal).then((succeeded) => {
       state.running = undefined;
       state.failures = succeeded ? 0 : state.failures + 1;
-      plan(state.isWoken ? 0 : waitMs(options, state.failures));
+      const delayMs = nextMs(state.failures);
+      plan(state.isWoken ? 0 : delayMs);
     });
+  }
+
+  function nextMs(failures: number): number {
+    const nowMs = clock.nowMs();
+    const leftMs = state.dueMs - nowMs;
+    const delayMs = waitMs(options, failures);
+    // Wall clocks jump: what is left is never longer than a whole wait.
+    if (failures === 0 && leftMs > 0 && leftMs <= delayMs) return leftMs;
+    state.dueMs = nowMs + delayMs;
+    return delayMs;
   }
 
   return {

@@ -7,7 +7,6 @@ import {
   freshDirectory,
   prepareStore,
   readShallow,
-  storeDirectory,
   swapStore,
   writeShallow,
 } from './store-directory.ts';
@@ -26,12 +25,6 @@ async function marked(directory: string, mark: string): Promise<void> {
   await emptyStore(directory);
   writeFileSync(join(directory, 'mark'), mark);
 }
-
-test('the name is a hash, whatever identity and URL hold', () => {
-  const directory = storeDirectory(root, '../../etc/shop', 'https://git.example.com/../x.git');
-  expect(directory.slice(root.length)).toMatch(/^\/git\/[0-9a-f]{40}\.git$/);
-  expect(storeDirectory(root, 'a', 'b/c')).not.toBe(storeDirectory(root, 'a/b', 'c'));
-});
 
 test('a swap puts the replacement into place and leaves nothing else', async () => {
   await marked(store, 'old');

@@ -1,21 +1,8 @@
-import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import git from 'isomorphic-git';
 import { GitError } from './errors.ts';
-
-/**
- * Where the bare store of one Source lives. The name is a hash of the Source's identity and the URL: two Sources never
- * share a store, else one could read by commit id what only the other's credentials may fetch.
- */
-export function storeDirectory(dataDir: string, id: string, url: string): string {
-  const name = createHash('sha256')
-    .update(JSON.stringify([id, url]))
-    .digest('hex')
-    .slice(0, 40);
-  return join(dataDir, 'git', `${name}.git`);
-}
 
 /** The directory beside the store in which a replacement is built. */
 export function freshDirectory(directory: string): string {
@@ -52,6 +39,13 @@ export async function swapStore(directory: string): Promise<void> {
     await rename(directory, old);
     await rename(freshDirectory(directory), directory);
     await removed(old);
+  });
+}
+
+/** Removes a store with all that belongs to it. */
+export async function removeStore(directory: string): Promise<void> {
+  await storage(async () => {
+    for (const path of [freshDirectory(directory), `${directory}.old`, directory]) await removed(path);
   });
 }
 

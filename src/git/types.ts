@@ -101,6 +101,10 @@ export interface GitSource {
    * If the server no longer has one that the store holds, the old store stays. Replaces the former list.
    */
   keep(commits: readonly string[]): void;
+  /** Somebody said that there is news: the next poll asks the server, however short ago another Source did. */
+  expectNews(): void;
+  /** Calls `listener` when another Source of the repository found news of this one's reference. Returns how to end that. */
+  onNews(listener: () => void): () => void;
 }
 
 /** Answer to an ancestry question. A commit descends from itself. */

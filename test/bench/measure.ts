@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
+import { basename } from 'node:path';
 import type { BedClient } from '../cluster/bed/client.ts';
 
 /** Milliseconds of CPU a process has used since it started, user and system. Linux: 100 ticks a second. */
@@ -10,8 +12,40 @@ export function cpuMs(pid: number): number {
 
 /** Resident memory of a process in MiB. */
 export function rssMib(pid: number): number {
-  const match = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return memoryMib(pid, 'VmRSS');
+}
+
+/** The most that its resident memory ever was, in MiB. */
+export function peakRssMib(pid: number): number {
+  return memoryMib(pid, 'VmHWM');
+}
+
+function memoryMib(pid: number, field: string): number {
+  const match = new RegExp(`${field}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Math.round((Number(match?.[1]) / 1024) * 10) / 10;
+}
+
+/** Process id of the one program of this name that runs in the bed. Throws when there is none. */
+export function processNamed(name: string): number {
+  for (const pid of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    const [program = ''] = commandOf(pid);
+    if (basename(program) === name) return Number(pid);
+  }
+  throw new Error(`no process ${name} runs`);
+}
+
+function commandOf(pid: string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  } catch {
+    // It ended meanwhile.
+    return [];
+  }
+}
+
+/** The machine's load over the last minute, to be told beside every figure. */
+export function load(): string {
+  return (loadavg()[0] ?? 0).toFixed(1);
 }
 
 /** The API server's own request counters by verb and resource; watches count when they are opened. */

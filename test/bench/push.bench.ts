@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { allCrds } from '../../src/api/crd.ts';
@@ -6,16 +5,18 @@ import { type BedClient, useBed, waitFor } from '../cluster/bed/client.ts';
 import type { GitRepo } from '../cluster/bed/git-repo.ts';
 import { createProgram } from '../cluster/scenarios/program.ts';
 import { report, spread } from './measure.ts';
+import { notifyOfPush, PUSH_SECRET } from './push-hook.ts';
 
 const SAMPLES = 10;
-const SECRET = 'a shared secret of the push webhook';
 const bed: BedClient = useBed();
 
 test('from push to the first applied object', async () => {
   await bed.apply(allCrds());
   await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
   const polled = await play('push-polled', { interval: '5s' }, async () => undefined);
-  const hooked = await play('push-hooked', { interval: '10m', secretRef: { name: 'push' } }, notify);
+  const hooked = await play('push-hooked', { interval: '10m', secretRef: { name: 'push' } }, (url, to) =>
+    notifyOfPush(url, to, 'shop'),
+  );
   report(`From push to the first applied object, ${SAMPLES} pushes, milliseconds min / median / max`, [
     `polling every 5 s: ${spread(polled)}`,
     `push webhook: ${spread(hooked)}`,
@@ -34,7 +35,7 @@ async function play(
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'push' },
-    stringData: { webhookSecret: SECRET },
+    stringData: { webhookSecret: PUSH_SECRET },
   };
   await bed.apply([secret], namespace);
   const repo = await bed.createGitRepo(namespace);
@@ -68,19 +69,4 @@ function applied(namespace: string, value: string): Promise<boolean> {
     return (found?.data as { value?: string } | undefined)?.value === value;
   };
   return waitFor(look, { timeoutMs: 60_000, intervalMs: 20, what: `${value} applied in ${namespace}` });
-}
-
-async function notify(url: string, namespace: string): Promise<void> {
-  const body = JSON.stringify({ ref: 'refs/heads/main' });
-  const signature = createHmac('sha256', SECRET).update(body).digest('hex');
-  const response = await fetch(`${url}/hooks/${namespace}/shop`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'x-github-event': 'push',
-      'x-hub-signature-256': `sha256=${signature}`,
-    },
-    body,
-  });
-  if (!response.ok) throw new Error(`the push webhook was answered ${response.status}`);
 }

@@ -13,7 +13,7 @@ import type { Source } from '../../api/source.ts';
 import { createClusterPort } from '../../app/cluster-port.ts';
 import type { Connection } from '../../app/connection.ts';
 import { createGitAccess } from '../../app/git-access.ts';
-import { createOpenRepository } from '../../app/git-port.ts';
+import { createRepositories } from '../../app/git-port.ts';
 import { InputError } from '../../app/options.ts';
 import { rememberFileSources } from '../../app/source-files.ts';
 import { isApiError } from '../../cluster/errors.ts';
@@ -143,8 +143,8 @@ function openRepository(
   { folder, http }: { folder: string; http: HttpClient },
 ): Repository {
   const nobodys = { env: {}, fileSources: rememberFileSources([]) };
-  const open = createOpenRepository({
-    ...{ client: http, dataDir: folder },
+  const { open } = createRepositories({
+    ...{ client: http, clock: systemClock, dataDir: folder },
     access: createGitAccess({ client: http, clock: systemClock, ...nobodys }),
     identity: { name: 'holdfast', email: 'holdfast@localhost' },
   });

@@ -54,6 +54,10 @@ export interface Repository extends RepositoryWriting {
   ): Promise<ReadonlyMap<string, CommitEntry>>;
   /** Full ids of the commits, besides head, that must survive when the store is built anew. Replaces the former list. */
   keep(commits: readonly string[]): void;
+  /** Somebody said that there is news: the next poll asks the server, however short ago another Source of the repository did. */
+  expectNews(): void;
+  /** Calls `listener` when another Source of the repository found news of what this one follows. Returns how to end that. */
+  onNews(listener: () => void): () => void;
 }
 
 /** Reads the values of a Secret anew at each use; undefined where the Source names none. Throws where it is not there. */
@@ -64,6 +68,15 @@ export interface SourceSecrets {
   readonly credentials: ReadSecret;
   readonly signers: ReadSecret;
   readonly proxy: ReadSecret;
+}
+
+/** The repositories of all Sources. Those of one namespace with the same address and the same Secret share their store and their polls. */
+export interface Repositories {
+  readonly open: OpenRepository;
+  /** The Source (`namespace/name`) is gone. */
+  forget(sourceKey: string): void;
+  /** Takes from the disk what no Source uses any more. Throws errors with a `code`. */
+  sweep(): Promise<void>;
 }
 
 /**

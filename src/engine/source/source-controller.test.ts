@@ -39,7 +39,11 @@ test('a Source that changes while the program ends is not followed again', async
     isOurs: () => true,
     wakeCanary: () => undefined,
     openWatch: () => watchedSet([]).set,
-    openRepository: () => ({ keep: () => undefined }),
+    repositories: {
+      open: () => ({ keep: () => undefined, onNews: () => () => undefined }),
+      forget: () => undefined,
+      sweep: async () => undefined,
+    },
     openPoller: () => ({
       start: () => void polling.add('shop'),
       wake: () => undefined,

@@ -6,6 +6,7 @@ import type { WatchedSet } from '../ports/ports.ts';
 import { createClaims } from './claims.ts';
 import type { SourceGit } from './source-git.ts';
 import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
+import { createStoreSweep } from './store-sweep.ts';
 
 /** What the controller of all Sources is made of. */
 export interface SourceControllerOptions
@@ -44,15 +45,16 @@ export function createSourceController(options: SourceControllerOptions): Source
   const { sources, canarySet } = options;
   const following = new Map<string, Following>();
   const ending = new Set<Promise<void>>();
-  const seenCanaries = new Map<string, string>();
+  const isNewVersion = createVersions(canarySet);
   let stopped = false;
+  const stores = createStoreSweep(options);
   const refresh = createAppointments(options.clock, (key) => void following.get(key)?.runner.refreshStatus());
   const parts: SourceRunnerParts = {
     ...options,
     claims: createClaims(),
     refreshSoon: (key) => refresh.make(key, gatherMs),
     sources: () => sources.list(),
-    source: (key) => sources.list().find((source) => keyOf(source) === key),
+    source: (key) => sources.get(...placeOf(key)),
     canaries: () => canarySet.list().filter(options.isOurs),
   };
 
@@ -75,20 +77,22 @@ export function createSourceController(options: SourceControllerOptions): Source
       sourceChanged(source);
       for (const { runner } of following.values()) runner.otherChanged(keyOf(source));
     }
-    if (sources.synced()) options.heads.listed();
+    if (!sources.synced()) return;
+    for (const { listed } of [options.heads, stores]) listed();
   }
 
   function end(key: string, { runner }: Following): Promise<void> {
     following.delete(key);
     const stopping = runner.stop();
     ending.add(stopping);
-    void stopping.finally(() => ending.delete(stopping));
+    void stopping.finally(() => ending.delete(stopping)).then(stores.ended);
     return stopping;
   }
 
   function drop(key: string): void {
     const known = following.get(key);
     if (!known) return;
+    options.repositories.forget(key);
     void end(key, known);
     parts.claims.forget(key);
     for (const canary of options.heads.forget(key)) options.wakeCanary(canary);
@@ -99,9 +103,7 @@ export function createSourceController(options: SourceControllerOptions): Source
     const key = keyOf(canary);
     const speakers = speakersIn(following, key);
     for (const [sourceKey] of speakers) refresh.make(sourceKey, gatherMs);
-    const version = versionIn(canarySet, canary);
-    if (seenCanaries.get(key) === version) return;
-    seenCanaries.set(key, version);
+    if (!isNewVersion(canary)) return;
     const isFree = options.heads.sourceOf(key) === undefined;
     for (const [, { runner }] of isFree ? following : speakers) runner.reread();
   }
@@ -134,6 +136,12 @@ export function createSourceController(options: SourceControllerOptions): Source
   };
 }
 
+/** Namespace and name of a key. */
+function placeOf(key: string): [namespace: string, name: string] {
+  const [namespace = '', name = ''] = key.split('/');
+  return [namespace, name];
+}
+
 /** Wakes the Source when its annotations ask for something new. */
 function noteRequests(known: Following, live: KubernetesObject): void {
   const requests = requestsOf(live);
@@ -150,10 +158,16 @@ function speakersIn(
   return [...following].filter(([, { runner }]) => runner.speaksFor(canaryKey));
 }
 
-/** Another one: the Canary says something else, is another one, or went. */
-function versionIn(canarySet: WatchedSet, { metadata }: KubernetesObject): string {
-  const isThere = canarySet.get(metadata.namespace, metadata.name) !== undefined;
-  return isThere ? `${metadata.uid} ${metadata.generation}` : 'gone';
+/** Whether a Canary is another one than when it was asked about last: it says something else, is a new one, or went. */
+function createVersions(canarySet: WatchedSet): (canary: KubernetesObject) => boolean {
+  const seen = new Map<string, string>();
+  return (canary) => {
+    const { uid, generation, namespace, name } = canary.metadata;
+    const version = canarySet.get(namespace, name) === undefined ? 'gone' : `${uid} ${generation}`;
+    if (seen.get(keyOf(canary)) === version) return false;
+    seen.set(keyOf(canary), version);
+    return true;
+  };
 }
 
 /** Annotations that ask for something; their change wakes the Source. */

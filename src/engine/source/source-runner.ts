@@ -7,7 +7,7 @@ import { objectKey } from '../../render/render.ts';
 import type { Reproduced } from '../canary/after-revert.ts';
 import { EngineError } from '../failure.ts';
 import type { OpenForge } from '../ports/forge-port.ts';
-import type { OpenPoller, OpenRepository, Poller, Repository } from '../ports/git-port.ts';
+import type { OpenPoller, Poller, Repositories, Repository } from '../ports/git-port.ts';
 import { windowProblems } from '../windows/window-starts.ts';
 import { applySetId } from './apply-set.ts';
 import { dependenciesOf } from './dependencies.ts';
@@ -26,7 +26,7 @@ import { watchInputs, withInputs } from './watch-inputs.ts';
 
 /** What runners are made with. */
 export interface SourceRunnerParts extends SourceParts {
-  readonly openRepository: OpenRepository;
+  readonly repositories: Repositories;
   readonly openForge: OpenForge;
   readonly openPoller: OpenPoller;
   /** The Source as the cluster has it now. */
@@ -73,9 +73,10 @@ export function startSourceRunner(
   let watch: SourceWatch | undefined;
   let poller: Poller | undefined;
   let stopped = false;
+  const deaf = opened.repository.onNews(() => poller?.wake());
 
   async function sync(signal: AbortSignal): Promise<void> {
-    const source = current();
+    const source = currentSource(parts, key);
     if (!source || !watch) return;
     let succeeded = false;
     try {
@@ -86,10 +87,9 @@ export function startSourceRunner(
     }
   }
 
-  function current(): Source | undefined {
-    const live = parts.source(key);
-    const parsed = live && parseSource(live);
-    return parsed?.ok ? parsed.value : undefined;
+  function askGit(): void {
+    opened.repository.expectNews();
+    poller?.wake();
   }
 
   function reread(): void {
@@ -126,10 +126,10 @@ export function startSourceRunner(
   if (opened.source && !opened.problem && !opened.source.spec.suspend) start(opened.source);
   else void writeSourceStatus(parts, object as Source, state);
   return {
-    wake: () => poller?.wake(),
+    wake: askGit,
     reread,
     async refreshStatus() {
-      const source = current();
+      const source = currentSource(parts, key);
       if (!source || !state.snapshot) return;
       if (isOtherInForce(parts, state) || state.pruned?.isPending) poller?.wake();
       if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
@@ -140,23 +140,31 @@ export function startSourceRunner(
       if (waits && opened.source && dependenciesOf(opened.source).includes(sourceKey)) poller?.wake();
     },
     async reproduce(canaryKey, commit) {
-      const source = current();
+      const source = currentSource(parts, key);
       if (!source) return { problem: 'its Source is gone' };
       return reproduce(parts, source, state, { canaryKey, commit });
     },
     git() {
-      const source = current();
+      const source = currentSource(parts, key);
       if (!source || !poller) return undefined;
       const forge = () => parts.openForge(source, secretsOf(parts, source));
-      return createSourceGit(parts, source, state, { forge, wake: () => poller?.wake() });
+      return createSourceGit(parts, source, state, { forge, wake: askGit });
     },
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
     async stop() {
       stopped = true;
+      deaf();
       await poller?.stop();
       watch?.close();
     },
   };
+}
+
+/** Undefined while it is gone or cannot be read. */
+function currentSource(parts: Pick<SourceRunnerParts, 'source'>, key: string): Source | undefined {
+  const live = parts.source(key);
+  const parsed = live && parseSource(live);
+  return parsed?.ok ? parsed.value : undefined;
 }
 
 /** Nothing is known yet. */
@@ -193,9 +201,10 @@ function open(parts: SourceRunnerParts, object: KubernetesObject): Opened {
     ...checkSource(source).problems,
     ...windowProblems(source.spec.windows, parts.clock.nowMs()),
   ];
-  if (problems.length > 0) return { source, repository: noRepository, problem: textOf(problems) };
   try {
-    const repository = parts.openRepository(source, secretsOf(parts, source));
+    // Also where it cannot be followed as it is: what it uses of a store stays there meanwhile.
+    const repository = parts.repositories.open(source, secretsOf(parts, source));
+    if (problems.length > 0) return { source, repository: noRepository, problem: textOf(problems) };
     return { source, repository, problem: undefined };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
@@ -218,6 +227,8 @@ const noRepository: Repository = {
   readFiles: refuse,
   entriesAt: refuse,
   keep: () => undefined,
+  expectNews: () => undefined,
+  onNews: () => () => undefined,
   listRefs: refuse,
   moveRef: refuse,
   commitFiles: refuse,

@@ -1,9 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemClock } from '../../api/clock.ts';
 import { createHttpClient } from '../../http/client.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { createGitSource, type GitSourceOptions, type MeasuredGitSource } from '../git-source.ts';
+import { createStores, type Stores, type StoresOptions } from '../stores.ts';
 import { type GitServer, startGitServer } from './git-server.ts';
 import { createTestRepository, type TestRepository } from './test-repository.ts';
 
@@ -16,6 +18,8 @@ export interface GitFixture {
   readonly client: HttpClient;
   /** A source on the repository, branch main unless told; the same data directory unless told. */
   source(options?: Partial<GitSourceOptions>): MeasuredGitSource;
+  /** The stores of the data directory, as a process that starts anew has them. */
+  stores(options?: Partial<StoresOptions>): Stores;
   close(): Promise<void>;
 }
 
@@ -26,6 +30,8 @@ export async function createGitFixture(): Promise<GitFixture> {
   const client = createHttpClient({ allowLoopback: true });
   const url = `${server.url}/shop.git`;
   const dataDir = join(root, 'data');
+  const stores = (options: Partial<StoresOptions> = {}) =>
+    createStores({ dataDir, clock: systemClock, ...options });
   return {
     server,
     client,
@@ -34,13 +40,15 @@ export async function createGitFixture(): Promise<GitFixture> {
     repository: createTestRepository(root, 'shop'),
     source: (options) =>
       createGitSource({
-        id: 'delivery/shop',
+        namespace: 'delivery',
+        name: 'shop',
         url,
         reference: { branch: 'main' },
-        dataDir,
+        stores: stores(),
         client,
         ...options,
       }),
+    stores,
     async close() {
       await client.close();
       await server.close();

@@ -1,0 +1,122 @@
+import type { Clock } from '../api/clock.ts';
+import { GitError } from './errors.ts';
+import type { Resolved } from './references.ts';
+import { createSharedWork, type SharedWork } from './shared-work.ts';
+
+/** How old an answer may be, and who looks where there is none. */
+export interface Ask {
+  /** Which reference, as `referenceKey` names it. */
+  readonly key: string;
+  /** Milliseconds since the look began. */
+  readonly maxAgeMs: number;
+  /** Milliseconds after a first failure until somebody looks again; doubles with each, up to `maxRetryMs`. */
+  readonly retryMs: number;
+  readonly maxRetryMs: number;
+  readonly look: (signal: AbortSignal) => Promise<Resolved>;
+}
+
+/**
+ * Where the references of one repository point, asked of its server once for all who follow it. A failure is everybody's too, and is not
+ * tried again before its time.
+ */
+export interface Listings {
+  /** Throws the GitError of the look, or of one that failed a moment ago. */
+  resolve(ask: Ask, signal: AbortSignal | undefined): Promise<Resolved>;
+  /** Somebody said that there is news: the next answer to anybody is a new one. */
+  expire(): void;
+  /** Calls `listener` when a look found another commit than the look before, or an end of failures. Returns how to end that. */
+  onNews(key: string, listener: () => void): () => void;
+}
+
+interface Listing {
+  shared: SharedWork<Resolved>;
+  readonly listeners: Set<() => void>;
+  lookedMs: number;
+  answer: { readonly target: Resolved } | { readonly error: unknown } | undefined;
+  commit: string | undefined;
+  failures: number;
+}
+
+/** Nothing is known yet. */
+export function createListings(clock: Clock): Listings {
+  const listings = new Map<string, Listing>();
+
+  function of(key: string): Listing {
+    const listing = listings.get(key) ?? empty();
+    listings.set(key, listing);
+    return listing;
+  }
+
+  /** Undefined: somebody has to look. Wall clocks jump, so that an age below zero counts for nothing. */
+  function known({ answer, lookedMs, failures }: Listing, ask: Ask): Listing['answer'] {
+    const ageMs = clock.nowMs() - lookedMs;
+    const validMs = answer && 'error' in answer ? waitMs(ask, failures) : ask.maxAgeMs;
+    return ageMs >= 0 && ageMs < validMs ? answer : undefined;
+  }
+
+  return {
+    async resolve(ask, signal) {
+      const listing = of(ask.key);
+      const answer = known(listing, ask);
+      if (answer && 'target' in answer) return answer.target;
+      if (answer) throw answer.error;
+      const { shared } = listing;
+      const nowMs = clock.nowMs();
+      const isLatest = () => listing.shared === shared;
+      return shared.join(signal, (abort) => look(listing, { ask, nowMs, isLatest }, abort));
+    },
+    expire() {
+      // A look that is under way began too early to have seen it.
+      for (const listing of listings.values())
+        Object.assign(listing, { answer: undefined, shared: createSharedWork<Resolved>() });
+    },
+    onNews(key, listener) {
+      const { listeners } = of(key);
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
+
+interface Look {
+  readonly ask: Ask;
+  readonly nowMs: number;
+  /** False once somebody said that there is news since it began. */
+  readonly isLatest: () => boolean;
+}
+
+async function look(
+  listing: Listing,
+  { ask, nowMs, isLatest }: Look,
+  signal: AbortSignal,
+): Promise<Resolved> {
+  try {
+    const target = await ask.look(signal);
+    const { commit, failures } = listing;
+    const answer = isLatest() ? { target } : undefined;
+    Object.assign(listing, { answer, commit: target.commit, lookedMs: nowMs, failures: 0 });
+    if (failures > 0 || (commit !== undefined && commit !== target.commit))
+      for (const listener of [...listing.listeners]) listener();
+    return target;
+  } catch (error) {
+    if (error instanceof GitError && error.code !== 'Aborted' && isLatest())
+      Object.assign(listing, { answer: { error }, lookedMs: nowMs, failures: listing.failures + 1 });
+    throw error;
+  }
+}
+
+function waitMs({ retryMs, maxRetryMs }: Ask, failures: number): number {
+  // Each of those who follow it tries a moment earlier or later; the first of them looks for all.
+  return 0.75 * Math.min(maxRetryMs, retryMs * 2 ** Math.min(failures - 1, 30));
+}
+
+function empty(): Listing {
+  return {
+    shared: createSharedWork(),
+    listeners: new Set(),
+    lookedMs: 0,
+    answer: undefined,
+    commit: undefined,
+    failures: 0,
+  };
+}
