@@ -108,8 +108,6 @@ export const canaryRunSchema = z.looseObject({
   lastCheckTime: timestamp().describe('When the checks were last asked.').optional(),
   lastProgressTime: timestamp().describe('When a workload last gained a pod.').optional(),
   progressKey: text(253).describe('What the progress was measured on.').optional(),
-  lastPodsTime: timestamp().describe('When the pods of that workload last changed.').optional(),
-  podsKey: text(253).describe('What that change was seen by.').optional(),
   step: z.int().min(0).describe('Number of the current step.').optional(),
   fastLane: z.boolean().describe('A proven release: steps and analysis are left out.').optional(),
 });

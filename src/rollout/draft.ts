@@ -3,16 +3,10 @@ import type { RolloutReason } from '../api/reasons.ts';
 import type { Action, CheckRequest, RolloutEvent } from './action.ts';
 import { copy } from './copy.ts';
 import type { Plan } from './plan.ts';
-import { podsKey, progressKey } from './progress.ts';
+import { progressKey } from './progress.ts';
 import { type Run, runOf } from './run.ts';
 import { sinceMs, stamp } from './units.ts';
 import type { WorkloadView, World } from './world.ts';
-
-/**
- * Time between a change of pods and the move of traffic that follows from it, in milliseconds: the data plane learns of endpoints and of
- * weights by different ways, and the one must not overtake the other.
- */
-export const SETTLE_MS = 2000;
 
 /** A decision in the making: phases fill it in, finish.ts turns it into a Decision. */
 export interface Draft {
@@ -114,11 +108,6 @@ export function enter(draft: Draft, state: PostPromotionState, reason: RolloutRe
 
 /** Remembers when the workload that is waited for last made progress; returns the time without progress. */
 export function trackProgress(draft: Draft, run: Run, view: WorkloadView | undefined): number {
-  const pods = podsKey(view);
-  if (run.podsKey !== pods || run.lastPodsTime === undefined) {
-    run.podsKey = pods;
-    run.lastPodsTime = now(draft);
-  }
   const key = progressKey(run.progressKey, view);
   if (run.progressKey !== key || run.lastProgressTime === undefined) {
     run.progressKey = key;
@@ -130,7 +119,5 @@ export function trackProgress(draft: Draft, run: Run, view: WorkloadView | undef
 /** Starts the progress clock anew, for another thing to wait for. */
 export function restartProgress(draft: Draft, run: Run): void {
   delete run.progressKey;
-  delete run.podsKey;
   run.lastProgressTime = now(draft);
-  run.lastPodsTime = now(draft);
 }

@@ -2,6 +2,7 @@ import type { CanaryPhase, CanaryStatus } from '../api/canary-status.ts';
 import type { HookType } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import { copy } from './copy.ts';
+import type { Standing, Watched } from './standing.ts';
 import type { RecordView, ReleaseView, World } from './world.ts';
 
 /** Bookkeeping of the release under way, kept in status.run. Times are RFC 3339. */
@@ -25,9 +26,8 @@ export interface Run {
   /** The best that was seen of the workload that is waited for (see progress.ts), and since when it stands. */
   progressKey?: string;
   lastProgressTime?: string;
-  /** Its pods, and since when they did not change: endpoints follow them. */
-  podsKey?: string;
-  lastPodsTime?: string;
+  /** Since when route and pods are as they are: the data plane follows them (see standing.ts). */
+  standing?: Partial<Record<Watched, Standing>>;
   /** Since when checks cannot be had (design section 2.3). */
   unknownSince?: string;
   /** A window must be open before anything of this release is written. */
@@ -48,10 +48,6 @@ export interface Run {
   closedGate?: ClosedGate;
   /** Why this release is going back, once that is decided. */
   revert?: RevertCause;
-  /** Since when the canary was seen without traffic on the way out. */
-  drainedTime?: string;
-  /** Under a scaler: since when the primary was seen with all the traffic. */
-  returnedTime?: string;
   /** How this release ends, once that is decided: traffic to the primary, canary to zero, then this. */
   ending?: Ending;
   /** Phases whose gate a person opened for this release. */

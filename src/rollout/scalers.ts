@@ -1,5 +1,5 @@
 import { carriedBy, podsFor } from './capacity.ts';
-import { act, type Draft, now, remainingMs, trackProgress } from './draft.ts';
+import { act, type Draft, remainingMs, trackProgress } from './draft.ts';
 import { servingPods } from './readiness.ts';
 import type { Run } from './run.ts';
 import type { ScalerSide, ScalerView, World } from './world.ts';
@@ -79,14 +79,6 @@ export function wakePrimaryScaler(draft: Draft): void {
     act(draft, { type: 'PauseScaler', side: 'primary', paused: false });
 }
 
-/** Keeps since when the primary has all the traffic: a scaler learns of its load late. */
-export function noteReturn(draft: Draft): void {
-  const { run, world } = draft;
-  if (!run || !world.scaler) return;
-  if (world.route?.canaryWeight === 0) run.returnedTime ??= now(draft);
-  else delete run.returnedTime;
-}
-
 /** Gives a copy the minReplicas back that it had before the rollout. True once that was read back. */
 export function restoreFloor(draft: Draft, side: Side): boolean {
   if (scalerOf(draft.world, side)?.restoreMinReplicas === undefined) return true;
@@ -100,7 +92,7 @@ export function restoreFloor(draft: Draft, side: Side): boolean {
  */
 export function restoreScalers(draft: Draft, run: Run): boolean {
   const canary = restoreFloor(draft, 'canary');
-  return restorePrimary(draft, run.returnedTime) && canary;
+  return restorePrimary(draft, run.standing?.route?.since) && canary;
 }
 
 function restorePrimary(draft: Draft, since: string | undefined): boolean {

@@ -17,8 +17,9 @@ import { terminating } from './phases/terminating.ts';
 import { verifying } from './phases/verifying.ts';
 import { planOf } from './plan.ts';
 import { lastKnownGood, type Run } from './run.ts';
-import { noteReturn, wakePrimaryScaler } from './scalers.ts';
+import { wakePrimaryScaler } from './scalers.ts';
 import { keepServices } from './services.ts';
+import { noteStandings } from './standing.ts';
 import { rescueTraffic } from './traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
 import type { World } from './world.ts';
@@ -41,7 +42,7 @@ function decide(draft: Draft): void {
     });
   }
   if (!handleVerbs(draft)) {
-    noteReturn(draft);
+    noteStandings(draft);
     wakePrimaryScaler(draft);
     goOn(draft);
     keepConfigCopies(draft);

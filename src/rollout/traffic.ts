@@ -4,6 +4,7 @@ import { ALL_TO_CANARY, trafficAt } from './plan.ts';
 import { hasConverged, servingPods } from './readiness.ts';
 import type { Run } from './run.ts';
 import { ensurePrimaryCapacity, pauseCanary, raiseFloor, resumeReplicas, scalerOf } from './scalers.ts';
+import { isUnsettled } from './standing.ts';
 import type { WorkloadView, World } from './world.ts';
 
 /** All traffic is on the primary, read back. */
@@ -88,12 +89,12 @@ export function canStandIn({ world }: Draft, run: { readonly digest: string } | 
   return !world.foreignTarget || world.target?.digest === run?.digest;
 }
 
-/** Traffic would be taken off the primary before it is written, by a canary that can stand in for it (S2). */
+/** Traffic is to leave the primary before that is written, for a canary that can stand in for it: it has not, or only just now (S2). */
 export function mustClear(draft: Draft, run: Run): boolean {
-  const { primary } = draft.world;
-  if (draft.world.sharesWorkload) return false;
-  if (!primary || servingPods(primary) === 0 || isAllOnCanary(draft) || !canStandIn(draft, run)) return false;
-  return !primary.keepsReadyPod || run.mountsConfig;
+  const { primary, sharesWorkload } = draft.world;
+  if (sharesWorkload || !primary || servingPods(primary) === 0 || !canStandIn(draft, run)) return false;
+  if (primary.keepsReadyPod && !run.mountsConfig) return false;
+  return !isAllOnCanary(draft) || isUnsettled(draft, run, 'route');
 }
 
 /**
@@ -105,6 +106,13 @@ export function moveToCanary(draft: Draft): boolean {
   ensureCanaryCapacity(draft, 100);
   const most = mostToCanary(draft.plan, draft.world);
   const weight = draft.world.route?.canaryWeight ?? 0;
+  if (
+    weight === 0 &&
+    draft.run &&
+    servingPods(draft.world.primary) > 0 &&
+    isUnsettled(draft, draft.run, 'standIn')
+  )
+    return false;
   if (most && (most === ALL_TO_CANARY || most.canaryWeight > weight))
     act(draft, { type: 'SetTraffic', route: most });
   return false;

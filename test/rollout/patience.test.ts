@@ -27,6 +27,8 @@ function until(model: Model, holds: () => boolean, mostSeconds = 2000): number {
 }
 
 const stateOf = (model: Model) => model.status.postPromotion?.state;
+const isOver = (model: Model) => () =>
+  model.status.phase === 'Succeeded' || model.status.run?.ending !== undefined;
 const isVerifying = (model: Model) => () => stateOf(model) === 'Verifying';
 
 describe('progressDeadlineSeconds', () => {
@@ -93,10 +95,7 @@ describe('successThreshold', () => {
   it.each([1, 4])('asks for %d passing checks in a row', (successThreshold) => {
     const model = promoted(GOOD, { successThreshold, interval: '10s' });
     until(model, isVerifying(model));
-    const seconds = until(
-      model,
-      () => model.status.phase === 'Succeeded' || model.status.run?.ending !== undefined,
-    );
+    const seconds = until(model, isOver(model));
     expect(Math.abs(seconds - successThreshold * 10)).toBeLessThan(3);
   });
 
@@ -106,7 +105,7 @@ describe('successThreshold', () => {
     model.behaviours.set('b', failing);
     until(model, () => model.status.postPromotion?.failedChecks === 1);
     model.behaviours.set('b', GOOD);
-    const seconds = until(model, () => model.status.run?.ending !== undefined);
+    const seconds = until(model, isOver(model));
     expect(Math.abs(seconds - 30)).toBeLessThan(3);
   });
 

@@ -1,8 +1,9 @@
 import type { RolloutReason } from '../../api/reasons.ts';
-import { act, type Draft, note, now, remainingMs, SETTLE_MS, say } from '../draft.ts';
+import { act, type Draft, note, now, say } from '../draft.ts';
 import { whyNotReady } from '../readiness.ts';
 import { type Ending, isRejected, lastKnownGood, type Run } from '../run.ts';
 import { restoreScalers } from '../scalers.ts';
+import { isUnsettled } from '../standing.ts';
 import { restCanary, returnToPrimary } from '../traffic.ts';
 import { owedPostRollout } from './post-rollout.ts';
 import { recreateMissing } from './recreate.ts';
@@ -42,8 +43,7 @@ export function windDown(draft: Draft, run: Run, ending: Ending): void {
     return;
   }
   if (target && target.desiredReplicas > 0) {
-    run.drainedTime ??= now(draft);
-    if (remainingMs(draft, run.drainedTime, SETTLE_MS) > 0) return;
+    if (isUnsettled(draft, run, 'route')) return;
     return restCanary(draft);
   }
   if (!restoreScalers(draft, run)) return;

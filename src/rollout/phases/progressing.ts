@@ -1,22 +1,11 @@
 import { carriedBy } from '../capacity.ts';
-
-import {
-  act,
-  type Draft,
-  note,
-  now,
-  remainingMs,
-  restartProgress,
-  SETTLE_MS,
-  say,
-  trackProgress,
-  wakeIn,
-} from '../draft.ts';
+import { act, type Draft, note, now, restartProgress, say, trackProgress, wakeIn } from '../draft.ts';
 import { soundRecord } from '../kept.ts';
 import { trafficAt } from '../plan.ts';
 import { isReady, whyNotReady } from '../readiness.ts';
 import { headRelease, type Run } from '../run.ts';
 import { holdPrimary, isAwake, pauseCanary, resumeReplicas, scalerOf } from '../scalers.ts';
+import { isUnsettled } from '../standing.ts';
 import { growCanary, returnToPrimary } from '../traffic.ts';
 
 import { isPaused } from '../verbs.ts';
@@ -44,7 +33,7 @@ export function progressing(draft: Draft, run: Run): void {
   if (!hasRoute(draft)) return;
   const standingMs = trackProgress(draft, current, world.target);
   if (!isUp(draft)) return waitForCanary(draft, current, standingMs);
-  if (world.route?.canaryWeight === 0 && remainingMs(draft, current.lastPodsTime, SETTLE_MS) > 0) {
+  if (world.route?.canaryWeight === 0 && isUnsettled(draft, current, 'canary')) {
     return note(draft, 'CanaryNotReady', `the canary with ${nameOf(current)} is ready; traffic follows`);
   }
   if (!world.route?.accepted) return waitForRoute(draft);

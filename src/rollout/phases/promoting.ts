@@ -10,7 +10,6 @@ import {
   now,
   remainingMs,
   restartProgress,
-  SETTLE_MS,
   say,
   trackProgress,
   wakeIn,
@@ -20,6 +19,7 @@ import { trafficAt } from '../plan.ts';
 import { hasConverged, whyNotReady } from '../readiness.ts';
 import { headRelease, lastKnownGood, type Run } from '../run.ts';
 import { ensurePrimaryCapacity } from '../scalers.ts';
+import { isUnsettled } from '../standing.ts';
 import {
   canStandIn,
   isAllOnPrimary,
@@ -91,8 +91,7 @@ function write(draft: Draft, run: Run): void {
   if (mustClear(draft, run)) {
     note(draft, 'Clearing', 'all traffic goes to the canary before the primary is written');
     bringBackCanary(draft, run.digest);
-    moveToCanary(draft);
-    return waitForClear(draft, run);
+    return moveToCanary(draft) ? undefined : waitForClear(draft, run);
   }
   applyPrimary(draft, run.digest);
   restartProgress(draft, run);
@@ -143,7 +142,7 @@ function shift(draft: Draft, run: Run): void {
   const weight = world.route?.canaryWeight ?? 0;
   if (isAllOnPrimary(draft)) return startVerifying(draft, run);
   note(draft, 'Converging', `the primary is ready; traffic moves to it, ${weight} % left on the canary`);
-  if (remainingMs(draft, run.lastPodsTime, SETTLE_MS) > 0) return;
+  if (isUnsettled(draft, run, 'primary')) return;
   const stepped = plan.splitsTraffic && plan.promotionStepPercent < 100;
   const sameStep = run.stepTime !== undefined && run.weight === weight;
   if (stepped && sameStep && remainingMs(draft, run.stepTime, plan.intervalMs) > 0) return;

@@ -8,9 +8,7 @@ import {
   enter,
   note,
   now,
-  remainingMs,
   restartProgress,
-  SETTLE_MS,
   say,
   trackProgress,
   wakeIn,
@@ -18,6 +16,7 @@ import {
 import { isLost, standStill } from '../kept.ts';
 import { hasConverged, whyNotReady } from '../readiness.ts';
 import { headRelease, lastKnownGood, type RevertCause, type Run } from '../run.ts';
+import { isUnsettled } from '../standing.ts';
 import {
   isAllOnPrimary,
   moveToCanary,
@@ -66,7 +65,7 @@ export function reverting(draft: Draft, run: Run): void {
   const standingMs = trackProgress(draft, run, world.primary);
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
     return waitForGood(draft, run, good, standingMs);
-  if (!isAllOnPrimary(draft) && remainingMs(draft, run.lastPodsTime, SETTLE_MS) > 0) return;
+  if (!isAllOnPrimary(draft) && isUnsettled(draft, run, 'primary')) return;
   if (!returnToPrimary(draft)) return;
   run.stepTime ??= now(draft);
   if (cause.control && !controlled(draft, run, good)) return;
@@ -78,7 +77,7 @@ function applyGood(draft: Draft, run: Run, good: RecordView): void {
   const { world, plan } = draft;
   if (mustClear(draft, run) && standsIn(draft, run, good)) {
     const waitedMs = sinceMs(world.nowMs, draft.status.postPromotion?.startTime);
-    moveToCanary(draft);
+    if (moveToCanary(draft)) return;
     if (waitedMs < plan.postPromotion.progressDeadlineMs) {
       return wakeIn(draft, plan.postPromotion.progressDeadlineMs - waitedMs);
     }

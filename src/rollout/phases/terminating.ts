@@ -1,10 +1,11 @@
 import { canaryPods, canaryServes, carriedBy } from '../capacity.ts';
-import { act, type Draft, note, remainingMs, SETTLE_MS, say, wakeIn } from '../draft.ts';
+import { act, type Draft, note, remainingMs, say, wakeIn } from '../draft.ts';
 import { isLost } from '../kept.ts';
 import { ALL_TO_CANARY } from '../plan.ts';
 import { isReady, servingPods, whyNotReady } from '../readiness.ts';
 import { lastKnownGood } from '../run.ts';
 import { pauseCanary, restoreFloor, resumeReplicas, scalerOf } from '../scalers.ts';
+import { SETTLE_MS } from '../standing.ts';
 import { growCanary, isAllOnCanary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import { sinceMs } from '../units.ts';
 import type { RecordView, WorkloadView, World } from '../world.ts';
