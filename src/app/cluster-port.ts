@@ -43,9 +43,9 @@ export function createClusterPort(
 
   return {
     get: (reference) => client.get(reference),
-    async list({ apiVersion, kind, namespace, labelSelector }) {
+    async list({ apiVersion, kind, ...selection }) {
       if (!(await kindOf(apiVersion, kind))) return [];
-      const { items } = await client.list(apiVersion, kind, { namespace, labelSelector, metadataOnly: true });
+      const { items } = await client.list(apiVersion, kind, { ...selection, metadataOnly: true });
       return items;
     },
     async apply(object, { manager, force, over }) {

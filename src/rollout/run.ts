@@ -2,7 +2,6 @@ import type { CanaryPhase, CanaryStatus } from '../api/canary-status.ts';
 import type { HookType } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import { copy } from './copy.ts';
-import type { Standing, Watched } from './standing.ts';
 import type { RecordView, ReleaseView, World } from './world.ts';
 
 /** Bookkeeping of the release under way, kept in status.run. Times are RFC 3339. */
@@ -62,6 +61,18 @@ export interface Run {
   skipStepAt?: string;
   /** It goes back to an older release on request: what head was then, rejected once that has taken its place. */
   rollback?: { digest: string; commit: string };
+}
+
+/**
+ * What a rollout watches for having stood still: the route as read back, the pods of either side, and, as `standIn`, the canary's template:
+ * that it gets more pods while it takes the place of a failing primary is nothing to wait for.
+ */
+export type Watched = 'route' | 'canary' | 'primary' | 'standIn';
+
+/** How something was seen last, and since when it is like that (RFC 3339). */
+export interface Standing {
+  readonly key: string;
+  readonly since: string;
 }
 
 /** A gate that did not open. */

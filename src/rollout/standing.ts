@@ -1,20 +1,8 @@
 import { canaryPods } from './capacity.ts';
 import { type Draft, now, remainingMs } from './draft.ts';
 import { podsKey } from './progress.ts';
-import type { Run } from './run.ts';
+import type { Run, Watched } from './run.ts';
 import type { WorkloadView, World } from './world.ts';
-
-/**
- * What a rollout watches for having stood still: the route as read back, the pods of either side, and, as `standIn`, the canary's template:
- * that it gets more pods while it takes the place of a failing primary is nothing to wait for.
- */
-export type Watched = 'route' | 'canary' | 'primary' | 'standIn';
-
-/** How something was seen last, and since when it is like that (RFC 3339). */
-export interface Standing {
-  readonly key: string;
-  readonly since: string;
-}
 
 /**
  * Time between a change of pods and the move of traffic that follows from it, and between a move of traffic and the end of the pods it

@@ -215,7 +215,7 @@ describe('what install prints, on a real API server', () => {
     const shop = await openShop({ ...bed, kubeconfigPath, createNamespace: async () => undefined }, where, {
       analysis: { interval: '1s', threshold: 1, stepWeights: [50], metrics: [] },
       postPromotion: { interval: '1s', successThreshold: 1, metrics: [] },
-      progressDeadlineSeconds: 10,
+      primaryDeadlineSeconds: 10,
     });
     await shop.release('v1');
     await shop.until('v1 initialized', ({ phase }) => phase === 'Initialized');

@@ -142,10 +142,23 @@ test('a primary that was left behind is taken over by a Canary of the same name,
   expect(primary?.metadata.ownerReferences).toMatchObject([{ uid }]);
 });
 
+/** Generated objects as Flagger makes them: owned by the Canary, without a label of ours. */
+async function takeLabels(): Promise<void> {
+  const unlabelled = { metadata: { labels: { 'holdfast.dev/canary': null } } };
+  for (const generated of ['services/web', 'services/web-primary', 'configmaps/web-config-primary'])
+    await bed.send(
+      'PATCH',
+      `/api/v1/namespaces/shop/${generated}`,
+      unlabelled,
+      'application/merge-patch+json',
+    );
+}
+
 test('a Canary whose spec broke meanwhile is not held up for ever, and all that serves stays', async () => {
   await running({ progressDeadlineSeconds: 0 });
   const broken = { spec: { provider: 'istio' } };
   await bed.send('PATCH', `${path}/web`, broken, 'application/merge-patch+json');
+  await takeLabels();
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   expect(await deleted()).toBeGreaterThan(50_000);
   await expectPrimaryStays();

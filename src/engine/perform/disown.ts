@@ -26,22 +26,30 @@ export const disown: Performer<'Disown'> = (context, { primary }) => {
 };
 
 /**
- * Everything that was made for the Canary stays: routes, Services, the primary with its scaler and config copies. Found by label and owner, so that the
- * spec may be broken. True when something was written; throws what the API server refuses.
+ * Everything that was made for the Canary stays: routes, Services, the primary with its scaler and config copies. Found by label or
+ * owner, since what Flagger made has no label of ours, and the spec may be broken. True when something was written; throws what the API server refuses.
  */
 export async function disownAll(
   parts: Pick<CanaryParts, 'cluster' | 'routeKinds'>,
   canary: KubernetesObject,
 ): Promise<boolean> {
   const namespace = canary.metadata.namespace ?? '';
-  const labelSelector = `${canaryLabel}=${ownLabels(canary)[canaryLabel]}`;
   const scalers = [scalerKindOf((canary.spec ?? {}) as ScalerSpec) ?? []].flat();
   const all = [...parts.routeKinds, serviceKind, ...configKinds, ...targetKinds, ...scalers];
   const kinds = new Map(all.map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
   const found = await Promise.all(
-    [...kinds.values()].map((kind) => parts.cluster.list({ ...kind, namespace, labelSelector })),
+    [...kinds.values()].map((kind) => parts.cluster.list({ ...kind, namespace })),
   );
-  return disownEach(parts, canary, found.flat());
+  return disownEach(
+    parts,
+    canary,
+    found.flat().filter((object) => isMadeFor(canary, object)),
+  );
+}
+
+function isMadeFor(canary: KubernetesObject, { metadata }: KubernetesObject): boolean {
+  const isOwned = metadata.ownerReferences?.some(({ uid }) => uid === canary.metadata.uid);
+  return isOwned === true || metadata.labels?.[canaryLabel] === ownLabels(canary)[canaryLabel];
 }
 
 async function disownEach(

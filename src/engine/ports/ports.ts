@@ -31,12 +31,12 @@ export interface ApplyOptions {
 export interface Cluster {
   /** Undefined when there is no such object. */
   get(reference: ObjectReference): Promise<KubernetesObject | undefined>;
-  /** Metadata of the objects of a kind that carry these labels; none when the kind is not served. */
+  /** Metadata of the objects of a kind, all or those that carry these labels; none when the kind is not served. */
   list(query: {
     readonly apiVersion: string;
     readonly kind: string;
     readonly namespace: string;
-    readonly labelSelector: string;
+    readonly labelSelector?: string;
   }): Promise<readonly KubernetesObject[]>;
   apply(object: KubernetesObject, options: ApplyOptions): Promise<KubernetesObject>;
   create(object: KubernetesObject): Promise<KubernetesObject>;

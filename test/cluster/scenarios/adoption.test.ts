@@ -6,10 +6,12 @@ import { runJson } from './command.ts';
 import { type Adopted, type Left, leaveUnderLoad, settings, workload } from './left-by-flagger.ts';
 import { createProgram, type Program } from './program.ts';
 import { condition, imageOf } from './shop.ts';
+import { createSignal } from './signal.ts';
 
 const bed: BedClient = useBed();
 
 const primaryPods = /^podinfo-primary-/;
+const comesUp = createSignal('adopt-stalled');
 const canaryPods = /^podinfo-(?!primary-)/;
 
 /** What Flagger left in each of its phases (flagger-behaviour 2.15, 2.16); v1 is what it had promoted, unless v2 is on the primary. */
@@ -38,7 +40,7 @@ const scenes = {
   finalising: { version: 'v2', promotedVersion: 'v2', targetReplicas: 2, status: { phase: 'Finalising' } },
   stalled: {
     ...{ version: 'v2', promotedVersion: 'v2', targetReplicas: 2, canaryWeight: 100 },
-    env: { PRIMARY_READY_AFTER_MS: '35000' },
+    env: { PRIMARY_READY_FILE: comesUp.path },
     status: { phase: 'Failed', canaryWeight: 100 },
   },
   initializing: { targetReplicas: 2, status: { phase: 'Initializing' } },
@@ -70,6 +72,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([...left.values()].map(({ load }) => load.stop()));
   await program?.stop();
+  comesUp.remove();
 });
 
 interface Foretold {
@@ -102,10 +105,10 @@ function templateOf(object: KubernetesObject | undefined): unknown {
 describe.concurrent('a cluster where Flagger ran is taken over without a restart and without a failed request', () => {
   test('after a failed promotion: the canary serves until the primary is up', async () => {
     const seen = leftIn('stalled');
-    // Looked at first: later the primary is up.
     await seen.until('the canary serves', ({ canaryWeight, lastAppliedSpec = '' }) => {
       return lastAppliedSpec.startsWith('v1:') && canaryWeight === 100;
     });
+    comesUp.give();
     const status = await seen.until('at rest', (now) => condition(now, 'Ready') === 'True');
     expect(status).toMatchObject({ phase: 'Initialized', canaryWeight: 0 });
     await nothingBroke(seen, [primaryPods]);

@@ -46,7 +46,7 @@ async function untilTold(shop: Shop, news: string): Promise<void> {
 
 test('10: every end of a release is told once to whom its severity concerns; an alert without a severity gets all', async () => {
   const shop = await openRunningShop(bed, 'alerts', {
-    progressDeadlineSeconds: 6,
+    progressDeadlineSeconds: 10,
     analysis: {
       interval: '1s',
       threshold: 2,

@@ -1,7 +1,6 @@
 /** Rows of docs/guides/diagnosis.md that a control plane can make, each on the primary alone unless it says otherwise. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary-status.ts';
 import { allCrds } from '../../../src/api/crd.ts';
@@ -10,11 +9,12 @@ import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
 import { condition, imageOf, openRunningShop, replicasOf, type Shop, type ShopOptions } from './shop.ts';
+import { createSignal } from './signal.ts';
 
 const bed: BedClient = useBed();
 const table = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/diagnosis.md'), 'utf8');
 const steps = { interval: '3s', threshold: 2, stepWeights: [60], metrics: [] };
-const options: ShopOptions = { progressDeadlineSeconds: 10, analysis: steps };
+const options: ShopOptions = { primaryDeadlineSeconds: 10, analysis: steps };
 
 beforeAll(async () => {
   await bed.apply(allCrds());
@@ -131,7 +131,7 @@ describe.concurrent('nobody has to act', () => {
 describe.concurrent('whoever runs the cluster has to act', () => {
   test('[Unschedulable] a full cluster is held, and promoted when there is room again', async () => {
     const namespace = 'no-room';
-    const shop = await openRunningShop(bed, namespace, { ...options, progressDeadlineSeconds: 15 });
+    const shop = await openRunningShop(bed, namespace, { ...options, primaryDeadlineSeconds: 15 });
     await bed.apply([hog('600')], namespace);
     const load = shop.startLoad();
     // Each of the two nodes has 1000: one pod of the canary fits beside the hog, one of the primary does not.
@@ -238,13 +238,13 @@ describe.concurrent('the author of the release has to act', () => {
   });
 
   test('[CrashLoop] after the primary was ready, with all traffic on it, is reverted at once', async () => {
-    const patient = { progressDeadlineSeconds: 300, postPromotion: { successThreshold: 100 } };
+    const patient = { primaryDeadlineSeconds: 300, postPromotion: { successThreshold: 100 } };
     const shop = await openRunningShop(bed, 'crash-later', { ...options, ...patient });
-    const fault = join(tmpdir(), `holdfast-crash-later-${process.pid}`);
-    await shop.release('v2', { PRIMARY_CRASH_FILE: fault });
+    const fault = createSignal(shop.namespace);
+    await shop.release('v2', { PRIMARY_CRASH_FILE: fault.path });
     await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
 
-    writeFileSync(fault, '');
+    fault.give();
     await expectReverted(shop);
 
     const told = (await shop.status()).incidents?.find(({ outcome }) => outcome === 'Reverted');
@@ -252,27 +252,27 @@ describe.concurrent('the author of the release has to act', () => {
       reason: 'PrimaryUnhealthy',
       finding: expect.stringMatching(/(CrashLoopBackOff|Error) in container app/),
     });
-    rmSync(fault);
+    fault.remove();
     await shop.close();
   });
 
   test('[CrashLoop] on both copies is reverted at once, long before the deadline', async () => {
-    const shop = await openRunningShop(bed, 'crash-both', { ...options, progressDeadlineSeconds: 300 });
-    const fault = join(tmpdir(), `holdfast-crash-both-${process.pid}`);
-    await shop.release('v2', { PRIMARY_CRASH_AFTER_MS: '100', CRASH_FILE: fault });
+    const shop = await openRunningShop(bed, 'crash-both', { ...options, primaryDeadlineSeconds: 300 });
+    const fault = createSignal(shop.namespace);
+    await shop.release('v2', { PRIMARY_CRASH_AFTER_MS: '100', CRASH_FILE: fault.path });
     const converging = await explained(shop.namespace, 'CrashLoop', /container app/);
     expect(converging).toMatchObject({
       state: 'Converging',
       judgement: { action: 'hold', onCanaryToo: false },
     });
 
-    writeFileSync(fault, '');
+    fault.give();
     await expectReverted(shop);
 
     expect(rowOf('CrashLoop').canaryToo).toBe('revert at once');
     const [told] = (await shop.status()).incidents ?? [];
     expect(JSON.stringify(told)).toContain('CrashLoop');
-    rmSync(fault);
+    fault.remove();
     await shop.close();
   });
 });

@@ -61,7 +61,7 @@ describe.concurrent('a DaemonSet under 50 requests a second', () => {
   });
 
   test('a release whose primary never becomes ready is held by the canary, then reverted, and no request fails', async () => {
-    const shop = await running('daemon-unready', { progressDeadlineSeconds: 10 });
+    const shop = await running('daemon-unready', { primaryDeadlineSeconds: 10 });
     const before = await shop.status();
     const load = shop.startLoad();
     await shop.release('v2', { PRIMARY_READY: 'false' });

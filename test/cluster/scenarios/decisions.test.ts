@@ -4,6 +4,7 @@ import type { CanaryStatus } from '../../../src/api/canary-status.ts';
 import { allCrds } from '../../../src/api/crd.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { condition, imageOf, openRunningShop, replicasOf, type Shop, type ShopOptions } from './shop.ts';
+import { createSignal } from './signal.ts';
 
 const bed: BedClient = useBed();
 const neverReady = { PRIMARY_READY: 'false' };
@@ -16,7 +17,7 @@ beforeAll(async () => {
 });
 
 const running = (namespace: string, options: ShopOptions = {}) =>
-  openRunningShop(bed, namespace, { progressDeadlineSeconds: 6, analysis: steps, ...options });
+  openRunningShop(bed, namespace, { primaryDeadlineSeconds: 6, analysis: steps, ...options });
 
 const isHeld = ({ postPromotion }: CanaryStatus) => postPromotion?.state === 'Held';
 const isHeldByCanary = (status: CanaryStatus) => isHeld(status) && status.canaryWeight === 100;
@@ -33,24 +34,30 @@ async function expectRevertedTo(shop: Shop, image: string): Promise<void> {
 
 describe.concurrent('the primary does not come up', () => {
   test('[auto-heals] auto holds, and goes on when the primary comes up in time', async () => {
-    const shop = await running('auto-heals', recreate);
+    const shop = await running('auto-heals', { ...recreate, primaryDeadlineSeconds: 12 });
     const load = shop.startLoad();
-    const commit = await shop.release('v2', { PRIMARY_READY_AFTER_MS: '9000' });
+    const heals = createSignal(shop.namespace);
+    const commit = await shop.release('v2', { PRIMARY_READY_FILE: heals.path });
     await shop.until('held', isHeldByCanary);
+    heals.give();
     const ended = await shop.until('promoted', ({ phase, run }) => phase === 'Succeeded' && !run);
     expect((await load.stop()).failures).toEqual([]);
     expect(ended.lastPromotedCommit).toBe(commit);
     expect(ended.rejected ?? []).toEqual([]);
+    heals.remove();
     await shop.close();
   });
 
   test('[auto-canary-fails-too] auto does not wait when the canary is not healthy either', async () => {
-    const shop = await running('fails-too', { progressDeadlineSeconds: 25 });
-    await shop.release('v2', { ...neverReady, CRASH_AFTER_MS: '22000' });
+    const shop = await running('fails-too', { primaryDeadlineSeconds: 12 });
+    const fault = createSignal(shop.namespace);
+    await shop.release('v2', { ...neverReady, CRASH_FILE: fault.path });
     await shop.until('converging', ({ postPromotion }) => postPromotion?.state === 'Converging');
+    fault.give();
     const ended = await shop.until('reverted', isReverted);
     expect(ended.rejected).toHaveLength(1);
     await expectRevertedTo(shop, 'app:v1');
+    fault.remove();
     await shop.close();
   });
 
@@ -100,7 +107,10 @@ describe.concurrent('the primary does not come up', () => {
 
 describe.concurrent('the primary serves and is bad', () => {
   test('[hold-checks-fail] hold gives the traffic back to the healthy canary', async () => {
-    const shop = await running('hold-checks', { postPromotion: { onFailure: 'hold' } });
+    const shop = await running('hold-checks', {
+      primaryDeadlineSeconds: 60,
+      postPromotion: { onFailure: 'hold' },
+    });
     const load = shop.startLoad();
     await shop.release('v2', { PRIMARY_ERROR_PERCENT: '50' });
     const held = await shop.until('held', isHeldByCanary);
@@ -115,16 +125,24 @@ describe.concurrent('the primary serves and is bad', () => {
   });
 
   test('[crashes] a primary whose pods crash under traffic is reverted at once', async () => {
-    const shop = await running('crashes', { postPromotion: { successThreshold: 20 } });
-    await shop.release('v2', { PRIMARY_CRASH_AFTER_MS: '6000' });
+    const shop = await running('crashes', {
+      primaryDeadlineSeconds: 60,
+      postPromotion: { successThreshold: 20 },
+    });
+    const fault = createSignal(shop.namespace);
+    await shop.release('v2', { PRIMARY_CRASH_FILE: fault.path });
+    await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
+    fault.give();
     const ended = await shop.until('reverted', isReverted);
     expect(ended.rejected?.map(({ reason }) => reason)).toEqual(['PrimaryUnhealthy']);
     await expectRevertedTo(shop, 'app:v1');
+    fault.remove();
     await shop.close();
   });
 
   test('[checks-unavailable] checks that cannot be had end in Held, never in a revert', async () => {
     const shop = await running('unknowable', {
+      primaryDeadlineSeconds: 60,
       spec: { metricsServer: 'http://127.0.0.1:9' },
     });
     const load = shop.startLoad();
@@ -148,6 +166,7 @@ describe.concurrent('the primary serves and is bad', () => {
     };
     const metric = { name: 'always-bad', templateRef: { name: 'always-bad' }, thresholdRange: { min: 1 } };
     const shop = await running('lkg-fails-too', {
+      primaryDeadlineSeconds: 60,
       files: { template },
       postPromotion: { metrics: [{ ...metric, interval: '2s' }] },
     });
@@ -167,7 +186,7 @@ describe.concurrent('the primary serves and is bad', () => {
 
 describe.concurrent('what Git says meanwhile', () => {
   test('[git-reverts-converging] a git revert while the primary comes up goes back at once and rejects nothing', async () => {
-    const shop = await running('converging', { progressDeadlineSeconds: 60 });
+    const shop = await running('converging', { primaryDeadlineSeconds: 60 });
     const load = shop.startLoad();
     await shop.release('v2', neverReady);
     await shop.until('converging', ({ postPromotion }) => postPromotion?.state === 'Converging');
@@ -177,7 +196,10 @@ describe.concurrent('what Git says meanwhile', () => {
   });
 
   test('[git-reverts-verifying] a git revert during verification goes back at once and rejects nothing', async () => {
-    const shop = await running('verifying', { postPromotion: { successThreshold: 100 } });
+    const shop = await running('verifying', {
+      primaryDeadlineSeconds: 60,
+      postPromotion: { successThreshold: 100 },
+    });
     const load = shop.startLoad();
     await shop.release('v2');
     await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
@@ -187,7 +209,10 @@ describe.concurrent('what Git says meanwhile', () => {
   });
 
   test('[superseded] a newer revision ends verification after one check and is rolled out', async () => {
-    const shop = await running('superseded', { postPromotion: { successThreshold: 100 } });
+    const shop = await running('superseded', {
+      primaryDeadlineSeconds: 60,
+      postPromotion: { successThreshold: 100 },
+    });
     const load = shop.startLoad();
     const second = await shop.release('v2');
     await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
@@ -202,7 +227,7 @@ describe.concurrent('what Git says meanwhile', () => {
 
   test('[retry] a rejected commit is tried again on request', async () => {
     const shop = await running('retry', { postPromotion: { onFailure: 'revert' } });
-    const commit = await shop.release('v2', { PRIMARY_READY_AFTER_MS: '10000' });
+    const commit = await shop.release('v2', neverReady);
     await shop.until('reverted', isReverted);
     const token = `holdfast.dev/retry=${commit}@again`;
     await bed.kubectl(['-n', 'retry', 'annotate', 'canary', 'podinfo', token]);

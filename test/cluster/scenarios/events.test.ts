@@ -92,7 +92,7 @@ describe.concurrent('one event in each state, under 50 requests a second', () =>
     const spec = { revertOnDeletion: true };
     const strategy = { type: 'Recreate' };
     const postPromotion = { onFailure: 'hold' as const };
-    const shop = await running('event-delete', { spec, strategy, postPromotion, progressDeadlineSeconds: 8 });
+    const shop = await running('event-delete', { spec, strategy, postPromotion, primaryDeadlineSeconds: 8 });
     const load = shop.startLoad();
     await shop.release('v2', neverReady);
     await shop.until(
@@ -142,7 +142,7 @@ describe.concurrent('one event in each state, under 50 requests a second', () =>
   });
 
   test('Failed: the primary is deleted, and comes back as the last known good', async () => {
-    const shop = await running('event-primary', { progressDeadlineSeconds: 6 });
+    const shop = await running('event-primary', { primaryDeadlineSeconds: 6 });
     await shop.release('v2', neverReady);
     await shop.until('reverted', isAtRest('Failed'));
     await remove(shop, 'deployment/podinfo-primary');

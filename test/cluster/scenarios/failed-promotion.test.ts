@@ -6,9 +6,9 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { condition, imageOf, openRunningShop, replicasOf } from './shop.ts';
+import { createSignal } from './signal.ts';
 
 const bed: BedClient = useBed();
-const healsLate = { PRIMARY_READY_AFTER_MS: '12000' };
 const neverReady = { PRIMARY_READY: 'false' };
 
 beforeAll(async () => {
@@ -19,19 +19,22 @@ beforeAll(async () => {
 describe.concurrent('around a failed promotion', () => {
   test('1: [hold-heals] a primary that comes up after the deadline is promoted, not left behind as Failed', async () => {
     const shop = await openRunningShop(bed, 'heals-late', {
-      progressDeadlineSeconds: 6,
+      primaryDeadlineSeconds: 6,
       postPromotion: { onFailure: 'hold' },
     });
     const load = shop.startLoad();
-    const commit = await shop.release('v2', healsLate);
+    const heals = createSignal(shop.namespace);
+    const commit = await shop.release('v2', { PRIMARY_READY_FILE: heals.path });
     await shop.until('held', (status) => status.postPromotion?.state === 'Held');
     await shop.until('all traffic on the canary', (status) => status.canaryWeight === 100);
+    heals.give();
     const ended = await shop.until('v2 succeeded', (status) => status.phase === 'Succeeded' && !status.run);
     expect((await load.stop()).failures).toEqual([]);
     expect(ended.lastPromotedCommit).toBe(commit);
     expect(ended.rejected ?? []).toEqual([]);
     expect(ended.canaryWeight).toBe(0);
     expect(replicasOf(await shop.workload('podinfo'))).toBe(0);
+    heals.remove();
     await shop.close();
   });
 
@@ -40,7 +43,7 @@ describe.concurrent('around a failed promotion', () => {
     async (type) => {
       const shop = await openRunningShop(bed, `fix-while-held-${type.toLowerCase()}`, {
         strategy: { type },
-        progressDeadlineSeconds: 6,
+        primaryDeadlineSeconds: 6,
         postPromotion: { onFailure: 'hold' },
       });
       const load = shop.startLoad();
@@ -64,9 +67,12 @@ describe.concurrent('around a failed promotion', () => {
   test('3: [pushed-early] a revision pushed while the primary is not ready yet is not swallowed', async () => {
     const shop = await openRunningShop(bed, 'pushed-early');
     const load = shop.startLoad();
-    await shop.release('v2', healsLate);
+    const heals = createSignal(shop.namespace);
+    await shop.release('v2', { PRIMARY_READY_FILE: heals.path });
     await shop.until('v2 converging', (status) => status.postPromotion?.state === 'Converging');
     const newest = await shop.release('v3');
+    await shop.untilRead(newest);
+    heals.give();
     const ended = await shop.until(
       'v3 succeeded',
       (status) => status.lastPromotedCommit === newest && !status.run,
@@ -74,6 +80,7 @@ describe.concurrent('around a failed promotion', () => {
     expect((await load.stop()).failures).toEqual([]);
     expect(ended.lastAppliedCommit).toBe(newest);
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v3');
+    heals.remove();
     await shop.close();
   });
 
@@ -93,7 +100,7 @@ describe.concurrent('around a failed promotion', () => {
 
   test('4: [revert-steps-again] after a failed promotion the next revision is tried by steps from nothing', async () => {
     const shop = await openRunningShop(bed, 'steps-again', {
-      progressDeadlineSeconds: 6,
+      primaryDeadlineSeconds: 6,
       postPromotion: { onFailure: 'revert' },
     });
     const load = shop.startLoad();
@@ -113,7 +120,7 @@ describe.concurrent('around a failed promotion', () => {
 
   test('7: a broken third revision during promotion fails; status, primary and route agree on who serves', async () => {
     const shop = await openRunningShop(bed, 'broken-third', {
-      progressDeadlineSeconds: 10,
+      progressDeadlineSeconds: 15,
       analysis: {
         interval: '3s',
         threshold: 2,
@@ -149,7 +156,7 @@ describe.concurrent('around a failed promotion', () => {
 
   test('12: [skip-analysis] skipAnalysis does not excuse a primary that is dead: it is never Succeeded', async () => {
     const shop = await openRunningShop(bed, 'skipped', {
-      progressDeadlineSeconds: 6,
+      primaryDeadlineSeconds: 6,
       spec: { skipAnalysis: true },
     });
     const load = shop.startLoad();

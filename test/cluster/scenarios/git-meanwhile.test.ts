@@ -33,7 +33,7 @@ async function untilSourceSays({ namespace }: Shop, reason: string): Promise<str
 describe('what Git may say meanwhile', () => {
   test('force-push and garbage collection on the server lose nothing, although Holdfast starts anew on an empty disk', async () => {
     const shop = await openRunningShop(bed, 'git-gone', {
-      progressDeadlineSeconds: 6,
+      primaryDeadlineSeconds: 6,
       analysis: { interval: '2s', threshold: 2, stepWeights: [30, 60], metrics: [] },
       postPromotion: { onFailure: 'revert' },
       strategy: { type: 'Recreate' },

@@ -10,7 +10,7 @@ import { imageOf, openShopOn, type Shop, type ShopOptions, untilRunning } from '
 const bed: BedClient = useBed();
 const WEBHOOK_SECRET = 'knock-knock';
 /** Reverts at once: what holds is seen in main-job.test.ts. */
-const options: ShopOptions = { progressDeadlineSeconds: 10, postPromotion: { onFailure: 'revert' } };
+const options: ShopOptions = { primaryDeadlineSeconds: 10, postPromotion: { onFailure: 'revert' } };
 
 let gitea: Gitea;
 let bot: { readonly name: string; readonly token: string };

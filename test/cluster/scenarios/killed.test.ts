@@ -63,7 +63,7 @@ describe.concurrent('killed without warning and started again', () => {
   test('a release whose primary never becomes ready goes back all the same (3 kills)', async () => {
     const shop = await running('killed-unready', {
       strategy: { type: 'Recreate' },
-      progressDeadlineSeconds: 10,
+      primaryDeadlineSeconds: 10,
     });
     const load = shop.startLoad();
     await shop.release('v2', { PRIMARY_READY: 'false' });

@@ -51,7 +51,7 @@ describe.concurrent('the main job under 50 requests a second', () => {
   ])(
     '(c) [auto-reverts] a release whose primary never becomes ready goes back, and no request fails (%s)',
     async (name, strategy) => {
-      const shop = await running(`unready-${name.toLowerCase()}`, { strategy, progressDeadlineSeconds: 10 });
+      const shop = await running(`unready-${name.toLowerCase()}`, { strategy, primaryDeadlineSeconds: 10 });
       const before = await shop.status();
       const load = shop.startLoad();
       await shop.release('v2', { PRIMARY_READY: 'false' });

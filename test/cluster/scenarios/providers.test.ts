@@ -40,7 +40,7 @@ describe.concurrent('every provider and strategy', () => {
     const shop = await running(namespace, {
       provider: 'contour',
       files: { root },
-      progressDeadlineSeconds: 10,
+      primaryDeadlineSeconds: 10,
     });
     await untilAnswered(shop.namespace, () => shop.startLoad());
     const load = shop.startLoad();
@@ -112,7 +112,7 @@ describe.concurrent('every provider and strategy', () => {
       spec: { targetRef: { apiVersion: 'v1', kind: 'Service', name: 'podinfo' } },
       analysis: { interval: '2s', threshold: 2, stepWeights: [30, 60] },
       postPromotion: { metrics: [] },
-      progressDeadlineSeconds: 10,
+      primaryDeadlineSeconds: 10,
       files: {
         service: selecting('podinfo'),
         next: deployment({ name: 'next', image: 'app:v2', replicas: 2 }),
@@ -157,7 +157,7 @@ describe.concurrent('every provider and strategy', () => {
       spec: { targetRef: { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'podinfo' } },
       analysis: { interval: '2s', threshold: 2, stepWeights: [30, 60] },
       postPromotion: { metrics: [] },
-      progressDeadlineSeconds: 10,
+      primaryDeadlineSeconds: 10,
       files: { service: image('app:v1') },
     });
     const weights = new Set<number>();
@@ -193,7 +193,7 @@ describe.concurrent('every provider and strategy', () => {
       const shop = await running(`by-service-${type.toLowerCase()}`, {
         ...options,
         strategy: { type },
-        progressDeadlineSeconds: 10,
+        primaryDeadlineSeconds: 10,
       });
       const empty: string[] = [];
       const watching = setInterval(

@@ -33,7 +33,7 @@ async function running(
   const { apiVersion, kind, metadata } = scaler;
   const shop = await openShop(bed, namespace, {
     strategy,
-    progressDeadlineSeconds: 15,
+    primaryDeadlineSeconds: 15,
     files: { scaler },
     requestsPerSecond: 50,
     env,

@@ -1,6 +1,7 @@
 import type { Canary } from '../../../src/api/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary-status.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import type { SourceStatus } from '../../../src/api/source-status.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 import { gateway } from '../bed/gateway.ts';
 import type { GitClone, GitRepo } from '../bed/git-repo.ts';
@@ -25,6 +26,8 @@ export interface Shop<Repo extends GitClone = GitRepo> {
   startLoad(headers?: Record<string, string>): Load;
   status(): Promise<CanaryStatus>;
   until(what: string, holds: (status: CanaryStatus) => boolean, timeoutMs?: number): Promise<CanaryStatus>;
+  /** Waits until the program has read this commit. */
+  untilRead(commit: string): Promise<void>;
   /** Kills and restarts the program at each of these moments, in order; resolves when all have come. */
   killAt(moments: readonly Moment[]): Promise<void>;
   workload(name: 'podinfo' | 'podinfo-primary'): Promise<KubernetesObject | undefined>;
@@ -36,7 +39,10 @@ export interface ShopOptions {
   readonly analysis?: Canary['spec']['analysis'];
   readonly postPromotion?: Canary['spec']['postPromotion'];
   readonly strategy?: unknown;
+  /** How long the canary may stand still. Default 60: short ones fail on a busy machine. */
   readonly progressDeadlineSeconds?: number;
+  /** The same for the primary, after promotion. Default: the canary's. */
+  readonly primaryDeadlineSeconds?: number;
   /** Default gatewayapi:v1. */
   readonly provider?: Canary['spec']['provider'];
   /** Default Deployment. */
@@ -115,6 +121,12 @@ export function openShopOn<Repo extends GitClone>(
     },
     startLoad: (headers = {}) =>
       bed.startLoad({ hostHeader: host, requestsPerSecond: options.requestsPerSecond ?? 25, headers }),
+    untilRead: async (commit) => {
+      const source = () => bed.readObject('Source', namespace, 'shop');
+      const isRead = async () =>
+        ((await source())?.status as SourceStatus | undefined)?.appliedCommit === commit || undefined;
+      await waitFor(isRead, { timeoutMs: 60_000, what: `${namespace}: ${commit} is read`, describe: source });
+    },
     killAt: async (moments) => {
       for (const moment of moments) {
         await until(`moment ${moments.indexOf(moment) + 1} to kill the program`, moment);
@@ -197,7 +209,13 @@ function canaryOf(host: string, options: ShopOptions) {
         stepWeights: [10, 40, 70],
         metrics: [rate],
       },
-      postPromotion: { interval: '2s', successThreshold: 2, metrics: [rate], ...options.postPromotion },
+      postPromotion: {
+        interval: '2s',
+        successThreshold: 2,
+        metrics: [rate],
+        progressDeadlineSeconds: options.primaryDeadlineSeconds,
+        ...options.postPromotion,
+      },
       ...options.spec,
     },
   };

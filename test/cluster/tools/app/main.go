@@ -6,6 +6,7 @@
 //	PORT, POD_IP, POD_NAME  where it listens and who it is; set by the kubelet stand-in
 //	READY              false: the readiness path answers 503
 //	READY_AFTER_MS     the readiness path answers 503 until then
+//	READY_FILE         the readiness path answers 503 until a file of this name exists
 //	START_DELAY_MS     nothing listens until then
 //	ERROR_PERCENT      share of requests answered with 500
 //	ERROR_AFTER_MS     ERROR_PERCENT counts only from then on
@@ -75,6 +76,7 @@ type app struct {
 	version      string
 	ready        bool
 	readyAfter   time.Duration
+	readyFile    string
 	errorPercent float64
 	errorAfter   time.Duration
 	delay        time.Duration
@@ -83,7 +85,7 @@ type app struct {
 }
 
 func (a *app) serveReadiness(w http.ResponseWriter, _ *http.Request) {
-	if !a.ready || time.Since(started) < a.readyAfter {
+	if !a.ready || time.Since(started) < a.readyAfter || !exists(a.readyFile) {
 		http.Error(w, "not ready", http.StatusServiceUnavailable)
 		return
 	}
@@ -109,12 +111,21 @@ func (a *app) serve(w http.ResponseWriter, _ *http.Request) {
 // crashWith ends the process once the file is there: a fault that comes at a moment of a test's choosing, and stays.
 func crashWith(path string) {
 	for {
-		if _, err := os.Stat(path); err == nil {
+		if exists(path) {
 			log.Print("crashing: ", path, " is there")
 			os.Exit(int(number("CRASH_EXIT_CODE", 1)))
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// exists says whether a file is there; where none is named, nothing has to be.
+func exists(path string) bool {
+	if path == "" {
+		return true
+	}
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func listen(address string) net.Listener {
@@ -131,6 +142,7 @@ func main() {
 		version:      setting("VERSION", "unknown"),
 		ready:        setting("READY", "true") != "false",
 		readyAfter:   milliseconds("READY_AFTER_MS", 0),
+		readyFile:    setting("READY_FILE", ""),
 		errorPercent: number("ERROR_PERCENT", 0),
 		errorAfter:   milliseconds("ERROR_AFTER_MS", 0),
 		delay:        milliseconds("DELAY_MS", 0),
