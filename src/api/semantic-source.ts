@@ -1,5 +1,6 @@
 /** Checks of a Source that its schema cannot express. No message repeats the address: it may hold a password. */
 import { formatDurationMs, parseDurationMs } from './duration.ts';
+import { sshProblem } from './git-address.ts';
 import { limits } from './limits.ts';
 import { findNotActedOn } from './not-acted-on.ts';
 import type { Findings } from './semantic.ts';
@@ -21,6 +22,11 @@ export function checkSource(source: Source): Findings {
 
 function checkUrl({ spec }: Source, found: Findings): void {
   const path = 'spec.url';
+  const ssh = sshProblem(spec.url);
+  if (ssh !== undefined) {
+    found.problems.push({ path, message: ssh });
+    return;
+  }
   if (!URL.canParse(spec.url)) {
     found.problems.push({ path, message: 'is no address' });
     return;

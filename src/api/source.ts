@@ -59,8 +59,11 @@ export const sourceWriteSchema = z.object({
 
 const fields = z.object({
   url: text(2048)
-    .regex(/^https?:\/\//)
-    .describe('Address of the repository, over HTTP(S) and without credentials.'),
+    // SSH is let in so that a condition can say the https address (ADR 25).
+    .regex(/^(https?|ssh|git\+ssh|ssh\+git):\/\/|^[^/@:]+@[^/@:]+:/)
+    .describe(
+      'Address of the repository, over HTTP(S) and without credentials. Others are answered with a condition.',
+    ),
   ref: sourceRefSchema.describe('What to follow.'),
   path: text(1024).describe('Folder in the repository. Default: its root.').optional(),
   interval: duration().describe('Time between two polls. At least 1s. Default 30s.').optional(),

@@ -1,3 +1,4 @@
+import { sshProblem } from '../api/git-address.ts';
 import { GitError } from './errors.ts';
 
 /**
@@ -5,11 +6,10 @@ import { GitError } from './errors.ts';
  * http(s), and for user info: credentials belong in a Secret (a URL ends up in logs, status and events).
  */
 export function checkGitUrl(url: string): string {
+  const ssh = sshProblem(url);
+  if (ssh !== undefined) throw new GitError('Refused', `spec.url ${ssh}`);
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(url)) {
-    throw new GitError(
-      'Refused',
-      'spec.url must be http(s)://host/path; SSH (git@host:path) and local paths are not supported',
-    );
+    throw new GitError('Refused', 'spec.url must be http(s)://host/path; local paths are not supported');
   }
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed) throw new GitError('Refused', 'spec.url cannot be read as a URL');

@@ -62,9 +62,17 @@ export const sources: DocumentRow[] = [
     refusedAt: 'spec.ref.commit',
   },
   {
-    name: 'an ssh address',
-    object: sourceDocument({ url: 'ssh://git@example.com/a.git' }),
+    name: 'an address in the file system',
+    object: sourceDocument({ url: 'file:///srv/git/a.git' }),
     refusedAt: 'spec.url',
+  },
+  {
+    name: 'an ssh address, which a condition answers',
+    object: sourceDocument({ url: 'ssh://git@example.com/a.git' }),
+  },
+  {
+    name: 'an ssh address without a scheme',
+    object: sourceDocument({ url: 'git@example.com:acme/a.git' }),
   },
   {
     name: 'interval and schedule',

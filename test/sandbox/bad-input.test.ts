@@ -68,6 +68,12 @@ test('a server that refuses connections is named', async () => {
   expect(await sourceCondition('Fetched', 'Unreachable')).toContain('127.0.0.1:1');
 });
 
+test('an SSH address is answered with the https address', async () => {
+  await createSource(bed, { url: 'ssh://git@git.example.com:2222/acme/shop.git' });
+  await bed.start();
+  expect(await sourceCondition('Ready', 'InvalidSpec')).toContain('https://git.example.com/acme/shop.git');
+});
+
 test('a missing Secret is named', async () => {
   await bed.commit('first', { 'a.json': configMap('a') });
   await createSource(bed, { secretRef: { name: 'git-login' } });

@@ -1,0 +1,40 @@
+/** Addresses of Git repositories that are not http(s): what they are over HTTPS. */
+
+/** `ssh://`, its two older spellings, and `user@host:path`, which has no scheme. */
+const SSH_URL = /^(?:ssh|git\+ssh|ssh\+git):\/\/(?:[^/@]*@)?([^/:@]+)(?::\d*)?\/+(.+)$/i;
+const SCP = /^(?:[^/@:]+@)([^/:@]+):\/*(.+)$/;
+
+/** Hosts that answer SSH under another name than HTTPS. */
+const HTTPS_HOSTS: Readonly<Record<string, string>> = {
+  'ssh.github.com': 'github.com',
+  'altssh.gitlab.com': 'gitlab.com',
+  'altssh.bitbucket.org': 'bitbucket.org',
+};
+
+/**
+ * The https address of the repository behind an SSH address, without user and port; undefined for any other address. Forges have both
+ * under the same path; a server of one's own may not, so it is a proposal (ADR 25).
+ */
+export function httpsFormOf(address: string): string | undefined {
+  const [, host = '', path = ''] = SSH_URL.exec(address) ?? SCP.exec(address) ?? [];
+  if (!host) return undefined;
+  const name = host.toLowerCase();
+  const azure = name === 'ssh.dev.azure.com' ? azurePath(path) : undefined;
+  const form = azure ?? `https://${HTTPS_HOSTS[name] ?? name}/${path}`;
+  return URL.canParse(form) ? form : undefined;
+}
+
+/** Azure DevOps: `v3/ORGANISATION/PROJECT/REPOSITORY`. */
+function azurePath(path: string): string | undefined {
+  const [version, organisation, project, repository] = path.split('/');
+  if (version !== 'v3' || !repository) return undefined;
+  return `https://dev.azure.com/${organisation}/${project}/_git/${repository}`;
+}
+
+/** What to tell about an SSH address; undefined for any other. It repeats neither user nor password. */
+export function sshProblem(address: string): string | undefined {
+  const form = httpsFormOf(address);
+  return (
+    form && `is an SSH address, and Git is read over HTTPS only: write ${form}, and a token into the Secret`
+  );
+}
