@@ -1,3 +1,4 @@
+import { isLfsPointer, lfsPointer } from './lfs.ts';
 import { type ObjectReader, requireObject } from './objects.ts';
 import { entryKind, isUnsafeName, readTree, type TreeEntry } from './tree.ts';
 import type { CommitEntry } from './types.ts';
@@ -62,6 +63,7 @@ const notFollowed = {
 
 async function fileAt({ reader, maxFileBytes }: EntryLookup, oid: string): Promise<CommitEntry> {
   const bytes = await requireObject(reader, oid, 'blob');
+  if (isLfsPointer(bytes)) return refused(lfsPointer);
   if (bytes.length <= maxFileBytes) return { kind: 'file', oid, bytes };
   return refused(`has ${bytes.length} bytes; at most ${maxFileBytes} are read`);
 }

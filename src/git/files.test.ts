@@ -104,6 +104,14 @@ test('a submodule concerns its own path only', async () => {
   expect(shape(await read())).toEqual({ files: ['a.yaml'], problems: [['vendor', 'Submodule']] });
 });
 
+test('a pointer of Git LFS concerns its own path only', async () => {
+  const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'a'.repeat(64)}\nsize 12\n`;
+  fixture.repository.commit({ 'a.yaml': 'a: 1', 'big.yaml': pointer });
+  const files = await read();
+  expect(shape(files)).toEqual({ files: ['a.yaml'], problems: [['big.yaml', 'LfsPointer']] });
+  expect(files.problems[0]?.message).toContain('big.yaml: is a pointer of Git LFS');
+});
+
 test('a 20 MB file is a problem of its own and the others are read', async () => {
   fixture.repository.commit({ 'a.yaml': 'a: 1', 'big.yaml': `data: ${'x'.repeat(20_000_000)}` });
   const files = await read();

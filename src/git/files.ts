@@ -1,4 +1,5 @@
 import { GitError } from './errors.ts';
+import { isLfsPointer, lfsPointer } from './lfs.ts';
 import { type ObjectReader, requireObject } from './objects.ts';
 import {
   decodeUtf8,
@@ -135,6 +136,7 @@ function contentProblem(
     const size = `${bytes.length} bytes are more than the limit of ${limits.maxFileBytes}`;
     return problem(path, 'TooLarge', `${size}; split the file or move it out of the Source's path`);
   }
+  if (isLfsPointer(bytes)) return problem(path, 'LfsPointer', lfsPointer);
   if (!anyBytes && decodeUtf8(bytes) === undefined)
     return problem(path, 'NotUtf8', 'the file is not UTF-8; save it as UTF-8');
   return undefined;

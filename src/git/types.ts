@@ -36,7 +36,7 @@ export interface GitFile {
 /** An entry that was not read; it concerns this path only. */
 export interface FileProblem {
   readonly path: string;
-  readonly reason: 'Symlink' | 'Submodule' | 'UnsafeName' | 'TooLarge' | 'NotUtf8';
+  readonly reason: 'Symlink' | 'Submodule' | 'UnsafeName' | 'TooLarge' | 'NotUtf8' | 'LfsPointer';
   /** What is wrong and what to do, one sentence. */
   readonly message: string;
 }
