@@ -13,7 +13,7 @@ const HTTPS_HOSTS: Readonly<Record<string, string>> = {
 
 /**
  * The https address of the repository behind an SSH address, without user and port; undefined for any other address. Forges have both
- * under the same path; a server of one's own may not, so it is a proposal (ADR 25).
+ * under the same path; a server of one's own may not, so it is a proposal (ADR 26).
  */
 export function httpsFormOf(address: string): string | undefined {
   const [, host = '', path = ''] = SSH_URL.exec(address) ?? SCP.exec(address) ?? [];

@@ -59,7 +59,7 @@ export const sourceWriteSchema = z.object({
 
 const fields = z.object({
   url: text(2048)
-    // SSH is let in so that a condition can say the https address (ADR 25).
+    // SSH is let in so that a condition can say the https address (ADR 26).
     .regex(/^(https?|ssh|git\+ssh|ssh\+git):\/\/|^[^/@:]+@[^/@:]+:/)
     .describe(
       'Address of the repository, over HTTP(S) and without credentials. Others are answered with a condition.',
