@@ -7,6 +7,7 @@ import { diffCommand } from './diff-command.ts';
 import { drillCommand } from './drill-command.ts';
 import { explainCommand } from './explain-command.ts';
 import { installCommand } from './install-command.ts';
+import { planCommand } from './plan-command.ts';
 import { abortCommand } from './requests/abort.ts';
 import { gateCommand } from './requests/gate.ts';
 import { historyCommand } from './requests/history.ts';
@@ -41,5 +42,6 @@ export const commands: readonly CliCommand[] = [
   adoptCommand,
   checkCommand,
   validateCommand,
+  planCommand,
   installCommand,
 ];

@@ -86,7 +86,12 @@ async function entryAt(root: string, path: string): Promise<TreeEntry | undefine
   if (found.size > limits.renderInputFileBytes)
     return refused(`has ${found.size} bytes; at most ${limits.renderInputFileBytes} are read`);
   const bytes = await readFile(at);
-  return { kind: 'file', oid: createHash('sha256').update(bytes).digest('hex'), bytes };
+  return { kind: 'file', oid: contentId(bytes), bytes };
+}
+
+/** Equal for equal content; no id of Git's. */
+export function contentId(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
 }
 
 function refused(message: string): TreeEntry {

@@ -1,31 +1,8 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { objectKey, type RenderResult } from '../render/render.ts';
+import { scopeOf } from './kind-scopes.ts';
 import { kindOf } from './validate-kinds.ts';
 import type { Finding } from './validate-releases.ts';
-
-/** Kinds of Kubernetes' own that live in namespaces; of others nothing is known without a cluster. */
-const namespacedKinds = new Set([
-  'ConfigMap',
-  'CronJob',
-  'DaemonSet',
-  'Deployment',
-  'Gateway',
-  'HTTPProxy',
-  'HTTPRoute',
-  'HorizontalPodAutoscaler',
-  'Ingress',
-  'Job',
-  'NetworkPolicy',
-  'PersistentVolumeClaim',
-  'Pod',
-  'PodDisruptionBudget',
-  'Role',
-  'RoleBinding',
-  'Secret',
-  'Service',
-  'ServiceAccount',
-  'StatefulSet',
-]);
 
 /** Objects that name no namespace: a Source refuses them unless it has a default one. */
 export function namespaceFindings({ objects }: RenderResult, complete: boolean): Finding[] {
@@ -41,7 +18,7 @@ export function namespaceFindings({ objects }: RenderResult, complete: boolean):
 }
 
 function isNamespaced(object: KubernetesObject): boolean {
-  return namespacedKinds.has(object.kind) || kindOf(object) !== undefined;
+  return scopeOf(object.kind) === 'namespaced' || kindOf(object) !== undefined;
 }
 
 /** MetricTemplates and AlertProviders that Canaries name and that are in none of the files. */

@@ -9,10 +9,11 @@ import { isChart } from '../render/helm/chart.ts';
 import { type RenderResult, renderPlain, settle } from '../render/render.ts';
 import { unopened } from '../render/sops/decrypt.ts';
 import { renderSource, type SourcePart, type SourceRendering } from '../render/source.ts';
-import type { Variables } from '../render/substitute/expand.ts';
 import { folderOfPath } from '../render/tree.ts';
 import type { FileProblem, Origin, RenderedObject, SourceFile } from '../render/types.ts';
+import { scopeOf } from './kind-scopes.ts';
 import { type LocalFolder, localFolder } from './local-tree.ts';
+import { sourceForPath, variablesIn } from './offline-source.ts';
 import { kindOf } from './validate-kinds.ts';
 
 /** What the files hold, and the Sources among them. */
@@ -75,13 +76,6 @@ function groupsOf(at: LocalFolder, files: readonly SourceFile[]): Group[] {
   ];
 }
 
-/** Those that the Source itself holds; where the cluster holds more of them, nothing can be filled in here. */
-function variablesIn({ spec }: Source): Variables | undefined {
-  const { variables = {}, from = [], strict = false } = spec.substitute ?? {};
-  const values = new Map(Object.entries(variables));
-  return (values.size > 0 || strict) && from.length === 0 ? { values, strict } : undefined;
-}
-
 async function renderGroup(
   { at, files }: Group,
   sources: readonly Source[],
@@ -129,16 +123,8 @@ function sourceFor(folder: string, sources: readonly Source[]): Source {
       .join('/');
   const [only] = sources.length === 1 ? sources : [];
   const found = sources.find((source) => pathOf(source) === folder) ?? only;
-  return found ?? nobodysSource;
+  return found ?? sourceForPath(folder);
 }
-
-/** Stands for the Source that will follow these files. */
-const nobodysSource: Source = {
-  apiVersion: 'holdfast.dev/v1alpha1',
-  kind: 'Source',
-  metadata: { name: 'source', namespace: 'default' },
-  spec: { url: 'https://git.example.com/source.git', ref: { branch: 'main' } },
-};
 
 function withNamespaces(
   parts: readonly SourcePart[],
@@ -150,11 +136,8 @@ function withNamespaces(
   );
   const [defaultNamespace] = namespaces.size === 1 ? namespaces : [];
   if (!defaultNamespace) return settle(parts, {});
-  return settle(parts, { defaultNamespace, isNamespaced: (_, kind) => !clusterKinds.test(kind) });
+  return settle(parts, { defaultNamespace, isNamespaced: (_, kind) => scopeOf(kind) !== 'cluster' });
 }
-
-const clusterKinds =
-  /^(Namespace|Node|PersistentVolume|CustomResourceDefinition|APIService|GatewayClass|(Cluster|Storage|Priority|Ingress|Runtime).+|.+(WebhookConfiguration|AdmissionPolicy|AdmissionPolicyBinding))$/;
 
 function isSource(object: KubernetesObject): object is Source {
   return kindOf(object) === 'Source';

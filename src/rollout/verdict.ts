@@ -68,7 +68,7 @@ function withoutValue(
 }
 
 /** thresholdRange, or Flagger's deprecated threshold: a floor for the success rate, else a ceiling. */
-function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
+export function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
   const { thresholdRange: range, threshold } = metric;
   if (range) {
     return {

@@ -3,9 +3,15 @@ import { clip } from '../api/limits.ts';
 import type { FieldDifference } from '../rollout/drift-view.ts';
 import type { Difference } from './covers.ts';
 
-const hidden = '(hidden)';
+/** Stands for a value that nobody should read. */
+export const hidden = '(hidden)';
 /** Names of variables and annotations whose values nobody should read in a message. */
 const secretName = /pass|secret|token|credential|private|api[-_]?key|auth/i;
+
+/** Whether a variable or annotation of this name holds what nobody should read. */
+export function isSecretName(name: string): boolean {
+  return secretName.test(name);
+}
 
 /** Where a Secret holds values, or a copy of its manifest. */
 const secretPart = /^(data|stringData|metadata\.annotations)\b/;
@@ -51,7 +57,7 @@ function unread({ path, live }: Difference): FieldDifference {
 /** A variable is named by the key of its element: `env[DB_PASSWORD].value`. */
 function namesSecret(path: string): boolean {
   const name = /\benv\[([^\]]+)\]/.exec(path)?.[1] ?? /\bannotations\[([^\]]+)\]/.exec(path)?.[1];
-  return name !== undefined && secretName.test(name);
+  return name !== undefined && isSecretName(name);
 }
 
 function textOf(value: unknown, most: number): string {
@@ -65,7 +71,7 @@ function withoutSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutSecrets);
   if (typeof value !== 'object' || value === null) return value;
   const { name } = value as { name?: unknown };
-  const isSecret = typeof name === 'string' && secretName.test(name);
+  const isSecret = typeof name === 'string' && isSecretName(name);
   return Object.fromEntries(
     Object.entries(value).map(([field, inner]) => [
       field,

@@ -10,6 +10,18 @@ export interface InputObject extends ObjectReference {
   readonly optional: boolean;
 }
 
+/** What a Source is rendered with beside its files. */
+export interface RenderInputs {
+  readonly variables: Variables | undefined;
+  readonly decryption: Decryption | undefined;
+}
+
+/** Both, read anew. Throws EngineError where an object or a key is missing. */
+export async function inputsOf(cluster: Pick<Cluster, 'get'>, source: Source): Promise<RenderInputs> {
+  const variables = await variablesOf(cluster, source);
+  return { variables, decryption: await decryptionOf(cluster, source) };
+}
+
 /** Every object beside Git that decides what a Source means. */
 export function inputObjects(source: Source): InputObject[] {
   const { spec, metadata } = source;
@@ -36,7 +48,7 @@ function variableObjects({ spec, metadata }: Source): InputObject[] {
  * The variables of a Source, read anew; undefined where none are filled in: without `spec.substitute`, and, as in Flux, where there is no
  * variable at all and none is demanded. Line ends are left out of values, as in Flux. Throws EngineError where an object is missing.
  */
-export async function variablesOf(cluster: Cluster, source: Source): Promise<Variables | undefined> {
+async function variablesOf(cluster: Pick<Cluster, 'get'>, source: Source): Promise<Variables | undefined> {
   const { substitute } = source.spec;
   if (!substitute) return undefined;
   const values = new Map<string, string>();
@@ -55,8 +67,8 @@ export async function variablesOf(cluster: Cluster, source: Source): Promise<Var
  * What opens a Source's encrypted files, read anew; undefined without `spec.decryption`. Throws EngineError where the Secret or an age key in it
  * is missing.
  */
-export async function decryptionOf(
-  cluster: Cluster,
+async function decryptionOf(
+  cluster: Pick<Cluster, 'get'>,
   { spec, metadata }: Source,
 ): Promise<Decryption | undefined> {
   if (!spec.decryption) return undefined;

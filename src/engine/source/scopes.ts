@@ -7,7 +7,7 @@ import type { Cluster } from '../ports/ports.ts';
  * known as the same object, or it would be taken for one that left Git.
  */
 export async function inTheirScope(
-  cluster: Cluster,
+  cluster: Pick<Cluster, 'kindOf'>,
   entries: readonly RenderedObject[],
 ): Promise<readonly RenderedObject[]> {
   const named = entries.filter(({ object }) => object.metadata.namespace);
@@ -29,7 +29,7 @@ function kindOf({ apiVersion, kind }: { apiVersion: string; kind: string }): str
 
 /** Objects of namespaced kinds that name no namespace, as problems of their files; all objects of such a file wait. */
 export async function withoutNamespaceless(
-  cluster: Cluster,
+  cluster: Pick<Cluster, 'kindOf'>,
   objects: readonly RenderedObject[],
 ): Promise<{ objects: RenderedObject[]; problems: FileProblem[] }> {
   const nameless = objects.filter(({ object }) => !object.metadata.namespace);
@@ -46,7 +46,7 @@ export async function withoutNamespaceless(
 
 /** `apiVersion kind` of the kinds, among objects without a namespace, that live in namespaces. */
 export async function namespacedKinds(
-  cluster: Cluster,
+  cluster: Pick<Cluster, 'kindOf'>,
   objects: readonly RenderedObject[],
 ): Promise<Set<string>> {
   const kinds = new Map(

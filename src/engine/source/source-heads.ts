@@ -106,9 +106,9 @@ function headOf(parts: SourceParts, plan: CanaryPlan, snapshot: Snapshot, proble
 
 /** The release of a plan; undefined when the Canary is in neither Git nor the cluster. */
 export function releaseAt(
-  parts: SourceParts,
+  parts: Pick<SourceParts, 'canaries' | 'secretKey'>,
   plan: Extract<CanaryPlan, { state: 'release' }>,
-  { commit, lineOf }: Snapshot,
+  { commit, lineOf }: Pick<Snapshot, 'commit' | 'lineOf'>,
 ): ReturnType<typeof releaseOfPlan> | undefined {
   const canary = plan.object ?? parts.canaries().find((object) => isNamed(object, plan.canary));
   if (!canary) return undefined;

@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source.ts';
 import type { Release } from '../../release/release.ts';
-import type { CanaryPlan } from '../../release/select.ts';
+import type { CanaryPlan, PreviousPlan } from '../../release/select.ts';
 import type { BuildCache } from '../../render/build/build-cache.ts';
 import type { Builders } from '../../render/build/builder.ts';
 import type { RenderCache } from '../../render/cache.ts';
@@ -57,6 +57,22 @@ export interface SourceParts {
   readonly wakeCanary: (canaryKey: string) => void;
 }
 
+/** What is asked of a repository to read one commit of it. */
+export type CommitReader = Pick<Repository, 'treeOidAt' | 'readFiles' | 'entriesAt'>;
+
+/** What reading one commit takes of the loop. */
+export interface ReadingParts
+  extends Pick<SourceParts, 'builders' | 'builds' | 'canaries' | 'secretKey' | 'tracksConfig'> {
+  readonly cluster: Pick<Cluster, 'get' | 'kindOf'>;
+  readonly heads: Pick<Heads, 'sourceOf'>;
+}
+
+/** What reading one commit takes of what is known about its Source. */
+export interface ReadingState extends Pick<SourceState, 'key' | 'rendered'> {
+  readonly repository: CommitReader;
+  readonly previous: ReadonlyMap<string, PreviousPlan>;
+}
+
 /** Everything one commit says, read whole (S24). */
 export interface Snapshot {
   readonly commit: CommitInfo;
@@ -67,6 +83,8 @@ export interface Snapshot {
   readonly problems: readonly FileProblem[];
   /** Every object of the commit that can be in the cluster, those that rollouts write included. */
   readonly all: readonly KubernetesObject[];
+  /** The same with the place that each stands at. */
+  readonly entries: readonly RenderedObject[];
   /** `objectKey` of them. */
   readonly keys: ReadonlySet<string>;
   /** Objects that were rendered. */

@@ -10,17 +10,25 @@ import type { FileProblem, SourceFile } from '../../render/types.ts';
 import type { CommitFiles } from '../ports/git-port.ts';
 import type { Cluster } from '../ports/ports.ts';
 import { ignoreRules } from './ignore-rules.ts';
-import { decryptionOf, variablesOf } from './render-inputs.ts';
+import { inputsOf, type RenderInputs } from './render-inputs.ts';
 import { inTheirScope, namespacedKinds, withoutNamespaceless } from './scopes.ts';
-import { folderOf, type Snapshot, type SourceParts, type SourceState } from './source-parts.ts';
+import { folderOf, type ReadingParts, type ReadingState, type Snapshot } from './source-parts.ts';
 import { treeAt } from './source-tree.ts';
+
+/** Which commit is read. */
+export interface Reading {
+  readonly commit: CommitInfo;
+  readonly signal: AbortSignal;
+  /** What it is rendered with beside Git; absent: what the cluster holds. */
+  readonly inputs?: RenderInputs;
+}
 
 /** Reads, renders and sorts one commit. Problems of files are in the snapshot; only Git's own errors are thrown. */
 export async function readSnapshot(
-  parts: SourceParts,
+  parts: ReadingParts,
   source: Source,
-  state: SourceState,
-  { commit, signal }: { commit: CommitInfo; signal: AbortSignal },
+  state: ReadingState,
+  { commit, signal, inputs }: Reading,
 ): Promise<Snapshot> {
   const folder = folderOf(source);
   const treeOid = await state.repository.treeOidAt(commit.commit, folder, signal);
@@ -29,8 +37,7 @@ export async function readSnapshot(
   const tree = treeAt(state.repository, commit.commit, signal);
   const files = selectFiles(read, source, folder);
   const { builders, builds } = parts;
-  const variables = await variablesOf(parts.cluster, source);
-  const decryption = await decryptionOf(parts.cluster, source);
+  const { variables, decryption } = inputs ?? (await inputsOf(parts.cluster, source));
   const written = await renderSource(
     source,
     { folder, files, problems: unread, tree },
@@ -53,6 +60,7 @@ export async function readSnapshot(
     commit,
     treeOid,
     all,
+    entries: placed.objects,
     keys: new Set(all.map(objectKey)),
     rest: selection.rest,
     plans: selection.plans,
@@ -65,7 +73,7 @@ export async function readSnapshot(
 }
 
 /** A Canary that no other Source speaks for. */
-function isFree(parts: SourceParts, state: SourceState, canary: KubernetesObject): boolean {
+function isFree(parts: ReadingParts, state: ReadingState, canary: KubernetesObject): boolean {
   const owner = parts.heads.sourceOf(`${canary.metadata.namespace}/${canary.metadata.name}`);
   return owner === undefined || owner === state.key;
 }
@@ -78,7 +86,7 @@ function selectFiles({ files }: CommitFiles, source: Source, folder: string): So
 
 /** With a default namespace, filled in once it is known which kinds live in namespaces. A chart always has one: that of its release. */
 async function inNamespaces(
-  cluster: Cluster,
+  cluster: Pick<Cluster, 'kindOf'>,
   source: Source,
   { read }: SourceRendering,
 ): Promise<Pick<RenderResult, 'objects' | 'problems'>> {

@@ -1,12 +1,12 @@
 import { limits } from '../../api/limits.ts';
 import type { Tree, TreeFile } from '../../render/tree.ts';
 import type { Repository } from '../ports/git-port.ts';
-import type { Snapshot } from './source-parts.ts';
+import type { CommitReader, Snapshot } from './source-parts.ts';
 
 const maxFileBytes = limits.renderInputFileBytes;
 
 /** A commit as renderers look at it. Its methods throw Git's errors. */
-export function treeAt(repository: Repository, commit: string, signal: AbortSignal): Tree {
+export function treeAt(repository: CommitReader, commit: string, signal: AbortSignal): Tree {
   return {
     read: (paths) => repository.entriesAt(commit, paths, { signal, maxFileBytes }),
     async readAll(folder) {

@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { InvalidArgumentError } from 'commander';
+import { limits } from '../api/limits.ts';
+import { InputError } from '../app/options.ts';
+import { readSourceFiles } from '../app/source-files.ts';
+import { GitError } from '../git/errors.ts';
+import { openLocalRepository } from '../git/local-repository.ts';
+import { createBuildCache } from '../render/build/build-cache.ts';
+import { findBuilders, workFolderIn } from '../render/build/programs.ts';
+import type { CliCommand } from './command.ts';
+import { emit } from './emit.ts';
+import { commaList, outputOption } from './install-command.ts';
+import { type CommandResult, formatData, screenOf } from './output.ts';
+import { type FailOn, failOnValues, failures } from './plan/fail-on.ts';
+import { planMarkdown } from './plan/markdown.ts';
+import { makePlan } from './plan/plan.ts';
+import type { PlanRequest } from './plan/plan-types.ts';
+import { lookInLedger } from './plan/promoted.ts';
+import type { PlanReport } from './plan/report.ts';
+import { planText } from './plan/text.ts';
+import { type ProgramFlags, programsIn, withProgramFlags } from './program-flags.ts';
+
+interface PlanFlags extends ProgramFlags {
+  readonly repo: string;
+  readonly base: string;
+  readonly head?: string;
+  readonly source: string[];
+  readonly path: string[];
+  readonly branch?: string;
+  readonly clusterName?: string;
+  readonly meshProvider: string;
+  readonly failOn: FailOn[];
+  readonly maxBytes: number;
+  readonly output: 'text' | 'markdown' | 'json';
+}
+
+/** `holdfast plan`: what a change of the repository would do, before it is merged. */
+export const planCommand: CliCommand = {
+  register(program, context) {
+    const command = program
+      .command('plan')
+      .description(
+        'compare two commits as Sources would read them: changed objects, the flight plan of each rollout, and what cannot be taken back; exit code 1 for what --fail-on names, 2 if it cannot be said',
+      )
+      .requiredOption('--base <revision>', 'commit, branch or tag to compare with; HEAD^ and main~2, too')
+      .option('--head <revision>', 'the same of the change; default: the working tree')
+      .option('--repo <folder>', 'a folder of the repository', '.')
+      .option('--source <file...>', 'files with Source objects that are not in the repository', [])
+      .option('--path <folder...>', 'folders of the repository that stand for paths of Sources', [])
+      .option('--branch <name>', 'only Sources that follow this branch')
+      .option('--cluster-name <name>', "whose ledger refs are compared with, as the controller's")
+      .option('--mesh-provider <name>', 'routing provider of Canaries that name none', 'kubernetes')
+      .option('--fail-on <kinds>', `exit code 1 for these: ${failOnValues.join(', ')}`, failOn, ['problems'])
+      .option('--max-bytes <number>', 'longest Markdown; what does not fit is told', wholeNumber, 65_000)
+      .addOption(outputOption('text', ['text', 'markdown', 'json']));
+    withProgramFlags(command).action(async (flags: PlanFlags) => {
+      const result = await run(flags).catch((error: unknown) => {
+        if (error instanceof GitError) throw new InputError(error.message);
+        throw error;
+      });
+      emit(result, context);
+    });
+  },
+};
+
+async function run(flags: PlanFlags): Promise<CommandResult> {
+  const repository = await openLocalRepository(flags.repo);
+  const request: PlanRequest = {
+    ...{ repository, base: flags.base, head: flags.head, paths: flags.path, branch: flags.branch },
+    sources: await readSourceFiles(flags.source),
+    minIntervalMs: limits.minAnalysisIntervalMs,
+    defaultProvider: flags.meshProvider,
+  };
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-plan-'));
+  try {
+    const parts = {
+      builders: findBuilders(programsIn(flags, process.env), workFolderIn(folder)),
+      builds: createBuildCache(),
+      secretKey: randomBytes(32),
+      signal: new AbortController().signal,
+    };
+    const ledger = await lookInLedger(repository, flags.clusterName);
+    const look = ledger && (async () => ledger);
+    const report = await makePlan(request, parts, { look });
+    return { stdout: printed(report, flags), stderr: '', exitCode: failures(report, flags.failOn) ? 1 : 0 };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function printed(report: PlanReport, { output, maxBytes }: PlanFlags): string {
+  if (output === 'json') return formatData(report, 'json');
+  if (output === 'markdown') return planMarkdown(report, maxBytes);
+  return planText(report, screenOf(process.stdout, process.env));
+}
+
+function failOn(text: string): FailOn[] {
+  const names = commaList(text);
+  const isKnown = (name: string): name is FailOn => (failOnValues as readonly string[]).includes(name);
+  const wrong = names.find((name) => !isKnown(name));
+  if (wrong !== undefined) throw new InvalidArgumentError(`${wrong} is none of ${failOnValues.join(', ')}`);
+  return names.filter(isKnown);
+}
+
+function wholeNumber(text: string): number {
+  const number = /^\d{4,9}$/.test(text) ? Number(text) : 0;
+  if (number >= 2_000) return number;
+  throw new InvalidArgumentError('must be a whole number of bytes, 2000 or more');
+}

@@ -1,0 +1,83 @@
+/** Fields that API servers do not let anybody change. Pure. */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { canonicalJson, isRecord, recordOf } from '../../release/json.ts';
+
+/** Paths by kind, as the API server refuses them on update (Kubernetes 1.34). */
+const immutable: Readonly<Record<string, readonly string[]>> = {
+  Deployment: ['spec.selector'],
+  DaemonSet: ['spec.selector'],
+  ReplicaSet: ['spec.selector'],
+  StatefulSet: ['spec.selector', 'spec.serviceName', 'spec.podManagementPolicy', 'spec.volumeClaimTemplates'],
+  Job: ['spec.selector', 'spec.template', 'spec.completionMode', 'spec.podFailurePolicy'],
+  PersistentVolumeClaim: [
+    'spec.accessModes',
+    'spec.selector',
+    'spec.storageClassName',
+    'spec.volumeMode',
+    'spec.volumeName',
+    'spec.dataSource',
+  ],
+  StorageClass: ['provisioner', 'parameters', 'reclaimPolicy', 'volumeBindingMode'],
+  PriorityClass: ['value'],
+  RoleBinding: ['roleRef'],
+  ClusterRoleBinding: ['roleRef'],
+  IngressClass: ['spec.controller'],
+  Secret: ['type'],
+  CustomResourceDefinition: ['spec.group', 'spec.scope', 'spec.names.plural', 'spec.names.kind'],
+};
+
+/** Fields that the server fills in where Git does not name them: leaving them out is no change, and naming them may be none. */
+const defaulted: ReadonlySet<string> = new Set([
+  'spec.podManagementPolicy',
+  'spec.completionMode',
+  'spec.storageClassName',
+  'spec.volumeMode',
+  'spec.volumeName',
+  'reclaimPolicy',
+  'volumeBindingMode',
+  'type',
+]);
+
+/** Those that differ, as paths; an immutable ConfigMap or Secret whose content changes is told by `data`. */
+export function immutableFields(before: KubernetesObject, after: KubernetesObject): string[] {
+  const paths = (immutable[after.kind] ?? []).filter((path) => isChanged(path, before, after));
+  return [...paths, ...clusterAddress(before, after), ...frozenContent(before, after)];
+}
+
+function isChanged(path: string, before: KubernetesObject, after: KubernetesObject): boolean {
+  const [old, now] = [valueAt(before, path), valueAt(after, path)];
+  if (defaulted.has(path) && (old === undefined || now === undefined)) return false;
+  return differ(old, now);
+}
+
+/** A Service may get an address and may not change it, but by becoming one of type ExternalName and back. */
+function clusterAddress(before: KubernetesObject, after: KubernetesObject): string[] {
+  if (after.kind !== 'Service') return [];
+  const [old, now] = [valueAt(before, 'spec.clusterIP'), valueAt(after, 'spec.clusterIP')];
+  // Headless or not is told apart by this field; leaving it out is a Service with an address.
+  const headless = (value: unknown) => value === 'None';
+  const isOther = old !== undefined && now !== undefined && old !== '' && now !== '' && old !== now;
+  return isOther || headless(old) !== headless(now) ? ['spec.clusterIP'] : [];
+}
+
+function frozenContent(before: KubernetesObject, after: KubernetesObject): string[] {
+  if (!['ConfigMap', 'Secret'].includes(after.kind) || before.immutable !== true) return [];
+  const content = ({ data, stringData, binaryData }: KubernetesObject) => ({ data, stringData, binaryData });
+  const fields = differ(content(before), content(after)) ? ['data'] : [];
+  return after.immutable === true ? fields : [...fields, 'immutable'];
+}
+
+function valueAt(object: KubernetesObject, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, step) => recordOf(value)[step], object);
+}
+
+/** Null, absent and empty mean the same to the API server. */
+function differ(old: unknown, now: unknown): boolean {
+  const text = (value: unknown) => (isEmpty(value) ? '' : canonicalJson(value));
+  return text(old) !== text(now);
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null) return true;
+  return isRecord(value) ? Object.keys(value).length === 0 : Array.isArray(value) && value.length === 0;
+}

@@ -1,0 +1,91 @@
+/** Puts a plan together: reads and renders the two sides, asks beside Git what was wished, and leaves every decision to the pure parts. */
+import { systemClock } from '../../api/clock.ts';
+import { InputError } from '../../app/options.ts';
+import { folderOf } from '../../engine/source/source-parts.ts';
+import type { LocalRepository } from '../../git/local-repository.ts';
+import { objectKey } from '../../render/render.ts';
+import { sourceForPath } from '../offline-source.ts';
+import type { PlanProbes, PlanRequest, RenderedPair } from './plan-types.ts';
+import type { PlanReport, PlanSide } from './report.ts';
+import { nothingThere, type SideAt, type SideParts, sideOf } from './side.ts';
+import { planSource } from './source-plan.ts';
+import { chosen, paired, type SourcePair, sourcesIn } from './sources.ts';
+import { summaryOf } from './summary.ts';
+import { workingTree } from './working-tree.ts';
+
+/** The plan. Throws InputError and GitError for what cannot be compared at all. */
+export async function makePlan(
+  request: PlanRequest,
+  parts: SideParts,
+  probes: PlanProbes,
+): Promise<PlanReport> {
+  const { repository } = request;
+  const base = await sideAt(repository, request.base);
+  const head = await sideAt(repository, request.head);
+  const { pairs, notes } = await pairsOf(request, { base, head, signal: parts.signal });
+  const rendered: RenderedPair[] = [];
+  for (const pair of pairs) {
+    const beforeSide = pair.before ? await sideOf(parts, pair.before, base) : nothingThere;
+    const afterSide = pair.after ? await sideOf(parts, pair.after, head, beforeSide) : nothingThere;
+    rendered.push({ ...pair, beforeSide, afterSide });
+  }
+  const holders = holdersOf(rendered);
+  const context = { request, parts, probes, nowMs: systemClock.nowMs() };
+  const sources = [];
+  for (const pair of rendered) sources.push(await planSource(pair, { ...context, holders }));
+  return {
+    apiVersion: 'holdfast.dev/v1',
+    kind: 'Plan',
+    base: shown(request.base, base),
+    head: shown(request.head, head),
+    summary: summaryOf(sources),
+    sources,
+    notes,
+  };
+}
+
+async function sideAt(repository: LocalRepository, revision: string | undefined): Promise<SideAt> {
+  if (revision !== undefined)
+    return { reader: repository, commit: (await repository.commitAt(revision)).info };
+  const commit = { commit: '', subject: 'the working tree', author: '', time: '' };
+  return { reader: workingTree(repository.root), commit };
+}
+
+function shown(revision: string | undefined, { commit }: SideAt): PlanSide {
+  if (revision === undefined) return { revision: '' };
+  return { revision, commit: { commit: commit.commit, subject: commit.subject } };
+}
+
+/** Sources of files and folders that were named, else those in the repository, else the repository as a whole. */
+async function pairsOf(
+  { repository, sources, paths, branch }: PlanRequest,
+  { base, head, signal }: { base: SideAt; head: SideAt; signal: AbortSignal },
+): Promise<{ pairs: readonly SourcePair[]; notes: readonly string[] }> {
+  if (sources.length > 0 || paths.length > 0) {
+    const folders = paths.map((path) => sourceForPath(path));
+    const named = folders.map((source) => ({ key: folderOf(source) || '.', before: source, after: source }));
+    return { pairs: [...paired(sources, sources), ...named], notes: [] };
+  }
+  const before = await sourcesIn(base.reader, base.commit.commit, signal);
+  const after = await sourcesIn(head.reader, head.commit.commit, signal);
+  const notes = after.problems.map((problem) => `a Source cannot be used: ${problem}`);
+  if (before.sources.length + after.sources.length === 0) {
+    const whole = sourceForPath('');
+    const note =
+      'no Source was found in the repository: it is taken as one; name them with --source or --path';
+    return { pairs: [{ key: '.', before: whole, after: whole }], notes: [...notes, note] };
+  }
+  const choice = { remotes: await repository.remotes(), branch };
+  const pairs = paired(chosen(before.sources, choice), chosen(after.sources, choice));
+  if (pairs.length > 0) return { pairs, notes };
+  throw new InputError(`no Source in the repository follows branch ${branch}`);
+}
+
+/** Which Source of head holds an object, so that one that moves to another is not taken for one that goes. */
+function holdersOf(rendered: readonly RenderedPair[]): (key: string, but: string) => string | undefined {
+  const holders = new Map<string, string[]>();
+  for (const { key, afterSide } of rendered)
+    for (const { object } of afterSide.entries)
+      holders.set(objectKey(object), [...(holders.get(objectKey(object)) ?? []), key]);
+  return (key, but) => holders.get(key)?.find((holder) => holder !== but);
+}

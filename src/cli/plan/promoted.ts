@@ -1,0 +1,86 @@
+/** What is promoted of each Canary, rendered from the same clone as the two sides. */
+import type { Source } from '../../api/source.ts';
+import { GitError } from '../../git/errors.ts';
+import type { LocalRepository } from '../../git/local-repository.ts';
+import { canaryOfLedger, ledgerPrefix } from '../../writeback/names.ts';
+import type { Promoted } from './canary-plans.ts';
+import { type SideOfSource, type SideParts, sideOf } from './side.ts';
+import { type Standing, standingInLedger } from './standing.ts';
+
+/** What a look at the cluster or the ledger found. */
+export interface Looked {
+  readonly standings: ReadonlyMap<string, Standing>;
+  /** Why somebody could not be asked. */
+  readonly notes: readonly string[];
+}
+
+/** Different commits that are rendered for one Source; more Canaries than that are told without a comparison. */
+const mostCommits = 20;
+
+/** What is promoted of these Canaries, with the release at that commit as far as the clone holds it. */
+export async function promotedOf(
+  parts: SideParts,
+  { source, repository }: { source: Source; repository: LocalRepository },
+  standings: ReadonlyMap<string, Standing>,
+): Promise<{ promoted: Map<string, Promoted>; sides: Map<string, SideOfSource> }> {
+  const byCommit = new Map<string, SideOfSource>();
+  const sides = new Map<string, SideOfSource>();
+  const promoted = new Map<string, Promoted>();
+  for (const [key, standing] of standings) {
+    const commit = standing.promoted?.commit;
+    const side = commit ? await sideAtCommit(commit) : undefined;
+    if (side) sides.set(key, side);
+    const release = side?.canaries.get(key)?.release;
+    promoted.set(key, { standing, release });
+  }
+  return { promoted, sides };
+
+  async function sideAtCommit(commit: string): Promise<SideOfSource | undefined> {
+    const known = byCommit.get(commit);
+    if (known || byCommit.size >= mostCommits) return known;
+    const side = await rendered(commit);
+    if (side) byCommit.set(commit, side);
+    return side;
+  }
+
+  async function rendered(commit: string): Promise<SideOfSource | undefined> {
+    try {
+      const { info } = await repository.commitAt(commit);
+      return await sideOf(parts, source, { reader: repository, commit: info });
+    } catch (error) {
+      // A shallow clone need not hold it.
+      if (error instanceof GitError) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** What the ledger refs in the clone say; undefined: there are none. */
+export async function lookInLedger(
+  repository: LocalRepository,
+  clusterName: string | undefined,
+): Promise<Looked | undefined> {
+  const refs = await repository.refsBelow('refs/holdfast/');
+  const clusters = new Set([...refs.keys()].flatMap((ref) => ref.split('/')[2] ?? []));
+  const cluster = clusterName ?? (clusters.size === 1 ? [...clusters][0] : undefined);
+  if (cluster === undefined) {
+    if (clusters.size === 0) return undefined;
+    const names = [...clusters].sort().join(', ');
+    return {
+      standings: new Map(),
+      notes: [`the ledger knows the clusters ${names}: choose one with --cluster-name`],
+    };
+  }
+  const standings = new Map<string, Standing>();
+  for (const [ref, commit] of refs) {
+    const key = canaryOfLedger(cluster, ref);
+    if (key === undefined) continue;
+    const subject = await repository.commitAt(commit).then(
+      ({ info }) => info.subject,
+      () => '',
+    );
+    standings.set(key, standingInLedger(commit, subject));
+  }
+  if (standings.size > 0) return { standings, notes: [] };
+  return { standings, notes: [`there is no ledger ref below ${ledgerPrefix(cluster)} in this clone`] };
+}

@@ -1,0 +1,131 @@
+/** The plan of one Source, both sides of which are rendered. */
+import type { Source } from '../../api/source.ts';
+import { folderOf } from '../../engine/source/source-parts.ts';
+import { windowAt } from '../../engine/windows/windows.ts';
+import { canonicalJson } from '../../release/json.ts';
+import { canaryKeys, type Promoted, planCanary } from './canary-plans.ts';
+import { lostConfigKeys } from './config-keys.ts';
+import { objectChanges } from './object-changes.ts';
+import { type OneWayChange, oneWayChanges } from './one-way.ts';
+import type { PlanProbes, PlanRequest, RenderedPair } from './plan-types.ts';
+import { promotedOf } from './promoted.ts';
+import { removalsOf } from './removals.ts';
+import type { CanaryPlanned, SourcePlanned } from './report.ts';
+import type { SideOfSource, SideParts } from './side.ts';
+
+/** What planning one Source takes. */
+export interface SourceContext {
+  readonly request: PlanRequest;
+  readonly parts: SideParts;
+  readonly probes: PlanProbes;
+  readonly nowMs: number;
+  /** Another Source than `but` that holds an object of this `objectKey` at head. */
+  readonly holders: (key: string, but: string) => string | undefined;
+}
+
+/** Everything the commit means for one Source. */
+export async function planSource(pair: RenderedPair, context: SourceContext): Promise<SourcePlanned> {
+  const { key, afterSide } = pair;
+  const source = pair.after ?? pair.before;
+  if (!source) throw new Error(`Source ${key} is on neither side`);
+  const before = withoutBroken(pair.beforeSide, afterSide);
+  const removals = removalsOf({
+    source: pair.after,
+    before: before.entries,
+    after: afterSide.entries,
+    isBroken: afterSide.problems.length > 0,
+    holderOf: (object) => context.holders(object, key),
+  });
+  const known = await lookAt(pair, source, context);
+  const canaries = await canariesOf({ ...pair, beforeSide: before }, source, known.promoted, context);
+  const dryRun = pair.after && (await context.probes.dryRun?.(pair.after, afterSide));
+  const changes = oneWayChanges({ source, before: before.entries, after: afterSide.entries, removals });
+  return {
+    source: key,
+    path: folderOf(source) || '.',
+    change: sourceChange(pair),
+    problems: afterSide.problems,
+    objects: objectChanges(before, afterSide, removals),
+    canaries,
+    oneWay: [...changes, ...lostOf(before, afterSide, known)],
+    ...(dryRun ? { dryRun: dryRun.findings } : {}),
+    notes: [...notesOf(pair, source), ...known.notes, ...(dryRun?.notes ?? [])],
+  };
+}
+
+/** Objects of files that head has broken stay as they are: they are neither changed nor removed. */
+function withoutBroken(before: SideOfSource, { brokenFiles }: SideOfSource): SideOfSource {
+  if (brokenFiles.size === 0) return before;
+  const isKept = (file: string) => !brokenFiles.has('') && !brokenFiles.has(file);
+  return { ...before, entries: before.entries.filter(({ origin }) => isKept(origin.file)) };
+}
+
+interface Known {
+  readonly promoted: ReadonlyMap<string, Promoted>;
+  readonly sides: ReadonlyMap<string, SideOfSource>;
+  readonly notes: readonly string[];
+}
+
+async function lookAt(
+  { beforeSide, afterSide }: RenderedPair,
+  source: Source,
+  { probes, parts, request: { repository } }: SourceContext,
+): Promise<Known> {
+  const keys = canaryKeys(afterSide.plans, beforeSide.plans);
+  if (!probes.look || keys.length === 0) return { promoted: new Map(), sides: new Map(), notes: [] };
+  const { standings, notes } = await probes.look(keys);
+  const own = new Map([...standings].filter(([key]) => keys.includes(key)));
+  const found = await promotedOf(parts, { source, repository }, own);
+  return { ...found, notes };
+}
+
+async function canariesOf(
+  { beforeSide, afterSide }: RenderedPair,
+  source: Source,
+  promoted: ReadonlyMap<string, Promoted>,
+  { request, probes, nowMs }: SourceContext,
+): Promise<CanaryPlanned[]> {
+  const { minIntervalMs, defaultProvider } = request;
+  const options = { minIntervalMs, defaultProvider, window: windowAt(source.spec.windows, nowMs) };
+  const planned: CanaryPlanned[] = [];
+  if (afterSide.brokenFiles.has('')) return planned;
+  for (const key of canaryKeys(afterSide.plans, beforeSide.plans)) {
+    const [before, after] = [beforeSide.canaries.get(key), afterSide.canaries.get(key)];
+    const one = planCanary({ key, before, after, promoted: promoted.get(key), options });
+    if (!one) continue;
+    const canary = after?.plan.state === 'release' ? after.plan.object : undefined;
+    const isAsked = canary && one.flight && one.flight.metrics.length > 0;
+    const measured = isAsked && one.flight ? await probes.measure?.(canary, one.flight) : undefined;
+    planned.push(measured ? { ...one, measured } : one);
+  }
+  return planned;
+}
+
+/** What a revert goes back to reads its config as it was then. */
+function lostOf(before: SideOfSource, after: SideOfSource, { promoted, sides }: Known): OneWayChange[] {
+  const found = [...before.canaries].flatMap(([key, side]) => {
+    const good = promoted.get(key)?.release ?? side.release;
+    const held = sides.get(key)?.entries ?? before.entries;
+    return good && after.canaries.has(key) ? lostConfigKeys(good, held, after.entries) : [];
+  });
+  return [...new Map(found.map((change) => [`${change.object} ${change.message}`, change])).values()];
+}
+
+function sourceChange({ before, after }: RenderedPair): SourcePlanned['change'] {
+  if (!before) return 'added';
+  if (!after) return 'removed';
+  return canonicalJson(before.spec) === canonicalJson(after.spec) ? 'same' : 'changed';
+}
+
+function notesOf({ beforeSide, afterSide, before }: RenderedPair, source: Source): string[] {
+  const { decryption, substitute, suspend } = source.spec;
+  const names = (substitute?.from ?? []).map(({ kind, name }) => `${kind} ${name}`).join(', ');
+  return [
+    ...(before && !afterSide.isAbsent && beforeSide.problems.length > 0
+      ? [`base cannot be read whole (${beforeSide.problems[0]}): what it held of it counts as new`]
+      : []),
+    ...(names ? [`variables of ${names} are in the cluster: they stand here as they are written`] : []),
+    ...(decryption ? ['files that SOPS encrypted are compared as they are encrypted'] : []),
+    ...(suspend ? ['the Source is suspended: nothing of this is applied'] : []),
+  ];
+}

@@ -1,0 +1,64 @@
+import { paint, printable, type Screen, type Tone, wrap } from '../output.ts';
+import type { ObjectChange, PlanReport, SourcePlanned } from './report.ts';
+import { canaryWords, dryRunWords, isEmpty, objectWords, sideWords, summaryWords } from './words.ts';
+
+/** A plan for people at a terminal; ends with a line feed. Pure. */
+export function planText(report: PlanReport, screen: Screen): string {
+  const { base, head, summary, sources, notes } = report;
+  const lines = [
+    paint(screen, 'strong', printable(`From ${sideWords(base)} to ${sideWords(head)}`)),
+    ...wrap(isEmpty(report) ? 'nothing changes' : summaryWords(summary), screen.columns, ''),
+    ...notes.flatMap((note) => wrap(`note: ${note}`, screen.columns, '')),
+    ...sources.flatMap((source) => sourceLines(source, screen)),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+const severities = { oneWay: 'one-way', refused: 'refused', note: 'note' } as const;
+const tones: Readonly<Record<string, Tone>> = { oneWay: 'bad', refused: 'bad', note: 'quiet' };
+
+function sourceLines(source: SourcePlanned, screen: Screen): string[] {
+  const { columns } = screen;
+  const changed = source.change === 'same' ? '' : `, the Source itself is ${source.change}`;
+  const body = [
+    ...source.problems.map((problem) => paint(screen, 'bad', `  ${printable(problem)}`)),
+    ...source.oneWay.flatMap(({ severity, object, origin, message }) =>
+      wrap(`${severities[severity]}: ${object} (${origin}): ${message}`, columns, '  ').map((line) =>
+        paint(screen, tones[severity] ?? 'none', line),
+      ),
+    ),
+    ...source.canaries.flatMap((canary) => [
+      ...wrap(`Canary ${canary.canary}: ${canary.summary}`, columns, '  ').map((line) =>
+        paint(screen, 'strong', line),
+      ),
+      ...canaryWords(canary).flatMap((line) => hanging(line, columns)),
+    ]),
+    ...(source.dryRun ?? []).flatMap((finding) => hanging(`dry run: ${dryRunWords(finding)}`, columns)),
+    ...source.objects.flatMap((object) => objectLines(object, screen)),
+    ...source.notes.flatMap((note) => wrap(`note: ${note}`, columns, '  ')),
+  ];
+  if (body.length === 0) return [];
+  return [
+    '',
+    paint(screen, 'strong', printable(`Source ${source.source} (${source.path})${changed}`)),
+    ...body,
+  ];
+}
+
+function hanging(text: string, columns: number): string[] {
+  return wrap(text, columns, '      ').map((line, index) =>
+    index === 0 ? line.replace('      ', '    - ') : line,
+  );
+}
+
+function objectLines(object: ObjectChange, screen: Screen): string[] {
+  return [
+    paint(screen, 'strong', `  ${printable(objectWords(object))}`),
+    ...object.diff.map((line) => paint(screen, toneOf(line), `    ${printable(line)}`)),
+  ];
+}
+
+function toneOf(line: string): Tone {
+  if (line.startsWith('+')) return 'good';
+  return line.startsWith('-') ? 'bad' : 'quiet';
+}

@@ -1,0 +1,100 @@
+/** The repository of a working copy on this machine, read only. */
+import fs from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import git from 'isomorphic-git';
+import { entriesBelow } from './entries.ts';
+import { GitError } from './errors.ts';
+import { DEFAULT_TREE_LIMITS, readFilesBelow } from './files.ts';
+import { type Commit, createReader, type ObjectReader, readCommitObject } from './objects.ts';
+import { createPause } from './pause.ts';
+import { type GitFolders, resolveRevision } from './revision.ts';
+import { findFolder } from './tree.ts';
+import type { GitSource } from './types.ts';
+
+/** A repository somebody works in. What it reads is looked up by commit id; methods throw GitError. */
+export interface LocalRepository extends Pick<GitSource, 'treeOidAt' | 'readFiles' | 'entriesAt'> {
+  /** Folder of the working tree. */
+  readonly root: string;
+  /** A commit by branch, tag, remote branch, id (also a short one) or HEAD, each with `~n` and `^`. Throws RefNotFound. */
+  commitAt(revision: string): Promise<Commit>;
+  /** Addresses of its remotes. */
+  remotes(): Promise<string[]>;
+  /** Commits of the refs below a prefix that ends in `/`, by full name. */
+  refsBelow(prefix: string): Promise<ReadonlyMap<string, string>>;
+}
+
+/** Opens the repository that a folder belongs to. Throws GitError NotFound where there is none. */
+export async function openLocalRepository(folder: string): Promise<LocalRepository> {
+  const { root, folders } = await findRepository(resolve(folder));
+  // One cache for all reads: this lives as long as one command.
+  const reader = createReader(folders.objects);
+  const read = <T>(commit: string, work: (tree: string) => Promise<T>): Promise<T> =>
+    whole(reader, commit, async () => {
+      const found = await readCommitObject(reader, commit);
+      if (!found) throw new GitError('NotFound', `commit ${commit} is not in ${reader.gitdir}`);
+      return work(found.tree);
+    });
+  return {
+    root,
+    commitAt: (revision) => resolveRevision(folders, reader, revision),
+    treeOidAt: (commit, path) => read(commit, (tree) => findFolder(reader, tree, path)),
+    readFiles: (commit, path, { limits, signal, alsoRead = () => false, anyBytes = false } = {}) =>
+      read(commit, (tree) => {
+        const walk = { reader, alsoRead, anyBytes, limits: { ...DEFAULT_TREE_LIMITS, ...limits } };
+        return readFilesBelow({ ...walk, pause: createPause(signal) }, tree, path);
+      }),
+    entriesAt: (commit, paths, { signal, maxFileBytes }) =>
+      read(commit, (tree) => entriesBelow({ reader, maxFileBytes, pause: createPause(signal) }, tree, paths)),
+    remotes: async () => {
+      const found = await git.listRemotes({ fs, gitdir: folders.objects }).catch(() => []);
+      return found.map(({ url }) => url);
+    },
+    refsBelow: (prefix) => refsBelow(folders.objects, prefix),
+  };
+}
+
+async function findRepository(start: string): Promise<{ root: string; folders: GitFolders }> {
+  for (let at = start; ; at = dirname(at)) {
+    const folders = await foldersAt(join(at, '.git'));
+    if (folders) return { root: at, folders };
+    if (dirname(at) === at) throw new GitError('NotFound', `${start} is in no Git repository`);
+  }
+}
+
+/** `.git` is a folder, or in a linked working tree and a submodule a file that names one. */
+async function foldersAt(path: string): Promise<GitFolders | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  if (!found) return undefined;
+  if (found.isDirectory()) return { objects: path, head: path };
+  const named = /^gitdir: (.+)$/m.exec(await readFile(path, 'utf8').catch(() => ''))?.[1];
+  if (!named) return undefined;
+  const head = resolve(dirname(path), named.trim());
+  const common = (await readFile(join(head, 'commondir'), 'utf8').catch(() => '')).trim();
+  return { objects: common ? resolve(head, common) : head, head };
+}
+
+/** A clone may be shallow, partial, or borrow objects; what is not there is told as such, and not as damage. */
+async function whole<T>({ gitdir }: ObjectReader, commit: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof GitError) || error.code !== 'Corrupt') throw error;
+    const borrows = await stat(join(gitdir, 'objects', 'info', 'alternates')).catch(() => undefined);
+    const why = borrows
+      ? 'it borrows objects of another repository: clone it with --dissociate'
+      : 'clone it without --filter, or fetch it anew';
+    throw new GitError('NotFound', `${gitdir} does not hold all of commit ${commit}; ${why}`, error);
+  }
+}
+
+async function refsBelow(gitdir: string, prefix: string): Promise<Map<string, string>> {
+  const names = await git.listRefs({ fs, gitdir, filepath: prefix.replace(/\/$/, '') }).catch(() => []);
+  const found = new Map<string, string>();
+  for (const name of names) {
+    const ref = prefix + name;
+    const oid = await git.resolveRef({ fs, gitdir, ref }).catch(() => undefined);
+    if (oid) found.set(ref, oid);
+  }
+  return found;
+}
