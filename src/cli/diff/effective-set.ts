@@ -49,6 +49,8 @@ export interface EffectiveSet {
   readonly source: Source;
   readonly commit: { readonly commit: string; readonly subject: string };
   readonly objects: readonly RenderedObject[];
+  /** Every object of the commit, those that rollouts write included. */
+  readonly all: readonly KubernetesObject[];
   readonly problems: readonly FileProblem[];
 }
 
@@ -57,13 +59,22 @@ export interface EffectiveSet {
  * which say what to do.
  */
 export async function readEffectiveSet(connection: Connection, query: SourceQuery): Promise<EffectiveSet> {
-  const source = await sourceOf(connection, query);
+  return readSetOf(connection, await sourceOf(connection, query), query);
+}
+
+/** The same of a Source that need not be in the cluster: head, where it has seen none. */
+export async function readSetOf(
+  connection: Connection,
+  source: Source,
+  query: Pick<SourceQuery, 'http' | 'programs'>,
+): Promise<EffectiveSet> {
+  const namespace = source.metadata.namespace ?? '';
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-diff-'));
   try {
     const repository = openRepository(connection, source, { folder, http: query.http });
     const builders = findBuilders(query.programs, workFolderIn(folder));
     return await readWith(
-      await partsOf({ client: connection.client, namespace: query.namespace }, builders),
+      await partsOf({ client: connection.client, namespace }, builders),
       source,
       repository,
     );
@@ -99,7 +110,7 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
   const snapshot = await readSnapshot(parts, source, state, { commit, signal });
   const digests = digestsSeen(parts.canaries(), snapshot);
   const { effective } = await readInForce(parts, state, snapshot, digests);
-  return { source, commit, objects: effective.rest, problems: snapshot.problems };
+  return { source, commit, objects: effective.rest, all: snapshot.all, problems: snapshot.problems };
 }
 
 /** The commit that is applied: head, or the one before while a rewritten history waits for an approval (S23). */

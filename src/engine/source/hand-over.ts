@@ -1,4 +1,5 @@
 /** Taking what another tool applied out of its hands, once it is ours (`holdfast.dev/adopt-from`). */
+import { partOfLabel } from '../../api/applyset.ts';
 import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source.ts';
 import { objectKey } from '../../render/render.ts';
@@ -6,6 +7,7 @@ import { versionOf } from '../canary/canary-parts.ts';
 import { failureOf } from '../failure.ts';
 import type { Cluster } from '../ports/ports.ts';
 import { accountOf } from './act-as.ts';
+import { applySetId } from './apply-set.ts';
 import { formerOwnerOf, handedOver, inherited, isMarkedBy } from './former-owner.ts';
 import { inParallel } from './in-parallel.ts';
 import type { Snapshot, SourceParts } from './source-parts.ts';
@@ -41,10 +43,9 @@ export async function handOverHeld(
     try {
       const live = await cluster.get(referenceOf(object));
       if (!live || !isMarkedBy(live, object, former)) return;
-      const metadata = {
-        ...versionOf(live),
-        ...inherited(live, object, { former, manager: 'holdfast-rollout' }),
-      };
+      const patch = inherited(live, object, { former, manager: 'holdfast-rollout' });
+      const labels = { ...patch.labels, [partOfLabel]: applySetId(source) };
+      const metadata = { ...versionOf(live), ...patch, labels };
       await writer.patch(referenceOf(live), { metadata });
     } catch (error) {
       log.warn(

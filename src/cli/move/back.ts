@@ -1,0 +1,250 @@
+/** From a Source back to another tool. Pure. */
+import { basename, dirname, join } from 'node:path';
+import type { Document } from 'yaml';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source.ts';
+import { type FormerOwner, isTrackOf } from '../../engine/source/former-owner.ts';
+import { tracksOn } from '../../engine/source/tracks.ts';
+import { objectKey } from '../../render/render.ts';
+import { changesBetween, edited, type Files, listed, withObjects, withoutDocument } from './edit.ts';
+import type { Member, MoveFacts } from './facts.ts';
+import { finding, isObserved, named } from './findings.ts';
+import { object_, pruneAfterAnnotation } from './forward.ts';
+import { isReleased, releaseCommands } from './release.ts';
+import type { Finding, Step } from './step.ts';
+import { kustomizationBeside, type Placed } from './tree.ts';
+
+/** What a way back is about. */
+export interface BackInput {
+  /** Who gets the objects. */
+  readonly former: FormerOwner;
+  readonly files: Files;
+  readonly source?: Placed | undefined;
+  /** Its object in the tree, where there is one already. */
+  readonly owner?: Placed | undefined;
+  /** Its objects, to be committed. */
+  readonly wanted: readonly KubernetesObject[];
+  readonly facts?: MoveFacts | undefined;
+}
+
+/** What the tools do in their own ways. */
+export interface BackTool {
+  /** An object that is in the tree applies again, and does not prune yet. */
+  resume(document: Document): void;
+  /** It prunes from now on. */
+  prune(document: Document): void;
+  /** The live object applies, as it is now. */
+  applies(live: KubernetesObject): true | string;
+  prunes(live: KubernetesObject): boolean;
+}
+
+/** The steps, in order. */
+export function backSteps(tool: BackTool, input: BackInput): Step[] {
+  const { files } = input;
+  const held = holdSource(files, input);
+  const given = withOwner(tool, held, input);
+  const taken = withoutSource(given, input);
+  const pruning = withPruning(tool, taken, input);
+  return [
+    { ...holding(input), changes: changesBetween(files, held) },
+    { ...giving(tool, input), changes: changesBetween(held, given) },
+    { ...removal(tool, input), changes: changesBetween(given, taken) },
+    { ...releasing(input), changes: [] },
+    { ...ending(tool, input), changes: changesBetween(taken, pruning) },
+  ];
+}
+
+function still({ facts }: BackInput): Finding {
+  return finding(facts, 'Holdfast neither applies nor deletes', ({ source }) => whyItActs(source) ?? true);
+}
+
+function sourceGone({ facts }: BackInput): Finding {
+  return finding(facts, 'the Source is gone', ({ source }) => source === undefined || 'it is there');
+}
+
+function holding(input: BackInput): Omit<Step, 'changes'> {
+  const seen = `Source ${key(input)} is suspended, prunes nothing, and Holdfast has seen it`;
+  return {
+    title: 'keep Holdfast from applying and from deleting anything',
+    requires: [],
+    ends: [
+      finding(input.facts, seen, ({ source }) => {
+        const acts = whyItActs(source);
+        if (acts) return acts;
+        return !source || isObserved(source) || 'it has not looked at it since it was changed';
+      }),
+    ],
+    commands: applyCommands(input, sourceFile(input)),
+    verify: [`kubectl -n ${input.former.namespace} get source ${input.former.name}`],
+  };
+}
+
+function giving(tool: BackTool, input: BackInput): Omit<Step, 'changes'> {
+  return {
+    title: `let ${what(input)} take over what is there`,
+    requires: [still(input)],
+    ends: tookOver(tool, input),
+    commands: applyCommands(input, ownerFile(input)),
+    verify: verify(input),
+  };
+}
+
+function removal(tool: BackTool, input: BackInput): Omit<Step, 'changes'> {
+  const { facts, former } = input;
+  const isRemoved = facts?.source === undefined || facts.parent?.prunes === true;
+  return {
+    title: `take Source ${key(input)} away, and nothing of what it applied`,
+    requires: [
+      still(input),
+      ...tookOver(tool, input),
+      finding(facts, 'no other Source depends on it', ({ sourceDependents }) => {
+        return sourceDependents.length === 0 || named(sourceDependents);
+      }),
+    ],
+    ends: [sourceGone(input)],
+    commands: isRemoved ? [] : [`kubectl -n ${former.namespace} delete source ${former.name}`],
+    verify: [`kubectl -n ${former.namespace} get source`],
+  };
+}
+
+function releasing(input: BackInput): Omit<Step, 'changes'> {
+  const { facts } = input;
+  return {
+    title: 'let go of what Holdfast applied',
+    requires: [sourceGone(input)],
+    ends: [
+      finding(facts, 'no object has the label or the fields of a Source any more', ({ members }) => {
+        const left = members.flatMap(({ live }) => (live && !isReleased(live) ? [describe(live)] : []));
+        return left.length === 0 || named(left);
+      }),
+    ],
+    commands: facts ? releaseCommands(facts.members) : [],
+    verify: [],
+  };
+}
+
+function ending(tool: BackTool, input: BackInput): Omit<Step, 'changes'> {
+  const prunes = prunesAfter(input);
+  return {
+    title: prunes ? 'turn pruning on' : 'end the move',
+    requires: tookOver(tool, input),
+    ends: [
+      finding(input.facts, prunes ? `${what(input)} prunes` : 'the move has ended', ({ owner }) => {
+        if (!owner) return 'it is not in the cluster';
+        const isMarkedStill = owner.metadata.annotations?.[pruneAfterAnnotation] !== undefined;
+        if (isMarkedStill) return `it has ${pruneAfterAnnotation}`;
+        return !prunes || tool.prunes(owner) || 'it does not prune';
+      }),
+    ],
+    commands: applyCommands(input, ownerFile(input)),
+    verify: verify(input),
+  };
+}
+
+function whyItActs(source: KubernetesObject | undefined): string | undefined {
+  const { suspend, prune } = ((source as Source | undefined)?.spec ?? {}) as Partial<Source['spec']>;
+  if (!source) return undefined;
+  if (prune === true) return 'spec.prune is true';
+  return suspend === true ? undefined : 'it is not suspended';
+}
+
+function tookOver(tool: BackTool, input: BackInput): Finding[] {
+  const { facts, former } = input;
+  return [
+    finding(facts, `${what(input)} applies`, ({ owner }) =>
+      owner ? tool.applies(owner) : 'it is not in the cluster',
+    ),
+    finding(
+      facts,
+      'every object of the Source is in its inventory, with its mark',
+      ({ members, ownMembers }) => {
+        const own = new Map(members.map((member) => [keyOf(member), member]));
+        const left = ownMembers.filter((member) => {
+          const live = own.get(keyOf(member))?.live;
+          return !live || !tracksOn(live).some((track) => isTrackOf(track, former));
+        });
+        return left.length === 0 || `not yet: ${named(left.map(({ reference }) => describe(reference)))}`;
+      },
+    ),
+  ];
+}
+
+function keyOf({ reference: { apiVersion, kind, name, namespace } }: Member): string {
+  return objectKey({ apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } });
+}
+
+function key({ former }: BackInput): string {
+  return `${former.namespace}/${former.name}`;
+}
+
+function what({ former }: BackInput): string {
+  return `${former.kind} ${former.namespace}/${former.name}`;
+}
+
+function sourceFile({ source }: BackInput): string {
+  return source?.origin.file ?? '';
+}
+
+function ownerFile(input: BackInput): string {
+  const tool = input.former.kind === 'Application' ? 'application' : 'flux';
+  return (
+    input.owner?.origin.file ?? join(dirname(sourceFile(input) || '.'), `${input.former.name}-${tool}.yaml`)
+  );
+}
+
+function applyCommands({ facts }: BackInput, file: string): string[] {
+  return facts && !facts.parent && file !== '' ? [`kubectl apply -f ${file}`] : [];
+}
+
+function verify({ facts, former: { kind, namespace, name } }: BackInput): string[] {
+  const plural =
+    kind === 'Application' ? 'applications.argoproj.io' : 'kustomizations.kustomize.toolkit.fluxcd.io';
+  return [...(facts?.parent ? [facts.parent.look] : []), `kubectl -n ${namespace} get ${plural} ${name}`];
+}
+
+function holdSource(files: Files, { source }: BackInput): Files {
+  if (!source) return files;
+  return edited(files, source.origin.file, object_(source.object), (document) => {
+    if ((source.object as Source).spec.prune === true)
+      document.setIn(['metadata', 'annotations', pruneAfterAnnotation], 'true');
+    document.setIn(['spec', 'prune'], false);
+    document.setIn(['spec', 'suspend'], true);
+  });
+}
+
+function withOwner(tool: BackTool, files: Files, input: BackInput): Files {
+  const { owner, wanted } = input;
+  if (owner)
+    return edited(files, owner.origin.file, object_(owner.object), (document) => tool.resume(document));
+  if (wanted.length === 0) return files;
+  const file = ownerFile(input);
+  const added = withObjects(files, file, wanted);
+  const kustomization = kustomizationBeside(files, file);
+  return kustomization
+    ? listed(added, kustomization, { entry: basename(file), beside: basename(sourceFile(input)) })
+    : added;
+}
+
+function withoutSource(files: Files, { source }: BackInput): Files {
+  if (!source) return files;
+  const { file } = source.origin;
+  const rest = withoutDocument(files, file, object_(source.object));
+  const kustomization = rest.has(file) ? undefined : kustomizationBeside(rest, file);
+  return kustomization ? listed(rest, kustomization, { entry: basename(file) }) : rest;
+}
+
+function withPruning(tool: BackTool, files: Files, input: BackInput): Files {
+  const { kind, namespace, name } = input.former;
+  return edited(files, ownerFile(input), { kind, namespace, name }, (document) => {
+    document.deleteIn(['metadata', 'annotations', pruneAfterAnnotation]);
+    const annotations = document.getIn(['metadata', 'annotations']) as { items?: unknown[] } | undefined;
+    if (annotations?.items?.length === 0) document.deleteIn(['metadata', 'annotations']);
+    if (prunesAfter(input)) tool.prune(document);
+  });
+}
+
+function prunesAfter({ source, owner, wanted, facts }: BackInput): boolean {
+  const objects = [source?.object, owner?.object, ...wanted, facts?.owner, facts?.source];
+  const isSaid = objects.some((object) => object?.metadata.annotations?.[pruneAfterAnnotation] === 'true');
+  return isSaid || (source?.object as Source | undefined)?.spec.prune === true;
+}

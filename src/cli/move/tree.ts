@@ -1,0 +1,52 @@
+import { dirname, join } from 'node:path';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { isKustomization } from '../../render/kustomize/collect.ts';
+import { renderPlain } from '../../render/render.ts';
+import { decodeText } from '../../render/text.ts';
+import { type FileProblem, formatProblem, type Origin } from '../../render/types.ts';
+import { readLocalFiles } from '../validate-files.ts';
+import type { Files } from './edit.ts';
+
+/** An object of the tree, and where it is. */
+export interface Placed {
+  readonly object: KubernetesObject;
+  readonly origin: Origin;
+}
+
+/** What a folder of manifests holds of the tools that apply others. */
+export interface MoveTree {
+  readonly files: Files;
+  readonly objects: readonly Placed[];
+  /** `file:line: field: message` of files that name one of the tools and cannot be read. */
+  readonly problems: readonly string[];
+  /** `file:line`. */
+  at(origin: Origin, field: string): string;
+}
+
+const tools = /\b(?:[a-z]+\.toolkit\.fluxcd\.io|argoproj\.io|holdfast\.dev)\//;
+
+/** Reads a file or folder; what concerns neither tool is passed over, broken or not. Never throws on what it finds. */
+export async function readMoveTree(path: string): Promise<MoveTree> {
+  const local = await readLocalFiles([path]);
+  const texts = local.files.flatMap((file) => {
+    const { text } = decodeText(file.bytes);
+    return text === undefined ? [] : [[file.path, text] as const];
+  });
+  const kept = texts.filter(([file, text]) => isKustomization(file) || tools.test(text));
+  const names = new Set(kept.map(([file]) => file));
+  const read = renderPlain(local.files.filter((file) => names.has(file.path) && !isKustomization(file.path)));
+  const isFatal = ({ file }: FileProblem) => file === path || file === '';
+  return {
+    files: new Map(kept),
+    objects: read.objects,
+    problems: [...local.problems.filter(isFatal), ...read.problems].map(formatProblem),
+    at: (origin, field) => `${origin.file}:${field ? read.lineOf(origin, field) : origin.line}`,
+  };
+}
+
+/** The kustomization of the folder that a file is in. */
+export function kustomizationBeside(files: Files, file: string): string | undefined {
+  return ['kustomization.yaml', 'kustomization.yml', 'Kustomization']
+    .map((name) => join(dirname(file), name))
+    .find((name) => files.has(name));
+}

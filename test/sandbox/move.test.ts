@@ -1,0 +1,182 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { makeJourney, type SaidMove } from '../move/journey.ts';
+import { playArgo, playFlux, toolCrds } from '../move/tools.ts';
+import { run } from './cli-run.ts';
+import { deployment, eventually } from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+let tree: string;
+beforeEach(async () => {
+  bed = await startQuickBed();
+  tree = await mkdtemp(join(tmpdir(), 'holdfast-move-'));
+  await mkdir(join(tree, 'prod'));
+  for (const crd of toolCrds)
+    await bed.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+  for (const name of ['flux-system', 'argocd'])
+    await bed.send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+});
+afterEach(async () => {
+  await bed.close();
+  await rm(tree, { recursive: true, force: true });
+});
+
+function settings(data: Record<string, string>): string {
+  const metadata = { name: 'settings', namespace: 'shop' };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+}
+const files = {
+  'web.json': deployment('shop/web:1', { env: { MODE: 'fast', OLD: '1' } }),
+  'settings.json': settings({ mode: 'fast', old: '1' }),
+  'extra.json': JSON.stringify({
+    ...JSON.parse(settings({})),
+    metadata: { name: 'extra', namespace: 'shop' },
+  }),
+};
+const wanted = Object.values(files).map((text) => JSON.parse(text) as KubernetesObject);
+
+async function uids(): Promise<string[]> {
+  const lists = await Promise.all(
+    [
+      '/api/v1/namespaces/shop/pods',
+      '/apis/apps/v1/namespaces/shop/deployments',
+      '/api/v1/namespaces/shop/configmaps',
+    ].map((path) => bed.send('GET', path)),
+  );
+  return lists
+    .flatMap(({ body }) => (body as { items: KubernetesObject[] }).items)
+    .map(({ metadata }) => metadata.uid ?? '')
+    .sort();
+}
+
+async function say(tool: string, ...words: string[]): Promise<SaidMove> {
+  const { text } = await run(
+    'adopt',
+    '--from',
+    tool,
+    join(tree, 'prod'),
+    '--kubeconfig',
+    bed.kubeconfigPath,
+    '-o',
+    'json',
+    ...words,
+  );
+  const [first = { name: '', stops: [], steps: [] }] = (JSON.parse(text) as { moves: SaidMove[] }).moves;
+  return first;
+}
+
+const extra = () => bed.get('v1', 'ConfigMap', 'extra');
+
+test('from Flux to a Source and back: nothing is deleted, no pod restarts, pruning works at both ends', async () => {
+  const url = `${bed.git.url}/shop.git`;
+  await writeFile(
+    join(tree, 'prod', 'apps.yaml'),
+    `# ours\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: apps, namespace: flux-system}\nspec: {interval: 1s, url: "${url}", ref: {branch: main}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps, namespace: flux-system}\nspec:\n  interval: 10m\n  prune: true # all\n  sourceRef: {kind: GitRepository, name: apps}\n`,
+  );
+  const owner = {
+    apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
+    kind: 'Kustomization',
+    metadata: { name: 'apps', namespace: 'flux-system' },
+  };
+  await bed.commit('first', files);
+  const flux = playFlux(bed, join(tree, 'prod'), owner);
+  const look = () => flux.look(wanted);
+  await look();
+  await eventually('pods', async () => (await uids()).length === 5);
+  const before = await uids();
+  await bed.start();
+
+  const there = await makeJourney({ api: bed, look, timeoutMs: 30_000, say: () => say('flux') });
+  expect(there).toEqual([
+    'keep Flux from deleting anything',
+    'keep Flux from applying anything',
+    'let the Source take over what is there',
+    'take Kustomization flux-system/apps away, and nothing of what it applied',
+    'turn pruning on',
+  ]);
+  expect(flux.deleted).toEqual([]);
+  expect(await uids()).toEqual(before);
+  expect(await bed.get(owner.apiVersion, 'Kustomization', 'apps', 'flux-system')).toBeUndefined();
+  await bed.commit('without extra, and less', {
+    'extra.json': null,
+    'settings.json': settings({ mode: 'fast' }),
+  });
+  await eventually('it is pruned', async () => !(await extra()));
+  await eventually('and the field is gone', async () => {
+    return JSON.stringify((await bed.get('v1', 'ConfigMap', 'settings'))?.data) === '{"mode":"fast"}';
+  });
+
+  const rest = [wanted[0], JSON.parse(settings({ mode: 'fast' }))] as KubernetesObject[];
+  const kept = await uids();
+  const lookAgain = () => flux.look(rest);
+  const back = await makeJourney({
+    api: bed,
+    look: lookAgain,
+    timeoutMs: 30_000,
+    say: () => say('flux', '--back'),
+  });
+  expect(back).toEqual([
+    'keep Holdfast from applying and from deleting anything',
+    'let Kustomization flux-system/apps take over what is there',
+    'take Source flux-system/apps away, and nothing of what it applied',
+    'let go of what Holdfast applied',
+    'turn pruning on',
+  ]);
+  expect(flux.deleted).toEqual([]);
+  expect(await uids()).toEqual(kept);
+  const text = await readFile(join(tree, 'prod', 'apps-flux.yaml'), 'utf8');
+  expect(text).toContain('prune: true');
+  await flux.look(rest.slice(0, 1));
+  expect(flux.deleted).toEqual(['ConfigMap/settings']);
+});
+
+test('from Argo CD to a Source and back: nothing is deleted, no pod restarts', async () => {
+  const url = `${bed.git.url}/shop.git`;
+  await writeFile(
+    join(tree, 'prod', 'shop.yaml'),
+    `apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: shop\n  namespace: argocd\n  finalizers:\n    - resources-finalizer.argocd.argoproj.io\nspec:\n  project: default\n  source: {repoURL: "${url}", path: ., targetRevision: main}\n  destination: {server: "https://kubernetes.default.svc", namespace: shop}\n  syncPolicy:\n    automated: {prune: true, selfHeal: true}\n`,
+  );
+  const owner = {
+    apiVersion: 'argoproj.io/v1alpha1',
+    kind: 'Application',
+    metadata: { name: 'shop', namespace: 'argocd' },
+  };
+  await bed.commit('first', files);
+  const argo = playArgo(bed, join(tree, 'prod'), owner);
+  const look = () => argo.look(wanted);
+  await look();
+  await eventually('pods', async () => (await uids()).length === 5);
+  const before = await uids();
+  await bed.start();
+
+  const there = await makeJourney({ api: bed, look, timeoutMs: 30_000, say: () => say('argocd') });
+  expect(there).toEqual([
+    'keep Argo CD from applying and from deleting anything',
+    'let the Source take over what is there',
+    'take Application argocd/shop away, and nothing of what it applied',
+    'turn pruning on',
+  ]);
+  expect(argo.deleted).toEqual([]);
+  expect(await uids()).toEqual(before);
+  await bed.commit('without extra, and less', {
+    'extra.json': null,
+    'settings.json': settings({ mode: 'fast' }),
+  });
+  await eventually('it is pruned', async () => !(await extra()));
+  await eventually('and the field is gone', async () => {
+    return JSON.stringify((await bed.get('v1', 'ConfigMap', 'settings'))?.data) === '{"mode":"fast"}';
+  });
+
+  const rest = [wanted[0], JSON.parse(settings({ mode: 'fast' }))] as KubernetesObject[];
+  const kept = await uids();
+  const lookAgain = () => argo.look(rest);
+  await makeJourney({ api: bed, look: lookAgain, timeoutMs: 30_000, say: () => say('argocd', '--back') });
+  expect(argo.deleted).toEqual([]);
+  expect(await uids()).toEqual(kept);
+  await argo.look(rest.slice(0, 1));
+  expect(argo.deleted).toEqual(['ConfigMap/settings']);
+});
