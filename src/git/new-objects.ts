@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
+import { entryHeader } from './pack/entry.ts';
+import { objectId } from './pack/pack-file.ts';
 
 /** A Git object that was built here and that the server may not hold yet. */
 export interface NewObject {
@@ -28,8 +30,7 @@ const PACK_TYPES: Readonly<Record<NewObject['type'], number>> = { commit: 1, tre
 
 /** An object with its id: the SHA-1 over type, length and content, as Git computes it. */
 export function newObject(type: NewObject['type'], bytes: Uint8Array): NewObject {
-  const oid = createHash('sha1').update(`${type} ${bytes.length}\0`).update(bytes).digest('hex');
-  return { oid, type, bytes };
+  return { oid: objectId({ type, bytes }), type, bytes };
 }
 
 /** A commit; `sign` gets its bytes without the signature and answers with the armored signature. */
@@ -66,17 +67,4 @@ export function encodePack(objects: readonly NewObject[]): Buffer {
   ]);
   const content = Buffer.concat([header, ...entries]);
   return Buffer.concat([content, createHash('sha1').update(content).digest()]);
-}
-
-/** Type and length: four bits of the length, then seven at a time, the lowest first. */
-function entryHeader(type: number, length: number): Buffer {
-  const bytes: number[] = [];
-  let first = (type << 4) | (length & 15);
-  let rest = Math.floor(length / 16);
-  while (rest > 0) {
-    bytes.push(first | 0x80);
-    first = rest & 0x7f;
-    rest = Math.floor(rest / 128);
-  }
-  return Buffer.from([...bytes, first]);
 }

@@ -1,20 +1,41 @@
-import fs from 'node:fs';
-import git from 'isomorphic-git';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { CommitInfo } from '../api/observed.ts';
 import { GitError } from './errors.ts';
+import { createBaseCache, openPack, type PackFile, type StoredObject } from './pack/pack-file.ts';
+import { parseCommit } from './parse-commit.ts';
 
-/**
- * Where objects are read. `cache` is isomorphic-git's: it holds whole packs in memory, so there is one per operation,
- * dropped afterwards; without it each read loads and hashes the pack again.
- */
+/** Where objects are read for one operation: of each pack only what is asked for, and nothing is kept afterwards. */
 export interface ObjectReader {
   readonly gitdir: string;
-  readonly cache: object;
+  /** Its packs as they were at the first use; a later fetch needs another reader. Throws RangeError and the system's errors. */
+  packs(): Promise<readonly PackFile[]>;
+  /** Closes what it opened. */
+  close(): Promise<void>;
 }
 
-/** A reader with a cache of its own. */
+/** Opens nothing yet. */
 export function createReader(gitdir: string): ObjectReader {
-  return { gitdir, cache: {} };
+  let opened: Promise<PackFile[]> | undefined;
+  return {
+    gitdir,
+    packs() {
+      opened ??= openPacks(join(gitdir, 'objects', 'pack'));
+      return opened;
+    },
+    async close() {
+      const packs = (await opened?.catch(() => [])) ?? [];
+      await Promise.all(packs.map((pack) => pack.close()));
+      opened = undefined;
+    },
+  };
+}
+
+async function openPacks(folder: string): Promise<PackFile[]> {
+  const names = await readdir(folder).catch(() => []);
+  const bases = createBaseCache();
+  const paths = names.filter((name) => name.endsWith('.idx')).map((name) => join(folder, name.slice(0, -4)));
+  return Promise.all(paths.map((path) => openPack(path, bases)));
 }
 
 /** What Holdfast reads of a commit. */
@@ -29,16 +50,17 @@ export interface Commit {
 export async function readCommitObject(reader: ObjectReader, oid: string): Promise<Commit | undefined> {
   const object = await readObject(reader, oid);
   if (object?.type !== 'commit') return undefined;
-  const { commit } = await unlessCorrupt(reader, () => git.readCommit({ fs, ...reader, oid }));
-  const seconds = commit.committer.timestamp;
+  const commit = parseCommit(object.bytes);
+  if (!commit) throw corrupt(reader, new Error(`commit ${oid} cannot be read`));
+  const seconds = commit.time;
   const time = new Date(Number.isFinite(seconds) && Math.abs(seconds) < 8.64e12 ? seconds * 1000 : 0);
   const info = {
     commit: oid,
     subject: oneLine(commit.message.split('\n').find((line) => line.trim()) ?? ''),
-    author: oneLine(commit.author.name || commit.author.email),
+    author: oneLine(commit.author),
     time: time.toISOString().replace('.000Z', 'Z'),
   };
-  return { oid, tree: commit.tree, parents: commit.parent, info };
+  return { oid, tree: commit.tree, parents: commit.parents, info };
 }
 
 /** Whether the commit and its root tree are there: a fetch may report success without sending anything. */
@@ -48,17 +70,16 @@ export async function hasWholeCommit(reader: ObjectReader, oid: string): Promise
 }
 
 /** The bytes and type of any object; undefined when the store does not hold it. Throws GitError Corrupt. */
-export async function readObject(
-  reader: ObjectReader,
-  oid: string,
-): Promise<{ type: string; bytes: Uint8Array } | undefined> {
-  // Ids inside a commit are text from outside, and the library makes file names of them.
+export async function readObject(reader: ObjectReader, oid: string): Promise<StoredObject | undefined> {
+  // Ids inside a commit are text from outside.
   if (!/^[0-9a-f]{40}$/.test(oid)) return undefined;
   try {
-    const { type, object } = await git.readObject({ fs, ...reader, oid, format: 'content' });
-    return { type: type ?? '', bytes: object as Uint8Array };
+    for (const pack of await reader.packs()) {
+      const object = await pack.read(oid);
+      if (object) return object;
+    }
+    return undefined;
   } catch (error) {
-    if (error instanceof git.Errors.NotFoundError) return undefined;
     throw corrupt(reader, error);
   }
 }
@@ -72,14 +93,6 @@ export async function requireObject(
   const object = await readObject(reader, oid);
   if (object?.type !== type) throw corrupt(reader, new Error(`${type} ${oid} is missing`));
   return object.bytes;
-}
-
-async function unlessCorrupt<T>(reader: ObjectReader, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw corrupt(reader, error);
-  }
 }
 
 function corrupt({ gitdir }: ObjectReader, cause: unknown): GitError {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { inflateSync } from 'node:zlib';
 import { GitError } from './errors.ts';
+import { deltaSizes } from './pack/delta.ts';
+import { inflateEntry, readEntryHeader } from './pack/entry.ts';
 
 /** What a pack may hold; checked before anything parses it with the library. */
 export interface PackLimits {
@@ -51,55 +52,24 @@ function readHeader(pack: Buffer, limits: PackLimits): number {
   return count;
 }
 
-const OFS_DELTA = 6;
-const REF_DELTA = 7;
-
 /** Inflates one object within its bounds and returns the offset of the next. */
 function checkObject(pack: Buffer, start: number, limits: PackLimits): number {
-  let offset = start;
-  const next = () => pack[offset++] ?? 0;
-  let byte = next();
-  const type = (byte >> 4) & 7;
-  let size = byte & 15;
-  for (let shift = 4; byte & 0x80; shift += 7) {
-    byte = next();
-    size += (byte & 0x7f) * 2 ** shift;
-  }
-  if (size > limits.maxObjectBytes) throw objectTooLarge(size, limits);
-  if (type === OFS_DELTA) while (next() & 0x80);
-  if (type === REF_DELTA) offset += 20;
-  const { content, consumed } = inflate(pack.subarray(offset), size);
-  if (type === OFS_DELTA || type === REF_DELTA) checkDelta(content, limits);
-  return offset + consumed;
-}
-
-function inflate(input: Buffer, size: number): { content: Buffer; consumed: number } {
   try {
-    // `info` makes Node return the engine too, which knows how much input the stream took; the types leave it out.
-    const result = inflateSync(input, { info: true, maxOutputLength: Math.max(1, size) }) as unknown as {
-      buffer: Buffer;
-      engine: { bytesWritten: number };
-    };
-    if (result.buffer.length === size)
-      return { content: result.buffer, consumed: result.engine.bytesWritten };
-  } catch {
-    throw damaged('an object cannot be inflated to the size it states');
+    const header = readEntryHeader(pack.subarray(start), start);
+    if (header.size > limits.maxObjectBytes) throw objectTooLarge(header.size, limits);
+    const dataAt = start + header.dataAt;
+    const { content, consumed } = inflateEntry(pack.subarray(dataAt), header.size);
+    if (header.base !== undefined) checkDelta(content, limits);
+    return dataAt + consumed;
+  } catch (error) {
+    throw error instanceof RangeError ? damaged(error.message) : error;
   }
-  throw damaged('an object is smaller than it says');
 }
 
-/** A delta starts with two numbers: the size of its base and the size of what it makes. */
 function checkDelta(delta: Buffer, limits: PackLimits): void {
-  let offset = 0;
-  for (let number = 0; number < 2; number += 1) {
-    let value = 0;
-    let byte = 0x80;
-    for (let shift = 0; byte & 0x80; shift += 7) {
-      byte = delta[offset++] ?? 0;
-      value += (byte & 0x7f) * 2 ** shift;
-    }
-    if (value > limits.maxObjectBytes) throw objectTooLarge(value, limits);
-  }
+  const { base, result } = deltaSizes(delta);
+  const largest = Math.max(base, result);
+  if (largest > limits.maxObjectBytes) throw objectTooLarge(largest, limits);
 }
 
 function damaged(why: string): GitError {

@@ -91,9 +91,22 @@ export function createRepository(options: RepositoryOptions): Repository {
   async function onFresh<T>(access: Access, work: (session: Session) => Promise<T>): Promise<T> {
     const fresh = freshDirectory(directory);
     await emptyStore(fresh);
-    const result = await work(createSession(options, fresh, access));
+    const result = await inSession(fresh, access, work);
     await swapStore(directory);
     return result;
+  }
+
+  async function inSession<T>(
+    gitdir: string,
+    access: Access,
+    work: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    const session = createSession(options, gitdir, access);
+    try {
+      return await work(session);
+    } finally {
+      await session.close();
+    }
   }
 
   return {
@@ -101,7 +114,7 @@ export function createRepository(options: RepositoryOptions): Repository {
       mutex.run(async () => {
         await prepareStore(directory);
         try {
-          return await work(createSession(options, directory, access));
+          return await inSession(directory, access, work);
         } catch (error) {
           if (!(error instanceof GitError) || error.code !== 'Corrupt') throw error;
           return await onFresh(access, work);
@@ -111,7 +124,8 @@ export function createRepository(options: RepositoryOptions): Repository {
       mutex.run(async () => {
         await prepareStore(directory);
         if (!hasOutgrown(await storeSize(directory), options.growth, factor)) return false;
-        await onFresh(access, (session) => work(session, createReader(directory)));
+        const old = createReader(directory);
+        await onFresh(access, (session) => work(session, old)).finally(() => old.close());
         return true;
       }),
     removeIf: (isUnused) =>
@@ -132,13 +146,16 @@ function hasOutgrown(
   return packs > growth.maxPacks * factor || bytes > maxBytes * factor;
 }
 
+interface OpenSession extends Session {
+  close(): Promise<void>;
+}
+
 function createSession(
   options: RepositoryOptions,
   gitdir: string,
   { openTransport, signal }: Access,
-): Session {
+): OpenSession {
   const pause = createPause(signal);
-  // A fetch adds a pack that an old cache would not list, so each fetch starts a new one.
   let reader = createReader(gitdir);
 
   async function fetch(want: string, depth?: number): Promise<void> {
@@ -146,6 +163,8 @@ function createSession(
     const transport = await openTransport(signal);
     const haves = await listHaves(reader);
     await receivePack({ gitdir, transport, limits: options.packLimits, pause }, { want, haves, depth });
+    // The new pack is known to a new reader only.
+    await reader.close();
     reader = createReader(gitdir);
   }
 
@@ -171,6 +190,7 @@ function createSession(
         git.writeRef({ fs, gitdir, ref: `${RECORDS}/${name}`, value: commit, force: true }),
       );
     },
+    close: () => reader.close(),
   };
 }
 

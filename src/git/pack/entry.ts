@@ -1,0 +1,82 @@
+import { inflateSync } from 'node:zlib';
+
+/** Types of objects in a pack; the last two are deltas. */
+export const PACK_TYPES = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' } as const;
+/** A delta whose base is at an offset before it. */
+export const OFS_DELTA = 6;
+/** A delta whose base is named by its id. */
+export const REF_DELTA = 7;
+
+/** What stands before an object's compressed bytes. */
+export interface EntryHeader {
+  readonly type: number;
+  /** Bytes after inflation. */
+  readonly size: number;
+  /** Of a delta: offset of its base, or its id. */
+  readonly base: number | string | undefined;
+  /** Where the compressed bytes begin, counted from the entry's own beginning. */
+  readonly dataAt: number;
+}
+
+/** The longest that a header can be. */
+export const MAX_HEADER_BYTES = 32;
+
+/** Reads the header of the entry at `offset` of the pack. Throws RangeError for one that makes no sense. */
+export function readEntryHeader(bytes: Buffer, offset: number): EntryHeader {
+  let at = 0;
+  const next = (): number => {
+    const byte = bytes[at++];
+    if (byte === undefined) throw new RangeError('an object is cut');
+    return byte;
+  };
+  let byte = next();
+  const type = (byte >> 4) & 7;
+  let size = byte & 15;
+  for (let shift = 4; byte & 0x80; shift += 7) {
+    byte = next();
+    size += (byte & 0x7f) * 2 ** shift;
+  }
+  if (type === OFS_DELTA) {
+    byte = next();
+    let distance = byte & 0x7f;
+    while (byte & 0x80) {
+      byte = next();
+      distance = (distance + 1) * 128 + (byte & 0x7f);
+    }
+    if (distance <= 0 || distance > offset) throw new RangeError('a delta has its base outside the pack');
+    return { type, size, base: offset - distance, dataAt: at };
+  }
+  if (type !== REF_DELTA) return { type, size, base: undefined, dataAt: at };
+  if (bytes.length < at + 20) throw new RangeError('an object is cut');
+  return { type, size, base: bytes.toString('hex', at, at + 20), dataAt: at + 20 };
+}
+
+/** The header of an entry; a delta is one by its base's id. */
+export function entryHeader(type: number, size: number, baseOid?: string): Buffer {
+  const bytes: number[] = [];
+  let first = (type << 4) | (size & 15);
+  let rest = Math.floor(size / 16);
+  while (rest > 0) {
+    bytes.push(first | 0x80);
+    first = rest & 0x7f;
+    rest = Math.floor(rest / 128);
+  }
+  const head = Buffer.from([...bytes, first]);
+  return baseOid === undefined ? head : Buffer.concat([head, Buffer.from(baseOid, 'hex')]);
+}
+
+/** Inflates exactly `size` bytes; what follows the stream is left. Throws RangeError for anything else. */
+export function inflateEntry(input: Buffer, size: number): { content: Buffer; consumed: number } {
+  try {
+    // `info` makes Node return the engine too, which knows how much input the stream took; the types leave it out.
+    const result = inflateSync(input, { info: true, maxOutputLength: Math.max(1, size) }) as unknown as {
+      buffer: Buffer;
+      engine: { bytesWritten: number };
+    };
+    if (result.buffer.length === size)
+      return { content: result.buffer, consumed: result.engine.bytesWritten };
+  } catch {
+    throw new RangeError('an object cannot be inflated to the size it states');
+  }
+  throw new RangeError('an object is smaller than it says');
+}
