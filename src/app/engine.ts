@@ -95,6 +95,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     ...(options.shadow ? {} : { sourceAlerts }),
     sources: sourceSet,
     canarySet,
+    watchesEverywhere: namespacesOf(options).length === 0,
     isFollowed: (source) => options.sourceFiles.length === 0 || fileSources.has(source),
     wakeCanary: canaries.wake,
     onSync(key, succeeded) {

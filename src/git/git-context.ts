@@ -28,6 +28,8 @@ export interface Context {
   readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
   /** How old the answer to a poll may be, and how failures are waited out. */
   readonly ages: PollAges;
+  /** When this Source opened it, by the stores' clock. */
+  readonly openedMs: number;
   readonly state: { last: Poll | undefined };
 }
 

@@ -21,19 +21,17 @@ export async function poll(context: Context, signal: AbortSignal, previous?: str
 /** Where the reference points: asked of the server once for all Sources that follow it in this store. */
 function resolve(context: Context, signal: AbortSignal): Promise<Resolved> {
   const { openTransport, reference, store, url, ages, state } = context;
-  // A Source that has just begun wants to know how it is now.
-  const maxAgeMs = state.last ? ages.maxAgeMs : Math.min(ages.maxAgeMs, firstAgeMs);
+  // A Source that is new, or says something else now, wants to know how it is now.
+  const notBeforeMs = state.last ? Number.NEGATIVE_INFINITY : context.openedMs;
   return store.listings.resolve(
     {
       ...ages,
-      ...{ maxAgeMs, key: referenceKey(reference) },
+      ...{ notBeforeMs, key: referenceKey(reference) },
       look: (shared) => resolveReference(() => openTransport(shared), url, reference),
     },
     signal,
   );
 }
-
-const firstAgeMs = 5_000;
 
 /** The same commit again: its signature is looked at anew where the signers changed. */
 async function verified(

@@ -108,7 +108,7 @@ function createContext(options: GitSourceOptions, stats: TransportStats): Contex
   const holder = `${namespace}/${name}`;
   const record = `poll/${referenceKey(reference)}`;
   const key = { url, namespace, credentials: credentialsFrom };
-  const { store, use } = stores.open(holder, key, record);
+  const { store, use, openedMs } = stores.open(holder, key, record);
   const { address } = store;
   const transportOptions = async (signal?: AbortSignal) => {
     const credentials = (await options.credentials?.()) ?? {};
@@ -117,5 +117,17 @@ function createContext(options: GitSourceOptions, stats: TransportStats): Contex
   const openTransport = async (signal?: AbortSignal) => createGitTransport(await transportOptions(signal));
   const verifier = options.verification && createVerifier(options.verification);
   const state = { last: undefined };
-  return { url, reference, record, store, use, verifier, transportOptions, openTransport, ages, state };
+  return {
+    url,
+    reference,
+    record,
+    store,
+    use,
+    verifier,
+    transportOptions,
+    openTransport,
+    ages,
+    openedMs,
+    state,
+  };
 }

@@ -18,7 +18,8 @@ function aRepository() {
     return { commit: head, want: head, refName: 'refs/heads/main', candidates: [] };
   };
   const ask = { key: 'main', maxAgeMs: 25_000, retryMs: 5_000, maxRetryMs: 60_000, look };
-  const resolve = (signal?: AbortSignal) => listings.resolve(ask, signal).then(({ commit }) => commit);
+  const resolve = (signal?: AbortSignal, notBeforeMs = 0) =>
+    listings.resolve({ ...ask, notBeforeMs }, signal).then(({ commit }) => commit);
   return { now, listings, resolve };
 }
 
@@ -80,6 +81,19 @@ test('a failure is told to everybody, tried again by one of them in time, and it
   now.isDown = false;
   await resolve();
   expect(woken).toBe(1);
+});
+
+test('who has just begun wants a look that began since', async () => {
+  const { now, resolve } = aRepository();
+  const early = resolve();
+  now.ms += 1;
+  now.head = second;
+  const since = now.ms;
+  expect([await early, await resolve(undefined, since)]).toEqual([first, second]);
+  now.ms += 1;
+  expect([await resolve(undefined, since), now.looks]).toEqual([second, 2]);
+  await resolve(undefined, now.ms);
+  expect(now.looks).toBe(3);
 });
 
 test('one that gives up does not end the look of the others', async () => {

@@ -9,6 +9,8 @@ export interface Ask {
   readonly key: string;
   /** Milliseconds since the look began. */
   readonly maxAgeMs: number;
+  /** A look that began before this moment says nothing to who asks. */
+  readonly notBeforeMs: number;
   /** Milliseconds after a first failure until somebody looks again; doubles with each, up to `maxRetryMs`. */
   readonly retryMs: number;
   readonly maxRetryMs: number;
@@ -31,6 +33,8 @@ export interface Listings {
 interface Listing {
   shared: SharedWork<Resolved>;
   readonly listeners: Set<() => void>;
+  /** When the latest look began. */
+  startedMs: number;
   lookedMs: number;
   answer: { readonly target: Resolved } | { readonly error: unknown } | undefined;
   commit: string | undefined;
@@ -49,6 +53,7 @@ export function createListings(clock: Clock): Listings {
 
   /** Undefined: somebody has to look. Wall clocks jump, so that an age below zero counts for nothing. */
   function known({ answer, lookedMs, failures }: Listing, ask: Ask): Listing['answer'] {
+    if (lookedMs < ask.notBeforeMs) return undefined;
     const ageMs = clock.nowMs() - lookedMs;
     const validMs = answer && 'error' in answer ? waitMs(ask, failures) : ask.maxAgeMs;
     return ageMs >= 0 && ageMs < validMs ? answer : undefined;
@@ -60,10 +65,13 @@ export function createListings(clock: Clock): Listings {
       const answer = known(listing, ask);
       if (answer && 'target' in answer) return answer.target;
       if (answer) throw answer.error;
+      if (listing.startedMs < ask.notBeforeMs) listing.shared = createSharedWork();
       const { shared } = listing;
-      const nowMs = clock.nowMs();
       const isLatest = () => listing.shared === shared;
-      return shared.join(signal, (abort) => look(listing, { ask, nowMs, isLatest }, abort));
+      return shared.join(signal, (abort) => {
+        listing.startedMs = clock.nowMs();
+        return look(listing, { ask, nowMs: listing.startedMs, isLatest }, abort);
+      });
     },
     expire() {
       // A look that is under way began too early to have seen it.
@@ -114,7 +122,8 @@ function empty(): Listing {
   return {
     shared: createSharedWork(),
     listeners: new Set(),
-    lookedMs: 0,
+    startedMs: Number.NEGATIVE_INFINITY,
+    lookedMs: Number.NEGATIVE_INFINITY,
     answer: undefined,
     commit: undefined,
     failures: 0,

@@ -38,10 +38,17 @@ export interface StoreUse {
   kept: readonly string[] | undefined;
 }
 
+/** A store as one Source has it. */
+export interface OpenedStore {
+  readonly store: Store;
+  readonly use: StoreUse;
+  readonly openedMs: number;
+}
+
 /** The stores of one data directory. No other process may use it at the same time. */
 export interface Stores {
   /** The store of a Source (`namespace/name`), which then holds no other one. */
-  open(holder: string, key: StoreKey, record: string): { readonly store: Store; readonly use: StoreUse };
+  open(holder: string, key: StoreKey, record: string): OpenedStore;
   /** The Source is gone. */
   forget(holder: string): void;
   /** Removes what nobody holds from the disk, also what an earlier run left. Throws GitError Storage. */
@@ -86,7 +93,7 @@ export function createStores({ dataDir, clock, limits }: StoresOptions): Stores 
       held.set(holder, name);
       const use = { record, kept: store.uses.get(holder)?.kept };
       store.uses.set(holder, use);
-      return { store, use };
+      return { store, use, openedMs: clock.nowMs() };
     },
     forget,
     async sweep() {

@@ -24,6 +24,7 @@ import { createRecords } from '../../engine/records/records.ts';
 import { createClaims } from '../../engine/source/claims.ts';
 import { createDriftMemory } from '../../engine/source/drift-memory.ts';
 import { readInForce } from '../../engine/source/in-force.ts';
+import { createPresence } from '../../engine/source/presence.ts';
 import type { Snapshot, SourceParts, SourceState } from '../../engine/source/source-parts.ts';
 import { readSnapshot } from '../../engine/source/source-read.ts';
 import { secretsOf } from '../../engine/source/source-secrets.ts';
@@ -179,6 +180,7 @@ async function partsOf({ client, namespace }: Access, builders: Builders): Promi
     events: { emit: nothing },
     heads: createHeads(),
     ...{ applied: createApplied(), claims: createClaims(), sources: () => [] },
+    presence: createPresence({ cluster, clock: systemClock }),
     ...{ builders, builds: createBuildCache() },
     clusterName: '',
     records: createRecords(cluster, undefined),

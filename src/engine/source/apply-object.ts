@@ -75,7 +75,10 @@ export async function applyObject(
   const hasDrifted = set !== undefined && parts.applied.knows(known);
   // A rollout may write it, too: which parts is read back and written over exactly that version.
   const isShared = parts.canaries().some((canary) => hasNameOfCanary(canary, object));
-  const live = (isShared || hasDrifted ? undefined : seen) ?? (await parts.cluster.get(referenceOf(object)));
+  const isRead = isShared || hasDrifted;
+  const live = isRead
+    ? await parts.cluster.get(referenceOf(object))
+    : (seen ?? (await parts.presence.read(object)));
   const wanted = wantedOver(object, live, context);
   if (hasDrifted && live && covers(live, wanted) && !isMarked(live, wanted)) return { changed: false };
   if (live) refuseOthers(parts, live, { wanted, id: context.id, former });

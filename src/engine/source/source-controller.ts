@@ -4,15 +4,20 @@ import { createAppointments } from '../canary/appointments.ts';
 import { keyOf } from '../canary/checks.ts';
 import type { WatchedSet } from '../ports/ports.ts';
 import { createClaims } from './claims.ts';
+import { createMemberWatches } from './member-watches.ts';
+import { createPresence } from './presence.ts';
 import type { SourceGit } from './source-git.ts';
 import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
 import { createStoreSweep } from './store-sweep.ts';
 
+type OwnParts = 'source' | 'sources' | 'canaries' | 'claims' | 'presence' | 'openMembers' | 'refreshSoon';
+
 /** What the controller of all Sources is made of. */
-export interface SourceControllerOptions
-  extends Omit<SourceRunnerParts, 'source' | 'sources' | 'canaries' | 'claims' | 'refreshSoon'> {
+export interface SourceControllerOptions extends Omit<SourceRunnerParts, OwnParts> {
   readonly sources: WatchedSet;
   readonly canarySet: WatchedSet;
+  /** Whether objects of all namespaces may be watched, or those of some alone. */
+  readonly watchesEverywhere: boolean;
   readonly isOurs: (canary: KubernetesObject) => boolean;
   /** Which Sources are followed: all of the cluster, or those given as files. */
   readonly isFollowed: (source: KubernetesObject) => boolean;
@@ -49,14 +54,7 @@ export function createSourceController(options: SourceControllerOptions): Source
   let stopped = false;
   const stores = createStoreSweep(options);
   const refresh = createAppointments(options.clock, (key) => void following.get(key)?.runner.refreshStatus());
-  const parts: SourceRunnerParts = {
-    ...options,
-    claims: createClaims(),
-    refreshSoon: (key) => refresh.make(key, gatherMs),
-    sources: () => sources.list(),
-    source: (key) => sources.get(...placeOf(key)),
-    canaries: () => canarySet.list().filter(options.isOurs),
-  };
+  const parts = partsOf(options, (key) => refresh.make(key, gatherMs));
 
   function sourceChanged(source: KubernetesObject): void {
     // The watches outlive the controller for a moment; what they still bring must not start anything anew.
@@ -133,6 +131,21 @@ export function createSourceController(options: SourceControllerOptions): Source
       for (const [key, known] of [...following]) void end(key, known);
       await Promise.all(ending);
     },
+  };
+}
+
+/** What all runners share. */
+function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) => void): SourceRunnerParts {
+  const { sources, canarySet } = options;
+  return {
+    ...options,
+    refreshSoon,
+    claims: createClaims(),
+    presence: createPresence(options),
+    openMembers: createMemberWatches(options.openWatch, options.watchesEverywhere),
+    sources: () => sources.list(),
+    source: (key) => sources.get(...placeOf(key)),
+    canaries: () => canarySet.list().filter(options.isOurs),
   };
 }
 

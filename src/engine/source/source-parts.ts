@@ -20,6 +20,7 @@ import type { SourceDrift } from './drift.ts';
 import type { DriftMemory } from './drift-memory.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
 import type { SourceHealth } from './health/source-health.ts';
+import type { Presence } from './presence.ts';
 import type { PruneResult } from './prune/prune-result.ts';
 import type { SourceAlerts } from './source-alerts.ts';
 
@@ -33,6 +34,7 @@ export interface SourceParts {
   readonly heads: Heads;
   readonly applied: Applied;
   readonly claims: Claims;
+  readonly presence: Presence;
   /** Service account, in the Source's namespace, of Sources that name none; undefined: they are written by Holdfast itself. */
   readonly defaultServiceAccount?: string | undefined;
   /** Name of this cluster in refs, branches and commit statuses. */

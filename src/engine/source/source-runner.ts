@@ -15,6 +15,7 @@ import { createDriftMemory } from './drift-memory.ts';
 import { sourceHealth } from './health/wait.ts';
 import { isOtherInForce } from './in-force.ts';
 import { entryOf, isKept } from './kept.ts';
+import type { OpenMembers } from './member-watches.ts';
 import { reproduce } from './reproduce.ts';
 import { createSourceGit, type SourceGit } from './source-git.ts';
 import type { SourceParts, SourceState, SyncProblem } from './source-parts.ts';
@@ -28,6 +29,7 @@ import { watchInputs, withInputs } from './watch-inputs.ts';
 export interface SourceRunnerParts extends SourceParts {
   readonly repositories: Repositories;
   readonly openForge: OpenForge;
+  readonly openMembers: OpenMembers;
   readonly openPoller: OpenPoller;
   /** The Source as the cluster has it now. */
   readonly source: (key: string) => KubernetesObject | undefined;
@@ -108,7 +110,7 @@ export function startSourceRunner(
   }
 
   function start(source: Source): void {
-    const own = createSourceWatch(applySetId(source), parts.openWatch, (changed) => seen(source, changed));
+    const own = createSourceWatch(applySetId(source), parts.openMembers, (changed) => seen(source, changed));
     watch = withInputs(own, watchInputs(source, parts.openWatch, reread));
     try {
       poller = parts.openPoller(source, sync);

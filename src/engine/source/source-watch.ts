@@ -1,7 +1,7 @@
-import { partOfLabel } from '../../api/applyset.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import type { OpenWatch, WatchedSet } from '../ports/ports.ts';
+import type { WatchedSet } from '../ports/ports.ts';
 import type { AppliedObjects } from './apply-object.ts';
+import type { OpenMembers } from './member-watches.ts';
 import type { Place } from './prune/parent.ts';
 
 /** Watches of what one Source applied, so that a foreign change is put right and an unchanged object costs nothing. */
@@ -21,7 +21,7 @@ const mostNamespaces = 3;
 /** `onChange` gets every object of the Source that changed in the cluster, our own writes included, and nothing when more was listed. */
 export function createSourceWatch(
   applySetId: string,
-  openWatch: OpenWatch,
+  openMembers: OpenMembers,
   onChange: (object: KubernetesObject | undefined) => void,
 ): SourceWatch {
   const sets = new Map<string, WatchedSet>();
@@ -34,8 +34,7 @@ export function createSourceWatch(
 
   function open(id: string, { apiVersion, kind, namespace }: Place): void {
     const everywhere = several.has(`${apiVersion} ${kind}`) || !namespace;
-    const query = { apiVersion, kind, labelSelector: `${partOfLabel}=${applySetId}` };
-    const set = openWatch(everywhere ? query : { ...query, namespace });
+    const set = openMembers({ apiVersion, kind, namespace: everywhere ? undefined : namespace }, applySetId);
     set.onChange(onChange);
     sets.set(id, set);
   }
