@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   type Bed,
   canary,
+  condition,
   createSource,
   deployment,
   eventually,
@@ -41,16 +42,18 @@ test('a restarted copy writes nothing when everything is as it was', async () =>
   await createSource(bed);
   const first = await bed.start();
   await waitForPhase(bed, 'Initialized');
+  await eventually('it is Ready', async () => condition(await bed.canary(), 'Ready')?.status === 'True');
   await first.drain();
   const before = await bed.canary();
   const second = await bed.start();
   await second.leading;
   await eventually('the copy is ready', async () => (await fetch(`${second.url}/readyz`)).status === 200);
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await eventually('nothing is asked of the API server any more', async () => {
+    bed.sandbox.requests.clear();
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    return bed.sandbox.requests.all().filter(isNotIdle).length === 0;
+  });
   expect((await bed.canary())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
-  bed.sandbox.requests.clear();
-  await new Promise((resolve) => setTimeout(resolve, 2_000));
-  expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
 });
 
 test('a signed push webhook wakes the Source, an unsigned one does not', async () => {

@@ -108,7 +108,9 @@ describe('what left Git', () => {
     await untilApplied(second);
     expect(await isThere('b')).toBe(true);
 
-    await bed.commit('a file is broken', { 'c.json': '{"apiVersion": "v1",' });
+    const broken = await bed.commit('a file is broken', { 'c.json': '{"apiVersion": "v1",' });
+    const head = async () => (statusOf(await bed.source()).head as { commit?: string }).commit;
+    await eventually('that is read', async () => (await head()) === broken, { seen: bed.source });
     await bed.send(
       'PATCH',
       '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
