@@ -24,7 +24,9 @@ describe('metricSubject', () => {
     const look = (provider: string, role: MetricRole) => {
       const targetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web.app' };
       const canary = { metadata: { name: 'shop', namespace: 'shop' }, spec: { provider, targetRef } };
-      const known = { pods: 'web-1-[0-9a-z]+', otherPods: 'web-(2|3)-[0-9a-z]+' };
+      // As the engine hands it over: with what selects the pods.
+      const label = { key: 'pod-template-hash', value: '1' };
+      const known = { pods: 'web-1-[0-9a-z]+', otherPods: 'web-(2|3)-[0-9a-z]+', label };
       const { pods, otherPods } = metricSubject(canary as unknown as Canary, role, undefined, known);
       return [pods, otherPods];
     };

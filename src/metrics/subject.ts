@@ -68,8 +68,8 @@ export function metricSubject(
     Object.assign(subject, { target: name, service: name, ownService: name, route: workload ?? name });
   // Both sides are pods of the one workload (ADR 21), and no Service is ours.
   if (sharesWorkload(canary.spec.provider)) {
-    const all = { pods: podsOf(name, targetRef.kind), otherPods: '-' };
-    Object.assign(subject, { target: name, service: apex, ownService: apex, ...all, ...pods });
+    const { pods: own, otherPods } = pods ?? { pods: podsOf(name, targetRef.kind), otherPods: '-' };
+    Object.assign(subject, { target: name, service: apex, ownService: apex, pods: own, otherPods });
   }
   refuseUnsafe(subject);
   return subject;
