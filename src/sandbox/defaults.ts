@@ -11,8 +11,7 @@ export function withDefaults(storageKey: string, object: KubernetesObject): Kube
 const DEFAULTERS: Readonly<Record<string, Defaulter>> = {
   'apps/deployments': deployment,
   'apps/replicasets': (object) => workload(object, { replicas: 1 }),
-  'apps/statefulsets': (object) =>
-    workload(object, { replicas: 1, podManagementPolicy: 'OrderedReady', revisionHistoryLimit: 10 }),
+  'apps/statefulsets': statefulSet,
   'apps/daemonsets': daemonSet,
   '/pods': (object) => ({ ...object, spec: podSpec(asRecord(object.spec)) }),
   '/services': service,
@@ -51,6 +50,20 @@ function daemonSet(object: KubernetesObject): KubernetesObject {
     const given = asRecord(updateStrategy.rollingUpdate);
     updateStrategy.rollingUpdate = { maxSurge: 0, maxUnavailable: 1, ...given };
   }
+  return { ...filled, spec: { ...spec, updateStrategy } };
+}
+
+function statefulSet(object: KubernetesObject): KubernetesObject {
+  const filled = workload(object, {
+    replicas: 1,
+    podManagementPolicy: 'OrderedReady',
+    revisionHistoryLimit: 10,
+    persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
+  });
+  const spec = asRecord(filled.spec);
+  const updateStrategy: JsonRecord = { type: 'RollingUpdate', ...asRecord(spec.updateStrategy) };
+  if (updateStrategy.type === 'RollingUpdate')
+    updateStrategy.rollingUpdate = { partition: 0, ...asRecord(updateStrategy.rollingUpdate) };
   return { ...filled, spec: { ...spec, updateStrategy } };
 }
 

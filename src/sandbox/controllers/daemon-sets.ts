@@ -1,7 +1,6 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Controller, ControllerLoop } from '../controller-loop.ts';
 import { asNumber, asRecord, asString, asStrings, at } from '../json.ts';
-import { findCondition } from './conditions.ts';
 import {
   type ControllerClient,
   controllerName,
@@ -9,8 +8,9 @@ import {
   keyOf,
   splitKey,
 } from './controller-client.ts';
-import { ensureRevision, HASH_LABEL } from './daemon-revisions.ts';
+import { ensureRevision, HASH_LABEL, hashOfRevision } from './controller-revisions.ts';
 import { newPod } from './new-pod.ts';
+import { availableInMs } from './pod-availability.ts';
 import { isServing } from './pods.ts';
 
 const DAEMON_SETS = 'apps/daemonsets';
@@ -34,10 +34,11 @@ export function daemonSetController(client: ControllerClient, loop: ControllerLo
     reconcile(key) {
       const daemonSet = client.get(DAEMON_SETS, ...splitKey(key));
       if (!daemonSet) return;
-      const hash = ensureRevision(client, daemonSet);
+      const hash = hashOfRevision(ensureRevision(client, daemonSet));
       if (!daemonSet.metadata.deletionTimestamp) {
         fillNodes(client, daemonSet, hash);
-        replaceOld(client, daemonSet, hash);
+        if (at(daemonSet, 'spec', 'updateStrategy', 'type') !== 'OnDelete')
+          replaceOld(client, daemonSet, hash);
       }
       const left = writeStatus(client, daemonSet, hash);
       if (left !== undefined) loop.later(left, 'daemonsets', key);
@@ -147,20 +148,6 @@ function hashOf({ metadata }: KubernetesObject): string | undefined {
 function shareOf(value: unknown, nodes: number): number {
   const percent = /^(\d+)%$/.exec(String(value))?.[1];
   return percent === undefined ? asNumber(value) : (Number(percent) * nodes) / 100;
-}
-
-/** Milliseconds until the pod counts as available; 0 when it does, undefined while it is not ready. */
-function availableInMs(
-  client: ControllerClient,
-  daemonSet: KubernetesObject,
-  pod: KubernetesObject,
-): number | undefined {
-  if (!isServing(pod)) return undefined;
-  const minReadyMs = asNumber(at(daemonSet, 'spec', 'minReadySeconds')) * 1000;
-  const since = Date.parse(
-    asString(findCondition(at(pod, 'status', 'conditions'), 'Ready')?.lastTransitionTime),
-  );
-  return minReadyMs === 0 ? 0 : Math.max(0, since + minReadyMs - client.nowMs());
 }
 
 /** Returns after how many milliseconds a ready pod will count as available, if one is waiting for that. */

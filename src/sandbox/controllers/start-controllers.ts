@@ -12,6 +12,7 @@ import { namespaceController } from './namespaces.ts';
 import { type PodAges, podController } from './pods.ts';
 import { replicaSetController } from './replica-sets.ts';
 import { routeControllers } from './routes.ts';
+import { statefulSetController } from './stateful-sets.ts';
 
 /** What the controllers of one sandbox share. */
 export interface ControllerParts {
@@ -36,6 +37,7 @@ export function startControllers({ world, loop, behaviour, terminationMs }: Cont
   loop.add(deploymentController(manager, loop));
   loop.add(replicaSetController(manager, loop));
   loop.add(daemonSetController(manager, loop));
+  loop.add(statefulSetController(manager, loop));
   loop.add(horizontalPodAutoscaler(manager));
   loop.add(pods.controller);
   loop.add(endpointSliceController(manager));
