@@ -51,7 +51,6 @@ function cannotMirror({ provider, analysis }: Readonly<Record<string, unknown>>)
 }
 
 const canaryRows: readonly Row[] = [
-  { path: 'spec.targetRef.kind', when: otherThan('Deployment', 'DaemonSet', 'Service'), stops: true },
   {
     path: 'spec.provider',
     when: otherThan('kubernetes', 'gatewayapi:v1', 'contour', 'knative', 'native'),

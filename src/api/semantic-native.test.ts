@@ -25,10 +25,20 @@ describe('a Canary with provider native', () => {
     expect(pathsOf({ provider: undefined }, 'native')).toEqual([]);
   });
 
-  it('steps Deployments, and no other kind yet', () => {
-    expect(pathsOf({ targetRef: { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'web' } })).toEqual([
-      'spec.targetRef.kind',
-    ]);
+  it('steps every kind with pods of its own, and a StatefulSet without a scaler', () => {
+    const targetRef = (kind: string) => ({ targetRef: { apiVersion: 'apps/v1', kind, name: 'web' } });
+    const autoscalerRef = { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', name: 'web' };
+    expect(['Deployment', 'StatefulSet', 'DaemonSet'].flatMap((kind) => pathsOf(targetRef(kind)))).toEqual(
+      [],
+    );
+    expect(pathsOf(targetRef('Service'))).toContain('spec.targetRef.kind');
+    expect(pathsOf({ ...targetRef('StatefulSet'), autoscalerRef })).toEqual(['spec.autoscalerRef']);
+    expect(pathsOf({ autoscalerRef })).toEqual([]);
+  });
+
+  it('is the only one for a StatefulSet, of which no copy can be made', () => {
+    const targetRef = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web' };
+    expect(pathsOf({ targetRef, provider: 'kubernetes', service: { port: 80 } })).toEqual(['spec.provider']);
   });
 
   it('has no router and no iterations, and the metrics that every provider has', () => {

@@ -77,7 +77,7 @@ describe('a Canary that the schema lets in', () => {
     [{ progressDeadlineSeconds: 0.5 }, 'spec.progressDeadlineSeconds must be a whole number'],
     [
       { targetRef: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'a' } },
-      'spec.targetRef.kind is valid, but',
+      'spec.provider must be native for a StatefulSet',
     ],
     [{ provider: 'nginx', ingressRef }, 'spec.provider is valid, but'],
     [

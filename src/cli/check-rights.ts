@@ -34,6 +34,7 @@ const needsUse = new Set([
   'httproutes',
   'httpproxies',
   'daemonsets',
+  'statefulsets',
   'controllerrevisions',
   'horizontalpodautoscalers',
   'scaledobjects',

@@ -102,6 +102,7 @@ async function rightsLines(
     HTTPRoute: 'httproutes',
     HTTPProxy: 'httpproxies',
     DaemonSet: 'daemonsets',
+    StatefulSet: 'statefulsets',
     ControllerRevision: 'controllerrevisions',
     HorizontalPodAutoscaler: 'horizontalpodautoscalers',
     ScaledObject: 'scaledobjects',

@@ -82,6 +82,7 @@ export const watchedRights: readonly Right[] = [
   { group: 'holdfast.dev', resource: 'sources/status', verbs: ['patch'], why: 'to report' },
   { group: 'apps', resource: 'deployments', verbs: readApplyAndPrune, why: 'targets and their primaries' },
   { group: 'apps', resource: 'daemonsets', verbs: readApplyAndPrune, why: 'targets and their primaries' },
+  { group: 'apps', resource: 'statefulsets', verbs: readApplyAndPrune, why: 'targets' },
   { group: 'apps', resource: 'replicasets', verbs: read, why: 'which pods run the current template' },
   { group: 'apps', resource: 'controllerrevisions', verbs: read, why: 'the same for DaemonSets' },
   {
@@ -96,7 +97,12 @@ export const watchedRights: readonly Right[] = [
     verbs: readApplyAndPrune,
     why: 'the same, with KEDA',
   },
-  { group: '', resource: 'pods', verbs: read, why: 'readiness, restarts and images of both copies' },
+  {
+    group: '',
+    resource: 'pods',
+    verbs: [...read, 'delete'],
+    why: 'readiness, restarts and images of both copies; provider native replaces pods of DaemonSets node by node, and a stuck one of a StatefulSet',
+  },
   { group: '', resource: 'services', verbs: readApplyAndPrune, why: 'apex, primary and canary Services' },
   {
     group: '',
@@ -181,7 +187,6 @@ export const impersonationRights: readonly Right[] = [
 export const appliedRights: readonly Right[] = [
   { group: '', resource: 'serviceaccounts', verbs: readApplyAndPrune, why: 'applied from Git' },
   { group: '', resource: 'persistentvolumeclaims', verbs: readApplyAndPrune, why: 'applied from Git' },
-  { group: 'apps', resource: 'statefulsets', verbs: readApplyAndPrune, why: 'applied from Git' },
   { group: 'batch', resource: 'cronjobs', verbs: readApplyAndPrune, why: 'applied from Git' },
   { group: 'batch', resource: 'jobs', verbs: readApplyAndPrune, why: 'applied from Git' },
   { group: 'policy', resource: 'poddisruptionbudgets', verbs: readApplyAndPrune, why: 'applied from Git' },

@@ -60,7 +60,11 @@ export class NativeModel {
   readonly canary: Canary;
   replicas: number;
 
-  constructor(replicas: number, analysis: object = {}) {
+  constructor(
+    replicas: number,
+    analysis: object = {},
+    kind: 'Deployment' | 'StatefulSet' | 'DaemonSet' = 'Deployment',
+  ) {
     this.replicas = replicas;
     this.canary = {
       apiVersion: 'flagger.app/v1beta1',
@@ -68,7 +72,7 @@ export class NativeModel {
       metadata: { name: 'web', namespace: 'test', generation: 1 },
       spec: {
         provider: 'native',
-        targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+        targetRef: { apiVersion: 'apps/v1', kind, name: 'web' },
         progressDeadlineSeconds: 60,
         analysis: {
           ...{ interval: '10s', threshold: 2, stepWeight: 20, maxWeight: 60 },
@@ -117,7 +121,7 @@ export class NativeModel {
     const others = copy({
       ...{ head: this.head, records: this.records, rejected: this.rejected, checks: this.answer },
       ...{ primary: this.primary(), target: this.target(), route: this.route() },
-      ...{ sharesWorkload: true, adoptable: undefined },
+      ...{ sharesWorkload: true, adoptable: undefined, stuckPods: this.stuckPods() },
       peers: { verifying: 0, failingNow: 0, failedTimes: [] },
       options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' },
     });
@@ -136,9 +140,9 @@ export class NativeModel {
     for (const action of decision.actions) {
       if (budget-- <= 0) return true;
       this.broken.push(...violations({ ...this.world(), status: decision.status }, action));
-      const before = JSON.stringify([this.web, this.records, this.rejected]);
+      const before = this.snapshot();
       this.change(action);
-      acted = acted || before !== JSON.stringify([this.web, this.records, this.rejected]);
+      acted = acted || before !== this.snapshot();
       this.look();
     }
     if (budget <= 0) return true;
@@ -147,14 +151,28 @@ export class NativeModel {
     return acted || changed || decision.check !== undefined;
   }
 
-  private answerTo(key: string, metrics: readonly string[]): CheckOutcome {
-    const value = this.failing.has(this.web?.digest ?? '') ? 50 : 100;
+  /** What actions change. */
+  protected snapshot(): string {
+    return JSON.stringify([this.web, this.records, this.rejected]);
+  }
+
+  /** What the workload is asked to run. */
+  protected asked(): string | undefined {
+    return this.web?.digest;
+  }
+
+  protected stuckPods(): World['stuckPods'] {
+    return [];
+  }
+
+  protected answerTo(key: string, metrics: readonly string[]): CheckOutcome {
+    const value = this.failing.has(this.asked() ?? '') ? 50 : 100;
     const readings = metrics.map((name) => ({ name, reading: { kind: 'value' as const, value } }));
     return { key, atMs: this.nowMs, readings, hooks: [] };
   }
 
   /** No pod beyond the step, and none lost below what the user's own bounds allow. */
-  private look(): void {
+  protected look(): void {
     const { web, replicas } = this;
     if (!web) return;
     const tried = this.triedPods();
@@ -169,7 +187,7 @@ export class NativeModel {
   }
 
   /** One small thing of the Deployment's controller, then of the pods. */
-  private control(): void {
+  protected control(): void {
     const { web, replicas } = this;
     if (!web) return;
     web.seen = web.version;
@@ -209,7 +227,7 @@ export class NativeModel {
     return down;
   }
 
-  private change(action: Action): void {
+  protected change(action: Action): void {
     switch (action.type) {
       case 'SaveRecord':
         if (this.records.some(({ digest }) => digest === action.digest)) return;
@@ -242,11 +260,11 @@ export class NativeModel {
     }
   }
 
-  private promoted(): string | undefined {
+  protected promoted(): string | undefined {
     return this.web?.promoted ?? this.web?.digest;
   }
 
-  private share(weightPercent: number): void {
+  protected share(weightPercent: number): void {
     const { web, replicas } = this;
     if (!web) return;
     if (weightPercent === 0) {
@@ -275,7 +293,7 @@ export class NativeModel {
     return { current, old: { spec: total - current.spec, ready: this.ready() - current.ready } };
   }
 
-  private primary(): WorkloadView | undefined {
+  protected primary(): WorkloadView | undefined {
     const { web, replicas } = this;
     if (!web) return undefined;
     const { current, old } = this.counts();
@@ -293,7 +311,7 @@ export class NativeModel {
     return this.view(this.promoted(), desired, counts);
   }
 
-  private target(): WorkloadView | undefined {
+  protected target(): WorkloadView | undefined {
     const { web, replicas } = this;
     if (!web) return undefined;
     if (web.promoted === undefined || !web.hold)
@@ -304,7 +322,7 @@ export class NativeModel {
     return this.view(web.digest, grantedBy(web.hold, replicas), counts);
   }
 
-  private route(): RouteView {
+  protected route(): RouteView {
     const { web, replicas } = this;
     const { current, old } = this.counts();
     const at = (canaryWeight: number, accepted: boolean): RouteView => {

@@ -1,6 +1,6 @@
 /**
  * DaemonSets: OnDelete, and pods that are deleted node by node. Its controller makes every pod from the template as it is, so that has the
- * new one only while pods of a step are being made, and the older one at all other times (ADR 25).
+ * new one only while pods of a step are being made, and the older one at all other times (ADR 27).
  */
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import { daemonSettingsFields } from '../daemon-set.ts';
@@ -31,7 +31,7 @@ export const nativeDaemonSet: NativeKind = {
   }),
   next,
   sight(source) {
-    const whole = viewDaemonSet(source);
+    const whole = wholeOf(source);
     if (isBrought(source.workload)) return { whole, tried: undefined };
     const isSame = markOf(source.workload, triedRevisionAnnotation) === ALL_PODS;
     return { whole, tried: isSame ? allOf(whole) : triedIn(source, whole) };
@@ -81,13 +81,17 @@ function heldWith(promoted: string): { readonly taking: Held; standing(tried: st
   };
 }
 
-/** A ready pod is at least one that may be missing: no second one fits on a node here. */
+/** Nobody stands in here: what serves meanwhile is the pods of the other nodes. */
+function wholeOf(source: ViewSource): PodsView {
+  const whole = viewDaemonSet(source);
+  const { updateStrategy } = source.workload.spec as { updateStrategy?: Aim['settings']['strategy'] };
+  return { ...whole, keepsReadyPod: whole.desiredReplicas > ownRoom(updateStrategy, whole.desiredReplicas) };
+}
+
+/** As its controller rounds: up. At least one, since no second pod fits on a node here. */
 function ownRoom(strategy: Aim['settings']['strategy'], nodes: number): number {
   const given = strategy?.rollingUpdate as Readonly<Record<string, unknown>> | null | undefined;
-  return Math.max(
-    1,
-    fenceposts(nodes, { maxSurge: 0, maxUnavailable: given?.maxUnavailable ?? 1 }).maxUnavailable,
-  );
+  return Math.max(1, fenceposts(nodes, { maxSurge: given?.maxUnavailable ?? 1 }).maxSurge);
 }
 
 /** Its pods by revision, in the order in which nodes are taken. */

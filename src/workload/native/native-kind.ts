@@ -1,4 +1,4 @@
-/** What a kind of workload has to offer to be rolled out in place (ADR 21, 25). */
+/** What a kind of workload has to offer to be rolled out in place (ADR 21, 27). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { WorkloadSettings } from '../../release/release.ts';
 import type { DriftView } from '../../rollout/drift-view.ts';

@@ -1,4 +1,4 @@
-/** StatefulSets: their own rolling update, held by its partition, one ordinal after the other (ADR 25). */
+/** StatefulSets: their own rolling update, held by its partition, one ordinal after the other (ADR 27). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { WorkloadSettings } from '../../release/release.ts';
 import type { ViewSource } from '../kind.ts';

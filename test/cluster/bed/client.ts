@@ -52,6 +52,7 @@ const atWork = [
   ['autoscaling/v2', 'horizontalpodautoscalers'],
   ['apps/v1', 'deployments'],
   ['apps/v1', 'daemonsets'],
+  ['apps/v1', 'statefulsets'],
   ['gateway.networking.k8s.io/v1', 'httproutes'],
   ['projectcontour.io/v1', 'httpproxies'],
 ] as const;

@@ -1,26 +1,59 @@
-import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
-import { httpTarget, type Json } from '../../conformance/target.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { httpRoute, service } from '../bed/manifests.ts';
-import { imageOf, openShop, type Shop, untilAnswered } from './shop.ts';
+import { imageOf, openShop, type Shop, type TargetKind, untilAnswered } from './shop.ts';
+import { watchSteps } from './step-watch.ts';
 
 const bed: BedClient = useBed();
-const REPLICAS = 5;
-/** The user's own settings, all of which must come back. */
-const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 2, maxUnavailable: 0 } };
+
+/** A kind with the user's own settings, all of which must come back. */
+interface Kind {
+  readonly kind: TargetKind;
+  readonly plural: string;
+  /** Pods, of which each step is a share: of a DaemonSet as many as the bed has nodes. */
+  readonly pods: number;
+  readonly steps: readonly number[];
+  readonly strategy: unknown;
+}
+
+const kinds: readonly Kind[] = [
+  {
+    ...{ kind: 'Deployment', plural: 'deployments', pods: 5, steps: [20, 40, 60] },
+    strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 2, maxUnavailable: 0 } },
+  },
+  {
+    ...{ kind: 'StatefulSet', plural: 'statefulsets', pods: 4, steps: [25, 50] },
+    strategy: { type: 'RollingUpdate', rollingUpdate: { partition: 0 } },
+  },
+  {
+    ...{ kind: 'DaemonSet', plural: 'daemonsets', pods: 2, steps: [50] },
+    strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
+  },
+];
+const rate = {
+  name: 'request-success-rate',
+  thresholdRange: { min: 99 },
+  interval: '5s',
+  onNoData: 'wait' as const,
+};
 
 beforeAll(async () => {
   await bed.apply(allCrds());
   await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 
-/** A Deployment behind a Service and a route of its own, which Holdfast has nothing to do with. */
-async function running(namespace: string): Promise<Shop> {
+/** A workload behind a Service and a route of its own, which Holdfast has nothing to do with. */
+async function running(
+  namespace: string,
+  { kind, steps, strategy, pods }: Kind,
+  progressDeadlineSeconds = 60,
+): Promise<Shop> {
   const shop = await openShop(bed, namespace, {
+    targetKind: kind,
     strategy,
-    progressDeadlineSeconds: 8,
-    analysis: { interval: '1s', threshold: 1, stepWeight: 20, maxWeight: 60 },
+    progressDeadlineSeconds,
+    analysis: { interval: '1s', threshold: 1, stepWeights: [...steps], metrics: [rate] },
     postPromotion: { interval: '1s', successThreshold: 1, metrics: [] },
     spec: { provider: 'native', service: undefined },
     files: {
@@ -28,47 +61,10 @@ async function running(namespace: string): Promise<Shop> {
       route: httpRoute('podinfo', `${namespace}.example.com`, { podinfo: 100 }),
     },
   });
-  await release(shop, 'v1');
+  await shop.release('v1', {}, { replicas: pods });
   await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
   await untilAnswered(namespace, () => shop.startLoad());
   return shop;
-}
-
-function release(shop: Shop, version: string, env: Record<string, string> = {}): Promise<string> {
-  return shop.release(version, env, { replicas: REPLICAS });
-}
-
-/** Looks at every watch event of the Deployment while a release is tried: how many of its pods there are at which share. */
-async function watchSteps(namespace: string) {
-  const { apiServer, adminToken, ca } = inject('bed');
-  const target = httpTarget({ baseUrl: apiServer, token: adminToken, ca });
-  const stream = await target.watch(`/apis/apps/v1/namespaces/${namespace}/deployments?watch=true`);
-  const seen: Array<{ share: number; pods: number }> = [];
-  let stopped = false;
-  const look = ({ metadata, status }: Json) => {
-    const { annotations = {}, generation } = metadata;
-    // Before its controller has looked, its counts are of the template before.
-    if (annotations['holdfast.dev/promoted'] === undefined || status.observedGeneration !== generation)
-      return;
-    seen.push({ share: Number(annotations['holdfast.dev/share']), pods: status.updatedReplicas ?? 0 });
-  };
-  const running = (async () => {
-    while (!stopped) {
-      const event = await stream.next().catch(() => undefined);
-      if (event) look(event.object);
-      else if (!stopped) await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  })();
-  return async () => {
-    stopped = true;
-    stream.close();
-    await running;
-    await target.close();
-    return {
-      beyond: seen.filter(({ share, pods }) => pods > Math.ceil((share * REPLICAS) / 100)),
-      most: Math.max(...seen.map(({ pods }) => pods)),
-    };
-  };
 }
 
 function settingsOf(workload: unknown): Record<string, unknown> {
@@ -76,40 +72,62 @@ function settingsOf(workload: unknown): Record<string, unknown> {
   return settings;
 }
 
-describe.concurrent('provider native under constant traffic', () => {
+describe.concurrent.each(kinds)('provider native with a $kind under constant traffic', (kind) => {
+  const { plural, pods, steps } = kind;
+  const namespace = `native-${kind.kind.toLowerCase()}`;
+
   test('a good release is promoted by steps in place, and no request fails, whenever the program is killed', async () => {
-    const shop = await running('native-good');
+    const shop = await running(`${namespace}-good`, kind);
     const before = await shop.workload('podinfo');
     const load = shop.startLoad();
-    const watch = await watchSteps(shop.namespace);
-    const killed = shop.killAt([20, 40, 60].map((step) => (status) => status.canaryWeight === step));
-    const commit = await release(shop, 'v2');
+    const watch = await watchSteps(shop.namespace, plural);
+    const killed = shop.killAt(steps.map((step) => (status) => status.canaryWeight === step));
+    const commit = await shop.release('v2', {}, { replicas: pods });
     await killed;
     await shop.until(
       'v2 succeeded',
       (status) => status.phase === 'Succeeded' && status.lastPromotedCommit === commit,
     );
     const { failures } = await load.stop();
-    const { beyond, most } = await watch();
+    const { beyond, most } = await watch('app:v2', pods);
     expect(failures).toEqual([]);
-    expect([beyond, most]).toEqual([[], 3]);
+    expect([beyond, most]).toEqual([[], Math.ceil((pods * (steps.at(-1) ?? 0)) / 100)]);
     const after = await shop.workload('podinfo');
     expect(imageOf(after)).toBe('app:v2');
     expect(settingsOf(after)).toEqual(settingsOf(before));
     await shop.close();
   });
 
-  test('a release whose pods do not become ready goes back at its first step, and no request fails', async () => {
-    const shop = await running('native-bad');
+  test('a release whose checks fail goes back at its first step, and only its own pods answered with errors', async () => {
+    const shop = await running(`${namespace}-bad`, kind);
+    const before = await shop.workload('podinfo');
     const load = shop.startLoad();
-    const watch = await watchSteps(shop.namespace);
-    await release(shop, 'v2', { READY: 'false' });
+    const watch = await watchSteps(shop.namespace, plural);
+    await shop.release('v2', { ERROR_PERCENT: '100' }, { replicas: pods });
     await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
-    const { failures, byVersion } = await load.stop();
-    const { beyond, most } = await watch();
-    expect([failures, Object.keys(byVersion)]).toEqual([[], ['v1']]);
-    expect([beyond, most]).toEqual([[], 1]);
-    expect(imageOf(await shop.workload('podinfo'))).toBe('app:v1');
+    const { failures } = await load.stop();
+    const { beyond, most } = await watch('app:v2', pods);
+    expect(new Set(failures.map(({ version, status }) => `${version} ${status}`))).toEqual(
+      new Set(['v2 500']),
+    );
+    expect([beyond, most]).toEqual([[], Math.ceil((pods * (steps[0] ?? 0)) / 100)]);
+    const after = await shop.workload('podinfo');
+    expect([imageOf(after), settingsOf(after)]).toEqual(['app:v1', settingsOf(before)]);
     await shop.close();
   });
+});
+
+test.concurrent('a release whose pods do not become ready goes back at its first step over a pod that its StatefulSet waits for', async () => {
+  const kind = kinds.find((one) => one.kind === 'StatefulSet') as Kind;
+  const shop = await running('native-stuck', kind, 8);
+  const load = shop.startLoad();
+  const watch = await watchSteps(shop.namespace, kind.plural);
+  await shop.release('v2', { READY: 'false' }, { replicas: kind.pods });
+  await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
+  const { failures, byVersion } = await load.stop();
+  const { beyond, most } = await watch('app:v2', kind.pods);
+  expect([failures, Object.keys(byVersion)]).toEqual([[], ['v1']]);
+  expect([beyond, most]).toEqual([[], 1]);
+  expect(imageOf(await shop.workload('podinfo'))).toBe('app:v1');
+  await shop.close();
 });

@@ -34,6 +34,9 @@ export interface Shop<Repo extends GitClone = GitRepo> {
   close(): Promise<void>;
 }
 
+/** Kinds of the workload `podinfo`. */
+export type TargetKind = 'Deployment' | 'DaemonSet' | 'StatefulSet';
+
 /** What a scenario may change. */
 export interface ShopOptions {
   readonly analysis?: Canary['spec']['analysis'];
@@ -46,7 +49,7 @@ export interface ShopOptions {
   /** Default gatewayapi:v1. */
   readonly provider?: Canary['spec']['provider'];
   /** Default Deployment. */
-  readonly targetKind?: 'Deployment' | 'DaemonSet';
+  readonly targetKind?: TargetKind;
   /** More objects in the repository. */
   readonly files?: Readonly<Record<string, unknown>>;
   /** Settings of the program in every release. */
@@ -114,7 +117,7 @@ export function openShopOn<Repo extends GitClone>(
         strategy: options.strategy,
         ...more,
       });
-      const target = options.targetKind === 'DaemonSet' ? asDaemonSet(workload) : workload;
+      const target = ofKind(options.targetKind ?? 'Deployment', workload);
       const objects = { ...options.files, canary: canaryOf(host, options), deployment: target };
       const files = Object.entries(objects).map(([name, object]) => [`${name}.yaml`, json(object)]);
       return repo.commit(Object.fromEntries(files), `Release ${version}`);
@@ -171,10 +174,16 @@ export async function untilAnswered(what: string, start: () => Load): Promise<vo
   await waitFor(look, { timeoutMs: 60_000, what: `${what} answers through Envoy` });
 }
 
-/** The same pods, one on each node. */
-function asDaemonSet(workload: KubernetesObject): KubernetesObject {
-  const { replicas: _, strategy: __, ...spec } = workload.spec as Record<string, unknown>;
-  return { ...workload, kind: 'DaemonSet', spec };
+/** The same pods under another controller, which calls its strategy otherwise. */
+function ofKind(kind: TargetKind, workload: KubernetesObject): KubernetesObject {
+  if (kind === 'Deployment') return workload;
+  const { replicas, strategy, ...spec } = workload.spec as Record<string, unknown>;
+  const own = kind === 'StatefulSet' ? { replicas, serviceName: 'podinfo' } : {};
+  return {
+    ...workload,
+    kind,
+    spec: { ...spec, ...own, ...(strategy ? { updateStrategy: strategy } : {}) },
+  };
 }
 
 /** The image that a workload's template names. */
