@@ -115,7 +115,8 @@ async function refusedVerbs(
   return answers.flat();
 }
 
-async function mayI(
+/** Asks the API server whether this may be done, by oneself or by that user. Throws ApiError. */
+export async function mayI(
   transport: Transport,
   resourceAttributes: Readonly<Record<string, string>>,
   asUser: string | undefined,

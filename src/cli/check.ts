@@ -16,6 +16,7 @@ import { bad, type CheckLine, type CheckSection, guarded } from './check-report.
 import { checkRights } from './check-rights.ts';
 import { checkRivals } from './check-rivals.ts';
 import { checkSources } from './check-sources.ts';
+import { checkTrust } from './check-trust.ts';
 
 /** What `holdfast check` is asked for. */
 export interface CheckOptions {
@@ -58,6 +59,8 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   const sources = await sourcesOf(parts, options);
   const git = await gitSection(parts, options, sources.sound);
   sections.push({ ...git, lines: [...sources.lines, ...git.lines] });
+  const trust = await checkTrust({ client, transport, asUser: options.asUser }, sources.sound);
+  if (trust.length > 0) sections.push({ title: 'Accounts and keys', lines: trust });
   const asked = { client, http: parts.http, metricsServer, defaultProvider, templates: templates.objects };
   const metrics = await guarded('Metrics', () => checkMetrics(asked, found.sound));
   return [...sections, { title: 'Metrics', lines: metrics }];

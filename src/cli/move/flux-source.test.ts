@@ -41,6 +41,8 @@ it('carries everything that a Source can say, and the Source is valid', () => {
     }),
     repository({
       secretRef: { name: 'git' },
+      provider: 'github',
+      proxySecretRef: { name: 'proxy' },
       ref: { semver: '>=1.0.0', branch: 'main' },
       verify: { mode: 'head', secretRef: { name: 'signers' } },
       ignore: '# docs\n*.md\n',
@@ -55,6 +57,7 @@ it('carries everything that a Source can say, and the Source is valid', () => {
     timeout: '2m',
     retryInterval: '30s',
     secretRef: { name: 'git' },
+    proxySecretRef: { name: 'proxy' },
     verify: { mode: 'HEAD', secretRef: { name: 'signers' } },
     ignore: ['*.md'],
     decryption: { secretRef: { name: 'age' } },
@@ -95,7 +98,6 @@ test.each<readonly [string, Record<string, unknown>]>([
   ['spec.provider', { provider: 'azure' }],
   ['spec.recurseSubmodules', { recurseSubmodules: true }],
   ['spec.include', { include: [{ repository: { name: 'other' } }] }],
-  ['spec.proxySecretRef', { proxySecretRef: { name: 'proxy' } }],
   ['spec.suspend', { suspend: true }],
 ])('a GitRepository with %s is stopped on it', (field, spec) => {
   const { stops } = sourceOfFlux(kustomization(), repository(spec));

@@ -39,7 +39,7 @@ const repositoryRules: Readonly<Record<string, FieldRule>> = {
   },
   recurseSubmodules: { stop: 'submodules are not read; copy the manifests' },
   include: { stop: 'a Source reads one repository; make one of each' },
-  proxySecretRef: { stop: 'a Source has no proxy of its own' },
+  proxySecretRef: 'carried',
   serviceAccountName: { stop: 'identities of clouds are not spoken; use a token in spec.secretRef' },
 };
 
@@ -75,6 +75,7 @@ export function sourceOfFlux(
         timeout: text(spec.timeout) ?? text(git.timeout),
         retryInterval: text(spec.retryInterval),
         secretRef: nameIn(git.secretRef),
+        proxySecretRef: nameIn(git.proxySecretRef),
         verify: verifyIn(git),
         ignore: ignoreIn(git),
         decryption: decryption.value,
@@ -113,14 +114,16 @@ function repositoryStops(kustomization: KubernetesObject, repository: Kubernetes
   const { provider = 'generic', ...rest } = git;
   const { name } = (git.ref ?? {}) as Fields;
   const isElsewhere =
-    kustomization.metadata.namespace !== repository.metadata.namespace && (git.secretRef || git.verify);
+    kustomization.metadata.namespace !== repository.metadata.namespace &&
+    (git.secretRef || git.verify || git.proxySecretRef);
   const { provider: signer = 'git' } = (git.verify ?? {}) as Fields;
   const found: Array<Stop | false> = [
     name !== undefined && { field: 'spec.ref.name', message: 'use branch, tag, semver or commit' },
-    provider !== 'generic' && {
-      field: 'spec.provider',
-      message: 'identities of clouds and GitHub Apps are not spoken for Git; use a token in spec.secretRef',
-    },
+    provider !== 'generic' &&
+      provider !== 'github' && {
+        field: 'spec.provider',
+        message: 'identities of clouds are not spoken; use a token in spec.secretRef',
+      },
     isElsewhere === true || typeof isElsewhere === 'object'
       ? {
           field: 'spec.secretRef',

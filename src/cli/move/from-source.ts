@@ -38,6 +38,7 @@ const both: Readonly<Record<string, FieldRule>> = {
 };
 const fluxRules: Readonly<Record<string, FieldRule>> = {
   ...both,
+  proxySecretRef: 'carried',
   ...{ timeout: 'carried', retryInterval: 'carried', wait: 'carried', verify: 'carried', ignore: noneThere },
   ...{
     decryption: 'carried',
@@ -51,6 +52,7 @@ const fluxRules: Readonly<Record<string, FieldRule>> = {
 const argoRules: Readonly<Record<string, FieldRule>> = {
   ...both,
   ...{ helm: 'carried', verify: noneThere, ignore: noneThere, decryption: noneThere, substitute: noneThere },
+  proxySecretRef: noneThere,
   ...{ serviceAccountName: noneThere, dependsOn: noneThere, force: noneThere },
 };
 
@@ -66,6 +68,7 @@ export function fluxOfSource(source: Source): GivenBack {
     url: spec.url,
     ref,
     secretRef: spec.secretRef,
+    proxySecretRef: spec.proxySecretRef,
     verify: spec.verify && { mode: spec.verify.mode ?? 'HEAD', secretRef: spec.verify.secretRef },
   });
   const kustomization = defined({

@@ -67,7 +67,7 @@ async function variablesOf(cluster: Pick<Cluster, 'get'>, source: Source): Promi
  * What opens a Source's encrypted files, read anew; undefined without `spec.decryption`. Throws EngineError where the Secret or an age key in it
  * is missing.
  */
-async function decryptionOf(
+export async function decryptionOf(
   cluster: Pick<Cluster, 'get'>,
   { spec, metadata }: Source,
 ): Promise<Decryption | undefined> {
