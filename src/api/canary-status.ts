@@ -147,6 +147,18 @@ export const canaryStatusSchema = z.object({
     })
     .describe('The scaler that the primary has a copy of.')
     .optional(),
+  provider: text(64)
+    .describe('The provider in effect; spec.provider may be another one while the traffic moves.')
+    .optional(),
+  move: z
+    .object({
+      to: text(64).describe('The provider.'),
+      startTime: timestamp().describe('When it began.'),
+      readyTime: timestamp().describe('Since when the other side could carry all traffic.').optional(),
+      handedOverTime: timestamp().describe('Since when the other side carries all traffic.').optional(),
+    })
+    .describe('On the way between native and a provider that copies.')
+    .optional(),
   lastPromotedCommit: text(64).describe('Commit of the last known good release.').optional(),
   lastKnownGood: lastKnownGoodSchema.describe('The release a revert goes back to.').optional(),
   postPromotion: postPromotionStatusSchema

@@ -154,6 +154,12 @@ export const promotionReasons = {
     'the target',
     'the Canary goes; Services and routes stay',
   ),
+  Moving: row(
+    'traffic and pods move between native and a provider that copies',
+    'the one that served, until the other one can',
+    'the next release begins once it has moved',
+  ),
+  Moved: row('the provider of the spec is in effect', 'the side of that provider', nothing),
   HandBackGivenUp: row(
     'the target did not take the traffic back in time',
     'whoever is ready; the primary stays where it is needed',

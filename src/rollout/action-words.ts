@@ -43,6 +43,8 @@ export function describeAction(action: Action): string {
       return 'the Services are written';
     case 'Disown':
       return `Services${action.primary ? ', primary' : ''} and routes stay, without an owner`;
+    case 'ReleaseCopies':
+      return 'Services and routes stay, without an owner; the primary goes with its copies';
     case 'RemoveFinalizer':
       return 'the Canary goes';
   }

@@ -51,6 +51,8 @@ export type Action =
   | { type: 'Unreject'; digest: string }
   /** Services and routing objects stay when the Canary goes; with `primary` also the primary and what it needs. */
   | { type: 'Disown'; primary: boolean }
+  /** Services and routing objects belong to nobody; then the primary goes with its scaler and its copies of config, itself last of all. */
+  | { type: 'ReleaseCopies' }
   /** The Canary, which is being deleted, may go. The last action of all: there is no status to write after it. */
   | { type: 'RemoveFinalizer' };
 

@@ -51,6 +51,9 @@ function derive(draft: Draft): CanaryStatus {
   const { generation } = world.canary.metadata;
   if (generation !== undefined) status.observedGeneration = generation;
   status.canaryWeight = world.route?.canaryWeight ?? 0;
+  // Of two sorts of providers the one in effect is kept until it has moved.
+  if (world.movesTo === undefined)
+    status.provider = world.canary.spec.provider ?? world.options.defaultProvider;
   status.failedChecks ??= 0;
   status.iterations ??= 0;
   nameTheGood(draft, status);

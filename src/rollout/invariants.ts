@@ -21,7 +21,7 @@ type Rule = (world: World, action: Action) => string | undefined;
  */
 const RULES: Readonly<Record<string, Rule>> = {
   S1: raisesOnlyTheReady,
-  S2: keepsTheHealthyOne,
+  S2: (world, action) => keepsTheHealthyOne(world, action) ?? releasesOnlyTheIdle(world, action),
   S3: weightsAddUp,
   S4: (world, action) => capacityBeforeShare(world, action) ?? primaryCapacityBeforeShare(world, action),
   S5: onlyGoodReachesThePrimary,
@@ -97,6 +97,13 @@ function keepsTheHealthyOne(world: World, action: Action): string | undefined {
 function emptiesCanary(action: Action): boolean {
   if (action.type === 'PauseScaler') return action.paused && action.side === 'canary';
   return (action.type === 'ScaleCanary' || action.type === 'ApplyCanary') && action.replicas === 0;
+}
+
+/** The primary goes for good only when the target carries all the traffic by itself. */
+function releasesOnlyTheIdle({ route, target }: World, action: Action): string | undefined {
+  if (action.type !== 'ReleaseCopies') return undefined;
+  if (route?.canaryWeight !== 100 || route.matched) return 'the primary would go with traffic on it';
+  return servingPods(target) > 0 ? undefined : 'the primary would go, and nobody would serve';
 }
 
 function weightsAddUp(_world: World, action: Action): string | undefined {

@@ -9,6 +9,7 @@ import { windDown } from './phases/ending.ts';
 import { fallen } from './phases/fallen.ts';
 import { held } from './phases/held.ts';
 import { idle } from './phases/idle.ts';
+import { moves } from './phases/moving.ts';
 import { progressing } from './phases/progressing.ts';
 import { converging } from './phases/promoting.ts';
 import { reverting } from './phases/reverting.ts';
@@ -44,6 +45,7 @@ function decide(draft: Draft): void {
   if (!handleVerbs(draft)) {
     noteStandings(draft);
     wakePrimaryScaler(draft);
+    if (moves(draft)) return keepServicesOfMoves(draft);
     goOn(draft);
     keepConfigCopies(draft);
   }
@@ -54,6 +56,10 @@ function decide(draft: Draft): void {
 /** On its way out: Services are made again only for traffic that is moved. */
 function leave(draft: Draft): void {
   terminating(draft);
+  keepServicesOfMoves(draft);
+}
+
+function keepServicesOfMoves(draft: Draft): void {
   const types = new Set(draft.actions.map(({ type }) => type));
   if (types.has('SetTraffic') && !types.has('EnsureServices')) keepServices(draft);
 }

@@ -28,6 +28,8 @@ export interface World {
   sharesWorkload?: boolean;
   /** Of such a workload: pods of another template than its own that its controller waits for and never replaces. */
   stuckPods?: readonly StuckPod[];
+  /** The spec names this provider, which is of the other sort than the one in effect: that one is in `canary.spec.provider` until it has moved. */
+  movesTo?: string | undefined;
   /** What the primary was found to run, where its digest does not tell: as Flagger left it, or under another digest than head's. */
   adoptable?: AdoptableView | undefined;
   /** May rollouts start? Undefined: the Source has no windows. */

@@ -49,6 +49,9 @@ const mostSettleMs = 600_000;
 /** Kinds of targets without a number of pods to choose. */
 const unscaled: ReadonlySet<string> = new Set(['DaemonSet', 'Service']);
 
+/** Kinds of scalers, whether they are served or not. */
+export const scalerKinds: readonly { readonly apiVersion: string; readonly kind: string }[] = kinds;
+
 /** The part of a Canary's spec that says which scaler it has; from an object that need not be valid. */
 export interface ScalerSpec {
   readonly targetRef?:

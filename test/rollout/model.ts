@@ -107,6 +107,8 @@ export class Model {
   window: WindowView | undefined;
   /** Digests of which something was written while the window was open, or that a person let through. */
   private readonly began = new Set<string>();
+  /** The spec names this provider, which needs no copies; once it is in effect nobody looks here any more. */
+  movesTo: string | undefined;
   peers: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
   /** What webhooks say, by type; those not named approve, and rollback refuses. `hang`: no answer comes while it is so. */
   hooks: Partial<Record<HookType, HookAnswer['verdict'] | 'hang'>> = {};
@@ -208,6 +210,7 @@ export class Model {
       target: this.targetAsRead(),
       ...(this.foreign ? { foreignTarget: true } : {}),
       adoptable: this.adoptable(),
+      movesTo: this.movesTo,
       scaler: this.scalers?.view,
       route: this.route,
       checks: this.answer,
@@ -255,6 +258,29 @@ export class Model {
     this.commit(left.target);
   }
 
+  private get isOver(): boolean {
+    return this.gone || this.hasMoved;
+  }
+
+  /** It is rolled out in place now. */
+  get hasMoved(): boolean {
+    return this.movesTo !== undefined && this.status.provider === this.movesTo;
+  }
+
+  /** As a workload is left by a provider that rolls out in place: it serves alone, and nothing is made beside it. */
+  leaveInPlace(digest: string, route?: RouteView): void {
+    this.commit(digest);
+    const { provider = 'kubernetes' } = this.canary.spec;
+    this.target = { digest, settingsKey: 's1', desired: 2, ready: 2, oldReady: 0, version: 1 };
+    this.records = withProven([savedRecord(digest)], digest, this.nowMs);
+    this.status = {
+      phase: 'Succeeded',
+      provider,
+      move: { to: provider, startTime: new Date(this.nowMs).toISOString() },
+    };
+    this.route = route;
+  }
+
   private adoptable(): World['adoptable'] {
     if (!this.primary || this.head.kind !== 'release' || this.status.run) return undefined;
     const { digest } = this.primary;
@@ -289,7 +315,7 @@ export class Model {
 
   /** One reconcile: decide, then act; `crashAfter` stops after that many writes (intent and status count). */
   reconcile(crashAfter = Number.POSITIVE_INFINITY): boolean {
-    if (this.gone) return false;
+    if (this.isOver) return false;
     const decision = step(this.world());
     let budget = crashAfter;
     const changed = decision.status !== undefined && !isSame(decision.status, this.status);
@@ -602,6 +628,10 @@ export class Model {
         return;
       case 'Disown':
         this.ownerless = { routes: true, primary: this.ownerless.primary || action.primary };
+        return;
+      case 'ReleaseCopies':
+        this.primary = undefined;
+        this.copy = undefined;
         return;
       case 'RemoveFinalizer':
         this.goWithOwner();

@@ -57,6 +57,8 @@ export class NativeModel {
   /** Digests that had pods while they were tried, with the most of them. */
   mostTried = new Map<string, number>();
   gone = false;
+  /** The spec names this provider, which copies; once it is in effect nobody looks here any more. */
+  movesTo: string | undefined;
   readonly canary: Canary;
   replicas: number;
 
@@ -121,7 +123,7 @@ export class NativeModel {
     const others = copy({
       ...{ head: this.head, records: this.records, rejected: this.rejected, checks: this.answer },
       ...{ primary: this.primary(), target: this.target(), route: this.route() },
-      ...{ sharesWorkload: true, adoptable: undefined, stuckPods: this.stuckPods() },
+      ...{ sharesWorkload: true, adoptable: undefined, stuckPods: this.stuckPods(), movesTo: this.movesTo },
       peers: { verifying: 0, failingNow: 0, failedTimes: [] },
       options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' },
     });
@@ -130,7 +132,7 @@ export class NativeModel {
 
   /** Decides and acts; stops after `crashAfter` writes, the intent and the status among them. */
   reconcile(crashAfter = Number.POSITIVE_INFINITY): boolean {
-    if (this.gone) return false;
+    if (this.gone || this.hasMoved) return false;
     const decision = step(this.world());
     let budget = crashAfter;
     const changed = !isSame(decision.status, this.status);
@@ -149,6 +151,11 @@ export class NativeModel {
     this.status = frozen(decision.status);
     if (decision.check) this.answer = this.answerTo(decision.check.key, decision.check.metrics);
     return acted || changed || decision.check !== undefined;
+  }
+
+  /** Copies of it are rolled out now. */
+  get hasMoved(): boolean {
+    return this.movesTo !== undefined && this.status.provider === this.movesTo;
   }
 
   /** What actions change. */
@@ -191,9 +198,17 @@ export class NativeModel {
     const { web, replicas } = this;
     if (!web) return;
     web.seen = web.version;
-    if (!web.paused) this.roll(web, replicas);
+    if (web.paused) this.scaleAlone(replicas);
+    else this.roll(web, replicas);
     for (const [digest, pods] of this.sets)
       pods.ready = this.unready.has(digest) ? 0 : Math.min(pods.spec, pods.ready + 2);
+  }
+
+  /** Also a paused Deployment keeps its number of pods, where all of them are of one ReplicaSet. */
+  private scaleAlone(replicas: number): void {
+    const active = [...this.sets.values()].filter(({ spec }) => spec > 0);
+    const [only] = active;
+    if (only && active.length === 1) only.spec = replicas;
   }
 
   private roll(web: Deployment, replicas: number): void {

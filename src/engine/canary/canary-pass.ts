@@ -110,7 +110,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     const current = intended ? { ...observation, canary: intended } : observation;
     const saved = await save(current, withEngineConditions(canary, status, findings), decision);
     parts.afterRevert.look(observation.world, status);
-    if (decision.check) parts.checks.request(canary, decision.check, subjectOf(observation, decision.check));
+    if (decision.check)
+      parts.checks.request(observation.canary, decision.check, subjectOf(observation, decision.check));
     if (acted || intended || saved) return { again: true };
     return { again: false, afterMs: decision.wakeAfterMs };
   }

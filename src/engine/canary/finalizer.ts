@@ -18,7 +18,8 @@ export async function adjustFinalizer(parts: CanaryParts, canary: Canary): Promi
   const { metadata, spec } = canary;
   if (metadata.deletionTimestamp !== undefined) return false;
   // A workload that is held at a step goes back first.
-  const isInPlace = sharesWorkload(providerOf(canary, parts.options));
+  const providers = [providerOf(canary, parts.options), canary.status?.provider];
+  const isInPlace = providers.some(sharesWorkload);
   const wanted = spec.revertOnDeletion === true || isInPlace;
   if (wanted === hasFinalizer(metadata)) return false;
   const others = (metadata.finalizers ?? []).filter((name) => name !== finalizer);

@@ -7,10 +7,13 @@ import type { CanaryParts } from './canary-parts.ts';
 type Parts = Pick<CanaryParts, 'routing' | 'options'>;
 
 /** The kinds to watch for a Canary beside those every Canary needs: of its target, its scaler and its routes. */
-export function kindsOf({ spec }: KubernetesObject, { routing, options }: Parts): RouteKind[] {
+export function kindsOf({ spec, status }: KubernetesObject, { routing, options }: Parts): RouteKind[] {
   const { provider, ...scaled } = (spec ?? {}) as { provider?: string } & ScalerSpec;
   const scaler = scalerKindOf(scaled);
-  const routes = routing(provider ?? options.defaultProvider)?.kinds ?? [];
+  // Also of the one that it moves away from.
+  const current = (status as { provider?: string } | undefined)?.provider;
+  const providers = [provider ?? options.defaultProvider, ...(current === undefined ? [] : [current])];
+  const routes = providers.flatMap((name) => routing(name)?.kinds ?? []);
   return [...watchedKinds(scaled.targetRef ?? {}), ...(scaler ? [scaler] : []), ...routes];
 }
 

@@ -5,7 +5,7 @@ import { describe } from '../../api/kubernetes.ts';
 import type { World, WorldOptions } from '../../rollout/world.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { hearTarget } from '../beside/hear-target.ts';
-import { type EngineOptions, type Observation, providerOf, type ReadParts } from '../canary/canary-parts.ts';
+import type { EngineOptions, Observation, ReadParts } from '../canary/canary-parts.ts';
 import { keyOf } from '../canary/checks.ts';
 import { peersOf } from '../canary/peers.ts';
 import { kindsOf } from '../canary/watched-kinds.ts';
@@ -13,9 +13,11 @@ import { EngineError } from '../failure.ts';
 import { rejectionsOf } from '../records/records.ts';
 import { windowAt } from '../windows/windows.ts';
 import { primaryDrift } from './drift.ts';
-import { refuseInPlace } from './in-place.ts';
+import { refuseAnother, refuseInPlace } from './in-place.ts';
+import { refuseOtherRoutes } from './moving-routes.ts';
 import type { NamespaceView } from './namespace-view.ts';
 import { observeRecords } from './observe-records.ts';
+import { providerInEffect } from './provider-in-effect.ts';
 import { revisionOf, sideObjects, sideViews } from './sides.ts';
 
 /** What a look at a Canary gave: its world, or that the watches are still being started. */
@@ -28,11 +30,11 @@ export type Observed =
  * when somebody changed it.
  * Throws EngineError when something needed cannot be watched or read, RefusedError for a target that cannot be handled.
  */
-export async function observe(parts: ReadParts, canary: Canary): Promise<Observed> {
-  const provider = providerOf(canary, parts.options);
+export async function observe(parts: ReadParts, given: Canary): Promise<Observed> {
+  const { canary, provider, movesTo } = providerInEffect(given, parts.options);
   const view = parts.namespace(canary.metadata.namespace ?? '');
   const context = { parts, canary, view, provider };
-  const problem = view.problem(kindsOf(canary, parts));
+  const problem = view.problem(kindsOf(given, parts));
   if (problem?.waiting) return { kind: 'waiting', message: problem.message };
   if (problem) throw new EngineError('WatchFailed', problem.message, true);
   const kind = workloadKind(canary);
@@ -43,6 +45,7 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
   if (keeper === 'waiting')
     return { kind: 'waiting', message: 'the watches of its config are being started' };
   if (sharesWorkload(provider)) refuseInPlace(context, keeper);
+  if (movesTo !== undefined && sharesWorkload(movesTo)) refuseAnother(canary, keeper);
   const world: World = {
     nowMs: parts.clock.nowMs(),
     canary,
@@ -51,6 +54,7 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
     records: await observeRecords(parts, canary, view),
     rejected: rejected(canary, view),
     ...sideViews(context, objects),
+    movesTo,
     window: windowAt(parts.heads.windowsOf(key), parts.clock.nowMs()),
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
@@ -58,6 +62,7 @@ export async function observe(parts: ReadParts, canary: Canary): Promise<Observe
   };
   const revision = revisionOf(context, objects);
   const observation = { canary, world, view, target, primary, provider, revision };
+  if (movesTo !== undefined && sharesWorkload(movesTo)) await refuseOtherRoutes({ parts, observation });
   // A copy is the rollout's own, whoever applies what it is made from.
   const isForeign = keeper === 'another' && kind.sides !== 'copies';
   const seen = isForeign ? withForeignTarget(observation) : observation;

@@ -38,6 +38,11 @@ export function withMark(wanted: KubernetesObject): KubernetesObject {
   return { ...wanted, metadata: { ...metadata, annotations } };
 }
 
+/** The object carries the memory that exactly this was applied last, and still says all of it. */
+export function isAsMarked(live: KubernetesObject, wanted: KubernetesObject): boolean {
+  return markOf(live) === hashOf(wanted) && covers(live, wanted);
+}
+
 function markOf({ metadata }: KubernetesObject): string | undefined {
   return metadata.annotations?.[appliedAnnotation];
 }

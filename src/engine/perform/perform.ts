@@ -9,6 +9,7 @@ import { markProven, reject, saveRecord, unreject } from './perform-records.ts';
 import { applyScalers, pauseScaler, removeScaler, setScalerFloor } from './perform-scalers.ts';
 import { ensureServices, setTraffic } from './perform-traffic.ts';
 import { applyCanary, applyPrimary, applySettings, scaleCanary, scalePrimary } from './perform-workloads.ts';
+import { releaseCopies } from './release-copies.ts';
 
 const performers: { readonly [Type in ActionType]: Performer<Type> } = {
   SaveRecord: saveRecord,
@@ -31,6 +32,7 @@ const performers: { readonly [Type in ActionType]: Performer<Type> } = {
   Reject: reject,
   Unreject: unreject,
   Disown: disown,
+  ReleaseCopies: releaseCopies,
   RemoveFinalizer: removeFinalizer,
 };
 

@@ -56,7 +56,12 @@ export function liveServices({ observation }: ReadContext) {
 /** The apex keeps pointing where the traffic is; only SetTraffic moves it, and the primary's end where a route is before it. */
 function apexSelects({ parts, observation }: ReadContext): 'primary' | 'canary' {
   const { apexFollowsTraffic } = routerOf(parts, observation.provider);
-  const isGoing = observation.canary.metadata.deletionTimestamp !== undefined;
+  const { world } = observation;
+  const isGoing = observation.canary.metadata.deletionTimestamp !== undefined || world.movesTo !== undefined;
+  const { move } = world.status;
+  const targetServes = move?.to === observation.provider && move.handedOverTime === undefined;
+  // A Service that was there selects the target's pods until the primary has taken over, whatever else its selector said.
+  if (targetServes && (!apexFollowsTraffic || world.route?.accepted !== true)) return 'canary';
   return (apexFollowsTraffic || isGoing) && observation.world.route?.canaryWeight === 100
     ? 'canary'
     : 'primary';

@@ -8,6 +8,7 @@ import { keepScalers, restoreFloors, restsAtZero } from '../scalers.ts';
 import { isAllOnPrimary, rescueTraffic, returnToPrimary } from '../traffic.ts';
 import type { RecordView, ReleaseView } from '../world.ts';
 import { admit, begin, describe, nameOf } from './admit.ts';
+import { takesOver } from './moving.ts';
 import { isPostRolloutDone } from './post-rollout.ts';
 import { progressing } from './progressing.ts';
 import { recreatePrimary } from './recreate.ts';
@@ -20,6 +21,7 @@ export function idle(draft: Draft, good: RecordView): void {
   const { primary, target, head: wanted } = draft.world;
   if (!primary && !target && wanted.kind === 'missing') return stall(draft, 'TargetMissing', wanted.message);
   if (!primary) return isLost(good) ? standStill(draft, good) : recreatePrimary(draft, good);
+  if (!takesOver(draft)) return;
   keepSteady(draft);
   if (draft.actions.some((action) => action.type === 'ScaleCanary')) return;
   const head = headRelease(draft.world);

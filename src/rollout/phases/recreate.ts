@@ -7,8 +7,17 @@ import { describe } from './admit.ts';
 
 /** The primary is gone: the last-known-good comes back from its record, whatever head says (design section 4, bootstrap). */
 export function recreatePrimary(draft: Draft, good: RecordView): void {
-  say(draft, 'Warning', 'PrimaryMissing', `the primary is gone; it is created again from ${describe(good)}`);
-  note(draft, 'PrimaryMissing', 'the primary is gone; it is created again from the last-known-good');
+  if (draft.status.move)
+    note(draft, 'Moving', `the primary is made from ${describe(good)}; the target serves`);
+  else {
+    say(
+      draft,
+      'Warning',
+      'PrimaryMissing',
+      `the primary is gone; it is created again from ${describe(good)}`,
+    );
+    note(draft, 'PrimaryMissing', 'the primary is gone; it is created again from the last-known-good');
+  }
   applyPrimary(draft, good.digest);
 }
 

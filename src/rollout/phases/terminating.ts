@@ -24,7 +24,8 @@ export function terminating(draft: Draft): void {
   const waitedMs = sinceMs(world.nowMs, world.canary.metadata.deletionTimestamp);
   const limitMs = plan.progressDeadlineMs + GRACE_MS;
   if (world.sharesWorkload) return endInPlace(draft, limitMs - waitedMs);
-  if (world.canary.spec.revertOnDeletion !== true) {
+  // Between two providers the traffic is on its way to the target anyway.
+  if (world.canary.spec.revertOnDeletion !== true && world.movesTo === undefined) {
     note(draft, 'Terminating', 'spec.revertOnDeletion is off: the Canary goes with all it made');
     draft.intentFirst = true;
     return act(draft, { type: 'RemoveFinalizer' });
@@ -46,7 +47,7 @@ export function terminating(draft: Draft): void {
 }
 
 /** The target's scaler is as it was before the rollout; it first has time to see the load, as far as there is any left. */
-function hasScalerBack(draft: Draft, leftMs: number): boolean {
+export function hasScalerBack(draft: Draft, leftMs: number): boolean {
   const { scaler, status } = draft.world;
   if (scaler?.canary?.restoreMinReplicas === undefined) return true;
   if (leftMs > 0 && remainingMs(draft, status.lastTransitionTime, scaler.settleMs) > 0) {
@@ -57,7 +58,7 @@ function hasScalerBack(draft: Draft, leftMs: number): boolean {
 }
 
 /** One step towards all traffic on a ready target; true once that was read back. */
-function handedBack(draft: Draft): boolean {
+export function handedBack(draft: Draft): boolean {
   const { world } = draft;
   const { target, route } = world;
   const good = lastKnownGood(world);

@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { App } from '../../src/app.ts';
+import { podsOfService } from '../../src/sandbox/controllers/endpoint-slices.ts';
+import { isServing } from '../../src/sandbox/controllers/pods.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+let app: App;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+const analysis = { interval: '500ms', iterations: undefined, stepWeight: 50, maxWeight: 50 };
+const gateway = { gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] };
+
+function manifest(provider: string, more: Record<string, unknown> = {}): string {
+  const spec = { provider, service: { port: 80, targetPort: 8080, ...gateway }, ...more };
+  return canary({ spec, analysis });
+}
+
+/** Of its own, in Git: requests come by it before anything is generated. */
+const service = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: { selector: { app: 'web' }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
+});
+
+async function begin(provider: string, files: Record<string, string>): Promise<void> {
+  const web = deployment('shop/web:1', { replicas: 3 });
+  await bed.commit('v1', { 'web.json': web, 'canary.json': manifest(provider), ...files });
+  await createSource(bed);
+  app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+}
+
+/** Users of the route and of the Service itself; the fewest pods that answer behind the Service at any event. */
+function watchTraffic() {
+  const { store } = bed.sandbox;
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  let fewest = Number.POSITIVE_INFINITY;
+  store.subscribe(() => {
+    const apex = store.get('/services', 'shop', 'web');
+    fewest = Math.min(fewest, apex ? podsOfService(store, apex).filter(isServing).length : 0);
+  });
+  return () => {
+    sampler.stop();
+    return { failed: sampler.totals().failed, fewest };
+  };
+}
+
+/** The spec names another provider; the program is stopped and started again on the way. */
+async function move(provider: string, more: Record<string, unknown> = {}): Promise<void> {
+  await bed.commit(`to ${provider}`, { 'canary.json': manifest(provider, more) });
+  const look = async () => {
+    const { incidents: _, checks: __, history: ___, ...rest } = statusOf(await bed.canary());
+    return rest;
+  };
+  await eventually('it begins to move', async () => (await look()).move !== undefined, { seen: look });
+  await app.drain();
+  app = await bed.start();
+  await eventually(
+    `${provider} is in effect`,
+    async () => {
+      const { provider: current, move } = await look();
+      return current === provider && move === undefined;
+    },
+    { seen: look, timeoutMs: 15_000 },
+  );
+}
+
+async function release(version: string): Promise<void> {
+  const commit = await bed.commit(version, {
+    'web.json': deployment(`shop/web:${version}`, { replicas: 3 }),
+  });
+  const look = async () => statusOf(await bed.canary());
+  await eventually(
+    `${version} is promoted`,
+    async () => {
+      const { phase, lastPromotedCommit } = await look();
+      return phase === 'Succeeded' && lastPromotedCommit === commit;
+    },
+    { seen: look },
+  );
+}
+
+const workload = (name: string) => bed.get('apps/v1', 'Deployment', name);
+const pods = async (name: string) => statusOf(await workload(name)).readyReplicas ?? 0;
+
+for (const provider of ['kubernetes', 'gatewayapi:v1', 'contour'])
+  test(`a Canary moves between native and ${provider} and back, and no request fails`, async () => {
+    await begin('native', { 'service.json': service });
+    const traffic = watchTraffic();
+    await move(provider);
+    expect(await pods('web-primary')).toBe(3);
+    await eventually('the target rests', async () => (await pods('web')) === 0);
+    await release('v2');
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:v2');
+    await move('native');
+    expect([await workload('web-primary'), await pods('web')]).toEqual([undefined, 3]);
+    await release('v3');
+    expect(imageOf(await workload('web'))).toBe('shop/web:v3');
+    expect(condition(await bed.canary(), 'Ready')?.status).toBe('True');
+    expect(traffic()).toEqual({ failed: 0, fewest: expect.toSatisfy((count: number) => count > 0) });
+    const left = [
+      '/services',
+      'apps/deployments',
+      '/configmaps',
+      'autoscaling/horizontalpodautoscalers',
+    ].flatMap((key) => bed.sandbox.store.list(key, 'shop'));
+    const owned = left.filter(({ metadata }) =>
+      metadata.ownerReferences?.some(({ kind }) => kind === 'Canary'),
+    );
+    expect(owned).toEqual([]);
+  });
+
+test('what carries the traffic stays as it was until the Canary has moved', async () => {
+  await begin('gatewayapi:v1', {});
+  const traffic = watchTraffic();
+  const parents = async () => {
+    const route = await bed.get('gateway.networking.k8s.io/v1', 'HTTPRoute', 'web');
+    return (route?.spec as { parentRefs?: unknown[] } | undefined)?.parentRefs?.length;
+  };
+  await bed.commit('without its gateway', {
+    'canary.json': manifest('native', { service: { port: 80, targetPort: 8080 } }),
+  });
+  const message = async () => condition(await bed.canary(), 'Ready')?.message ?? '';
+  await eventually('the refusal', async () => (await message()).includes('HTTPRoute shop/web'));
+  expect(await message()).toMatch(/spec.service: must stay as it was until the Canary has moved to native/);
+  expect([await parents(), await pods('web-primary'), await pods('web')]).toEqual([1, 3, 0]);
+  await move('native');
+  expect([await workload('web-primary'), await pods('web'), await parents()]).toEqual([undefined, 3, 1]);
+  expect(traffic()).toEqual({ failed: 0, fewest: 3 });
+});
