@@ -43,6 +43,8 @@ interface Listing {
 }
 
 const PAUSE_EVERY = 50;
+/** Longer names are refused, and told cut. */
+const MAX_SHOWN = 255;
 
 /**
  * Reads the manifests below `path` of a root tree. A bad entry becomes a problem of its own path; only a tree beyond
@@ -78,7 +80,7 @@ async function listFolder(walk: Walk, listing: Listing, folder: Found, depth: nu
 }
 
 function childPath(folder: string, { name }: TreeEntry): string {
-  const shown = name ?? '(name that is not UTF-8)';
+  const shown = name?.slice(0, MAX_SHOWN) ?? '(name that is not UTF-8)';
   return folder ? `${folder}/${shown}` : shown;
 }
 

@@ -60,13 +60,16 @@ async function indexAndInstall(
   received: { name: string; file: string; count: number; pack: Buffer },
 ): Promise<void> {
   const { gitdir, pause } = incoming;
+  // Bases are looked for in the pack alone, since no thin pack is asked for, and packs are read one by one: what needs another pack
+  // could be indexed here and never read.
+  const apart = join(gitdir, 'incoming');
   const { oids } = await git
-    .indexPack({ fs, dir: gitdir, gitdir, filepath: received.name, cache: {}, onProgress: pause })
+    .indexPack({ fs, dir: gitdir, gitdir: apart, filepath: received.name, cache: {}, onProgress: pause })
     .catch((error: unknown) => {
       throw error instanceof GitError ? error : damaged(error);
     });
-  // The library leaves out objects it cannot rebuild instead of failing.
-  if (oids.length !== received.count) throw damaged();
+  // The library leaves out objects it cannot rebuild instead of failing. One that stands twice may be a delta of itself.
+  if (oids.length !== received.count || new Set(oids).size !== received.count) throw damaged();
   const sum = createHash('sha1').update(received.pack).digest('hex');
   const target = join(gitdir, 'objects', 'pack', `pack-${sum}.pack`);
   await storage(async () => {

@@ -46,12 +46,23 @@ export interface Commit {
   readonly info: CommitInfo;
 }
 
-/** Reads a commit; undefined when the store does not hold it or the id names something else. Throws GitError Corrupt. */
+/** An honest message has a few KiB; of what is read of one, each step would take seconds with megabytes. */
+const MAX_COMMIT_BYTES = 1_048_576;
+
+/**
+ * Reads a commit; undefined when the store does not hold it or the id names something else. Throws GitError Corrupt, and TooLarge for one
+ * of more than 1 MiB.
+ */
 export async function readCommitObject(reader: ObjectReader, oid: string): Promise<Commit | undefined> {
   const object = await readObject(reader, oid);
   if (object?.type !== 'commit') return undefined;
+  if (object.bytes.length > MAX_COMMIT_BYTES)
+    throw new GitError(
+      'TooLarge',
+      `commit ${oid} has ${object.bytes.length} bytes, message and signature included; the limit is ${MAX_COMMIT_BYTES}`,
+    );
   const commit = parseCommit(object.bytes);
-  if (!commit) throw corrupt(reader, new Error(`commit ${oid} cannot be read`));
+  if (!commit) throw corrupt(reader, undefined, `, commit ${oid} cannot be read,`);
   const seconds = commit.time;
   const time = new Date(Number.isFinite(seconds) && Math.abs(seconds) < 8.64e12 ? seconds * 1000 : 0);
   const info = {
@@ -91,12 +102,13 @@ export async function requireObject(
   type: 'tree' | 'blob',
 ): Promise<Uint8Array> {
   const object = await readObject(reader, oid);
-  if (object?.type !== type) throw corrupt(reader, new Error(`${type} ${oid} is missing`));
+  if (object?.type !== type) throw corrupt(reader, undefined, `, ${type} ${oid} is missing,`);
   return object.bytes;
 }
 
-function corrupt({ gitdir }: ObjectReader, cause: unknown): GitError {
-  return new GitError('Corrupt', `the local Git store ${gitdir} is damaged and will be fetched anew`, cause);
+function corrupt({ gitdir }: ObjectReader, cause: unknown, what = ''): GitError {
+  const message = `the local Git store ${gitdir} is damaged${what} and will be fetched anew`;
+  return new GitError('Corrupt', message, cause);
 }
 
 function oneLine(text: string): string {

@@ -11,9 +11,12 @@ export interface TreeEntry {
 const ENTRY_ID_BYTES = 20;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** Entries of one folder; more would be a bomb in any walk. */
+const MAX_ENTRIES = 100_000;
+
 /**
  * Reads a tree's entries. The library's own parser refuses a whole tree for one bad name; here a bad name
- * concerns its own entry only. Throws GitError Corrupt.
+ * concerns its own entry only. Throws GitError Corrupt, and TooLarge for more than 100,000 entries.
  */
 export async function readTree(reader: ObjectReader, oid: string): Promise<TreeEntry[]> {
   const bytes = Buffer.from(await requireObject(reader, oid, 'tree'));
@@ -24,6 +27,8 @@ export async function readTree(reader: ObjectReader, oid: string): Promise<TreeE
     if (space < 0 || end < 0 || end + ENTRY_ID_BYTES >= bytes.length + 1) {
       throw new GitError('Corrupt', `tree ${oid} cannot be read`);
     }
+    if (entries.length === MAX_ENTRIES)
+      throw new GitError('TooLarge', `the folder of tree ${oid} holds more than ${MAX_ENTRIES} entries`);
     entries.push({
       mode: bytes.toString('latin1', offset, space).padStart(6, '0'),
       name: decodeUtf8(bytes.subarray(space + 1, end)),
@@ -51,6 +56,9 @@ export function entryKind({ mode }: TreeEntry): 'folder' | 'file' | 'symlink' | 
   return mode.startsWith('100') ? 'file' : 'unknown';
 }
 
+/** As every usual file system has it. */
+const MAX_NAME_BYTES = 255;
+
 /**
  * Whether a name could lead out of its folder or into `.git` on some file system. Nothing is ever checked out, but
  * such a name has no honest use.
@@ -60,7 +68,7 @@ export function isUnsafeName(name: string): boolean {
   const plain = name
     .replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '')
     .replace(/(:.*|[. ]+)$/, '');
-  if (plain === '' || /[/\\\p{Cc}]/u.test(name)) return true;
+  if (plain === '' || /[/\\\p{Cc}]/u.test(name) || Buffer.byteLength(name) > MAX_NAME_BYTES) return true;
   return /^(\.git|git~\d+)$/i.test(plain);
 }
 

@@ -1,77 +1,9 @@
 import { expect, test } from 'vitest';
 import { limits } from '../api/limits.ts';
+import { fill, head, lines } from './hostile.test-support.ts';
 import { renderPlain } from './render.ts';
 
-const head = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n';
-const full = limits.fileBytes - 1000;
-
-/** As many repetitions as fit into one file. */
-function fill(piece: string, bytes = full): string {
-  return piece.repeat(Math.floor(bytes / Buffer.byteLength(piece)));
-}
-
-function lines(count: number, line: (index: number) => string): string {
-  return Array.from({ length: count }, (_, index) => line(index)).join('\n');
-}
-
-/**
- * Each of these takes seconds to minutes, gigabytes or the whole stack on a slow path that some reader of YAML has; here 0.01 s to 0.4 s.
- * The bound is far from both, so that a busy machine does not decide.
- */
-const boundSeconds = 3;
-
-const hostile: Record<string, string | Uint8Array> = {
-  'one line a million times': fill('a: b\n'),
-  'different keys': lines(90_000, (index) => `k${index}: v`),
-  '30,000 keys in one map': `${head}data:\n${lines(30_000, (index) => `  k${index}: v`)}`,
-  'open brackets': fill('['),
-  'open braces': fill('{a: '),
-  'closing brackets': fill(']'),
-  'flow items': `[${fill('a,')}]`,
-  'empty flow items': `[${fill('[],')}]`,
-  'flow pairs': `[${fill('a: b,')}]`,
-  dashes: fill('- '),
-  'question marks': fill('? '),
-  colons: fill(': '),
-  'empty lines': fill('\n'),
-  'windows lines': fill('a: b\r\n'),
-  comments: fill('#\n'),
-  'indented comments': fill('  # c\n'),
-  anchors: fill('&a '),
-  tags: fill('!!str '),
-  aliases: `[&a x,${fill('*a,')}]`,
-  'block scalars': fill('- |\n  x\n'),
-  'keys of block scalars': fill('a: |\n'),
-  'an open quote': `"${fill('a\n')}`,
-  'an open single quote': `'${fill('a\n\n')}`,
-  'quoted words': fill('""\n'),
-  directives: fill('%a\n'),
-  'ends of documents': fill('a\n...\n'),
-  '200,000 empty documents': fill('---\n'),
-  'small documents': fill(`${head}---\n`),
-  'deep indentation': lines(1_400, (index) => `${' '.repeat(index)}a:`),
-  'deep flow': `a: ${'['.repeat(20_000)}`,
-  'alias bomb': `${head}a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c]\n`,
-  'merge bomb': `${head}m0: &m0 {${lines(4_000, (index) => ` k${index}: 1,`)}}\n${lines(49, (index) => `m${index + 1}: &m${index + 1} {<<: *m${index}}`)}`,
-  'many merges': `${head}m: {${fill('<<: {a: 1}, ', 500_000)}}`,
-  'an anchor that merges itself': `${head}a: &a {<<: *a}`,
-  'a large text behind many aliases': `${head}a: &a "${fill('x', 900_000)}"\nb: [${'*a, '.repeat(49)}]`,
-  'many wrong labels': `${head}  labels: {${lines(9_000, (index) => ` k${index}: 1,`)}}\n`,
-  'a list of nothing': `apiVersion: v1\nkind: List\nitems:\n${fill('- {}\n', 50_000)}`,
-  '20 MB': new Uint8Array(20_000_000).fill(120),
-  'zero bytes': new Uint8Array(full),
-  'bytes that are no text': new Uint8Array(full).fill(255),
-};
-
-test.each(Object.entries(hostile))('refuses before the slow paths: %s', (_, content) => {
-  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
-  const started = process.cpuUsage();
-  const { objects, problems } = renderPlain([{ path: 'a.yaml', bytes }]);
-  const { user, system } = process.cpuUsage(started);
-  expect(objects).toEqual([]);
-  expect(problems.length).toBeGreaterThan(0);
-  expect((user + system) / 1_000_000).toBeLessThan(boundSeconds);
-});
+// What is hostile in files is read in test/hostile/yaml.test.ts, in a process whose memory is measured.
 
 test('the largest ordinary files are read', () => {
   const keys = `${head}data:\n${lines(19_000, (index) => `  key-${index}: "value"`)}\n`;

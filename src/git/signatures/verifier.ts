@@ -67,6 +67,9 @@ export function createVerifier({ mode, secretName, values }: Verification): Veri
   };
 }
 
+/** As of commits: an honest message is far smaller. */
+const maxTagBytes = 1_048_576;
+
 function remember(verified: Map<string, string>, key: string, who: string): void {
   verified.delete(key);
   verified.set(key, who);
@@ -101,6 +104,7 @@ async function verifyTag(
   const object = await readObject(session.reader, want);
   try {
     if (object?.type !== 'tag') throw new Error('it is no annotated tag, so that it cannot be signed');
+    if (object.bytes.length > maxTagBytes) throw new Error(`it has more than ${maxTagBytes} bytes`);
     const tag = signedTag(object.bytes);
     if (tag.type !== 'commit' || tag.object !== commit)
       throw new Error(`it does not name the commit ${commit.slice(0, 7)}`);
