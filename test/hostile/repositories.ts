@@ -283,8 +283,8 @@ const objects: readonly Hostile[] = [
   {
     name: 'a commit whose tree is a path',
     make: () => serving(commit('../../../../../../etc/passwd'), []),
-    code: 'NotFound',
-    says: /did not send commit [0-9a-f]{40}/,
+    code: 'Corrupt',
+    says: /commit [0-9a-f]{40} cannot be read/,
   },
   {
     name: 'a commit whose tree is a file',
