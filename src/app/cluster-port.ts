@@ -15,6 +15,14 @@ export function createDryRun(client: Pick<ClusterClient, 'apply' | 'create'>): D
   };
 }
 
+/** The part of the port that applies, every write a dry run. */
+export function createDryCluster(client: Pick<ClusterClient, 'apply'>): Pick<Cluster, 'apply'> {
+  return {
+    apply: (object, { manager: who, force, over }) =>
+      client.apply(object, { manager: who, force, ...over, dryRun: true }),
+  };
+}
+
 /**
  * The engine's view of the API server. `mayWrite` is asked before every write: a process that lost the Lease must not act any more (S20),
  * whatever it had decided before.

@@ -73,7 +73,7 @@ async function checkOne(
 }
 
 /** Objects that were listed once, in the shape of a watched set. */
-function listed(objects: readonly KubernetesObject[]): WatchedSet {
+export function listed(objects: readonly KubernetesObject[]): WatchedSet {
   return {
     synced: () => true,
     problem: () => undefined,

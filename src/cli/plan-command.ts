@@ -4,13 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { limits } from '../api/limits.ts';
+import { createClusterPort } from '../app/cluster-port.ts';
+import type { Connection } from '../app/connection.ts';
 import { InputError } from '../app/options.ts';
 import { readSourceFiles } from '../app/source-files.ts';
+import { ApiError } from '../cluster/errors.ts';
 import { GitError } from '../git/errors.ts';
 import { openLocalRepository } from '../git/local-repository.ts';
+import { createHttpClient } from '../http/client.ts';
 import { createBuildCache } from '../render/build/build-cache.ts';
 import { findBuilders, workFolderIn } from '../render/build/programs.ts';
+import { addressPolicy } from './address-policy.ts';
 import type { CliCommand } from './command.ts';
+import { connected } from './connected.ts';
 import { emit } from './emit.ts';
 import { commaList, outputOption } from './install-command.ts';
 import { type CommandResult, formatData, screenOf } from './output.ts';
@@ -18,8 +24,9 @@ import { type FailOn, failOnValues, failures } from './plan/fail-on.ts';
 import { planMarkdown } from './plan/markdown.ts';
 import { makePlan } from './plan/plan.ts';
 import type { PlanRequest } from './plan/plan-types.ts';
-import { lookInLedger } from './plan/promoted.ts';
+import { openProbes } from './plan/probes.ts';
 import type { PlanReport } from './plan/report.ts';
+import type { SideParts } from './plan/side.ts';
 import { planText } from './plan/text.ts';
 import { type ProgramFlags, programsIn, withProgramFlags } from './program-flags.ts';
 
@@ -31,6 +38,10 @@ interface PlanFlags extends ProgramFlags {
   readonly path: string[];
   readonly branch?: string;
   readonly clusterName?: string;
+  readonly cluster?: boolean;
+  readonly serverDryRun?: boolean;
+  readonly kubeconfig?: string;
+  readonly metricsServer?: string;
   readonly meshProvider: string;
   readonly failOn: FailOn[];
   readonly maxBytes: number;
@@ -52,13 +63,24 @@ export const planCommand: CliCommand = {
       .option('--path <folder...>', 'folders of the repository that stand for paths of Sources', [])
       .option('--branch <name>', 'only Sources that follow this branch')
       .option('--cluster-name <name>', "whose ledger refs are compared with, as the controller's")
+      .option('--cluster', 'ask the cluster what is promoted, and metrics; reads only')
+      .option('--server-dry-run', 'also ask the API server whether it takes the objects; implies --cluster')
+      .option(
+        '--kubeconfig <file>',
+        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
+      )
+      .option(
+        '--metrics-server <url>',
+        'ask metrics; Prometheus of Canaries that name none (with --cluster http://prometheus:9090)',
+      )
       .option('--mesh-provider <name>', 'routing provider of Canaries that name none', 'kubernetes')
       .option('--fail-on <kinds>', `exit code 1 for these: ${failOnValues.join(', ')}`, failOn, ['problems'])
       .option('--max-bytes <number>', 'longest Markdown; what does not fit is told', wholeNumber, 65_000)
       .addOption(outputOption('text', ['text', 'markdown', 'json']));
     withProgramFlags(command).action(async (flags: PlanFlags) => {
-      const result = await run(flags).catch((error: unknown) => {
-        if (error instanceof GitError) throw new InputError(error.message);
+      const result = await run(flags, context.version).catch((error: unknown) => {
+        // 1 is an answer, so whatever kept us from one is 2.
+        if (error instanceof GitError || error instanceof ApiError) throw new InputError(error.message);
         throw error;
       });
       emit(result, context);
@@ -66,7 +88,18 @@ export const planCommand: CliCommand = {
   },
 };
 
-async function run(flags: PlanFlags): Promise<CommandResult> {
+async function run(flags: PlanFlags, version: string): Promise<CommandResult> {
+  if (!flags.cluster && !flags.serverDryRun) return planned(flags, version, undefined);
+  return connected({ kubeconfig: flags.kubeconfig, version }, (connection) =>
+    planned(flags, version, connection),
+  );
+}
+
+async function planned(
+  flags: PlanFlags,
+  version: string,
+  connection: Connection | undefined,
+): Promise<CommandResult> {
   const repository = await openLocalRepository(flags.repo);
   const request: PlanRequest = {
     ...{ repository, base: flags.base, head: flags.head, paths: flags.path, branch: flags.branch },
@@ -74,21 +107,31 @@ async function run(flags: PlanFlags): Promise<CommandResult> {
     minIntervalMs: limits.minAnalysisIntervalMs,
     defaultProvider: flags.meshProvider,
   };
+  const metricsServer = flags.metricsServer ?? (connection ? 'http://prometheus:9090' : undefined);
+  const userAgent = `holdfast/${version}`;
+  const policy = addressPolicy(connection?.access.server, metricsServer);
+  const http = metricsServer === undefined ? undefined : createHttpClient({ ...policy, userAgent });
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-plan-'));
   try {
-    const parts = {
-      builders: findBuilders(programsIn(flags, process.env), workFolderIn(folder)),
-      builds: createBuildCache(),
-      secretKey: randomBytes(32),
-      signal: new AbortController().signal,
-    };
-    const ledger = await lookInLedger(repository, flags.clusterName);
-    const look = ledger && (async () => ledger);
-    const report = await makePlan(request, parts, { look });
+    const { clusterName, meshProvider: defaultProvider, serverDryRun = false } = flags;
+    const wished = { repository, clusterName, defaultProvider, metricsServer, serverDryRun };
+    const probes = await openProbes(wished, { connection, http });
+    const report = await makePlan(request, sideParts(flags, folder, connection), probes);
     return { stdout: printed(report, flags), stderr: '', exitCode: failures(report, flags.failOn) ? 1 : 0 };
   } finally {
+    await http?.close();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function sideParts(flags: PlanFlags, folder: string, connection: Connection | undefined): SideParts {
+  return {
+    builders: findBuilders(programsIn(flags, process.env), workFolderIn(folder)),
+    builds: createBuildCache(),
+    secretKey: randomBytes(32),
+    signal: new AbortController().signal,
+    kindOf: connection && createClusterPort(connection.client, () => false).kindOf,
+  };
 }
 
 function printed(report: PlanReport, { output, maxBytes }: PlanFlags): string {

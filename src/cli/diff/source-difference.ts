@@ -1,12 +1,11 @@
 import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source.ts';
+import { createDryCluster } from '../../app/cluster-port.ts';
 import type { ClusterClient } from '../../cluster/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { EngineError } from '../../engine/failure.ts';
-import { refuseOthers } from '../../engine/source/apply-object.ts';
-import { applySetId, inApplySet } from '../../engine/source/apply-set.ts';
-import { createClaims } from '../../engine/source/claims.ts';
 import { refuseNotAllowed } from '../../engine/source/confinement.ts';
-import { formerOwnerOf } from '../../engine/source/former-owner.ts';
+import { type DryApplied, dryApply } from '../../engine/source/dry-apply.ts';
 import { inParallel } from '../../engine/source/in-parallel.ts';
 import { formatProblem } from '../../render/types.ts';
 import type { FieldDifference } from '../../rollout/drift-view.ts';
@@ -47,7 +46,7 @@ export async function sourceDifferenceOf(
 ): Promise<SourceDifference> {
   const objects: SourceObjectDifference[] = new Array(set.objects.length);
   await inParallel([...set.objects.entries()], async ([index, { object }]) => {
-    objects[index] = await compareObject(client, set, object);
+    objects[index] = await compareObject(client, set.source, object);
   });
   const problems = set.problems.map(formatProblem);
   const { namespace, name } = set.source.metadata;
@@ -62,7 +61,7 @@ export async function sourceDifferenceOf(
 
 async function compareObject(
   client: Pick<ClusterClient, 'get' | 'apply'>,
-  { source }: EffectiveSet,
+  source: Source,
   object: KubernetesObject,
 ): Promise<SourceObjectDifference> {
   const { kind, metadata } = object;
@@ -74,11 +73,8 @@ async function compareObject(
     refuseNotAllowed(source, object);
     const live = await client.get(referenceOf(object));
     if (!live) return { ...named, state: 'missing', fields: [] };
-    const id = applySetId(source);
-    const wanted = inApplySet(object, id, live);
-    refuseOthers({ claims: createClaims() }, live, { wanted, id, former: formerOwnerOf(source) });
-    const applied = await client.apply(wanted, { manager, force: true, dryRun: true });
-    return { ...named, ...compareWith(live, wanted, applied) };
+    const applied = await dryApply(createDryCluster(client), source, { object, live });
+    return { ...named, ...compareApplied(live, applied) };
   } catch (error) {
     if (isTold(error)) return { ...named, state: 'refused', fields: [], message: error.message };
     throw error;
@@ -86,16 +82,16 @@ async function compareObject(
 }
 
 /** What would be found when it is applied, and is no fault of this look at it. */
-function isTold(error: unknown): error is Error {
+export function isTold(error: unknown): error is Error {
   return error instanceof EngineError || isApiError(error, 'invalid') || isApiError(error, 'unknownKind');
 }
 
-function compareWith(
+/** Where a live object is not what applying would leave. Pure. */
+export function compareApplied(
   live: KubernetesObject,
-  wanted: KubernetesObject,
-  applied: KubernetesObject,
-): Pick<SourceObjectDifference, 'state' | 'fields' | 'changedBy'> {
-  const [before, after] = [contentOf(live), contentOf(applied)];
+  { wanted, written }: DryApplied,
+): Pick<SourceObjectDifference, 'fields' | 'changedBy'> & { readonly state: 'same' | 'differs' } {
+  const [before, after] = [contentOf(live), contentOf(written)];
   const changed = differencesOf(before, after);
   // What apply would take away is in none of the fields that it wants.
   const removed = differencesOf(after, before).filter((difference) => difference.live === undefined);

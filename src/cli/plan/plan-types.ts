@@ -1,11 +1,12 @@
 /** What a plan is asked for, and whom it may ask. */
 import type { Canary } from '../../api/canary.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source.ts';
 import type { LocalRepository } from '../../git/local-repository.ts';
 import type { Flight } from './flight.ts';
 import type { Measured } from './measured.ts';
 import type { Looked } from './promoted.ts';
-import type { DryRunFinding } from './report.ts';
+import type { DryRunAnswer } from './server-dry-run.ts';
 import type { SideOfSource } from './side.ts';
 import type { SourcePair } from './sources.ts';
 
@@ -25,18 +26,39 @@ export interface PlanRequest {
   readonly defaultProvider: string;
 }
 
+/** Which Canaries are looked up. */
+export interface LookQuestion {
+  readonly keys: readonly string[];
+  readonly source: Source;
+  /** Empty for the working tree. */
+  readonly baseCommit: string;
+}
+
+/** Which metrics are asked. */
+export interface MeasureQuestion {
+  readonly canary: Canary;
+  readonly flight: Flight;
+  /** MetricTemplates of head. */
+  readonly templates: readonly KubernetesObject[];
+}
+
+/** Which objects the API server is asked about. */
+export interface DryRunQuestion {
+  readonly source: Source;
+  readonly side: SideOfSource;
+  /** `objectKey` of what the commit changes. */
+  readonly changed: ReadonlySet<string>;
+}
+
 /** What is asked beside the repository; each part may be missing. None of them rejects: what cannot be had is told. */
 export interface PlanProbes {
   /** What is promoted, by Canary key. */
-  readonly look?: ((keys: readonly string[]) => Promise<Looked>) | undefined;
+  readonly look?: ((question: LookQuestion) => Promise<Looked>) | undefined;
   /** Current values of what a flight plan measures. */
-  readonly measure?: ((canary: Canary, flight: Flight) => Promise<readonly Measured[]>) | undefined;
-  readonly dryRun?:
-    | ((
-        source: Source,
-        side: SideOfSource,
-      ) => Promise<{ findings: readonly DryRunFinding[]; notes: readonly string[] }>)
-    | undefined;
+  readonly measure?: ((question: MeasureQuestion) => Promise<readonly Measured[]>) | undefined;
+  readonly dryRun?: ((question: DryRunQuestion) => Promise<DryRunAnswer>) | undefined;
+  /** Why somebody could not be asked. */
+  readonly notes?: readonly string[];
 }
 
 /** One Source with both sides rendered. */

@@ -1,5 +1,7 @@
 /** Puts a plan together: reads and renders the two sides, asks beside Git what was wished, and leaves every decision to the pure parts. */
 import { systemClock } from '../../api/clock.ts';
+import { apiVersionOf } from '../../api/kinds.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../app/options.ts';
 import { folderOf } from '../../engine/source/source-parts.ts';
 import type { LocalRepository } from '../../git/local-repository.ts';
@@ -30,7 +32,17 @@ export async function makePlan(
     rendered.push({ ...pair, beforeSide, afterSide });
   }
   const holders = holdersOf(rendered);
-  const context = { request, parts, probes, nowMs: systemClock.nowMs() };
+  const templates = rendered
+    .flatMap(({ afterSide }) => afterSide.entries.map(({ object }) => object))
+    .filter(isTemplate);
+  const context = {
+    request,
+    parts,
+    probes,
+    templates,
+    nowMs: systemClock.nowMs(),
+    baseCommit: base.commit.commit,
+  };
   const sources = [];
   for (const pair of rendered) sources.push(await planSource(pair, { ...context, holders }));
   return {
@@ -40,8 +52,12 @@ export async function makePlan(
     head: shown(request.head, head),
     summary: summaryOf(sources),
     sources,
-    notes,
+    notes: [...notes, ...(probes.notes ?? [])],
   };
+}
+
+function isTemplate({ kind, apiVersion }: KubernetesObject): boolean {
+  return kind === 'MetricTemplate' && apiVersion === apiVersionOf('MetricTemplate');
 }
 
 async function sideAt(repository: LocalRepository, revision: string | undefined): Promise<SideAt> {

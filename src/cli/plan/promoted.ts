@@ -23,36 +23,45 @@ export async function promotedOf(
   { source, repository }: { source: Source; repository: LocalRepository },
   standings: ReadonlyMap<string, Standing>,
 ): Promise<{ promoted: Map<string, Promoted>; sides: Map<string, SideOfSource> }> {
-  const byCommit = new Map<string, SideOfSource>();
+  const byCommit = new Map<string, AtCommit | undefined>();
   const sides = new Map<string, SideOfSource>();
   const promoted = new Map<string, Promoted>();
   for (const [key, standing] of standings) {
     const commit = standing.promoted?.commit;
-    const side = commit ? await sideAtCommit(commit) : undefined;
-    if (side) sides.set(key, side);
-    const release = side?.canaries.get(key)?.release;
-    promoted.set(key, { standing, release });
+    if (commit && !byCommit.has(commit) && byCommit.size < mostCommits)
+      byCommit.set(commit, await atCommit(parts, { source, repository }, commit));
+    const found = commit ? byCommit.get(commit) : undefined;
+    if (found) sides.set(key, found.side);
+    const release = found?.side.canaries.get(key)?.release;
+    promoted.set(key, { standing: found ? withSubject(standing, found.subject) : standing, release });
   }
   return { promoted, sides };
+}
 
-  async function sideAtCommit(commit: string): Promise<SideOfSource | undefined> {
-    const known = byCommit.get(commit);
-    if (known || byCommit.size >= mostCommits) return known;
-    const side = await rendered(commit);
-    if (side) byCommit.set(commit, side);
-    return side;
-  }
+interface AtCommit {
+  readonly side: SideOfSource;
+  readonly subject: string;
+}
 
-  async function rendered(commit: string): Promise<SideOfSource | undefined> {
-    try {
-      const { info } = await repository.commitAt(commit);
-      return await sideOf(parts, source, { reader: repository, commit: info });
-    } catch (error) {
-      // A shallow clone need not hold it.
-      if (error instanceof GitError) return undefined;
-      throw error;
-    }
+/** Undefined for a commit that a shallow clone does not hold. */
+async function atCommit(
+  parts: SideParts,
+  { source, repository }: { source: Source; repository: LocalRepository },
+  commit: string,
+): Promise<AtCommit | undefined> {
+  try {
+    const { info } = await repository.commitAt(commit);
+    return { side: await sideOf(parts, source, { reader: repository, commit: info }), subject: info.subject };
+  } catch (error) {
+    if (error instanceof GitError) return undefined;
+    throw error;
   }
+}
+
+/** A status keeps the subjects of some releases only. */
+function withSubject(standing: Standing, subject: string): Standing {
+  const { promoted } = standing;
+  return promoted && promoted.subject === '' ? { ...standing, promoted: { ...promoted, subject } } : standing;
 }
 
 /** What the ledger refs in the clone say; undefined: there are none. */

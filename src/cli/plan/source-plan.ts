@@ -1,8 +1,10 @@
 /** The plan of one Source, both sides of which are rendered. */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source.ts';
 import { folderOf } from '../../engine/source/source-parts.ts';
 import { windowAt } from '../../engine/windows/windows.ts';
 import { canonicalJson } from '../../release/json.ts';
+import { objectKey } from '../../render/render.ts';
 import { canaryKeys, type Promoted, planCanary } from './canary-plans.ts';
 import { lostConfigKeys } from './config-keys.ts';
 import { objectChanges } from './object-changes.ts';
@@ -10,7 +12,7 @@ import { type OneWayChange, oneWayChanges } from './one-way.ts';
 import type { PlanProbes, PlanRequest, RenderedPair } from './plan-types.ts';
 import { promotedOf } from './promoted.ts';
 import { removalsOf } from './removals.ts';
-import type { CanaryPlanned, SourcePlanned } from './report.ts';
+import type { CanaryPlanned, ObjectChange, SourcePlanned } from './report.ts';
 import type { SideOfSource, SideParts } from './side.ts';
 
 /** What planning one Source takes. */
@@ -19,6 +21,10 @@ export interface SourceContext {
   readonly parts: SideParts;
   readonly probes: PlanProbes;
   readonly nowMs: number;
+  /** Empty for the working tree. */
+  readonly baseCommit: string;
+  /** MetricTemplates of head. */
+  readonly templates: readonly KubernetesObject[];
   /** Another Source than `but` that holds an object of this `objectKey` at head. */
   readonly holders: (key: string, but: string) => string | undefined;
 }
@@ -38,19 +44,27 @@ export async function planSource(pair: RenderedPair, context: SourceContext): Pr
   });
   const known = await lookAt(pair, source, context);
   const canaries = await canariesOf({ ...pair, beforeSide: before }, source, known.promoted, context);
-  const dryRun = pair.after && (await context.probes.dryRun?.(pair.after, afterSide));
+  const objects = objectChanges(before, afterSide, removals);
+  const changed = new Set(objects.map(keyOfChange));
+  const dryRun =
+    pair.after && (await context.probes.dryRun?.({ source: pair.after, side: afterSide, changed }));
   const changes = oneWayChanges({ source, before: before.entries, after: afterSide.entries, removals });
   return {
     source: key,
     path: folderOf(source) || '.',
     change: sourceChange(pair),
     problems: afterSide.problems,
-    objects: objectChanges(before, afterSide, removals),
+    objects,
     canaries,
     oneWay: [...changes, ...lostOf(before, afterSide, known)],
     ...(dryRun ? { dryRun: dryRun.findings } : {}),
     notes: [...notesOf(pair, source), ...known.notes, ...(dryRun?.notes ?? [])],
   };
+}
+
+function keyOfChange({ apiVersion, kind, namespace, name }: ObjectChange): string {
+  const metadata = namespace === undefined ? { name } : { name, namespace };
+  return objectKey({ apiVersion, kind, metadata });
 }
 
 /** Objects of files that head has broken stay as they are: they are neither changed nor removed. */
@@ -69,11 +83,11 @@ interface Known {
 async function lookAt(
   { beforeSide, afterSide }: RenderedPair,
   source: Source,
-  { probes, parts, request: { repository } }: SourceContext,
+  { probes, parts, baseCommit, request: { repository } }: SourceContext,
 ): Promise<Known> {
   const keys = canaryKeys(afterSide.plans, beforeSide.plans);
   if (!probes.look || keys.length === 0) return { promoted: new Map(), sides: new Map(), notes: [] };
-  const { standings, notes } = await probes.look(keys);
+  const { standings, notes } = await probes.look({ keys, source, baseCommit });
   const own = new Map([...standings].filter(([key]) => keys.includes(key)));
   const found = await promotedOf(parts, { source, repository }, own);
   return { ...found, notes };
@@ -83,7 +97,7 @@ async function canariesOf(
   { beforeSide, afterSide }: RenderedPair,
   source: Source,
   promoted: ReadonlyMap<string, Promoted>,
-  { request, probes, nowMs }: SourceContext,
+  { request, probes, nowMs, templates }: SourceContext,
 ): Promise<CanaryPlanned[]> {
   const { minIntervalMs, defaultProvider } = request;
   const options = { minIntervalMs, defaultProvider, window: windowAt(source.spec.windows, nowMs) };
@@ -95,7 +109,8 @@ async function canariesOf(
     if (!one) continue;
     const canary = after?.plan.state === 'release' ? after.plan.object : undefined;
     const isAsked = canary && one.flight && one.flight.metrics.length > 0;
-    const measured = isAsked && one.flight ? await probes.measure?.(canary, one.flight) : undefined;
+    const measured =
+      isAsked && one.flight ? await probes.measure?.({ canary, flight: one.flight, templates }) : undefined;
     planned.push(measured ? { ...one, measured } : one);
   }
   return planned;
