@@ -119,6 +119,7 @@ async function planned(
     const report = await makePlan(request, sideParts(flags, folder, connection), probes);
     return { stdout: printed(report, flags), stderr: '', exitCode: failures(report, flags.failOn) ? 1 : 0 };
   } finally {
+    await repository.close();
     await http?.close();
     await rm(folder, { recursive: true, force: true });
   }

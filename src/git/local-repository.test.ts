@@ -21,7 +21,18 @@ beforeAll(() => {
   made.git('update-ref', 'refs/holdfast/prod/shop/web/lkg', first);
 });
 
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const repositories: LocalRepository[] = [];
+
+async function opened(folder: string): Promise<LocalRepository> {
+  const repository = await openLocalRepository(folder);
+  repositories.push(repository);
+  return repository;
+}
+
+afterAll(async () => {
+  for (const repository of repositories) await repository.close();
+  rmSync(root, { recursive: true, force: true });
+});
 
 async function filesAt(repository: LocalRepository, commit: string, path = ''): Promise<string[]> {
   const { files } = await repository.readFiles(commit, path);
@@ -30,11 +41,11 @@ async function filesAt(repository: LocalRepository, commit: string, path = ''): 
 
 describe('a repository on this machine', () => {
   it('is found from any of its folders, and read at any commit, packed or not', async () => {
-    const repository = await openLocalRepository(join(root, 'shop', 'apps'));
+    const repository = await opened(join(root, 'shop', 'apps'));
     expect(repository.root).toBe(join(root, 'shop'));
     expect(await filesAt(repository, first)).toEqual(['apps/a.yaml']);
     made.git('gc', '-q');
-    const packed = await openLocalRepository(join(root, 'shop'));
+    const packed = await opened(join(root, 'shop'));
     expect(await filesAt(packed, second, 'apps')).toEqual(['apps/a.yaml', 'apps/b.yaml']);
     expect((await packed.commitAt('main')).info).toMatchObject({ commit: second, subject: 'Second' });
   });
@@ -50,13 +61,13 @@ describe('a repository on this machine', () => {
     ['HEAD^', 1],
     ['main~0^', 1],
   ])('knows the commit of %s', async (revision, back) => {
-    const repository = await openLocalRepository(join(root, 'shop'));
+    const repository = await opened(join(root, 'shop'));
     expect((await repository.commitAt(revision)).oid).toBe([second, first][back]);
   });
 
   it('knows a commit by its id, a short one too, and HEAD without a branch', async () => {
     made.git('checkout', '-q', first);
-    const repository = await openLocalRepository(join(root, 'shop'));
+    const repository = await opened(join(root, 'shop'));
     expect((await repository.commitAt('HEAD')).oid).toBe(first);
     expect((await repository.commitAt(second)).oid).toBe(second);
     expect((await repository.commitAt(second.slice(0, 10))).oid).toBe(second);
@@ -64,7 +75,7 @@ describe('a repository on this machine', () => {
   });
 
   it('says what to do where a commit is not there', async () => {
-    const repository = await openLocalRepository(join(root, 'shop'));
+    const repository = await opened(join(root, 'shop'));
     await expect(repository.commitAt('nowhere')).rejects.toThrow(
       /"nowhere" names no commit here; fetch it, or give its full id/,
     );
@@ -83,19 +94,25 @@ describe('a repository on this machine', () => {
       `file://${join(root, 'shop.git')}`,
       '../partial',
     );
-    const repository = await openLocalRepository(join(root, 'partial'));
+    const repository = await opened(join(root, 'partial'));
     await expect(filesAt(repository, second)).rejects.toThrow(/does not hold all of commit .*--filter/);
+  });
+
+  it('reads what it borrows from another repository', async () => {
+    made.git('clone', '-q', '--shared', join(root, 'shop'), '../borrowing');
+    const repository = await opened(join(root, 'borrowing'));
+    expect(await filesAt(repository, first)).toEqual(['apps/a.yaml']);
   });
 
   it('reads a linked working tree by its own HEAD', async () => {
     made.git('worktree', 'add', '-q', '--detach', '../linked', first);
-    const repository = await openLocalRepository(join(root, 'linked'));
+    const repository = await opened(join(root, 'linked'));
     expect((await repository.commitAt('HEAD')).oid).toBe(first);
     expect(await filesAt(repository, second)).toHaveLength(2);
   });
 
   it('lists its remotes, and refs below a prefix', async () => {
-    const repository = await openLocalRepository(join(root, 'shop'));
+    const repository = await opened(join(root, 'shop'));
     expect(await repository.remotes()).toEqual([join(root, 'shop.git')]);
     expect([...(await repository.refsBelow('refs/holdfast/'))]).toEqual([
       ['refs/holdfast/prod/shop/web/lkg', first],

@@ -6,6 +6,7 @@ import git from 'isomorphic-git';
 import { entriesBelow } from './entries.ts';
 import { GitError } from './errors.ts';
 import { DEFAULT_TREE_LIMITS, readFilesBelow } from './files.ts';
+import { openWorkedIn } from './loose-objects.ts';
 import { type Commit, createReader, type ObjectReader, readCommitObject } from './objects.ts';
 import { createPause } from './pause.ts';
 import { type GitFolders, resolveRevision } from './revision.ts';
@@ -22,13 +23,14 @@ export interface LocalRepository extends Pick<GitSource, 'treeOidAt' | 'readFile
   remotes(): Promise<string[]>;
   /** Commits of the refs below a prefix that ends in `/`, by full name. */
   refsBelow(prefix: string): Promise<ReadonlyMap<string, string>>;
+  /** Closes the files that it has open. */
+  close(): Promise<void>;
 }
 
 /** Opens the repository that a folder belongs to. Throws GitError NotFound where there is none. */
 export async function openLocalRepository(folder: string): Promise<LocalRepository> {
   const { root, folders } = await findRepository(resolve(folder));
-  // One cache for all reads: this lives as long as one command.
-  const reader = createReader(folders.objects);
+  const reader = createReader(folders.objects, openWorkedIn);
   const read = <T>(commit: string, work: (tree: string) => Promise<T>): Promise<T> =>
     whole(reader, commit, async () => {
       const found = await readCommitObject(reader, commit);
@@ -51,6 +53,7 @@ export async function openLocalRepository(folder: string): Promise<LocalReposito
       return found.map(({ url }) => url);
     },
     refsBelow: (prefix) => refsBelow(folders.objects, prefix),
+    close: () => reader.close(),
   };
 }
 
@@ -74,17 +77,15 @@ async function foldersAt(path: string): Promise<GitFolders | undefined> {
   return { objects: common ? resolve(head, common) : head, head };
 }
 
-/** A clone may be shallow, partial, or borrow objects; what is not there is told as such, and not as damage. */
+/** A clone may be shallow or partial; what is not there is told as such. */
 async function whole<T>({ gitdir }: ObjectReader, commit: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof GitError) || error.code !== 'Corrupt') throw error;
-    const borrows = await stat(join(gitdir, 'objects', 'info', 'alternates')).catch(() => undefined);
-    const why = borrows
-      ? 'it borrows objects of another repository: clone it with --dissociate'
-      : 'clone it without --filter, or fetch it anew';
-    throw new GitError('NotFound', `${gitdir} does not hold all of commit ${commit}; ${why}`, error);
+    const why = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+    const what = `${gitdir} does not hold all of commit ${commit}${why}`;
+    throw new GitError('NotFound', `${what}; clone it without --filter, or fetch it anew`, error);
   }
 }
 

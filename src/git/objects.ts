@@ -8,19 +8,22 @@ import { parseCommit } from './parse-commit.ts';
 /** Where objects are read for one operation: of each pack only what is asked for, and nothing is kept afterwards. */
 export interface ObjectReader {
   readonly gitdir: string;
-  /** Its packs as they were at the first use; a later fetch needs another reader. Throws RangeError and the system's errors. */
-  packs(): Promise<readonly PackFile[]>;
+  /** Its packs, and what else holds objects, as they were at the first use; a later fetch needs another reader. Throws RangeError and the system's errors. */
+  packs(): Promise<readonly ObjectFile[]>;
   /** Closes what it opened. */
   close(): Promise<void>;
 }
 
-/** Opens nothing yet. */
-export function createReader(gitdir: string): ObjectReader {
-  let opened: Promise<PackFile[]> | undefined;
+/** Something on disk that holds objects. `read` gives undefined for one that it does not hold. */
+export type ObjectFile = Pick<PackFile, 'read' | 'close'>;
+
+/** Opens nothing yet. Our own stores hold packs and nothing else; `open` is for other repositories. */
+export function createReader(gitdir: string, open = openPacks): ObjectReader {
+  let opened: Promise<readonly ObjectFile[]> | undefined;
   return {
     gitdir,
     packs() {
-      opened ??= openPacks(join(gitdir, 'objects', 'pack'));
+      opened ??= open(join(gitdir, 'objects'));
       return opened;
     },
     async close() {
@@ -31,7 +34,9 @@ export function createReader(gitdir: string): ObjectReader {
   };
 }
 
-async function openPacks(folder: string): Promise<PackFile[]> {
+/** The packs of a folder of objects, or of one that is not there, none. */
+export async function openPacks(objects: string): Promise<readonly ObjectFile[]> {
+  const folder = join(objects, 'pack');
   const names = await readdir(folder).catch(() => []);
   const bases = createBaseCache();
   const paths = names.filter((name) => name.endsWith('.idx')).map((name) => join(folder, name.slice(0, -4)));

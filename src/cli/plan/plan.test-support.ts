@@ -28,15 +28,16 @@ export function planBed(builders: Builders = { kustomize: undefined, helm: undef
     repository,
     folder,
     async plan(more = {}, probes = {}) {
+      const opened = await openLocalRepository(folder);
       const request: PlanRequest = {
         ...{ base: 'HEAD^', head: 'HEAD', sources: [], paths: [], branch: undefined },
         ...{ minIntervalMs: 1_000, defaultProvider: 'kubernetes' },
-        repository: await openLocalRepository(folder),
+        repository: opened,
         ...more,
       };
       const signal = new AbortController().signal;
       const parts = { builders, builds: createBuildCache(), secretKey: randomBytes(32), signal };
-      return makePlan(request, parts, probes);
+      return makePlan(request, parts, probes).finally(() => opened.close());
     },
     close: () => rmSync(root, { recursive: true, force: true }),
   };

@@ -53,7 +53,7 @@ describe('a plan beside what is promoted', () => {
       revert: { possible: 'yes', to: { commit: good, from: 'cluster' } },
     });
     expect(found?.standing?.deviation).toBe(
-      `base is not what runs: the cluster has ${good?.slice(0, 7)} promoted: what base says was rejected (ChecksFailed)`,
+      `base is not what runs: the cluster has ${good?.slice(0, 7)} "Sell" promoted: what base says was rejected (ChecksFailed)`,
     );
   });
 
