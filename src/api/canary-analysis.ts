@@ -33,6 +33,18 @@ export const sessionAffinitySchema = z.object({
   secure: z.boolean().describe("The cookie's Secure attribute.").optional(),
 });
 
+/** In which order the nodes of a DaemonSet are taken, with provider native. */
+export const nodeOrderSchema = z.object({
+  label: z.string().min(1).describe('Label of nodes, as topology.kubernetes.io/zone.'),
+  values: z
+    .array(z.string())
+    .max(100)
+    .describe(
+      'Its values, those that come first in front. Nodes with another value follow, then those without the label.',
+    )
+    .optional(),
+});
+
 const fields = z.object({
   interval: flaggerDuration().describe('Time between two checks, as 30s or 1m.').optional(),
   threshold: z
@@ -67,6 +79,9 @@ const fields = z.object({
     .array(analysisMatchSchema)
     .describe('A/B: requests that go to the canary; the others stay with the primary.')
     .optional(),
+  nodeOrder: nodeOrderSchema
+    .describe('DaemonSets with provider native: which nodes come first. Default: by name.')
+    .optional(),
   metrics: z.array(canaryMetricSchema).describe('Checks asked at every interval.').optional(),
   alerts: z.array(canaryAlertSchema).describe('Where news of this release is sent.').optional(),
   webhooks: z.array(canaryWebhookSchema).describe('Gates, tests and load generators.').optional(),
@@ -83,3 +98,4 @@ export const canaryAnalysisSchema = oneOf(fields, 'exactlyOne', [
 export type AnalysisMatch = z.infer<typeof analysisMatchSchema>;
 export type SessionAffinity = z.infer<typeof sessionAffinitySchema>;
 export type CanaryAnalysis = z.infer<typeof canaryAnalysisSchema>;
+export type NodeOrder = z.infer<typeof nodeOrderSchema>;

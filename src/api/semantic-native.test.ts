@@ -36,6 +36,16 @@ describe('a Canary with provider native', () => {
     expect(pathsOf({ autoscalerRef })).toEqual([]);
   });
 
+  it('takes an order of nodes for a DaemonSet alone', () => {
+    const withOrder = { analysis: { ...analysis, nodeOrder: { label: 'zone' } } };
+    const targetRef = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'web' };
+    expect(pathsOf({ ...withOrder, targetRef })).toEqual([]);
+    expect(pathsOf(withOrder)).toEqual(['spec.analysis.nodeOrder']);
+    expect(pathsOf({ ...withOrder, targetRef, provider: 'kubernetes', service: { port: 80 } })).toEqual([
+      'spec.analysis.nodeOrder',
+    ]);
+  });
+
   it('is the only one for a StatefulSet, of which no copy can be made', () => {
     const targetRef = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web' };
     expect(pathsOf({ targetRef, provider: 'kubernetes', service: { port: 80 } })).toEqual(['spec.provider']);

@@ -20,12 +20,24 @@ function checkCopied({ spec }: Canary, found: { problems: Problem[] }): void {
   });
 }
 
+/** Only pods of a DaemonSet are taken node by node. */
+function checkNodeOrder(
+  { spec }: Canary,
+  provider: string | undefined,
+  found: { problems: Problem[] },
+): void {
+  if (!spec.analysis.nodeOrder || (sharesWorkload(provider) && spec.targetRef.kind === 'DaemonSet')) return;
+  const message = 'orders the nodes of a DaemonSet with provider native, and nothing else: leave it out';
+  found.problems.push({ path: 'spec.analysis.nodeOrder', message });
+}
+
 /** Adds what cannot work in place; `provider` is the Canary's own, or the default one. */
 export function checkNative(
   canary: Canary,
   provider: string | undefined,
   found: { problems: Problem[]; warnings: Problem[] },
 ): void {
+  checkNodeOrder(canary, provider, found);
   if (!sharesWorkload(provider)) return checkCopied(canary, found);
   const { spec } = canary;
   const { targetRef, analysis, autoscalerRef } = spec;

@@ -6,7 +6,7 @@ import {
   appliedRights,
   ownRights,
   type Right,
-  reviewRights,
+  unboundRights,
   watchedRights,
 } from './install-rights.ts';
 
@@ -85,7 +85,7 @@ function questionsFor({ ownNamespace, watchNamespaces, usedResources }: RightsOp
       ...watchedRights.map((right) => ({ right, namespace, needed: isNeeded(right) })),
       ...appliedRights.map((right) => ({ right, namespace, needed: false })),
     ]),
-    ...(watchNamespaces.length > 0 ? [] : [...appliedClusterRights, ...reviewRights]).map((right) => ({
+    ...(watchNamespaces.length > 0 ? [] : [...appliedClusterRights, ...unboundRights]).map((right) => ({
       right,
       namespace: undefined,
       needed: false,

@@ -6,7 +6,7 @@ import {
   impersonationRights,
   ownRights,
   type Right,
-  reviewRights,
+  unboundRights,
   watchedRights,
 } from './install-rights.ts';
 
@@ -49,7 +49,7 @@ function roles({ name, namespace, labels, watchNamespaces, impersonation }: Rbac
       metadata: { name, namespace, labels: { ...labels } },
       rules: rules(ownRights),
     },
-    clusterRole(name, { ...labels }, [...watchedRights, ...(isConfined ? [] : reviewRights), ...asAccounts]),
+    clusterRole(name, { ...labels }, [...watchedRights, ...(isConfined ? [] : unboundRights), ...asAccounts]),
     {
       apiVersion,
       kind: 'ClusterRole',

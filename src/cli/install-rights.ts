@@ -157,8 +157,11 @@ export const watchedRights: readonly Right[] = [
   { group: 'events.k8s.io', resource: 'events', verbs: ['create'], why: 'news for kubectl describe' },
 ];
 
-/** Reviews of who sent a request, and of what that one may do; they read nothing. Left out when Holdfast is confined to namespaces. */
-export const reviewRights: readonly Right[] = [
+/**
+ * What no namespace bounds: reviews of who sent a request, and of what that one may do, which read nothing; and labels of nodes. Left out when
+ * Holdfast is confined to namespaces.
+ */
+export const unboundRights: readonly Right[] = [
   {
     group: 'authentication.k8s.io',
     resource: 'tokenreviews',
@@ -171,6 +174,7 @@ export const reviewRights: readonly Right[] = [
     verbs: ['create'],
     why: 'whether that one may open it',
   },
+  { group: '', resource: 'nodes', verbs: ['list'], why: 'analysis.nodeOrder of DaemonSets' },
 ];
 
 /** Left out unless it is asked for: who may write as any service account may do what any of them may. */

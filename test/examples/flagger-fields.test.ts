@@ -10,6 +10,7 @@ const kinds = ['Canary', 'MetricTemplate', 'AlertProvider'] as const;
 const own = [
   /^Canary\.spec\.(postPromotion|revisionIgnore)\b/,
   /^Canary\.spec\.analysis\.metrics\[\]\.(onNoData|minSamples|compareWith|maxRelativeIncrease)\b/,
+  /^Canary\.spec\.analysis\.nodeOrder\b/,
   /^Canary\.spec\.analysis\.webhooks\[\]\.deadline$/,
   /^Canary\.spec\.provider=native$/,
   /^Canary\.spec\.targetRef\.kind=StatefulSet$/,

@@ -252,3 +252,23 @@ test('a node that joins a DaemonSet at a step, and a pod that dies there, get th
     async () => !podsOf('shop/web:1').includes(old as KubernetesObject) && counts() === '2,2',
   );
 });
+
+test('the nodes of one zone come first where the Canary says so', async () => {
+  const label = 'topology.kubernetes.io/zone';
+  for (const [node, zone] of [
+    ['sandbox-node-a', 'east'],
+    ['sandbox-node-c', 'west'],
+  ])
+    await bed.send(
+      'PATCH',
+      `/api/v1/nodes/${node}`,
+      { metadata: { labels: { [label]: zone } } },
+      'application/merge-patch+json',
+    );
+  await runFirst(daemonSet, { interval: '20s', nodeOrder: { label, values: ['west'] } });
+  await bed.commit('v2', { 'web.json': web(daemonSet, 'shop/web:2') });
+  await eventually('the step', async () => podsOf('shop/web:2').length === 1);
+  expect(podsOf('shop/web:2').map(({ spec }) => (spec as { nodeName: string }).nodeName)).toEqual([
+    'sandbox-node-c',
+  ]);
+});

@@ -117,7 +117,8 @@ const notCarried: Readonly<Record<MoveQuery['tool'], Readonly<Record<string, str
   argocd: {
     ApplicationSet:
       'it writes Applications and would write them again: set spec.preserveResourcesOnDeletion: true, keep the manifests of its Applications in Git, and take it out first',
-    Rollout: 'the workload is not a Deployment; Holdfast rolls out Deployments, DaemonSets and Services',
+    Rollout:
+      'the workload is not a Deployment; Holdfast rolls out Deployments, StatefulSets, DaemonSets and Services',
   },
 };
 

@@ -5,6 +5,7 @@ import { nativeKind } from '../../workload/native/kinds.ts';
 import { promotedOf, shareOf } from '../../workload/native/marks.ts';
 import type { PodToReplace } from '../../workload/native/native-kind.ts';
 import { nativeWorkload, type Stage } from '../../workload/native/native-workload.ts';
+import { type NodeRanks, rankNodes } from '../../workload/native/node-order.ts';
 import { primaryReplicas } from '../../workload/objects.ts';
 import { versionOf } from '../canary/canary-parts.ts';
 import { StaleView } from '../failure.ts';
@@ -50,11 +51,20 @@ const setShare: Performer<'SetTraffic'> = async (context, { route }) => {
   const { release: older } = await bytesOf(context, promoted);
   const source = viewSource(view, { workload: live, service: '', side: 'canary' });
   const weightPercent = route.canaryWeight;
-  const { held, replace } = nativeKind(canary).next({ source, weightPercent, settings: bytes.settings });
+  const aim = { source, weightPercent, settings: bytes.settings, ranks: await ranksOfNodes(context) };
+  const { held, replace } = nativeKind(canary).next(aim);
   // Pods go for what was read back, not for what was just written.
   if (await writeWorkload(context, bytes, { kind: 'held', older, weightPercent, held })) return true;
   return replacePods(context, replace);
 };
+
+/** Read when a step is taken and at no other time: nodes change often, and their order matters nowhere else. */
+async function ranksOfNodes({ parts, observation }: ActionContext): Promise<NodeRanks> {
+  const { nodeOrder } = observation.canary.spec.analysis;
+  if (!nodeOrder) return new Map();
+  const nodes = { apiVersion: 'v1', kind: 'Node', namespace: '', labelSelector: nodeOrder.label };
+  return rankNodes(nodeOrder, await parts.cluster.list(nodes));
+}
 
 /** Each over exactly the one that was seen; its controller makes another one. False: the next look waits until that shows. */
 async function replacePods(context: ActionContext, pods: readonly PodToReplace[]): Promise<boolean> {

@@ -14,6 +14,7 @@ import { fenceposts } from '../rolling-update.ts';
 import { podsOfShareExactly } from './hold.ts';
 import { isBrought, promotedOf } from './marks.ts';
 import type { Aim, Bringing, Held, Move, NativeKind, PodsView, Tried, Unfit } from './native-kind.ts';
+import type { NodeRanks } from './node-order.ts';
 
 const onDelete = { updateStrategy: { type: 'OnDelete' } };
 /** Instead of a revision: what is new is beside the template, and all pods are of it. */
@@ -42,14 +43,14 @@ export const nativeDaemonSet: NativeKind = {
  * As many nodes at once as the user's own maxUnavailable lets, each when those before are ready. The new template stays no longer than it
  * takes to make the pods of these nodes.
  */
-function next({ source, weightPercent, settings }: Aim): Move {
+function next({ source, weightPercent, settings, ranks }: Aim): Move {
   const { workload } = source;
   const tried = markOf(workload, triedRevisionAnnotation);
   const promoted = promotedHash(source);
   if (promoted === undefined) return { held: { spec: onDelete, template: 'promoted' }, replace: [] };
   const { standing, taking } = heldWith(promoted);
   if (tried === ALL_PODS) return { held: standing(ALL_PODS), replace: [] };
-  const seen = podsOf(source);
+  const seen = podsOf(source, ranks);
   const wanted = podsOfShareExactly(weightPercent, seen.nodes);
   const room = Math.max(0, ownRoom(settings.strategy, seen.nodes) - seen.missing - seen.unready);
   if (tried !== undefined) {
@@ -107,10 +108,10 @@ interface DaemonPods {
   readonly unready: number;
 }
 
-function podsOf(source: ViewSource): DaemonPods {
+function podsOf(source: ViewSource, ranks: NodeRanks = new Map()): DaemonPods {
   const { workload } = source;
   const hash = markOf(workload, triedRevisionAnnotation) ?? takenHash(source);
-  const own = controlledPods(workload, source.pods).toSorted(byNode);
+  const own = controlledPods(workload, source.pods).toSorted(byRank(ranks));
   const isTried = ({ metadata }: Pod) => hash !== undefined && metadata.labels?.[revisionHashLabel] === hash;
   const { desiredNumberScheduled: nodes = 0 } = (workload.status ?? {}) as {
     desiredNumberScheduled?: number;
@@ -154,8 +155,13 @@ function markOf({ metadata }: KubernetesObject, key: string): string | undefined
   return metadata.annotations?.[key];
 }
 
-function byNode(left: Pod, right: Pod): number {
-  return nodeOf(left).localeCompare(nodeOf(right)) || left.metadata.name.localeCompare(right.metadata.name);
+/** The nodes that are ranked first, then by name. */
+function byRank(ranks: NodeRanks): (left: Pod, right: Pod) => number {
+  const rankOf = (pod: Pod) => ranks.get(nodeOf(pod)) ?? Number.MAX_SAFE_INTEGER;
+  return (left, right) =>
+    rankOf(left) - rankOf(right) ||
+    nodeOf(left).localeCompare(nodeOf(right)) ||
+    left.metadata.name.localeCompare(right.metadata.name);
 }
 
 function nodeOf({ spec }: Pod): string {

@@ -4,6 +4,7 @@ import type { WorkloadSettings } from '../../release/release.ts';
 import type { DriftView } from '../../rollout/drift-view.ts';
 import type { WorkloadView } from '../../rollout/world.ts';
 import type { ViewSource } from '../kind.ts';
+import type { NodeRanks } from './node-order.ts';
 
 /** A view of pods, without what is compared with Git. */
 export type PodsView = Omit<WorkloadView, keyof DriftView>;
@@ -35,6 +36,8 @@ export interface Aim {
   readonly weightPercent: number;
   /** The user's own settings, which bound how fast it goes. */
   readonly settings: WorkloadSettings;
+  /** Which nodes come first, where that matters. Default: by name. */
+  readonly ranks?: NodeRanks;
 }
 
 /** What a release would be brought to; fields are those of the object in Git. */

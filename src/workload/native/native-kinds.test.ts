@@ -3,6 +3,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ViewSource } from '../kind.ts';
 import { nativeDaemonSet } from './daemon-set.ts';
 import type { Bringing } from './native-kind.ts';
+import { rankNodes } from './node-order.ts';
 import { nativeStatefulSet } from './stateful-set.ts';
 
 const bringing: Bringing = {
@@ -155,6 +156,21 @@ describe('a DaemonSet in place', () => {
     expect(next({ marks: stood, pods: made })).toEqual(['promoted', 'new']);
     expect(next({ marks: stood, pods: on('new old old old') })).toEqual(['tried', undefined]);
     expect(next({ marks: stood, pods: on('new new old old') })).toEqual(['promoted', 'new']);
+  });
+
+  it('takes the nodes of the values that are named first, then of others, then without the label', () => {
+    const node = (name: string, zone?: string) => ({
+      ...{ apiVersion: 'v1', kind: 'Node' },
+      metadata: { name, ...(zone ? { labels: { zone } } : {}) },
+    });
+    const nodes = [node('n0'), node('n1', 'c'), node('n2', 'b'), node('n3', 'z')];
+    const ranks = rankNodes({ label: 'zone', values: ['z'] }, nodes);
+    const pods = on('old old old old');
+    const status = { desiredNumberScheduled: 4 };
+    const source = look('DaemonSet', { marks: marked, pods, current: 'new', status });
+    const strategy = { rollingUpdate: { maxUnavailable: 4 } };
+    const { replace } = nativeDaemonSet.next({ source, weightPercent: 100, settings: { strategy }, ranks });
+    expect(replace.map(({ name }) => name)).toEqual(['web-3', 'web-2', 'web-1', 'web-0']);
   });
 
   it('takes back what is beyond the share, where nodes left', () => {

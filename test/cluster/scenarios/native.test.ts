@@ -49,11 +49,13 @@ async function running(
   { kind, steps, strategy, pods }: Kind,
   progressDeadlineSeconds = 60,
 ): Promise<Shop> {
+  const order = { label: 'kubernetes.io/hostname', values: ['bed-node-b'] };
+  const nodeOrder = kind === 'DaemonSet' ? { nodeOrder: order } : {};
   const shop = await openShop(bed, namespace, {
     targetKind: kind,
     strategy,
     progressDeadlineSeconds,
-    analysis: { interval: '1s', threshold: 1, stepWeights: [...steps], metrics: [rate] },
+    analysis: { interval: '1s', threshold: 1, stepWeights: [...steps], metrics: [rate], ...nodeOrder },
     postPromotion: { interval: '1s', successThreshold: 1, metrics: [] },
     spec: { provider: 'native', service: undefined },
     files: {
