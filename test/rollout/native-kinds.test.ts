@@ -95,6 +95,17 @@ describe.each(kinds)('a %s that is rolled out in place', (_, make) => {
     expect([imagesOf(model), model.ready()]).toEqual([Array(4).fill('a'), 4]);
   });
 
+  it('goes back before the Canary goes', () => {
+    const model = proven(5);
+    const before = JSON.stringify(model.live?.spec);
+    model.commit('b');
+    while (model.triedPods() === 0) model.tick(1000, 1);
+    model.canary.metadata.deletionTimestamp = new Date(model.nowMs).toISOString();
+    for (let count = 0; count < 80 && !model.gone; count += 1) model.tick(1000, 2);
+    expect([model.gone, model.triedPods()]).toEqual([true, 0]);
+    expect([JSON.stringify(model.live?.spec), imagesOf(model)]).toEqual([before, Array(5).fill('a')]);
+  });
+
   it('holds every rule after every write and every move of its controller, whatever happens', () => {
     const runs = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 40);
     const property = fc.property(
@@ -115,5 +126,5 @@ describe.each(kinds)('a %s that is rolled out in place', (_, make) => {
       },
     );
     fc.assert(property, { numRuns: runs });
-  });
+  }, 120_000);
 });
