@@ -159,6 +159,10 @@ describe.concurrent('the examples, as their READMEs tell', () => {
     await withPlay('first-hour', playReadme);
   });
 
+  test('signatures', async () => {
+    await withPlay('signatures', playReadme);
+  });
+
   test('gateway-api, under load', async () => {
     await withPlay('gateway-api', async (play) => {
       start(play, inCluster('gateway-api'));

@@ -2,7 +2,7 @@
 import type { Document } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { deleteField, edited, type Files } from './edit.ts';
-import { finding } from './findings.ts';
+import { finding, isSameField } from './findings.ts';
 import { type ForwardInput, type HoldStep, object_, pruneAfterAnnotation, type Tool } from './forward.ts';
 import type { Placed } from './tree.ts';
 
@@ -50,12 +50,15 @@ function held(input: ForwardInput): HoldStep {
         return `ApplicationSet ${set.name} writes it; take the Application out of it first (spec.preserveResourcesOnDeletion: true), and keep its manifest in Git`;
       }),
       finding(facts, 'the tree says what the cluster has', ({ owner: live }) => {
-        const of = (object: KubernetesObject) => {
+        const of = (object: KubernetesObject): unknown[] => {
           const { source, destination } = (object.spec ?? {}) as Record<string, unknown>;
           const { repoURL, path, targetRevision } = (source ?? {}) as Record<string, unknown>;
-          return JSON.stringify([repoURL, path, targetRevision, destination]);
+          return [repoURL, path, targetRevision, destination];
         };
-        return !live || !owner || of(live) === of(owner.object) || 'another spec.source or spec.destination';
+        if (!live || !owner) return true;
+        const there = of(live);
+        const isSame = of(owner.object).every((value, index) => isSameField(there[index], value));
+        return isSame || 'another spec.source or spec.destination';
       }),
     ],
     edit: (files) => edit(files, owner, hold),

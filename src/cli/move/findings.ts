@@ -9,6 +9,7 @@ import {
   formerOwnerText,
   isMarkedBy,
 } from '../../engine/source/former-owner.ts';
+import { covers } from '../../workload/covers.ts';
 import type { Comparison, MoveFacts } from './facts.ts';
 import type { Finding } from './step.ts';
 
@@ -111,6 +112,11 @@ export function adoptsFinding(facts: MoveFacts | undefined, name: string, former
       return source.metadata.annotations?.[adoptFromAnnotation] === text || 'it has not this annotation';
     },
   );
+}
+
+/** A field of the tree is in the cluster as it is there; what the server fills in makes no difference. */
+export function isSameField(live: unknown, tree: unknown): boolean {
+  return tree === undefined || tree === null ? live === undefined || live === null : covers(live, tree);
 }
 
 /** What Git may say of the marks themselves cannot be told from here; charts say one of them. */

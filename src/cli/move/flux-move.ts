@@ -3,7 +3,7 @@ import type { Document } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { edited, type Files } from './edit.ts';
 import type { MoveFacts } from './facts.ts';
-import { conditionOf, finding, isObserved, named } from './findings.ts';
+import { conditionOf, finding, isObserved, isSameField, named } from './findings.ts';
 import { type ForwardInput, type HoldStep, object_, pruneAfterAnnotation, type Tool } from './forward.ts';
 import type { Finding } from './step.ts';
 import type { Placed } from './tree.ts';
@@ -105,8 +105,8 @@ function sameFinding({ facts, owner }: ForwardInput): Finding {
     if (!live || !owner) return true;
     const fields = ['path', 'sourceRef', 'targetNamespace', 'serviceAccountName'];
     const of = (object: KubernetesObject, field: string) =>
-      JSON.stringify(((object.spec ?? {}) as Record<string, unknown>)[field] ?? null);
-    const other = fields.filter((field) => of(live, field) !== of(owner.object, field));
+      ((object.spec ?? {}) as Record<string, unknown>)[field];
+    const other = fields.filter((field) => !isSameField(of(live, field), of(owner.object, field)));
     return other.length === 0 || `another ${named(other.map((field) => `spec.${field}`))}`;
   });
 }

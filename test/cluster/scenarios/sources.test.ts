@@ -1,10 +1,13 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
 import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { createTestKeys } from '../../../src/git/testing/signing.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { deployment } from '../bed/manifests.ts';
 import { createProgram } from './program.ts';
-import { openShopOn, untilAnswered } from './shop.ts';
+import { imageOf, openShopOn, untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
 
@@ -34,6 +37,15 @@ async function open(
     );
     return repository.commit(Object.fromEntries(texts), subject);
   };
+  const commitSigned = async (subject: string, changes: Record<string, KubernetesObject>, key: string) => {
+    const { git, folder } = repository;
+    for (const [path, object] of Object.entries(changes))
+      writeFileSync(join(folder, path), JSON.stringify(object));
+    await git('add', '--all');
+    const signing = ['-c', 'gpg.format=ssh', '-c', `user.signingkey=${key}`];
+    await git(...signing, 'commit', '--quiet', '--allow-empty', '-S', '-m', subject);
+    await git('push', '--quiet', 'origin', 'HEAD:refs/heads/main');
+  };
   await commit('first', files);
   const program = createProgram(bed, namespace, repository.url, spec);
   program.start();
@@ -46,6 +58,7 @@ async function open(
     waitFor(look, { timeoutMs: 60_000, intervalMs: 100, what: `${namespace}: ${what}`, describe: source });
   return {
     commit,
+    commitSigned,
     program,
     condition,
     until,
@@ -225,5 +238,56 @@ describe.concurrent('Sources on a real API server', () => {
     await shop.commit('b is gone', { 'b.json': null });
     await shop.until('b is gone', async () => !(await shop.read('ConfigMap', 'b')));
     await shop.program.stop();
+  });
+
+  test('what is not signed is not applied, what is signed is, and the signer is named', async () => {
+    const namespace = 'src-signed';
+    const keys = createTestKeys();
+    await bed.createNamespace(namespace);
+    const stringData = { allowed_signers: `ada@example.com ${keys.make('ada', 'ed25519')}` };
+    await bed.apply(
+      [{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'signers' }, stringData }],
+      namespace,
+    );
+    const shop = await open(
+      namespace,
+      { 'a.json': configMap('a') },
+      { verify: { mode: 'HEAD', secretRef: { name: 'signers' } } },
+    );
+    await shop.untilSays('Ready', 'NotVerified');
+    expect(await shop.read('ConfigMap', 'a')).toBeUndefined();
+    await shop.commitSigned('signed', { 'a.json': configMap('a') }, keys.path('ada'));
+    await shop.untilSays('Ready', 'Applied');
+    expect((await shop.condition('Verified'))?.message).toContain('ada@example.com');
+    expect(levelOf(await shop.read('ConfigMap', 'a'))).toBe('info');
+    await shop.commit('not signed', { 'a.json': configMap('a', 'debug') });
+    await shop.untilSays('Ready', 'NotVerified');
+    expect(levelOf(await shop.read('ConfigMap', 'a'))).toBe('info');
+    await shop.program.stop();
+    keys.close();
+  });
+
+  test('outside its window a revision waits, and goes out when somebody lets it through', async () => {
+    const namespace = 'src-window';
+    await bed.createNamespace(namespace);
+    const repo = await bed.createGitRepo(namespace);
+    const never = [{ kind: 'deny', schedule: '* * * * *', duration: '10m' }];
+    const place = { namespace, repo, source: { windows: never } };
+    const shop = openShopOn(bed, place, { provider: 'kubernetes', spec: { skipAnalysis: true } });
+    await shop.release('v1');
+    await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+    const commit = await shop.release('v2');
+    await shop.until('v2 waits', (status) => status.phase === 'Waiting');
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+    const request = `holdfast.dev/ignore-window=${commit}`;
+    await bed.kubectl(['-n', namespace, 'annotate', 'canary/podinfo', request]);
+    // Without traffic nobody answers its checks afterwards; that it went out is what counts here.
+    const image = async () => imageOf(await shop.workload('podinfo-primary'));
+    await waitFor(async () => (await image()) === 'app:v2', {
+      timeoutMs: 120_000,
+      what: 'v2 is promoted',
+      describe: shop.status,
+    });
+    await shop.close();
   });
 });
