@@ -3,7 +3,7 @@ import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
 import type { SourceStatus } from '../api/source-status.ts';
 import { paint, printable, type Screen, type Tone, wrap } from './output.ts';
 import { adviceFor } from './status-advice.ts';
-import { canaryStatus, commitLine, phaseOf, shortCommit, sourceRow, toneOf } from './status-rows.ts';
+import { canaryStatus, commitLine, phaseOf, shareOf, shortCommit, sourceRow, toneOf } from './status-rows.ts';
 import { formatTable, type TableColumn } from './table.ts';
 import { formatAge } from './time.ts';
 
@@ -91,11 +91,13 @@ function subjectOf(object: KubernetesObject, commit: string | undefined): string
 }
 
 function serving(object: KubernetesObject, screen: Screen): string[] {
-  const rows = canaryStatus(object).serving ?? [];
+  const status = canaryStatus(object);
+  const rows = status.serving ?? [];
+  const unit = shareOf(status) || ' %';
   const columns: ReadonlyArray<TableColumn<(typeof rows)[number]>> = [
     { title: '', value: ({ workload }) => workload, least: 12 },
     { title: '', value: ({ weight }) => bar(weight) },
-    { title: '', value: ({ weight }) => `${String(weight).padStart(3)} %` },
+    { title: '', value: ({ weight }) => `${String(weight).padStart(3)}${unit}` },
     { title: '', value: ({ ready }) => `${ready} ready` },
     { title: '', value: ({ commit, subject }) => commitLine(commit, subject), least: 12 },
   ];

@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
+import { sharesWorkload } from '../api/effective.ts';
 import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
 import type { SourceStatus } from '../api/source-status.ts';
 import type { Tone } from './output.ts';
@@ -10,7 +11,7 @@ export interface CanaryRow {
   readonly name: string;
   /** Phase, and the state after promotion where there is one. */
   readonly phase: string;
-  /** The canary's share as read from the route. */
+  /** The canary's share as read from the route, or of the pods. */
   readonly weight: string;
   /** Subject of the commit that answers most requests. */
   readonly serving: string;
@@ -69,7 +70,7 @@ export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
     namespace,
     name,
     phase: phaseOf(object),
-    weight: status.canaryWeight === undefined ? '-' : `${status.canaryWeight}`,
+    weight: status.canaryWeight === undefined ? '-' : `${status.canaryWeight}${shareOf(status)}`,
     serving: serving ? (serving.subject ?? shortCommit(serving.commit)) || '-' : '-',
     head: shortCommit(status.lastAppliedCommit) || '-',
     reason: ready?.reason ?? '-',
@@ -77,6 +78,11 @@ export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
     message: status.message ?? (ready?.status === 'False' ? ready.message : ''),
     tone: toneOf(object),
   };
+}
+
+/** What a share is of, where it is not of the traffic: rolled out in place, of the pods. */
+export function shareOf({ provider }: CanaryStatus): string {
+  return sharesWorkload(provider) ? ' % of pods' : '';
 }
 
 /** `Promoting (Held)`; `-` before Holdfast has looked at it. */

@@ -136,6 +136,19 @@ describe('status', () => {
     expect(Math.max(...shown.map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
+  it('shows shares of pods where no router divides the traffic', async () => {
+    const inPlace = canary('worker', {
+      ...{ phase: 'Progressing', canaryWeight: 40, provider: 'native', lastAppliedCommit: bad },
+      serving: [
+        { workload: 'worker', digest: 'v1:1', commit: good, weight: 60, ready: 3 },
+        { workload: 'worker', digest: 'v1:2', commit: bad, weight: 40, ready: 2 },
+      ],
+    });
+    expect(await lines({}, [inPlace])).toContainEqual(expect.stringContaining('40 % of pods'));
+    const detail = await lines({ kind: 'Canary', name: 'worker' }, [inPlace]);
+    expect(detail.filter((line) => line.includes('% of pods'))).toHaveLength(2);
+  });
+
   it('cuts nothing when asked for the wide form', async () => {
     const [, first] = await lines({ format: 'wide', namespace: undefined });
     expect(first).toMatch(

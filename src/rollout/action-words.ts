@@ -1,7 +1,29 @@
 import type { Action } from './action.ts';
 
-/** What an action does, in a few words for people who look before it is done. */
-export function describeAction(action: Action): string {
+/** What an action does, in a few words for people who look before it is done. `inPlace`: both sides are pods of one workload. */
+export function describeAction(action: Action, inPlace = false): string {
+  return (inPlace ? inPlaceWords(action) : undefined) ?? words(action);
+}
+
+/** Those that do something else to one workload than to two. */
+function inPlaceWords(action: Action): string | undefined {
+  switch (action.type) {
+    case 'SetTraffic':
+      return action.route.canaryWeight > 0
+        ? `share: ${action.route.canaryWeight} % of the pods run the release`
+        : 'all pods run the release before';
+    case 'ApplyCanary':
+      return `the template is that of release ${action.digest.slice(0, 15)}, without a pod of it`;
+    case 'ApplyPrimary':
+      return `all pods follow to release ${action.digest.slice(0, 15)}`;
+    case 'EnsureServices':
+      return 'the Service of the new pods is as they are';
+    default:
+      return undefined;
+  }
+}
+
+function words(action: Action): string {
   switch (action.type) {
     case 'SetTraffic':
       return `traffic: ${action.route.primaryWeight} % primary, ${action.route.canaryWeight} % canary`;

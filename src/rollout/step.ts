@@ -9,7 +9,7 @@ import { windDown } from './phases/ending.ts';
 import { fallen } from './phases/fallen.ts';
 import { held } from './phases/held.ts';
 import { idle } from './phases/idle.ts';
-import { moves } from './phases/moving.ts';
+import { awaitsServices, moves } from './phases/moving.ts';
 import { progressing } from './phases/progressing.ts';
 import { converging } from './phases/promoting.ts';
 import { reverting } from './phases/reverting.ts';
@@ -72,7 +72,7 @@ function goOn(draft: Draft): void {
   tellDamage(draft, good);
   restoreRecord(draft, good);
   if (draft.status.phase === 'Initializing' && run) return initialized(draft, run);
-  if (rescueTraffic(draft)) return;
+  if (awaitsServices(draft) || rescueTraffic(draft)) return;
   if (!run) return idle(draft, good);
   if (run.ending) return windDown(draft, run, run.ending);
   if (rolledBack(draft, run)) return;

@@ -30,7 +30,7 @@ export function addCanaryMetrics(
   gauge(
     registry,
     'flagger_canary_weight',
-    'Share of the traffic in percent',
+    'Share of the traffic in percent, with provider native of the pods',
     (metric) => {
       metric.reset();
       for (const canary of sources.canaries()) {

@@ -1,3 +1,4 @@
+import { sharesWorkload } from '../../api/effective.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { Action, Decision } from '../../rollout/action.ts';
 import { describeAction } from '../../rollout/action-words.ts';
@@ -62,7 +63,7 @@ function momentOf({ status, actions }: Decision, timeMs: number): Moment {
     phase: status.phase ?? '',
     state: status.postPromotion?.state,
     message: status.message ?? '',
-    actions: actions.map(describeAction),
+    actions: actions.map((action) => describeAction(action, sharesWorkload(status.provider))),
   };
 }
 

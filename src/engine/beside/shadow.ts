@@ -33,7 +33,12 @@ export function createShadowPass(parts: CanaryParts): (key: string) => Promise<P
 
 function wordsOf({ actions, status, check }: Decision): Record<string, unknown> {
   const asks = check ? [...check.metrics, ...check.hooks] : [];
-  return { phase: status.phase, would: actions.map(describeAction), asks, status: status.message };
+  return {
+    phase: status.phase,
+    would: actions.map((action) => describeAction(action)),
+    asks,
+    status: status.message,
+  };
 }
 
 function createTeller(log: Log): (key: string, fields: Record<string, unknown>) => void {

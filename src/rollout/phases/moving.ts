@@ -97,6 +97,15 @@ export function takesOver(draft: Draft): boolean {
   return true;
 }
 
+/** Right after a provider that copies came into effect: its Services are made, and nothing goes to them before the data plane has heard of that. */
+export function awaitsServices(draft: Draft): boolean {
+  const { move } = draft.status;
+  if (!move || draft.run || draft.world.sharesWorkload || draft.world.primary) return false;
+  if (remainingMs(draft, move.startTime, SETTLE_MS) === 0) return false;
+  note(draft, 'Moving', `moving to provider ${move.to}, the target serves; the Services come first`);
+  return true;
+}
+
 /** On the way to the provider in effect. One that was on its way to the other one, and was called back, begins with whoever has the traffic. */
 function moveHere(draft: Draft): Move | undefined {
   const { status, world } = draft;
