@@ -1,9 +1,9 @@
 import { GitError } from './errors.ts';
-import { accessOf, type Context, fetchById, type Poll, requireCommit } from './git-context.ts';
+import { accessOf, type Context, type Poll, requireCommit } from './git-context.ts';
 import { ancestry } from './history.ts';
-import { hasWholeCommit } from './objects.ts';
 import { type Resolved, referenceKey, resolveReference } from './references.ts';
-import type { Session } from './repository.ts';
+import type { Needs, Session } from './repository.ts';
+import type { Store, StoreUse } from './stores.ts';
 import type { PollResult } from './types.ts';
 
 /** Asks where the reference points, fetches and verifies it, and compares it with what was there before. Throws GitError. */
@@ -14,7 +14,7 @@ export async function poll(context: Context, signal: AbortSignal, previous?: str
   if (answer) return verified(context, target, signal, answer);
   const last = await update(context, target, signal, previous);
   state.last = last;
-  await rebuild(context, target.commit, signal);
+  await compact(context, signal);
   return last.result;
 }
 
@@ -59,6 +59,7 @@ function update(context: Context, target: Resolved, signal: AbortSignal, previou
     const signer = await verifier?.head(session, target);
     const kind = await compare(session, target, known);
     await session.record(record, target.commit);
+    await recordKept(session, context.use);
     return {
       previous: known,
       result: {
@@ -69,26 +70,42 @@ function update(context: Context, target: Resolved, signal: AbortSignal, previou
   });
 }
 
-/** A store that cannot be rebuilt now stays in use, and is tried again when it has doubled. */
-async function rebuild(context: Context, head: string, signal: AbortSignal): Promise<void> {
-  const { record, store } = context;
+/** What is in use is written down, so that it stays through a compaction after a restart, before this Source has spoken again. */
+async function recordKept(session: Session, { kept = [] }: StoreUse): Promise<void> {
+  const known = new Set((await session.records()).keys());
+  for (const commit of kept) if (!known.has(`kept/${commit}`)) await session.record(`kept/${commit}`, commit);
+}
+
+/** A store that cannot be made smaller now stays in use, and is tried again when it has doubled. */
+async function compact(context: Context, signal: AbortSignal): Promise<void> {
+  const { store } = context;
   try {
-    await store.repository.rebuildIfGrown(
+    const { size, isDone } = await store.repository.compactIfGrown(
       accessOf(context, signal),
       store.growthFactor,
-      async (session, old) => {
-        await fetchById(session, head);
-        const kept = [...store.uses.values()].flatMap((use) => use.kept ?? []);
-        // What the old store does not hold either cannot be lost here.
-        for (const commit of new Set(kept))
-          if (await hasWholeCommit(old, commit)) await fetchById(session, commit);
-        await session.record(record, head);
-      },
+      (session) => needsOf(store, session),
     );
+    store.size = size;
+    if (isDone) Object.assign(store, { compactedMs: store.nowMs(), growthFactor: 1 });
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
     store.growthFactor *= 2;
   }
+}
+
+/**
+ * The heads that are followed, and what the Sources keep besides. Until each of them has said what that is, everything that was kept before
+ * stays: a Source that is suspended says nothing.
+ */
+async function needsOf(store: Store, session: Session): Promise<Needs> {
+  const uses = [...store.uses.values()];
+  const followed = new Set(uses.map(({ record }) => record));
+  const isSilent = uses.some(({ kept }) => kept === undefined);
+  const records = new Map<string, string>();
+  for (const [name, commit] of await session.records())
+    if (followed.has(name) || (isSilent && name.startsWith('kept/'))) records.set(name, commit);
+  for (const commit of uses.flatMap(({ kept = [] }) => kept)) records.set(`kept/${commit}`, commit);
+  return { commits: [...records.values()], records };
 }
 
 /** The answer without touching the disk, when the same question has the same target as last time. */

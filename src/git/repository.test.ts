@@ -58,7 +58,7 @@ test('a store whose directory was removed is fetched anew', async () => {
   expect((await source.readFiles(commit, '')).files).toHaveLength(1);
 });
 
-test('a store with too many packs is built anew and keeps the commits that must survive', async () => {
+test('a store with too many packs is made anew and keeps the commits that must survive', async () => {
   const kept = fixture.repository.commit({ 'a.yaml': 'a: first' });
   const source = fixture.source({ stores: fixture.stores({ limits: { maxPacks: 3 } }) });
   await source.poll(signal);
@@ -73,7 +73,7 @@ test('a store with too many packs is built anew and keeps the commits that must 
   expect((await source.poll(signal)).kind).toBe('unchanged');
 });
 
-test('a store that cannot be rebuilt with its kept commits stays in use', async () => {
+test('a kept commit survives although the server has it no more', async () => {
   const { repository } = fixture;
   const lost = repository.commit({ 'a.yaml': 'a: lost' });
   const source = fixture.source({ stores: fixture.stores({ limits: { maxPacks: 1 } }) });

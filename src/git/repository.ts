@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import git from 'isomorphic-git';
+import { compactInto } from './compact.ts';
 import { GitError } from './errors.ts';
 import { receivePack } from './incoming.ts';
 import { createMutex } from './mutex.ts';
@@ -52,6 +53,8 @@ export interface Session {
   deepen(commit: string, depth: number): Promise<void>;
   /** The commit under a private ref name, if one was recorded. */
   recorded(name: string): Promise<string | undefined>;
+  /** Everything that was recorded, by name. */
+  records(): Promise<ReadonlyMap<string, string>>;
   /** Records a commit under a private ref name: later fetches say that the store has it (else all is sent again). */
   record(name: string, commit: string): Promise<void>;
 }
@@ -71,14 +74,30 @@ export interface Repository {
    * store, which replaces the damaged one only if that succeeds.
    */
   run<T>(access: Access, work: (session: Session) => Promise<T>): Promise<T>;
-  /** Like `run`, on a fresh store that then replaces the old one, when the store outgrew `factor` times its limits. `old` reads that one. */
-  rebuildIfGrown(
+  /**
+   * When the store outgrew `factor` times its limits, a fresh one with only these commits and records replaces it, without the network.
+   * A crash at any moment leaves one of the two whole. Throws GitError Corrupt and Storage; the store then is as it was.
+   */
+  compactIfGrown(
     access: Access,
     factor: number,
-    work: (session: Session, old: ObjectReader) => Promise<void>,
-  ): Promise<boolean>;
+    needs: (session: Session) => Promise<Needs>,
+  ): Promise<Compaction>;
   /** Removes the store from the disk if that is still wanted when everything before it is done. */
   removeIf(isUnused: () => boolean): Promise<boolean>;
+}
+
+/** What must survive a compaction. */
+export interface Needs {
+  readonly commits: readonly string[];
+  /** Commits by the private names under which they stay recorded. */
+  readonly records: ReadonlyMap<string, string>;
+}
+
+/** How large the store is now, and whether it was replaced. */
+export interface Compaction {
+  readonly size: StoreSize;
+  readonly isDone: boolean;
 }
 
 const RECORDS = 'refs/holdfast';
@@ -96,10 +115,21 @@ export function createRepository(options: RepositoryOptions): Repository {
     return result;
   }
 
+  async function compact(session: OpenSession, { commits, records }: Needs): Promise<boolean> {
+    const fresh = freshDirectory(directory);
+    await emptyStore(fresh);
+    const whole = new Set(await compactInto(fresh, session.reader, commits, session.pause));
+    if (whole.size === 0) return false;
+    for (const [name, commit] of records) if (whole.has(commit)) await writeRecord(fresh, name, commit);
+    await session.close();
+    await swapStore(directory);
+    return true;
+  }
+
   async function inSession<T>(
     gitdir: string,
     access: Access,
-    work: (session: Session) => Promise<T>,
+    work: (session: OpenSession) => Promise<T>,
   ): Promise<T> {
     const session = createSession(options, gitdir, access);
     try {
@@ -120,13 +150,15 @@ export function createRepository(options: RepositoryOptions): Repository {
           return await onFresh(access, work);
         }
       }),
-    rebuildIfGrown: (access, factor, work) =>
+    compactIfGrown: (access, factor, needs) =>
       mutex.run(async () => {
         await prepareStore(directory);
-        if (!hasOutgrown(await storeSize(directory), options.growth, factor)) return false;
-        const old = createReader(directory);
-        await onFresh(access, (session) => work(session, old)).finally(() => old.close());
-        return true;
+        const before = await storeSize(directory);
+        if (!hasOutgrown(before, options.growth, factor)) return { size: before, isDone: false };
+        const isDone = await inSession(directory, access, async (session) =>
+          compact(session, await needs(session)),
+        );
+        return { size: await storeSize(directory), isDone };
       }),
     removeIf: (isUnused) =>
       mutex.run(async () => {
@@ -185,13 +217,20 @@ function createSession(
     },
     deepen: (commit, depth) => fetch(commit, depth),
     recorded: (name) => git.resolveRef({ fs, gitdir, ref: `${RECORDS}/${name}` }).catch(() => undefined),
-    async record(name, commit) {
-      await storage(() =>
-        git.writeRef({ fs, gitdir, ref: `${RECORDS}/${name}`, value: commit, force: true }),
-      );
+    async records() {
+      const names = await git.listRefs({ fs, gitdir, filepath: RECORDS }).catch(() => []);
+      const found = names.map(async (name) => {
+        return [name, await git.resolveRef({ fs, gitdir, ref: `${RECORDS}/${name}` })] as const;
+      });
+      return new Map(await Promise.all(found));
     },
+    record: (name, commit) => writeRecord(gitdir, name, commit),
     close: () => reader.close(),
   };
+}
+
+async function writeRecord(gitdir: string, name: string, commit: string): Promise<void> {
+  await storage(() => git.writeRef({ fs, gitdir, ref: `${RECORDS}/${name}`, value: commit, force: true }));
 }
 
 /**

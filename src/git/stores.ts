@@ -5,7 +5,7 @@ import type { Clock } from '../api/clock.ts';
 import { createListings, type Listings } from './listings.ts';
 import { DEFAULT_PACK_LIMITS, type PackLimits } from './pack-check.ts';
 import { createRepository, DEFAULT_GROWTH_LIMITS, type GrowthLimits, type Repository } from './repository.ts';
-import { storage } from './store-directory.ts';
+import { type StoreSize, storage } from './store-directory.ts';
 import type { Address } from './transport.ts';
 
 /** What a store is shared by: nobody who has another of these reads what it holds. */
@@ -26,6 +26,10 @@ export interface Store {
   readonly address: Address;
   /** What the Sources that share it need. */
   readonly uses: Map<string, StoreUse>;
+  /** How large it was when it was fetched into last, and when it was made smaller; undefined before that. */
+  size: StoreSize | undefined;
+  compactedMs: number | undefined;
+  readonly nowMs: () => number;
   /** Limits are taken times this, after a store could not be made smaller. */
   growthFactor: number;
 }
@@ -75,6 +79,9 @@ export function createStores({ dataDir, clock, limits }: StoresOptions): Stores 
       listings: createListings(clock),
       address: { movedTo: undefined },
       uses: new Map(),
+      size: undefined,
+      compactedMs: undefined,
+      nowMs: clock.nowMs,
       growthFactor: 1,
     };
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
 import { applyDelta } from './delta.ts';
 import { inflateEntry, MAX_HEADER_BYTES, PACK_TYPES, readEntryHeader } from './entry.ts';
 import { type PackIndex, parsePackIndex } from './pack-index.ts';
@@ -17,6 +17,8 @@ export interface PackFile {
   read(oid: string): Promise<StoredObject | undefined>;
   /** `length` bytes from `offset`, fewer at the end of the file. */
   readBytes(offset: number, length: number): Promise<Buffer>;
+  /** Bytes of the file. */
+  size(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -109,6 +111,7 @@ export async function openPack(path: string, bases: BaseCache): Promise<PackFile
   return {
     index,
     readBytes,
+    size: async () => (await stat(`${path}.pack`)).size,
     async read(oid) {
       const offset = index.offsetOf(oid);
       if (offset === undefined) return undefined;
