@@ -6,6 +6,7 @@ import type { EngineOptions } from '../engine/canary/canary-parts.ts';
 import { createHeads } from '../engine/observe/heads.ts';
 import { createApplied } from '../engine/perform/applied.ts';
 import type { Alerts } from '../engine/ports/alert-port.ts';
+import type { Repositories } from '../engine/ports/git-port.ts';
 import type { Cluster, DryRun, Log, OpenWatch, WatchedSet } from '../engine/ports/ports.ts';
 import { createRecords } from '../engine/records/records.ts';
 import { createSourceAlerts } from '../engine/source/source-alerts.ts';
@@ -52,6 +53,8 @@ export interface Engine {
   readonly sources: SourceController;
   readonly canarySet: WatchedSet;
   readonly sourceSet: WatchedSet;
+  /** What the Git stores take of the disk. */
+  gitStores(): ReturnType<Repositories['usage']>;
   start(): void;
   /** Ends what is under way: first no more news from Git, then no more passes. */
   stop(): Promise<void>;
@@ -88,10 +91,11 @@ export function createEngine(wiring: EngineWiring): Engine {
     writtenToGit: (canaryKey) => writer.conditionOf(canaryKey),
     onPass: wiring.sink.pass,
   });
+  const git = sourceParts(wiring);
   const sources: SourceController = createSourceController({
     ...shared,
     applied: createApplied(),
-    ...sourceParts(wiring),
+    ...git,
     ...(options.shadow ? {} : { sourceAlerts }),
     sources: sourceSet,
     canarySet,
@@ -121,6 +125,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     sources,
     canarySet,
     sourceSet,
+    gitStores: git.repositories.usage,
     start() {
       sources.start();
       canaries.start();
@@ -152,6 +157,7 @@ function sourceParts(wiring: EngineWiring) {
     openPoller: createOpenPoller(clock, Math.random),
     openForge: access.openForge,
     onDrift: sink.drift,
+    onRendered: sink.rendered,
   };
 }
 

@@ -27,7 +27,7 @@ export interface RepositorySettings {
 export function createRepositories(settings: RepositorySettings): Repositories {
   const { dataDir, clock } = settings;
   const stores = createStores({ dataDir, clock });
-  return { open: opener(settings, stores), forget: stores.forget, sweep: stores.sweep };
+  return { open: opener(settings, stores), forget: stores.forget, usage: stores.usage, sweep: stores.sweep };
 }
 
 function opener({ access, client, identity }: RepositorySettings, stores: Stores): OpenRepository {

@@ -40,6 +40,7 @@ export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readon
     source: (namespace, name) => state.engine?.sourceSet.get(namespace, name),
     apiRequests: () => connection.requests(),
     isLeading: () => election.leading(),
+    gitStores: () => state.engine?.gitStores(),
     queueDepth: () => state.engine?.canaries.depth() ?? 0,
     watches: () =>
       connection.caches.health().map(({ selection, healthy }) => ({ kind: selection.kind, healthy })),

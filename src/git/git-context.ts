@@ -1,7 +1,7 @@
 /** What the methods of one Source's repository share. */
 import { GitError } from './errors.ts';
 import { type Commit, hasWholeCommit, readCommitObject } from './objects.ts';
-import type { Access, Session } from './repository.ts';
+import type { Access, Session } from './session.ts';
 import type { Verifier } from './signatures/verifier.ts';
 import type { Store, StoreUse } from './stores.ts';
 import type { GitTransport, TransportOptions } from './transport.ts';

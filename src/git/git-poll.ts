@@ -2,7 +2,8 @@ import { GitError } from './errors.ts';
 import { accessOf, type Context, type Poll, requireCommit } from './git-context.ts';
 import { ancestry } from './history.ts';
 import { type Resolved, referenceKey, resolveReference } from './references.ts';
-import type { Needs, Session } from './repository.ts';
+import type { Needs } from './repository.ts';
+import type { Session } from './session.ts';
 import type { Store, StoreUse } from './stores.ts';
 import type { PollResult } from './types.ts';
 

@@ -3,7 +3,7 @@ import { type Identity, newCommit } from './new-objects.ts';
 import { type Commit, type ObjectReader, requireObject } from './objects.ts';
 import { pushRef } from './receive-pack.ts';
 import { listRefs } from './references.ts';
-import type { Session } from './repository.ts';
+import type { Session } from './session.ts';
 import type { GitTransport, TransportOptions } from './transport.ts';
 import { entryKind, readTree } from './tree.ts';
 import { changedPaths } from './tree-diff.ts';

@@ -1,6 +1,6 @@
 import { GitError } from './errors.ts';
 import { readCommitObject } from './objects.ts';
-import type { Session } from './repository.ts';
+import type { Session } from './session.ts';
 import type { Ancestry } from './types.ts';
 
 /** History lengths asked for, one after the other, until the question is answered (design section 5). */

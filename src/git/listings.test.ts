@@ -8,7 +8,13 @@ const second = 'b'.repeat(40);
 /** A repository whose head the test moves, on a clock that the test moves. */
 function aRepository() {
   const now = { ms: 1_000_000, head: first, isDown: false, looks: 0 };
-  const clock = { nowMs: () => now.ms, after: () => () => undefined };
+  const clock = {
+    nowMs: () => now.ms,
+    after(_delayMs: number, callback: () => void) {
+      callback();
+      return () => undefined;
+    },
+  };
   const listings = createListings(clock);
   const look = async () => {
     now.looks += 1;

@@ -26,7 +26,10 @@ export interface Listings {
   resolve(ask: Ask, signal: AbortSignal | undefined): Promise<Resolved>;
   /** Somebody said that there is news: the next answer to anybody is a new one. */
   expire(): void;
-  /** Calls `listener` when a look found another commit than the look before, or an end of failures. Returns how to end that. */
+  /**
+   * Calls `listener` soon when a look found another commit than the look before, or an end of failures: one after the other, so that a thousand
+   * who follow do not hold up the one that the news are for. Returns how to end that.
+   */
   onNews(key: string, listener: () => void): () => void;
 }
 
@@ -70,7 +73,7 @@ export function createListings(clock: Clock): Listings {
       const isLatest = () => listing.shared === shared;
       return shared.join(signal, (abort) => {
         listing.startedMs = clock.nowMs();
-        return look(listing, { ask, nowMs: listing.startedMs, isLatest }, abort);
+        return look(listing, { ask, clock, nowMs: listing.startedMs, isLatest }, abort);
       });
     },
     expire() {
@@ -88,6 +91,7 @@ export function createListings(clock: Clock): Listings {
 
 interface Look {
   readonly ask: Ask;
+  readonly clock: Clock;
   readonly nowMs: number;
   /** False once somebody said that there is news since it began. */
   readonly isLatest: () => boolean;
@@ -95,7 +99,7 @@ interface Look {
 
 async function look(
   listing: Listing,
-  { ask, nowMs, isLatest }: Look,
+  { ask, clock, nowMs, isLatest }: Look,
   signal: AbortSignal,
 ): Promise<Resolved> {
   try {
@@ -103,14 +107,23 @@ async function look(
     const { commit, failures } = listing;
     const answer = isLatest() ? { target } : undefined;
     Object.assign(listing, { answer, commit: target.commit, lookedMs: nowMs, failures: 0 });
-    if (failures > 0 || (commit !== undefined && commit !== target.commit))
-      for (const listener of [...listing.listeners]) listener();
+    if (failures > 0 || (commit !== undefined && commit !== target.commit)) tell(listing, clock);
     return target;
   } catch (error) {
     if (error instanceof GitError && error.code !== 'Aborted' && isLatest())
       Object.assign(listing, { answer: { error }, lookedMs: nowMs, failures: listing.failures + 1 });
     throw error;
   }
+}
+
+/** Fifty in a second. One that ends meanwhile is not told. */
+const betweenMs = 20;
+
+function tell({ listeners }: Listing, clock: Clock): void {
+  for (const [index, listener] of [...listeners].entries())
+    clock.after(index * betweenMs, () => {
+      if (listeners.has(listener)) listener();
+    });
 }
 
 function waitMs({ retryMs, maxRetryMs }: Ask, failures: number): number {

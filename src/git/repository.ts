@@ -1,23 +1,17 @@
-import fs from 'node:fs';
-import git from 'isomorphic-git';
 import { compactInto } from './compact.ts';
 import { GitError } from './errors.ts';
-import { receivePack } from './incoming.ts';
 import { createMutex } from './mutex.ts';
-import { createReader, hasWholeCommit, type ObjectReader } from './objects.ts';
 import type { PackLimits } from './pack-check.ts';
-import { createPause } from './pause.ts';
+import { type Access, createSession, type OpenSession, type Session, writeRecord } from './session.ts';
 import {
   emptyStore,
   freshDirectory,
   prepareStore,
   removeStore,
   type StoreSize,
-  storage,
   storeSize,
   swapStore,
 } from './store-directory.ts';
-import type { GitTransport } from './transport.ts';
 
 /** When a store is built anew. */
 export interface GrowthLimits {
@@ -35,36 +29,6 @@ export interface RepositoryOptions {
   readonly directory: string;
   readonly packLimits: PackLimits;
   readonly growth: GrowthLimits;
-}
-
-/** Who works: what is missing is fetched with the credentials of the Source whose work it is. */
-export interface Access {
-  readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** One operation on the store; it must not outlive the call it was given to. */
-export interface Session {
-  readonly reader: ObjectReader;
-  readonly pause: () => Promise<void>;
-  /** Makes sure that a commit with its tree is in the store. Throws NotFound when the server does not send it. */
-  ensure(want: Wanted): Promise<void>;
-  /** Lengthens the history that ends in `commit`. */
-  deepen(commit: string, depth: number): Promise<void>;
-  /** The commit under a private ref name, if one was recorded. */
-  recorded(name: string): Promise<string | undefined>;
-  /** Everything that was recorded, by name. */
-  records(): Promise<ReadonlyMap<string, string>>;
-  /** Records a commit under a private ref name: later fetches say that the store has it (else all is sent again). */
-  record(name: string, commit: string): Promise<void>;
-}
-
-/** `want` is asked of the server (a tag object for an annotated tag), `commit` must then be in the store. */
-export interface Wanted {
-  readonly commit: string;
-  readonly want?: string;
-  /** History length for a commit asked by its id; absent: everything since the recorded commits. */
-  readonly depth?: number;
 }
 
 /** A bare store on disk and its server. Never a checkout. */
@@ -100,8 +64,6 @@ export interface Compaction {
   readonly isDone: boolean;
 }
 
-const RECORDS = 'refs/holdfast';
-
 /** Opens nothing yet: the store is made at the first use. */
 export function createRepository(options: RepositoryOptions): Repository {
   const { directory } = options;
@@ -131,7 +93,7 @@ export function createRepository(options: RepositoryOptions): Repository {
     access: Access,
     work: (session: OpenSession) => Promise<T>,
   ): Promise<T> {
-    const session = createSession(options, gitdir, access);
+    const session = createSession(gitdir, options.packLimits, access);
     try {
       return await work(session);
     } finally {
@@ -176,91 +138,4 @@ function hasOutgrown(
 ): boolean {
   const maxBytes = Math.max(growth.maxStoreBytes, 3 * largestPackBytes);
   return packs > growth.maxPacks * factor || bytes > maxBytes * factor;
-}
-
-interface OpenSession extends Session {
-  close(): Promise<void>;
-}
-
-function createSession(
-  options: RepositoryOptions,
-  gitdir: string,
-  { openTransport, signal }: Access,
-): OpenSession {
-  const pause = createPause(signal);
-  let reader = createReader(gitdir);
-
-  async function fetch(want: string, depth?: number): Promise<void> {
-    await pause();
-    const transport = await openTransport(signal);
-    const haves = await listHaves(reader);
-    await receivePack({ gitdir, transport, limits: options.packLimits, pause }, { want, haves, depth });
-    // The new pack is known to a new reader only.
-    await reader.close();
-    reader = createReader(gitdir);
-  }
-
-  return {
-    get reader() {
-      return reader;
-    },
-    pause,
-    async ensure({ commit, want = commit, depth }) {
-      if (await hasWholeCommit(reader, commit)) return;
-      if (depth === undefined) await fetchUpdate(fetch, want, (await listHaves(reader)).length === 0);
-      else await fetch(want, depth);
-      if (await hasWholeCommit(reader, commit)) return;
-      throw new GitError(
-        'NotFound',
-        `the Git server reported success but did not send commit ${commit}; it may be gone`,
-      );
-    },
-    deepen: (commit, depth) => fetch(commit, depth),
-    recorded: (name) => git.resolveRef({ fs, gitdir, ref: `${RECORDS}/${name}` }).catch(() => undefined),
-    async records() {
-      const names = await git.listRefs({ fs, gitdir, filepath: RECORDS }).catch(() => []);
-      const found = names.map(async (name) => {
-        return [name, await git.resolveRef({ fs, gitdir, ref: `${RECORDS}/${name}` })] as const;
-      });
-      return new Map(await Promise.all(found));
-    },
-    record: (name, commit) => writeRecord(gitdir, name, commit),
-    close: () => reader.close(),
-  };
-}
-
-async function writeRecord(gitdir: string, name: string, commit: string): Promise<void> {
-  await storage(() => git.writeRef({ fs, gitdir, ref: `${RECORDS}/${name}`, value: commit, force: true }));
-}
-
-/**
- * First fetch: one commit deep. Later ones: without depth, else the server sends a whole snapshot each time.
- * When that is too much (a rewritten history may come whole), one commit deep again.
- */
-async function fetchUpdate(
-  fetch: (want: string, depth?: number) => Promise<void>,
-  want: string,
-  isFirst: boolean,
-): Promise<void> {
-  if (isFirst) return fetch(want, 1);
-  try {
-    await fetch(want);
-  } catch (error) {
-    if (!(error instanceof GitError) || error.code !== 'TooLarge') throw error;
-    await fetch(want, 1);
-  }
-}
-
-const MAX_HAVES = 64;
-
-/** The recorded commits that the store really holds. */
-async function listHaves(reader: ObjectReader): Promise<string[]> {
-  const names = await git.listRefs({ fs, gitdir: reader.gitdir, filepath: RECORDS }).catch(() => []);
-  const haves = new Set<string>();
-  // Followed heads (`poll/`) come before commits fetched by id (`kept/`): they spare the most.
-  for (const name of names.sort().reverse().slice(0, MAX_HAVES)) {
-    const oid = await git.resolveRef({ fs, gitdir: reader.gitdir, ref: `${RECORDS}/${name}` });
-    if (await hasWholeCommit(reader, oid)) haves.add(oid);
-  }
-  return [...haves];
 }

@@ -42,6 +42,15 @@ export interface StoreUse {
   kept: readonly string[] | undefined;
 }
 
+/** All stores together. */
+export interface StoreUsage {
+  readonly stores: number;
+  readonly packs: number;
+  readonly bytes: number;
+  /** When one of them was made smaller last, in milliseconds since the epoch. */
+  readonly compactedMs: number | undefined;
+}
+
 /** A store as one Source has it. */
 export interface OpenedStore {
   readonly store: Store;
@@ -55,6 +64,8 @@ export interface Stores {
   open(holder: string, key: StoreKey, record: string): OpenedStore;
   /** The Source is gone. */
   forget(holder: string): void;
+  /** How much of the disk the stores that are held take, as far as they were read since the start. */
+  usage(): StoreUsage;
   /** Removes what nobody holds from the disk, also what an earlier run left. Throws GitError Storage. */
   sweep(): Promise<void>;
 }
@@ -103,6 +114,7 @@ export function createStores({ dataDir, clock, limits }: StoresOptions): Stores 
       return { store, use, openedMs: clock.nowMs() };
     },
     forget,
+    usage: () => usageOf([...stores.values()]),
     async sweep() {
       for (const [name, store] of [...stores])
         if (await store.repository.removeIf(() => store.uses.size === 0)) stores.delete(name);
@@ -112,6 +124,18 @@ export function createStores({ dataDir, clock, limits }: StoresOptions): Stores 
         if (isStore(name) && !stores.has(storeOf(name)))
           await storage(() => rm(join(folder, name), { recursive: true, force: true }));
     },
+  };
+}
+
+function usageOf(stores: readonly Store[]): StoreUsage {
+  const sum = (of: (size: StoreSize) => number) =>
+    stores.reduce((total, { size }) => total + (size ? of(size) : 0), 0);
+  const times = stores.flatMap(({ compactedMs }) => compactedMs ?? []);
+  return {
+    stores: stores.length,
+    packs: sum(({ packs }) => packs),
+    bytes: sum(({ bytes }) => bytes),
+    compactedMs: times.length > 0 ? Math.max(...times) : undefined,
   };
 }
 

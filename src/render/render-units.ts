@@ -22,6 +22,8 @@ export interface UnitContext {
 export interface UnitResult {
   readonly built: Built;
   readonly files: ReadonlyMap<string, TreeFile>;
+  /** A program ran for it; otherwise it came from the cache, or could not be begun. */
+  readonly isNew?: boolean;
 }
 
 /** Renders units side by side as far as the programs' own queue lets them; results come in the order of the units. */
@@ -65,10 +67,10 @@ async function renderKustomization(
   });
   if (problems.length > 0) return { built: refused(problems), files };
   const key = buildKey(version, ['kustomize', folder], files);
-  const built = await cached(builds, key, () =>
+  const result = await cached(builds, key, () =>
     buildKustomization(builder, { folder, files, limits, signal }),
   );
-  return { built, files };
+  return { ...result, files };
 }
 
 async function renderChart(
@@ -82,10 +84,10 @@ async function renderChart(
   const release = { name: helm.releaseName ?? source.metadata.name, namespace: releaseNamespace(source) };
   const settings = ['helm', folder, release, valuesFiles, helm.values ?? null, helm.skipHooks === true];
   const key = buildKey(version, settings, files);
-  const built = await cached(builds, key, () =>
+  const result = await cached(builds, key, () =>
     buildChart(builder, { folder, files, release, valuesFiles, helm, limits, signal }),
   );
-  return { built, files };
+  return { ...result, files };
 }
 
 /** Namespace that a chart is rendered for, and that its objects are put into when they name none. */
@@ -113,12 +115,16 @@ async function chartFiles(folder: string, named: readonly string[], tree: Tree) 
   return { files, problems, valuesFiles };
 }
 
-async function cached(builds: BuildCache, key: string, build: () => Promise<Built>): Promise<Built> {
+async function cached(
+  builds: BuildCache,
+  key: string,
+  build: () => Promise<Built>,
+): Promise<Pick<UnitResult, 'built' | 'isNew'>> {
   const known = builds.get(key);
-  if (known) return known;
+  if (known) return { built: known };
   const built = await build();
   if (!built.isFleeting) builds.set(key, built);
-  return built;
+  return { built, isNew: true };
 }
 
 function refused(problems: readonly FileProblem[]): Built {

@@ -70,7 +70,7 @@ export function settle(
 
 /**
  * Reads into the cache what is not there yet, with a pause after each few milliseconds, so that `renderPlain` finds everything there: a
- * large Source must not keep the program from renewing its Lease. Throws the signal's reason.
+ * large Source must not keep the program from renewing its Lease. Gives the number of files that were read. Throws the signal's reason.
  */
 export async function readAhead(
   files: readonly SourceFile[],
@@ -79,14 +79,18 @@ export async function readAhead(
     signal,
     limits = defaultLimits,
   }: { cache: RenderCache; signal: AbortSignal; limits?: RenderLimits },
-): Promise<void> {
+): Promise<number> {
   cache.keepOnly(files);
-  if (sizeProblem(files, limits)) return;
+  if (sizeProblem(files, limits)) return 0;
   const pause = createPause(signal);
+  let count = 0;
   for (const file of files) {
     await pause();
-    if (!cache.get(file)) cache.set(file, renderFile(file, limits));
+    if (cache.get(file)) continue;
+    cache.set(file, renderFile(file, limits));
+    count += 1;
   }
+  return count;
 }
 
 /** Two objects with the same key are the same object to the API server; its version does not matter. */

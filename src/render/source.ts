@@ -51,6 +51,8 @@ export interface SourceRendering {
   readonly read: readonly SourcePart[];
   /** Ids of what was read outside the folder, by path: the same ids mean the same content. */
   readonly outside: ReadonlyMap<string, string>;
+  /** Files and folders that were rendered now; the others came from the cache. */
+  readonly anew: number;
   /** Looking again may lead to something else without a new commit. */
   readonly isFleeting: boolean;
   readonly lineOf: (origin: Origin, field: string) => number;
@@ -77,7 +79,7 @@ export async function renderSource(
   );
   const { files: plain, hide } = opened;
   const context = { ...renderer, limits, tree: opened.tree, source };
-  await readAhead(plain, renderer);
+  const readAnew = await readAhead(plain, renderer);
   const excess = sizeProblem(plain, limits);
   const results = await renderUnits(units, context);
   const texts = new Map(plain.map(({ path, bytes }) => [path, bytes]));
@@ -101,6 +103,7 @@ export async function renderSource(
   return {
     read: filled.map((part) => ({ ...part, problems: part.problems.map(hide) })),
     outside: outsideOf(folder, results),
+    anew: readAnew + results.filter(({ isNew }) => isNew).length,
     isFleeting: results.some(({ built }) => built.isFleeting === true),
     lineOf,
   };

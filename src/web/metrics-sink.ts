@@ -12,6 +12,8 @@ export interface MetricsSink {
   sync(sourceKey: string, succeeded: boolean): void;
   /** Objects of a Source (namespace/name) were put back after somebody changed them. */
   drift(sourceKey: string, objects: number): void;
+  /** Files and folders of a Source (namespace/name) were rendered that no cache held. */
+  rendered(sourceKey: string, count: number): void;
   /** A release of a Canary ended, as its history says. */
   ended(canary: KubernetesObject, result: ReleaseHistoryEntry['result']): void;
 }
@@ -57,6 +59,12 @@ export function createMetricsSink(
       const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
       sources.note(key, meters.drift, labels).inc(labels, objects);
     },
+    rendered(key, count) {
+      const source = sources.objectOf(key);
+      if (!source) return;
+      const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
+      sources.note(key, meters.rendered, labels).inc(labels, count);
+    },
     ended(canary, result) {
       if (result !== 'Succeeded' && result !== 'Failed') return;
       const meter = result === 'Succeeded' ? meters.successes : meters.failures;
@@ -95,6 +103,11 @@ function createMeters(registry: Registry) {
     drift: counter(
       'holdfast_source_drift_corrections_total',
       'Objects that somebody changed and that were put back as Git says',
+      labelNames,
+    ),
+    rendered: counter(
+      'holdfast_source_rendered_total',
+      'Files, and folders that kustomize or helm builds, that no cache held',
       labelNames,
     ),
     lastSync: new Gauge({

@@ -38,6 +38,7 @@ beforeEach(() => {
     source: find(() => sources),
     apiRequests: () => ({ get: 3 }),
     isLeading: () => true,
+    gitStores: () => undefined,
     queueDepth: () => 2,
     watches: () => [{ kind: 'Pod', healthy: true }],
   });

@@ -5,6 +5,7 @@ import { addCanaryMetrics } from './canary-metrics.ts';
 import { gauge } from './gauge.ts';
 import type { Route } from './http-server.ts';
 import { createMetricsSink, type MetricsSink, type WatchedObjects } from './metrics-sink.ts';
+import { addStoreMetrics, type StoreSizes } from './store-metrics.ts';
 
 /** What is counted at a scrape. */
 export interface MetricSources extends WatchedObjects {
@@ -14,6 +15,8 @@ export interface MetricSources extends WatchedObjects {
   /** API requests so far, by verb. */
   apiRequests(): Readonly<Record<string, number>>;
   isLeading(): boolean;
+  /** Undefined while this copy follows no Git. */
+  gitStores(): StoreSizes | undefined;
   /** Canaries that wait for a pass. */
   queueDepth(): number;
   watches(): ReadonlyArray<{ readonly kind: string; readonly healthy: boolean }>;
@@ -29,6 +32,7 @@ export function createPrometheus(sources: MetricSources): {
   addProgramMetrics(registry, sources);
   addCanaryMetrics(registry, sources);
   addConditionMetrics(registry, sources);
+  addStoreMetrics(registry, sources.gitStores);
   const { sink, forgetGone } = createMetricsSink(registry, sources);
   return {
     sink,

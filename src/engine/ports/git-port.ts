@@ -75,6 +75,13 @@ export interface Repositories {
   readonly open: OpenRepository;
   /** The Source (`namespace/name`) is gone. */
   forget(sourceKey: string): void;
+  /** What the stores take of the disk, for metrics. Times in milliseconds since the epoch. */
+  usage(): {
+    readonly stores: number;
+    readonly packs: number;
+    readonly bytes: number;
+    readonly compactedMs: number | undefined;
+  };
   /** Takes from the disk what no Source uses any more. Throws errors with a `code`. */
   sweep(): Promise<void>;
 }

@@ -55,6 +55,8 @@ export interface SourceParts {
   readonly sourceAlerts?: Pick<SourceAlerts, 'tell'>;
   /** Told how many objects were put back after somebody changed them, for metrics. */
   readonly onDrift?: (sourceKey: string, objects: number) => void;
+  /** Told how many files and folders were rendered that no cache held, for metrics. */
+  readonly onRendered?: (sourceKey: string, count: number) => void;
   /** Looks at a Canary soon. */
   readonly wakeCanary: (canaryKey: string) => void;
 }
@@ -64,7 +66,10 @@ export type CommitReader = Pick<Repository, 'treeOidAt' | 'readFiles' | 'entries
 
 /** What reading one commit takes of the loop. */
 export interface ReadingParts
-  extends Pick<SourceParts, 'builders' | 'builds' | 'canaries' | 'secretKey' | 'tracksConfig'> {
+  extends Pick<
+    SourceParts,
+    'builders' | 'builds' | 'canaries' | 'onRendered' | 'secretKey' | 'tracksConfig'
+  > {
   readonly cluster: Pick<Cluster, 'get' | 'kindOf'>;
   readonly heads: Pick<Heads, 'sourceOf'>;
 }
@@ -157,6 +162,8 @@ export interface SourceState {
   /** Who signed head, where signatures are asked for. */
   signer?: string | undefined;
   snapshot?: Snapshot;
+  /** The latest commit holds the same files as the one before: it has another name and nothing else. */
+  isRenamed?: boolean;
   /** Generation and verbs the snapshot was read under; another one means reading again. */
   readUnder?: string;
   result?: ApplyResult;

@@ -43,6 +43,7 @@ export async function readSnapshot(
     { folder, files, problems: unread, tree },
     { builders, builds, cache: state.rendered, signal, variables, decryption },
   );
+  if (written.anew > 0) parts.onRendered?.(state.key, written.anew);
   const rendered = await inNamespaces(parts.cluster, source, written);
   const scoped = await inTheirScope(parts.cluster, rendered.objects);
   const placed = await withoutNamespaceless(parts.cluster, scoped);

@@ -147,9 +147,11 @@ async function read(
       (await isOutsideKept(state.repository, commit.commit, before, signal))
     ) {
       state.snapshot = { ...before, commit };
+      state.isRenamed = true;
       return;
     }
   }
+  state.isRenamed = false;
   state.snapshot = await readSnapshot(parts, source, state, { commit, signal });
 }
 

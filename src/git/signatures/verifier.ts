@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GitError } from '../errors.ts';
 import { readCommitObject, readObject } from '../objects.ts';
 import type { Resolved } from '../references.ts';
-import type { Session } from '../repository.ts';
+import type { Session } from '../session.ts';
 import { signedCommit, signedTag } from './signed-object.ts';
 import { readSigners, type Signers, signerOf } from './signers.ts';
 
