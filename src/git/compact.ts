@@ -1,6 +1,13 @@
 import { join } from 'node:path';
 import { GitError } from './errors.ts';
-import { type Commit, createReader, hasWholeCommit, type ObjectReader, readCommitObject } from './objects.ts';
+import {
+  type Commit,
+  createReader,
+  hasWholeCommit,
+  type ObjectReader,
+  openPacks,
+  readCommitObject,
+} from './objects.ts';
 import { copyObjects } from './pack/copy-objects.ts';
 import { storage, writeShallow } from './store-directory.ts';
 import { entryKind, readTree } from './tree.ts';
@@ -27,7 +34,7 @@ export async function compactInto(
   }
   if (kept.length === 0) return [];
   const path = join(fresh, 'objects', 'pack', `pack-${kept[0]?.oid}`);
-  await readable(old, async () => copyObjects(await old.packs(), objects, path, pause));
+  await readable(old, () => copyFrom(old.gitdir, objects, path, pause));
   const cut = kept.filter(({ parents }) => parents.some((parent) => !objects.has(parent)));
   await writeShallow(fresh, new Set(cut.map(({ oid }) => oid)));
   const whole = kept.map(({ oid }) => oid);
@@ -52,6 +59,20 @@ async function addTree(
       // The commit of a submodule lives in another repository.
       else if (kind !== 'submodule') objects.add(entry.oid);
     }
+  }
+}
+
+async function copyFrom(
+  gitdir: string,
+  objects: ReadonlySet<string>,
+  path: string,
+  pause: () => Promise<void>,
+): Promise<void> {
+  const packs = await openPacks(join(gitdir, 'objects'));
+  try {
+    await copyObjects(packs, objects, path, pause);
+  } finally {
+    await Promise.all(packs.map((pack) => pack.close()));
   }
 }
 

@@ -18,7 +18,10 @@ export interface ObjectReader {
 export type ObjectFile = Pick<PackFile, 'read' | 'close'>;
 
 /** Opens nothing yet. Our own stores hold packs and nothing else; `open` is for other repositories. */
-export function createReader(gitdir: string, open = openPacks): ObjectReader {
+export function createReader(
+  gitdir: string,
+  open: (objects: string) => Promise<readonly ObjectFile[]> = openPacks,
+): ObjectReader {
   let opened: Promise<readonly ObjectFile[]> | undefined;
   return {
     gitdir,
@@ -35,7 +38,7 @@ export function createReader(gitdir: string, open = openPacks): ObjectReader {
 }
 
 /** The packs of a folder of objects, or of one that is not there, none. */
-export async function openPacks(objects: string): Promise<readonly ObjectFile[]> {
+export async function openPacks(objects: string): Promise<readonly PackFile[]> {
   const folder = join(objects, 'pack');
   const names = await readdir(folder).catch(() => []);
   const bases = createBaseCache();

@@ -134,3 +134,17 @@ test('without the program the Source says which one it needs', async () => {
     'Chart.yaml: needs helm, which is not installed where Holdfast runs: name it with --helm',
   ]);
 });
+
+test('of 1,000 plain files and of 1,000 kustomizations one changed file renders one anew', async () => {
+  const { render } = renderer();
+  const plain = Object.fromEntries(
+    Array.from({ length: 1_000 }, (_, index) => [`apps/p${index}.yaml`, deployment(`p${index}`, 'app:1')]),
+  );
+  const before = { ...plain, ...monorepo(1_000) };
+  const first = await render(before);
+  const onlyPlain = await render({ ...before, 'apps/p7.yaml': deployment('p7', 'app:2') });
+  const onlyBuilt = await render({ ...before, 'apps/a7/deployment.yaml': deployment('a7', 'app:2') });
+  expect([first.anew, onlyPlain.anew]).toEqual([2_000, 1]);
+  // The plain file went back to what it was, which no cache holds any more.
+  expect(onlyBuilt.anew).toBe(2);
+});
