@@ -35,15 +35,17 @@ export interface Journey {
   /** What the tools do meanwhile. */
   look(): Promise<void>;
   readonly timeoutMs: number;
+  /** Turns round when this is next. */
+  readonly before?: string;
 }
 
 /** Titles of the steps that were done, in order; ends when nothing is left. Throws when a step is refused, or does not end. */
-export async function makeJourney({ api, say, look, timeoutMs }: Journey): Promise<string[]> {
+export async function makeJourney({ api, say, look, timeoutMs, before }: Journey): Promise<string[]> {
   const done: string[] = [];
   const endMs = Date.now() + timeoutMs;
   for (;;) {
     const step = current(await say());
-    if (!step) return done;
+    if (!step || (step.state === 'next' && step.title === before)) return done;
     if (Date.now() > endMs) throw new Error(JSON.stringify(step, undefined, 1));
     if (step.state === 'next') {
       if (done.at(-1) !== step.title) done.push(step.title);

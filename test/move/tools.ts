@@ -48,7 +48,10 @@ export const toolCrds: readonly KubernetesObject[] = [
   crd('argoproj.io', 'Application', 'v1alpha1', false),
 ];
 
-const plurals: Readonly<Record<string, string>> = { GitRepository: 'gitrepositories' };
+const plurals: Readonly<Record<string, string>> = {
+  GitRepository: 'gitrepositories',
+  Canary: 'canaries',
+};
 
 /** Path of an object. */
 export function pathOf({ apiVersion, kind, metadata }: KubernetesObject): string {

@@ -6,7 +6,7 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { makeJourney, type SaidMove } from '../move/journey.ts';
 import { playArgo, playFlux, toolCrds } from '../move/tools.ts';
 import { run } from './cli-run.ts';
-import { deployment, eventually } from './holdfast-bed.ts';
+import { canary, deployment, eventually, statusOf, waitForPhase } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -71,17 +71,24 @@ async function say(tool: string, ...words: string[]): Promise<SaidMove> {
 
 const extra = () => bed.get('v1', 'ConfigMap', 'extra');
 
-test('from Flux to a Source and back: nothing is deleted, no pod restarts, pruning works at both ends', async () => {
+const fluxOwner = {
+  apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
+  kind: 'Kustomization',
+  metadata: { name: 'apps', namespace: 'flux-system' },
+};
+
+/** A GitRepository and a Kustomization in the tree. */
+function writeFluxTree(): Promise<void> {
   const url = `${bed.git.url}/shop.git`;
-  await writeFile(
+  return writeFile(
     join(tree, 'prod', 'apps.yaml'),
     `# ours\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: apps, namespace: flux-system}\nspec: {interval: 1s, url: "${url}", ref: {branch: main}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps, namespace: flux-system}\nspec:\n  interval: 10m\n  prune: true # all\n  sourceRef: {kind: GitRepository, name: apps}\n`,
   );
-  const owner = {
-    apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
-    kind: 'Kustomization',
-    metadata: { name: 'apps', namespace: 'flux-system' },
-  };
+}
+
+test('from Flux to a Source and back: nothing is deleted, no pod restarts, pruning works at both ends', async () => {
+  await writeFluxTree();
+  const owner = fluxOwner;
   await bed.commit('first', files);
   const flux = playFlux(bed, join(tree, 'prod'), owner);
   const look = () => flux.look(wanted);
@@ -132,6 +139,58 @@ test('from Flux to a Source and back: nothing is deleted, no pod restarts, pruni
   expect(text).toContain('prune: true');
   await flux.look(rest.slice(0, 1));
   expect(flux.deleted).toEqual(['ConfigMap/settings']);
+});
+
+test('half-way to a Source the way back ends where it began', async () => {
+  await writeFluxTree();
+  await bed.commit('first', files);
+  const flux = playFlux(bed, join(tree, 'prod'), fluxOwner);
+  const look = () => flux.look(wanted);
+  await look();
+  await eventually('pods', async () => (await uids()).length === 5);
+  const before = await uids();
+  await bed.start();
+  const text = await readFile(join(tree, 'prod', 'apps.yaml'), 'utf8');
+
+  const title = 'take Kustomization flux-system/apps away, and nothing of what it applied';
+  const journey = { api: bed, look, timeoutMs: 30_000 };
+  await makeJourney({ ...journey, before: title, say: () => say('flux') });
+  await makeJourney({ ...journey, say: () => say('flux', '--back') });
+  const after = await readFile(join(tree, 'prod', 'apps.yaml'), 'utf8');
+  expect(after.replace('  suspend: false\n', '')).toBe(text);
+  expect(flux.deleted).toEqual([]);
+  expect(await uids()).toEqual(before);
+  const settingsNow = await bed.get('v1', 'ConfigMap', 'settings');
+  const managers = (settingsNow?.metadata.managedFields ?? []) as Array<{ manager: string }>;
+  expect(managers.map(({ manager }) => manager)).toEqual(['kustomize-controller']);
+});
+
+test('with a Canary nothing is rolled out', async () => {
+  await writeFluxTree();
+  const target = JSON.parse(deployment('shop/web:1')) as KubernetesObject;
+  delete (target.spec as { replicas?: number }).replicas;
+  const shop = { 'web.json': JSON.stringify(target), 'canary.json': canary() };
+  const objects = Object.values(shop).map((one) => JSON.parse(one) as KubernetesObject);
+  await bed.commit('first', shop);
+  const flux = playFlux(bed, join(tree, 'prod'), fluxOwner);
+  const look = () => flux.look(objects);
+  await look();
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await eventually('the target is at rest', async () => {
+    const { replicas } = statusOf(await bed.get('apps/v1', 'Deployment', 'web'));
+    return replicas === undefined || replicas === 0;
+  });
+  const pods = async () => (await uids()).length;
+  await eventually('the primary alone', async () => (await pods()) === 3);
+  const before = await uids();
+
+  await makeJourney({ api: bed, look, timeoutMs: 40_000, say: () => say('flux') });
+  expect(flux.deleted).toEqual([]);
+  expect(await uids()).toEqual(before);
+  expect(statusOf(await bed.canary())).toMatchObject({ phase: 'Initialized' });
+  await bed.commit('v2', { 'web.json': shop['web.json'].replace('shop/web:1', 'shop/web:2') });
+  await waitForPhase(bed, 'Succeeded');
 });
 
 test('from Argo CD to a Source and back: nothing is deleted, no pod restarts', async () => {

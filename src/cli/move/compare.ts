@@ -30,7 +30,6 @@ export async function comparisonOf(
     const set = await readSetOf(connection, source, rendering);
     const [first] = set.problems;
     if (first) return { ...nothing, problem: formatProblem(first) };
-    const hooks = set.all.filter(isHook).map(describe);
     const applied = new Set(set.objects.map(({ object }) => objectKey(object)));
     const nowhere = { file: '', line: 0, document: 0, items: [] };
     const objects = set.all.map((object) => ({ object, origin: nowhere }));
@@ -43,7 +42,7 @@ export async function comparisonOf(
       created: compared.filter(({ state }) => state === 'missing').map(nameOf),
       changed: [
         ...compared.flatMap((one, index) => changesOf(one, held(one, index))),
-        ...hooks.map((hook) => `${hook}: is a hook of Argo CD, and would be applied as an object`),
+        ...set.all.flatMap(ownWays),
       ],
       refused: compared.flatMap((one) =>
         one.state === 'refused' ? [`${nameOf(one)}: ${one.message ?? ''}`] : [],
@@ -70,8 +69,17 @@ function nameOf(one: SourceObjectDifference): string {
   return describe(asObject(one));
 }
 
-function isHook({ metadata }: KubernetesObject): boolean {
-  return metadata.annotations?.['argocd.argoproj.io/hook'] !== undefined;
+/** What the tools do with an object otherwise than applying it, and a Source does not. Pure. */
+export function ownWays(object: KubernetesObject): string[] {
+  const { labels = {}, annotations = {} } = object.metadata;
+  const flux = 'kustomize.toolkit.fluxcd.io';
+  const said = (key: string) => annotations[key] ?? labels[key];
+  const ways = [
+    ...(said('argocd.argoproj.io/hook') === undefined ? [] : ['argocd.argoproj.io/hook']),
+    ...(['Override', undefined].includes(said(`${flux}/ssa`)) ? [] : [`${flux}/ssa: ${said(`${flux}/ssa`)}`]),
+    ...(said(`${flux}/reconcile`) === 'disabled' ? [`${flux}/reconcile: disabled`] : []),
+  ];
+  return ways.map((way) => `${describe(object)}: ${way}, and a Source would apply it like any other`);
 }
 
 function asObject(
