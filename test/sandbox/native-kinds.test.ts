@@ -209,7 +209,7 @@ describe.each([statefulSet, daemonSet])('a $kind', (kind) => {
 });
 
 test('a StatefulSet that somebody scales at a step gets its number back, and no further pod of the release', async () => {
-  await runFirst(statefulSet, { interval: '20s' });
+  await runFirst(statefulSet, { interval: '10m' });
   await bed.commit('v2', { 'web.json': web(statefulSet, 'shop/web:2') });
   await eventually(
     'the step',
@@ -230,7 +230,7 @@ test('a StatefulSet that somebody scales at a step gets its number back, and no 
 });
 
 test('a node that joins a DaemonSet at a step, and a pod that dies there, get the release before', async () => {
-  await runFirst(daemonSet, { interval: '20s' });
+  await runFirst(daemonSet, { interval: '10m' });
   await bed.commit('v2', { 'web.json': web(daemonSet, 'shop/web:2') });
   const counts = () => [podsOf('shop/web:1').length, podsOf('shop/web:2').length].join();
   const stands = async () =>
@@ -265,7 +265,7 @@ test('the nodes of one zone come first where the Canary says so', async () => {
       { metadata: { labels: { [label]: zone } } },
       'application/merge-patch+json',
     );
-  await runFirst(daemonSet, { interval: '20s', nodeOrder: { label, values: ['west'] } });
+  await runFirst(daemonSet, { interval: '10m', nodeOrder: { label, values: ['west'] } });
   await bed.commit('v2', { 'web.json': web(daemonSet, 'shop/web:2') });
   await eventually('the step', async () => podsOf('shop/web:2').length === 1);
   expect(podsOf('shop/web:2').map(({ spec }) => (spec as { nodeName: string }).nodeName)).toEqual([

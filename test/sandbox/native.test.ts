@@ -164,7 +164,7 @@ test('the share stays when the number of pods changes at a step, and a Canary th
     'web.json': web('shop/web:1', { replicas: undefined }),
     'canary.json': canary({
       spec,
-      analysis: { ...analysis, stepWeight: 50, maxWeight: 100, interval: '20s' },
+      analysis: { ...analysis, stepWeight: 50, maxWeight: 100, interval: '10m' },
     }),
   });
   await createSource(bed);
