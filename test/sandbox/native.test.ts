@@ -275,3 +275,32 @@ test('a Service of its own selects the pods of the release that is tried, and no
     return statusOf(store.get('flagger.app/canaries', 'shop', 'web')).phase === 'Succeeded';
   }
 });
+
+/** Somebody sets another image, as kubectl does. */
+function setImage(image: string): Promise<unknown> {
+  return patch({ template: { spec: { containers: [{ name: 'app', image }] } } });
+}
+
+test('what somebody changes of the template at a step is put back at once, and beyond the step there is no pod of it', async () => {
+  await runFirst();
+  const foreign = watchSteps('shop/web:foreign');
+  const v2 = await bed.commit('v2', { 'web.json': web('shop/web:2') });
+  await eventually('a step', async () => statusOf(await bed.canary()).canaryWeight === 40);
+  await setImage('shop/web:foreign');
+  await eventually('it is put back', async () => imageOf(await live()) === 'shop/web:2');
+  await eventually('the promotion', async () => statusOf(await bed.canary()).lastPromotedCommit === v2);
+  expect(foreign.beyond).toEqual([]);
+  expect(imageOf(await live())).toBe('shop/web:2');
+});
+
+test('what somebody changes without a release is told, and the next release takes it out', async () => {
+  await runFirst();
+  await setImage('shop/web:foreign');
+  const drifted = async () => condition(await bed.canary(), 'Drifted');
+  await eventually('it is told', async () => (await drifted())?.status === 'True', { seen: drifted });
+  expect((await drifted())?.message).toContain('image');
+  const v2 = await bed.commit('v2', { 'web.json': web('shop/web:2') });
+  await eventually('the promotion', async () => statusOf(await bed.canary()).lastPromotedCommit === v2);
+  expect(imageOf(await live())).toBe('shop/web:2');
+  await eventually('nothing differs', async () => (await drifted())?.status === 'False', { seen: drifted });
+});

@@ -6,11 +6,13 @@ import { sharedIn } from '../../workload/expected-copies.ts';
 import { inWords } from '../../workload/field-differences.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { digestAnnotation, settingsAnnotation } from '../../workload/names.ts';
+import { promotedOf, shareOf } from '../../workload/native/marks.ts';
+import { nativeWorkload } from '../../workload/native/native-workload.ts';
 import { keyOf } from '../canary/checks.ts';
 import type { ReadContext } from '../perform/action-context.ts';
 import { observeCopies } from './config-copies.ts';
 import { entryOf, type KnownPrimary } from './drift-memory.ts';
-import { bytesOf } from './releases.ts';
+import { bytesOf, type ReleaseBytes } from './releases.ts';
 
 const nothing: DriftView = { drift: undefined, configCopies: [] };
 /** Differences of the primary that are told. */
@@ -28,7 +30,10 @@ export async function primaryDrift(context: ReadContext): Promise<DriftView> {
   if (workloadKind(canary).sides === 'revisions') return nothing;
   if (!primary?.metadata.annotations?.[digestAnnotation]) return nothing;
   try {
-    return { drift: await look(context, primary), configCopies: await observeCopies(context, primary) };
+    const drift = await look(context, primary);
+    // Of one workload for both sides no config is copied.
+    const isShared = context.observation.world.sharesWorkload === true;
+    return { drift, configCopies: isShared ? [] : await observeCopies(context, primary) };
   } catch (error) {
     context.parts.log.debug({ err: error, canary: keyOf(canary) }, 'could not look for drift');
     return nothing;
@@ -83,6 +88,7 @@ async function build(context: ReadContext, primary: KubernetesObject): Promise<K
   const annotations = primary.metadata.annotations ?? {};
   const bytes = await bytesOf(context, annotations[digestAnnotation] ?? '');
   if (bytes.settingsKey !== annotations[settingsAnnotation]) return undefined;
+  if (observation.world.sharesWorkload) return inPlace(context, primary, bytes);
   const { selectorLabels, includeLabelPrefixes } = parts.options;
   // Which live config is tracked is not asked here: names that differ for it are in fields that we own ourselves.
   return workloadKind(canary).primary({
@@ -95,4 +101,17 @@ async function build(context: ReadContext, primary: KubernetesObject): Promise<K
     liveConfigs: [],
     sharedConfigs: sharedIn(primary, { canary, release: bytes.release }),
   });
+}
+
+/** As it is without a release: at a step, and on the way back from one, each look writes what is wanted. */
+function inPlace(
+  { observation }: ReadContext,
+  live: KubernetesObject,
+  bytes: ReleaseBytes,
+): KubernetesObject | undefined {
+  if (promotedOf(live) !== undefined || shareOf(live) !== undefined) return undefined;
+  return nativeWorkload(
+    { ...bytes, canary: observation.canary, replicas: undefined, live },
+    { kind: 'whole' },
+  );
 }

@@ -90,7 +90,7 @@ function worldOptions({ minIntervalMs, defaultProvider, hasDefaultAlert }: Engin
 
 async function withDrift(parts: ReadParts, observation: Observation): Promise<Observation> {
   const { primary } = observation.world;
-  if (!primary || observation.world.sharesWorkload) return observation;
+  if (!primary) return observation;
   const found = await primaryDrift({ parts, observation });
   return { ...observation, world: { ...observation.world, primary: { ...primary, ...found } } };
 }

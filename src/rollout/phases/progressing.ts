@@ -38,6 +38,7 @@ export function progressing(draft: Draft, run: Run): void {
   }
   if (!world.route?.accepted) return waitForRoute(draft);
   if (isBeyondSteps(draft)) return startOver(draft, current);
+  keepStep(draft);
   holdPrimary(draft);
   const straight = plan.skipAnalysis || current.fastLane || current.promoteNow;
   if (straight && !isPaused(draft)) return promote(draft, current);
@@ -62,6 +63,13 @@ function goOnToStep(draft: Draft): void {
   const { route, sharesWorkload } = draft.world;
   if (sharesWorkload && route && !route.accepted)
     act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, route.canaryWeight) });
+}
+
+/** One workload at its step: what somebody changed of it meanwhile is written again; nothing is where nobody did. */
+function keepStep({ world, plan, actions }: Draft): void {
+  const weight = world.route?.canaryWeight ?? 0;
+  if (world.sharesWorkload && weight > 0)
+    actions.push({ type: 'SetTraffic', route: trafficAt(plan, weight) });
 }
 
 /** A route is there; what it says was read back. */
