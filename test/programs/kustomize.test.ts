@@ -1,6 +1,6 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { limits } from '../../src/api/limits.ts';
 import { localFolder } from '../../src/cli/local-tree.ts';
@@ -14,6 +14,7 @@ import { objectsIn, renderFolder, renderTree, sourceWith } from './rendering.ts'
 
 const example = resolve(import.meta.dirname, '../../examples/kustomize/repository');
 const overlay = join(example, 'overlays/production');
+const everyFolder = ['base', 'overlays/production'];
 const deployment = `apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -96,13 +97,19 @@ describe('the example', () => {
     ]);
   });
 
-  it('gives the same bytes as kustomize', async () => {
+  it('has every kustomization of the examples', () => {
+    const below = readdirSync(resolve(example, '../..'), { recursive: true, encoding: 'utf8' });
+    const found = below.filter((path) => path.endsWith('/kustomization.yaml')).map(dirname);
+    expect(found.sort()).toEqual(everyFolder.map((path) => join('kustomize/repository', path)).sort());
+  });
+
+  it.each(everyFolder)('gives the same bytes as kustomize: %s', async (path) => {
     const { tree, folder } = localFolder(example);
     const { files } = await tree.readAll(folder);
     const text = new TextDecoder();
-    const all = Object.fromEntries([...files].map(([path, { bytes }]) => [path, text.decode(bytes)]));
-    const { plain, taken } = await texts(all, `${folder}/overlays/production`);
-    expect(plain).toBe(runByHand(programs.kustomize, ['build', overlay], '/'));
+    const all = Object.fromEntries([...files].map(([name, { bytes }]) => [name, text.decode(bytes)]));
+    const { plain, taken } = await texts(all, `${folder}/${path}`);
+    expect(plain).toBe(runByHand(programs.kustomize, ['build', join(example, path)], '/'));
     expect(taken).toBe(plain);
   });
 });

@@ -89,3 +89,45 @@ test('hostile folders are refused with file and line, and other Sources go on', 
     /^endless\/Chart\.yaml: helm did not end in time/,
   );
 });
+
+test('what leaves a kustomization or a chart is deleted, and nothing is while it cannot be rendered', async () => {
+  const map = (name: string) =>
+    `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: shop\ndata:\n  x: y\n`;
+  await bed.commit('first', {
+    'kust/kustomization.yaml': 'resources: [kept.yaml, left.yaml]\n',
+    'kust/kept.yaml': map('kust-kept'),
+    'kust/left.yaml': map('kust-left'),
+    'helm/Chart.yaml': chart,
+    'helm/templates/kept.yaml': map('helm-kept'),
+    'helm/templates/left.yaml': `{{ if .Values.left }}\n${map('helm-left')}{{ end }}\n`,
+    'helm/values.yaml': 'left: true\n',
+  });
+  await addSource('kust', { path: './kust', prune: true });
+  await addSource('helm', { path: './helm', prune: true });
+  await bed.start({ programs });
+  await Promise.all([ready('kust', 'Applied'), ready('helm', 'Applied')]);
+
+  await bed.commit('broken', {
+    'kust/kustomization.yaml': 'resources: [kept.yaml, none.yaml]\n',
+    'helm/templates/left.yaml': '{{ if }}\n',
+  });
+  await Promise.all([ready('kust', 'InvalidManifests'), ready('helm', 'InvalidManifests')]);
+  expect(await mapsThere()).toEqual(['helm-kept', 'helm-left', 'kust-kept', 'kust-left']);
+
+  await bed.commit('without', {
+    'kust/kustomization.yaml': 'resources: [kept.yaml]\n',
+    'helm/templates/left.yaml': `{{ if .Values.left }}\n${map('helm-left')}{{ end }}\n`,
+    'helm/values.yaml': 'left: false\n',
+  });
+  await eventually('the maps that left are deleted', async () => {
+    const there = await mapsThere();
+    return there.length === 2 && there;
+  });
+  expect(await mapsThere()).toEqual(['helm-kept', 'kust-kept']);
+});
+
+async function mapsThere(): Promise<string[]> {
+  const names = ['helm-kept', 'helm-left', 'kust-kept', 'kust-left'];
+  const found = await Promise.all(names.map((name) => bed.get('v1', 'ConfigMap', name)));
+  return names.filter((_, index) => found[index] !== undefined);
+}
