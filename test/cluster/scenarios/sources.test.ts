@@ -1,11 +1,14 @@
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
 import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts';
+import type { PlanReport } from '../../../src/cli/plan/report.ts';
 import { createTestKeys } from '../../../src/git/testing/signing.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { deployment } from '../bed/manifests.ts';
+import { runJson } from './command.ts';
 import { createProgram } from './program.ts';
 import { imageOf, openShopOn, untilAnswered } from './shop.ts';
 
@@ -57,8 +60,7 @@ async function open(
   const until = (what: string, look: () => Promise<boolean>) =>
     waitFor(look, { timeoutMs: 60_000, intervalMs: 100, what: `${namespace}: ${what}`, describe: source });
   return {
-    commit,
-    commitSigned,
+    ...{ commit, commitSigned, repository },
     program,
     condition,
     until,
@@ -289,5 +291,96 @@ describe.concurrent('Sources on a real API server', () => {
       describe: shop.status,
     });
     await shop.close();
+  });
+
+  test('a plan tells what the API server would refuse and what is not as base says, and changes nothing', async () => {
+    const namespace = 'src-plan';
+    await bed.createNamespace(namespace);
+    const web = (labels: string): KubernetesObject => {
+      const { spec, ...rest } = deployment({ name: 'web', image: 'app:v1', replicas: 0 });
+      const { template } = spec as { template: { metadata: object } };
+      const metadata = { ...template.metadata, labels: { app: labels } };
+      const selector = { matchLabels: { app: labels } };
+      return { ...rest, spec: { ...(spec as object), selector, template: { ...template, metadata } } };
+    };
+    const inNamespace = (object: KubernetesObject, place: string) => ({
+      ...object,
+      metadata: { ...object.metadata, namespace: place },
+    });
+    const shop = await open(
+      namespace,
+      { 'a.json': configMap('a'), 'b.json': configMap('b'), 'web.json': web('web') },
+      {},
+    );
+    await shop.untilSays('Applied', 'Applied');
+    await shop.program.stop();
+    await bed.kubectl([
+      '-n',
+      namespace,
+      'patch',
+      'configmap',
+      'b',
+      '--type=merge',
+      '-p',
+      '{"data":{"level":"debug"}}',
+    ]);
+    await shop.commit('much at once', {
+      'a.json': configMap('a', 'debug'),
+      'web.json': web('other'),
+      'bad.json': {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'bad' },
+        spec: { replicas: 1 },
+      },
+      'more.json': { apiVersion: 'v1', kind: 'Namespace', metadata: { name: `${namespace}-more` } },
+      'inside.json': inNamespace(configMap('inside'), `${namespace}-more`),
+      'lost.json': inNamespace(configMap('lost'), `${namespace}-nowhere`),
+    });
+    const folder = mkdtempSync(join(tmpdir(), 'holdfast-plan-'));
+    const file = join(folder, 'source.json');
+    const { metadata, spec, ...source } = (await bed.readObject(
+      'Source',
+      namespace,
+      'shop',
+    )) as KubernetesObject;
+    writeFileSync(
+      file,
+      JSON.stringify({ ...source, metadata: { name: metadata.name, namespace }, spec, status: undefined }),
+    );
+
+    const revisions = [
+      '--repo',
+      shop.repository.folder,
+      '--base',
+      'HEAD^',
+      '--head',
+      'HEAD',
+      '--source',
+      file,
+    ];
+    const report = await runJson<PlanReport>(bed, 'plan', ...revisions, '--server-dry-run');
+
+    rmSync(folder, { recursive: true });
+    const findings = (report.sources[0]?.dryRun ?? []).map(({ object, state }) => `${object} ${state}`);
+    expect(findings.sort(), JSON.stringify(report.sources[0], undefined, 1)).toEqual([
+      `ConfigMap ${namespace}-nowhere/lost refused`,
+      `ConfigMap ${namespace}/a differs`,
+      `ConfigMap ${namespace}/b differs`,
+      `Deployment ${namespace}/bad refused`,
+      `Deployment ${namespace}/web refused`,
+    ]);
+    const said = (name: string) => report.sources[0]?.dryRun?.find(({ object }) => object.endsWith(name));
+    expect(said('/web')?.message).toMatch(/immutable.*holdfast\.dev\/force/s);
+    expect(said('/bad')?.message).toMatch(/spec\.(selector|template)/);
+    expect(said('/b')).toMatchObject({
+      message: expect.stringContaining('kubectl'),
+      fields: ['data.level: debug -> info'],
+    });
+    expect(report.sources[0]?.oneWay).toMatchObject([{ rule: 'immutableField', severity: 'refused' }]);
+    expect(levelOf(await shop.read('ConfigMap', 'a'))).toBe('info');
+    expect(await shop.read('Deployment', 'bad')).toBeUndefined();
+    const namespaces = await bed.kubectl(['get', 'namespaces', '-o', 'name']);
+    expect(namespaces).not.toContain(`${namespace}-more`);
   });
 });
