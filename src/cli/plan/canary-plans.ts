@@ -8,6 +8,7 @@ import type { Release } from '../../release/release.ts';
 import type { CanaryPlan } from '../../release/select.ts';
 import { settingsKey, settingsOf } from '../../release/settings.ts';
 import { type FlightOptions, flightOf } from './flight.ts';
+import type { Removal } from './removals.ts';
 import type { CanaryPlanned, Revertible } from './report.ts';
 import { held, type Standing, short } from './standing.ts';
 
@@ -33,18 +34,15 @@ export interface CanaryInput {
   readonly before: CanarySide | undefined;
   readonly after: CanarySide | undefined;
   readonly promoted: Promoted | undefined;
+  /** What becomes of the Canary in the cluster where it leaves Git. */
+  readonly removal?: Removal | undefined;
   readonly options: Pick<FlightOptions, 'minIntervalMs' | 'defaultProvider' | 'window'>;
 }
 
 /** What it means; undefined: nothing at all changes for this Canary. */
 export function planCanary(input: CanaryInput): CanaryPlanned | undefined {
   const { key, before, after } = input;
-  if (!after)
-    return {
-      canary: key,
-      change: 'removed',
-      summary: 'it leaves Git; its target takes the traffic back before it goes',
-    };
+  if (!after) return { canary: key, change: 'removed', summary: removalWords(input.removal) };
   const standing = standingFor(input);
   const told = { canary: key, ...(standing ? { standing } : {}) };
   const { plan, release, problem } = after;
@@ -70,6 +68,13 @@ export function planCanary(input: CanaryInput): CanaryPlanned | undefined {
   });
   const summary = summaryOf(input, change, before?.release, release);
   return { ...told, change, summary, flight, revert: revertOf(input, canary, isFirst) };
+}
+
+function removalWords(removal: Removal | undefined): string {
+  if (removal?.fate === 'stays')
+    return `it leaves Git and stays in the cluster${removal.reason ? `: ${removal.reason}` : ''}`;
+  if (removal?.fate === 'pruned') return 'it leaves Git together with its target, and is deleted';
+  return 'it leaves Git; its target takes the traffic back before it is deleted';
 }
 
 type Change = 'release' | 'first' | 'again' | 'rejected' | 'settings' | 'spec' | undefined;

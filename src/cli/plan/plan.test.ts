@@ -154,7 +154,15 @@ describe('a plan', () => {
     ]);
 
     bed.repository.commit({ 'apps/canary.yaml': null, 'apps/web.yaml': deploymentText('shop/web:2') });
-    expect(only(await bed.plan()).canaries).toMatchObject([{ canary: 'shop/web', change: 'removed' }]);
+    expect(only(await bed.plan()).canaries).toMatchObject([
+      { canary: 'shop/web', change: 'removed', summary: expect.stringContaining('takes the traffic back') },
+    ]);
+    expect(only(await bed.plan({ paths: ['apps'] })).canaries).toMatchObject([
+      {
+        change: 'removed',
+        summary: 'it leaves Git and stays in the cluster: spec.prune of the Source is off',
+      },
+    ]);
     bed.repository.commit({ 'apps/canary.yaml': canaryText() });
     expect(only(await bed.plan()).canaries).toMatchObject([
       { change: 'first', flight: { isAnalysed: false }, revert: { possible: 'no' } },

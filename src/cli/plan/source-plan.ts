@@ -1,4 +1,5 @@
 /** The plan of one Source, both sides of which are rendered. */
+import { apiVersionOf } from '../../api/kinds.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source.ts';
 import { folderOf } from '../../engine/source/source-parts.ts';
@@ -11,7 +12,7 @@ import { objectChanges } from './object-changes.ts';
 import { type OneWayChange, oneWayChanges } from './one-way.ts';
 import type { PlanProbes, PlanRequest, RenderedPair } from './plan-types.ts';
 import { promotedOf } from './promoted.ts';
-import { removalsOf } from './removals.ts';
+import { type Removal, removalsOf } from './removals.ts';
 import type { CanaryPlanned, ObjectChange, SourcePlanned } from './report.ts';
 import type { SideOfSource, SideParts } from './side.ts';
 
@@ -43,7 +44,7 @@ export async function planSource(pair: RenderedPair, context: SourceContext): Pr
     holderOf: (object) => context.holders(object, key),
   });
   const known = await lookAt(pair, source, context);
-  const canaries = await canariesOf({ ...pair, beforeSide: before }, source, known.promoted, context);
+  const canaries = await canariesOf({ ...pair, beforeSide: before }, source, { ...known, removals }, context);
   const objects = objectChanges(before, afterSide, removals);
   const changed = new Set(objects.map(keyOfChange));
   const dryRun =
@@ -96,7 +97,7 @@ async function lookAt(
 async function canariesOf(
   { beforeSide, afterSide }: RenderedPair,
   source: Source,
-  promoted: ReadonlyMap<string, Promoted>,
+  { promoted, removals }: Pick<Known, 'promoted'> & { removals: ReadonlyMap<string, Removal> },
   { request, probes, nowMs, templates }: SourceContext,
 ): Promise<CanaryPlanned[]> {
   const { minIntervalMs, defaultProvider } = request;
@@ -105,7 +106,8 @@ async function canariesOf(
   if (afterSide.brokenFiles.has('')) return planned;
   for (const key of canaryKeys(afterSide.plans, beforeSide.plans)) {
     const [before, after] = [beforeSide.canaries.get(key), afterSide.canaries.get(key)];
-    const one = planCanary({ key, before, after, promoted: promoted.get(key), options });
+    const removal = after ? undefined : removals.get(keyOfCanary(key));
+    const one = planCanary({ key, before, after, promoted: promoted.get(key), removal, options });
     if (!one) continue;
     const canary = after?.plan.state === 'release' ? after.plan.object : undefined;
     const isAsked = canary && one.flight && one.flight.metrics.length > 0;
@@ -114,6 +116,11 @@ async function canariesOf(
     planned.push(measured ? { ...one, measured } : one);
   }
   return planned;
+}
+
+function keyOfCanary(key: string): string {
+  const [namespace = '', name = ''] = key.split('/');
+  return objectKey({ apiVersion: apiVersionOf('Canary'), kind: 'Canary', metadata: { namespace, name } });
 }
 
 /** What a revert goes back to reads its config as it was then. */

@@ -3,8 +3,10 @@ import { apiVersionOf } from '../../api/kinds.ts';
 import { parseSource } from '../../api/parse.ts';
 import { checkSource } from '../../api/semantic-source.ts';
 import type { Source } from '../../api/source.ts';
+import { InputError } from '../../app/options.ts';
 import type { CommitReader } from '../../engine/source/source-parts.ts';
 import { windowProblems } from '../../engine/windows/window-starts.ts';
+import { GitError } from '../../git/errors.ts';
 import { renderPlain } from '../../render/render.ts';
 import { formatOrigin } from '../../render/types.ts';
 
@@ -26,13 +28,18 @@ export interface SourcesFound {
 /** What must be in a file for it to hold a Source: parsing all others of a large repository would take long. */
 const mark = Buffer.from('holdfast.dev/');
 
-/** Sources in any file of a tree. Throws Git's errors. */
+/** Sources in any file of a tree. Throws InputError for a tree with more files than are looked through, and Git's errors. */
 export async function sourcesIn(
   reader: CommitReader,
   commit: string,
   signal: AbortSignal,
 ): Promise<SourcesFound> {
-  const { files } = await reader.readFiles(commit, '', { signal });
+  const { files } = await reader.readFiles(commit, '', { signal }).catch((error: unknown) => {
+    if (!(error instanceof GitError) || error.code !== 'TooLarge') throw error;
+    throw new InputError(
+      'the repository holds too many manifests to look for Sources: name them with --source',
+    );
+  });
   const some = files.filter(({ bytes }) =>
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(mark),
   );
