@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { openLocalRepository } from '../../git/local-repository.ts';
 import { createTestRepository, type TestRepository } from '../../git/testing/test-repository.ts';
 import { createBuildCache } from '../../render/build/build-cache.ts';
@@ -12,7 +12,11 @@ import type { PlanReport } from './report.ts';
 
 /** A repository on this machine and plans of it. */
 export interface PlanBed {
-  readonly repository: TestRepository;
+  readonly repository: {
+    git: TestRepository['git'];
+    /** Writes files (null removes) and commits; returns the commit id. Nothing is pushed. */
+    commit(files: Readonly<Record<string, string | null>>, message?: string): string;
+  };
   /** Its working tree. */
   readonly folder: string;
   plan(more?: Partial<PlanRequest>, probes?: PlanProbes): Promise<PlanReport>;
@@ -22,10 +26,23 @@ export interface PlanBed {
 /** Makes it in a temporary folder; `builders`: programs, where a test needs them. */
 export function planBed(builders: Builders = { kustomize: undefined, helm: undefined }): PlanBed {
   const root = mkdtempSync(join(tmpdir(), 'holdfast-plan-'));
-  const repository = createTestRepository(root, 'shop');
+  const { git } = createTestRepository(root, 'shop');
   const folder = join(root, 'shop');
+  const put = (path: string, content: string | null) => {
+    if (content === null) return rmSync(path, { recursive: true, force: true });
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content);
+  };
   return {
-    repository,
+    repository: {
+      git,
+      commit(files, message = 'Change') {
+        for (const [path, content] of Object.entries(files)) put(join(folder, path), content);
+        git('add', '-A');
+        git('commit', '-q', '--allow-empty', '-m', message);
+        return readFileSync(join(folder, '.git/refs/heads/main'), 'utf8').trim();
+      },
+    },
     folder,
     async plan(more = {}, probes = {}) {
       const opened = await openLocalRepository(folder);
