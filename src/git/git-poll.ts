@@ -4,7 +4,7 @@ import { ancestry } from './history.ts';
 import { type Resolved, referenceKey, resolveReference } from './references.ts';
 import type { Needs } from './repository.ts';
 import type { Session } from './session.ts';
-import type { Store, StoreUse } from './stores.ts';
+import type { Store } from './stores.ts';
 import type { PollResult } from './types.ts';
 
 /** Asks where the reference points, fetches and verifies it, and compares it with what was there before. Throws GitError. */
@@ -13,10 +13,36 @@ export async function poll(context: Context, signal: AbortSignal, previous?: str
   const target = await resolve(context, signal);
   const answer = repeated(state.last, target, previous);
   if (answer) return verified(context, target, signal, answer);
-  const last = await update(context, target, signal, previous);
+  const seen = seenByAnother(context, target, previous);
+  const last = seen ?? (await update(context, target, signal, previous));
   state.last = last;
-  await compact(context, signal);
+  if (!seen) await compact(context, signal);
   return last.result;
+}
+
+/** Another Source of the store has looked at this very answer, coming from the same commit: nothing is left to be read. */
+function seenByAnother(
+  { record, store, state, verifier }: Context,
+  target: Resolved,
+  previous: string | undefined,
+): Poll | undefined {
+  const seen = store.seen.get(record);
+  const known = previous ?? state.last?.result.head.commit;
+  if (verifier || seen?.target !== target) return undefined;
+  const result = seen.results.get(known ?? '');
+  return result && { previous: known, result };
+}
+
+function noteSeen(
+  { record, store, verifier }: Context,
+  target: Resolved,
+  known: string,
+  result: PollResult,
+): void {
+  if (verifier) return;
+  const before = store.seen.get(record);
+  const results = before?.target === target ? before.results : new Map<string, PollResult>();
+  store.seen.set(record, { target, results: results.set(known, result) });
 }
 
 /** Where the reference points: asked of the server once for all Sources that follow it in this store. */
@@ -53,6 +79,7 @@ function update(context: Context, target: Resolved, signal: AbortSignal, previou
   const { record, store, state, verifier } = context;
   // Kept outside the work: when the store turns out damaged and is replaced, what was seen before still counts.
   let known = previous ?? state.last?.result.head.commit;
+  const asked = known ?? '';
   return store.repository.run(accessOf(context, signal), async (session) => {
     known ??= await session.recorded(record);
     await session.ensure(target);
@@ -60,21 +87,22 @@ function update(context: Context, target: Resolved, signal: AbortSignal, previou
     const signer = await verifier?.head(session, target);
     const kind = await compare(session, target, known);
     await session.record(record, target.commit);
-    await recordKept(session, context.use);
-    return {
-      previous: known,
-      result: {
-        ...{ kind, head: head.info, treeOid: head.tree, refName: target.refName },
-        ...(signer === undefined ? {} : { signer }),
-      },
+    await recordKept(session, store);
+    const result: PollResult = {
+      ...{ kind, head: head.info, treeOid: head.tree, refName: target.refName },
+      ...(signer === undefined ? {} : { signer }),
     };
+    noteSeen(context, target, asked, result);
+    return { previous: known, result };
   });
 }
 
-/** What is in use is written down, so that it stays through a compaction after a restart, before this Source has spoken again. */
-async function recordKept(session: Session, { kept = [] }: StoreUse): Promise<void> {
+/** What is in use is written down, so that it stays through a compaction after a restart, before its Source has spoken again. */
+async function recordKept(session: Session, { uses }: Store): Promise<void> {
   const known = new Set((await session.records()).keys());
-  for (const commit of kept) if (!known.has(`kept/${commit}`)) await session.record(`kept/${commit}`, commit);
+  const kept = [...uses.values()].flatMap((use) => use.kept ?? []);
+  for (const commit of new Set(kept))
+    if (!known.has(`kept/${commit}`)) await session.record(`kept/${commit}`, commit);
 }
 
 /** A store that cannot be made smaller now stays in use, and is tried again when it has doubled. */

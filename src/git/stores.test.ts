@@ -33,6 +33,33 @@ test('Sources of one address and Secret share store, poll and fetch', async () =
   expect(storesOnDisk()).toHaveLength(1);
 });
 
+test('each Source is told what news mean for the commit that it has', async () => {
+  const { repository } = fixture;
+  const first = repository.commit({ 'a.yaml': 'a: 1' });
+  const stores = fixture.stores();
+  const [one, two, late] = ['one', 'two', 'late'].map((name) => fixture.source({ stores, ages, name }));
+  for (const source of [one, two, late]) await source?.poll(signal, first);
+  const second = repository.commit({ 'a.yaml': 'a: 2' });
+  one?.expectNews();
+  for (const source of [one, two]) expect((await source?.poll(signal, first))?.kind).toBe('moved');
+  repository.git('reset', '-q', '--hard', first);
+  repository.forcePush();
+  const third = repository.commit({ 'a.yaml': 'a: 3' });
+  one?.expectNews();
+
+  const kinds = await Promise.all([
+    one?.poll(signal, second),
+    two?.poll(signal, second),
+    late?.poll(signal, first),
+  ]);
+
+  expect(kinds.map((poll) => [poll?.kind, poll?.head.commit])).toEqual([
+    ['rewritten', third],
+    ['rewritten', third],
+    ['moved', third],
+  ]);
+});
+
 test('Sources of one repository that follow different branches share the store', async () => {
   const { repository } = fixture;
   const main = repository.commit({ 'a.yaml': 'a: 1' });

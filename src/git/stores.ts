@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import type { Clock } from '../api/clock.ts';
 import { createListings, type Listings } from './listings.ts';
 import { DEFAULT_PACK_LIMITS, type PackLimits } from './pack-check.ts';
+import type { Resolved } from './references.ts';
 import { createRepository, DEFAULT_GROWTH_LIMITS, type GrowthLimits, type Repository } from './repository.ts';
 import { type StoreSize, storage } from './store-directory.ts';
 import type { Address } from './transport.ts';
+import type { PollResult } from './types.ts';
 
 /** What a store is shared by: nobody who has another of these reads what it holds. */
 export interface StoreKey {
@@ -26,12 +28,20 @@ export interface Store {
   readonly address: Address;
   /** What the Sources that share it need. */
   readonly uses: Map<string, StoreUse>;
+  /** What the latest answers of the server mean, by the records of their references: for those who came from each commit. */
+  readonly seen: Map<string, Seen>;
   /** How large it was when it was fetched into last, and when it was made smaller; undefined before that. */
   size: StoreSize | undefined;
   compactedMs: number | undefined;
   readonly nowMs: () => number;
   /** Limits are taken times this, after a store could not be made smaller. */
   growthFactor: number;
+}
+
+/** One answer of the server, and what it means by the commit that was known before (empty: none was). */
+export interface Seen {
+  readonly target: Resolved;
+  readonly results: Map<string, PollResult>;
 }
 
 /** What one Source needs of a store. */
@@ -90,6 +100,7 @@ export function createStores({ dataDir, clock, limits }: StoresOptions): Stores 
       listings: createListings(clock),
       address: { movedTo: undefined },
       uses: new Map(),
+      seen: new Map(),
       size: undefined,
       compactedMs: undefined,
       nowMs: clock.nowMs,

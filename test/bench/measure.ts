@@ -79,3 +79,10 @@ export function spread(samples: readonly number[]): string {
 export function report(title: string, lines: readonly string[]): void {
   process.stdout.write(`\n### ${title}\n${lines.map((line) => `${line}\n`).join('')}`);
 }
+
+/** Sum of a metric's series, read from where a program serves them; 0 where there is none. */
+export async function metricOf(url: string, name: string): Promise<number> {
+  const text = await fetch(`${url}/metrics`).then((response) => response.text());
+  const values = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))];
+  return values.reduce((sum, [, value]) => sum + Number(value), 0);
+}
