@@ -255,6 +255,22 @@ describe('a proxy', () => {
     expect(await pollWith(mutual, { credentials, proxy: settings() })).toBe(head);
   });
 
+  test('is the way to the forge, too', async () => {
+    const source: Source = {
+      apiVersion: 'holdfast.dev/v1alpha1',
+      kind: 'Source',
+      metadata: { name: 'shop', namespace: 'delivery' },
+      spec: { url: `${secure.url}/acme/shop.git`, ref: { branch: 'main' } },
+    };
+    // One of its own: connections through the other one are still open.
+    const other = await startTestProxy();
+    const proxySettings = secretOf({ address: `http://${other.address}` });
+    const secrets = { credentials: secretOf(trusted), proxy: proxySettings };
+    expect(await accessAt().openForge(source, secrets)).toBeUndefined();
+    expect(new Set(other.asked)).toEqual(new Set([`CONNECT ${new URL(secure.url).host}`]));
+    await other.close();
+  });
+
   test('that refuses its credentials is told from the Git server', async () => {
     const wrong = { credentials: trusted, proxy: settings({ password: 'hunter2' }) };
     for (const server of [secure, plain]) {
