@@ -36,6 +36,7 @@ interface PlanFlags extends ProgramFlags {
   readonly head?: string;
   readonly source: string[];
   readonly path: string[];
+  readonly namespace: string;
   readonly branch?: string;
   readonly clusterName?: string;
   readonly cluster?: boolean;
@@ -61,6 +62,7 @@ export const planCommand: CliCommand = {
       .option('--repo <folder>', 'a folder of the repository', '.')
       .option('--source <file...>', 'files with Source objects that are not in the repository', [])
       .option('--path <folder...>', 'folders of the repository that stand for paths of Sources', [])
+      .option('-n, --namespace <name>', 'namespace of objects in these folders that name none', 'default')
       .option('--branch <name>', 'only Sources that follow this branch')
       .option('--cluster-name <name>', "whose ledger refs are compared with, as the controller's")
       .option('--cluster', 'ask the cluster what is promoted, and metrics; reads only')
@@ -103,6 +105,7 @@ async function planned(
   const repository = await openLocalRepository(flags.repo);
   const request: PlanRequest = {
     ...{ repository, base: flags.base, head: flags.head, paths: flags.path, branch: flags.branch },
+    namespace: flags.namespace,
     sources: await readSourceFiles(flags.source),
     minIntervalMs: limits.minAnalysisIntervalMs,
     defaultProvider: flags.meshProvider,

@@ -20,6 +20,8 @@ export interface PlanRequest {
   readonly sources: readonly Source[];
   /** Folders that stand for the paths of Sources. */
   readonly paths: readonly string[];
+  /** Of objects in those folders that name none. */
+  readonly namespace: string;
   /** Only Sources that follow it. */
   readonly branch: string | undefined;
   readonly minIntervalMs: number;

@@ -220,6 +220,13 @@ describe('the Sources of a plan', () => {
     expect(report.notes[0]).toContain('no Source was found');
   });
 
+  it('give objects of a folder without a Source the namespace that was named', async () => {
+    bed.repository.commit({ 'bare/a.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n' });
+    const source = only(await bed.plan({ paths: ['bare'], namespace: 'cart' }));
+    expect(source).toMatchObject({ source: 'bare', problems: [] });
+    expect(source.objects).toMatchObject([{ change: 'added', namespace: 'cart', name: 'a' }]);
+  });
+
   it('hand objects over to each other without a deletion', async () => {
     bed.repository.commit({
       'sources/other.yaml': sourceText().replace('./apps', './other').replace('name: shop', 'name: other'),

@@ -2,6 +2,7 @@
 import { systemClock } from '../../api/clock.ts';
 import { apiVersionOf } from '../../api/kinds.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source.ts';
 import { InputError } from '../../app/options.ts';
 import { folderOf } from '../../engine/source/source-parts.ts';
 import type { LocalRepository } from '../../git/local-repository.ts';
@@ -74,11 +75,11 @@ function shown(revision: string | undefined, { commit }: SideAt): PlanSide {
 
 /** Sources of files and folders that were named, else those in the repository, else the repository as a whole. */
 async function pairsOf(
-  { repository, sources, paths, branch }: PlanRequest,
+  { repository, sources, paths, namespace, branch }: PlanRequest,
   { base, head, signal }: { base: SideAt; head: SideAt; signal: AbortSignal },
 ): Promise<{ pairs: readonly SourcePair[]; notes: readonly string[] }> {
   if (sources.length > 0 || paths.length > 0) {
-    const folders = paths.map((path) => sourceForPath(path));
+    const folders = paths.map((path) => sourceAt(path, namespace));
     const named = folders.map((source) => ({ key: folderOf(source) || '.', before: source, after: source }));
     return { pairs: [...paired(sources, sources), ...named], notes: [] };
   }
@@ -86,7 +87,7 @@ async function pairsOf(
   const after = await sourcesIn(head.reader, head.commit.commit, signal);
   const notes = after.problems.map((problem) => `a Source cannot be used: ${problem}`);
   if (before.sources.length + after.sources.length === 0) {
-    const whole = sourceForPath('');
+    const whole = sourceAt('', namespace);
     const note =
       'no Source was found in the repository: it is taken as one; name them with --source or --path';
     return { pairs: [{ key: '.', before: whole, after: whole }], notes: [...notes, note] };
@@ -95,6 +96,12 @@ async function pairsOf(
   const pairs = paired(chosen(before.sources, choice), chosen(after.sources, choice));
   if (pairs.length > 0) return { pairs, notes };
   throw new InputError(`no Source in the repository follows branch ${branch}`);
+}
+
+/** Stands for the Source of a folder. */
+function sourceAt(path: string, defaultNamespace: string): Source {
+  const source = sourceForPath(path);
+  return { ...source, spec: { ...source.spec, defaultNamespace } };
 }
 
 /** Which Source of head holds an object, so that one that moves to another is not taken for one that goes. */
