@@ -143,3 +143,38 @@ test('what carries the traffic stays as it was until the Canary has moved', asyn
   expect([await workload('web-primary'), await pods('web'), await parents()]).toEqual([undefined, 3, 1]);
   expect(traffic()).toEqual({ failed: 0, fewest: 3 });
 });
+
+test('a Canary with a HorizontalPodAutoscaler moves with it: the primary has a copy of it, and none is left', async () => {
+  const scaler = JSON.stringify({
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: {
+      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+      minReplicas: 3,
+      maxReplicas: 6,
+    },
+  });
+  const autoscalerRef = { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', name: 'web' };
+  await begin('native', {
+    'service.json': service,
+    'hpa.json': scaler,
+    'canary.json': manifest('native', { autoscalerRef }),
+  });
+  // As the autoscaler does: the sandbox has none.
+  const path = '/apis/apps/v1/namespaces/shop/deployments/web/scale';
+  await bed.send('PATCH', path, { spec: { replicas: 3 } }, 'application/merge-patch+json');
+  await eventually('3 pods', async () => (await pods('web')) === 3);
+  const traffic = watchTraffic();
+  const copy = () => bed.get('autoscaling/v2', 'HorizontalPodAutoscaler', 'web-primary');
+  await move('kubernetes', { autoscalerRef });
+  expect([(await copy())?.metadata.name, await pods('web-primary')]).toEqual(['web-primary', 3]);
+  await move('native', { autoscalerRef });
+  expect([await copy(), await workload('web-primary'), await pods('web')]).toEqual([undefined, undefined, 3]);
+  await release('v2');
+  expect(await pods('web')).toBe(3);
+  const { failed, fewest } = traffic();
+  expect([failed, fewest >= 2]).toEqual([0, true]);
+  const own = await bed.get('autoscaling/v2', 'HorizontalPodAutoscaler', 'web');
+  expect(own?.spec).toMatchObject({ minReplicas: 3, maxReplicas: 6 });
+});

@@ -304,3 +304,18 @@ test('what somebody changes without a release is told, and the next release take
   expect(imageOf(await live())).toBe('shop/web:2');
   await eventually('nothing differs', async () => (await drifted())?.status === 'False', { seen: drifted });
 });
+
+test('somebody who pauses it at a step is told of, and it goes on when it is resumed', async () => {
+  await runFirst();
+  const v2 = await bed.commit('v2', { 'web.json': web('shop/web:2') });
+  await eventually('a step', async () => statusOf(await bed.canary()).canaryWeight === 40);
+  await patch({ paused: true });
+  const ready = async () => condition(await bed.canary(), 'Ready');
+  await eventually('the refusal', async () => (await ready())?.message?.includes('somebody else paused it'), {
+    seen: ready,
+  });
+  expect(statusOf(await bed.canary()).phase).toBe('Progressing');
+  await patch({ paused: false });
+  await eventually('the promotion', async () => statusOf(await bed.canary()).lastPromotedCommit === v2);
+  expect(imageOf(await live())).toBe('shop/web:2');
+});

@@ -16,6 +16,7 @@ import type { ActionContext, ActionType, Performer } from './action-context.ts';
 import { onBehalfOfSource } from './on-behalf.ts';
 import { partOfSource } from './part-of.ts';
 import { ensureNativeService } from './perform-native-service.ts';
+import { ownedReplicas } from './perform-scalers.ts';
 import { applySettings } from './perform-workloads.ts';
 import { applyRollout, applyUnwatched, ensureFresh } from './write.ts';
 
@@ -101,14 +102,16 @@ async function writeRelease(context: ActionContext, digest: string, stage: Stage
   return writeWorkload(context, bytes, stage, digest);
 }
 
-function writeWorkload(
+/** Under a scaler the number is left out, unless we are on record for it: it would become 1 (S18). */
+async function writeWorkload(
   context: ActionContext,
   bytes: ReleaseBytes,
   stage: Stage,
   digest = bytes.release.digest,
 ): Promise<boolean> {
   const { canary, target: live } = context.observation;
-  const replicas = primaryReplicas({ canary, settings: bytes.settings });
+  const replicas =
+    primaryReplicas({ canary, settings: bytes.settings }) ?? (await ownedReplicas(context, live));
   const wanted = nativeWorkload({ ...bytes, canary, replicas, live }, stage);
   return applyRollout(onBehalfOfSource(context, digest), partOfSource(context, wanted, live), live);
 }

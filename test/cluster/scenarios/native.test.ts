@@ -31,6 +31,13 @@ const kinds: readonly Kind[] = [
     strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
   },
 ];
+/** It forbids every eviction, and no rolling update. */
+const budget = {
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: 'podinfo' },
+  spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'podinfo' } } },
+};
 const rate = {
   name: 'request-success-rate',
   thresholdRange: { min: 99 },
@@ -60,6 +67,7 @@ async function running(
     spec: { provider: 'native', service: undefined },
     files: {
       service: service('podinfo'),
+      budget,
       route: httpRoute('podinfo', `${namespace}.example.com`, { podinfo: 100 }),
     },
   });
