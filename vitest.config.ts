@@ -15,6 +15,8 @@ export default defineConfig({
           isolate: false,
           maxWorkers: 3,
           testTimeout: 20_000,
+          // Hooks make repositories by many starts of git, which take long on a busy machine.
+          hookTimeout: 60_000,
         },
       },
       {
