@@ -11,7 +11,7 @@ let server: HostileServer;
 
 beforeAll(async () => {
   [reader, server] = await Promise.all([startHostileReader(), startHostileServer()]);
-});
+}, 60_000);
 afterAll(async () => {
   reader.close();
   await server.close();
