@@ -5,7 +5,7 @@ import { LongestFirst } from './test/longest-first.ts';
 
 /** These start processes by the hundred: they run beside the sandbox's, so that `npm run check` stays below a minute. */
 const manyProcesses = [
-  'src/git/compact.test.ts',
+  'src/git/{compact,git-writing,history}.test.ts',
   'test/conformance/sandbox.test.ts',
   'test/hostile/**/*.test.ts',
 ];

@@ -27,7 +27,8 @@ afterEach(async () => {
 });
 
 const timeoutMs = 60_000;
-const onFailure = { postPromotion: { interval: '1s', successThreshold: 1, onFailure: 'revert' } };
+/** Twenty seconds of the bed are some hundred turns of the process: enough for a healthy primary on a busy machine. */
+const onFailure = { progressDeadlineSeconds: 20, postPromotion: { interval: '1s', successThreshold: 1, onFailure: 'revert' } };
 
 function until(what: string, look: () => Promise<unknown>): Promise<unknown> {
   return eventually(what, look, {

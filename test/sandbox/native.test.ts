@@ -160,13 +160,11 @@ test('a Deployment that runs already is taken over without a restart, and nothin
 });
 
 test('the share stays when the number of pods changes at a step, and a Canary that is deleted there goes back first', async () => {
-  await bed.commit('v1', {
-    'web.json': web('shop/web:1', { replicas: undefined }),
-    'canary.json': canary({
-      spec,
-      analysis: { ...analysis, stepWeight: 50, maxWeight: 100, interval: '10m' },
-    }),
-  });
+  // In Git it would be there again before anybody saw that it was gone.
+  const steps = { ...analysis, stepWeight: 50, maxWeight: 100, interval: '10m' };
+  const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
+  await bed.send('POST', canaries, JSON.parse(canary({ spec, analysis: steps })));
+  await bed.commit('v1', { 'web.json': web('shop/web:1', { replicas: undefined }) });
   await createSource(bed);
   await bed.start();
   await waitForPhase(bed, 'Initialized');
@@ -183,7 +181,7 @@ test('the share stays when the number of pods changes at a step, and a Canary th
   await eventually('the share of 8', async () => (await counts()) === '4 of 8, 8 ready', { seen: counts });
   await scale(2);
   await eventually('the share of 2', async () => (await counts()) === '1 of 2, 2 ready', { seen: counts });
-  await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
+  await bed.send('DELETE', `${canaries}/web`);
   await eventually('the Canary is gone', async () => (await bed.canary()) === undefined);
   expect(imageOf(await live())).toBe('shop/web:1');
   expect((await live())?.spec).toMatchObject({ minReadySeconds: 1, progressDeadlineSeconds: 77 });

@@ -250,7 +250,8 @@ describe.concurrent('the author of the release has to act', () => {
     const told = (await shop.status()).incidents?.find(({ outcome }) => outcome === 'Reverted');
     expect(told).toMatchObject({
       reason: 'PrimaryUnhealthy',
-      finding: expect.stringMatching(/(CrashLoopBackOff|Error) in container app/),
+      // The probe may be the first to notice.
+      finding: expect.stringMatching(/(CrashLoopBackOff|Error|ProbeFailing) in container app/),
     });
     fault.remove();
     await shop.close();

@@ -2,7 +2,7 @@ import type { Container, KubernetesObject } from '../../../../src/api/kubernetes
 import { type ApiClient, ApiError } from '../api-client.ts';
 import { type RunningContainer, startContainer } from './container.ts';
 import type { ReadConfig } from './environment.ts';
-import { podStatus } from './status.ts';
+import { firstStatus, podStatus } from './status.ts';
 
 /** What every pod of the stand-in shares. */
 export interface PodSettings {
@@ -28,7 +28,7 @@ export function startPod(pod: KubernetesObject, address: string, settings: PodSe
   const { name, namespace, uid } = pod.metadata;
   const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
   const spec = pod.spec as { containers: Container[]; terminationGracePeriodSeconds?: number };
-  let status = (pod.status ?? {}) as Record<string, unknown>;
+  let status = firstStatus(pod, new Date().toISOString());
   let written = '';
   let scheduled = false;
   let writing: Promise<void> = Promise.resolve();

@@ -10,6 +10,18 @@ interface PodCondition {
 }
 type PodStatus = Readonly<Record<string, unknown>> & { readonly conditions?: readonly PodCondition[] };
 
+/** Before any container is started: what becomes ready later was not ready since now, however late that is written. */
+export function firstStatus(pod: KubernetesObject, now: string): PodStatus {
+  const unready = ['ContainersReady', 'Ready'].map((type) => ({
+    type,
+    status: 'False',
+    lastTransitionTime: now,
+    reason: 'ContainersNotReady',
+  }));
+  const { conditions = [], ...status } = (pod.status ?? {}) as PodStatus;
+  return { ...status, conditions: [...conditions.filter(({ type }) => !type.endsWith('Ready')), ...unready] };
+}
+
 /** The status of a pod made of its containers; `previous` keeps the transition times of what did not change. */
 export function podStatus(
   pod: KubernetesObject,
