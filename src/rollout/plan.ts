@@ -23,6 +23,11 @@ export interface Plan {
   intervalMs: number;
   threshold: number;
   metrics: readonly CanaryMetric[];
+  /**
+   * No check of a step before this much time at it: the longest window of a metric, where pods keep their names (StatefulSets in place) and
+   * it would show answers of the release before as those of the new one. Elsewhere 0.
+   */
+  lookBackMs: number;
   primaryReadyPercent: number;
   canaryReadyPercent: number;
   progressDeadlineMs: number;
@@ -56,6 +61,7 @@ export function planOf(canary: Canary, options: { minIntervalMs: number; default
     intervalMs: analysisIntervalMs(canary, options.minIntervalMs),
     threshold: failureThreshold(analysis.threshold),
     metrics: analysis.metrics ?? [],
+    lookBackMs: keepsPodNames(canary, provider) ? longestWindowMs(analysis.metrics ?? []) : 0,
     primaryReadyPercent: analysis.primaryReadyThreshold ?? 100,
     canaryReadyPercent: analysis.canaryReadyThreshold ?? 100,
     progressDeadlineMs: progressDeadlineMs(canary),
@@ -114,5 +120,13 @@ function strategyOf(canary: Canary, provider: string): Strategy {
 
 function postPromotionOf(canary: Canary, minIntervalMs: number): PostPromotionPlan {
   const plan = effectivePostPromotion(canary, minIntervalMs);
-  return { ...plan, settleMs: Math.max(0, ...plan.metrics.map(metricWindowMs)) };
+  return { ...plan, settleMs: longestWindowMs(plan.metrics) };
+}
+
+function longestWindowMs(metrics: readonly CanaryMetric[]): number {
+  return Math.max(0, ...metrics.map(metricWindowMs));
+}
+
+function keepsPodNames({ spec }: Canary, provider: string): boolean {
+  return provider === 'native' && spec.targetRef.kind === 'StatefulSet';
 }

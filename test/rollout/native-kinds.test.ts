@@ -51,6 +51,18 @@ const kinds: ReadonlyArray<readonly [string, Make]> = [
   ['DaemonSet', (pods, analysis) => new DaemonSetModel(pods, analysis)],
 ];
 
+it('a StatefulSet keeps the names of its pods: a step is not judged by what a metric has of the release before', () => {
+  const metrics = [{ name: 'rate', thresholdRange: { min: 99 }, interval: '40s' }];
+  const model = new StatefulSetModel(4, { interval: '5s', metrics });
+  model.commit('a');
+  model.until('Initialized');
+  model.commit('b');
+  while (model.status.run?.stepTime === undefined || model.status.canaryWeight === 0) model.tick(1000, 3);
+  const beganMs = Date.parse(String(model.status.run.stepTime));
+  while (model.status.run?.checkNumber === 0) model.tick(1000, 3);
+  expect(model.nowMs - beganMs).toBeGreaterThanOrEqual(40_000);
+});
+
 describe.each(kinds)('a %s that is rolled out in place', (_, make) => {
   function proven(pods: number, analysis: object = {}): RevisionModel {
     const model = make(pods, analysis);

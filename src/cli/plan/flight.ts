@@ -77,7 +77,7 @@ export function flightOf(canary: Canary, options: FlightOptions): Flight {
   const provider = canary.spec.provider ?? options.defaultProvider;
   const isAnalysed = !plan.skipAnalysis && !options.skipsAnalysis;
   const { steps, isStuck } = isAnalysed ? stepsOf(plan) : { steps: [], isStuck: false };
-  const analysisMs = steps.length * plan.intervalMs;
+  const analysisMs = steps.length * Math.max(plan.intervalMs, plan.lookBackMs);
   const promotionMs = options.isFirst ? 0 : promotionOf(plan, steps);
   const verificationMs = options.isFirst ? 0 : verificationOf(plan);
   return {

@@ -1,6 +1,6 @@
 import { canaryPods, carriedBy, shareFor } from '../capacity.ts';
 import { check, later } from '../checks.ts';
-import { act, type Draft, note, now, positionOf, say, stall, wakeIn } from '../draft.ts';
+import { act, type Draft, note, now, positionOf, remainingMs, say, stall, wakeIn } from '../draft.ts';
 import { isOpenedByHand, noteClosed } from '../gates.ts';
 import { ALL_TO_CANARY, trafficAt } from '../plan.ts';
 import { isReady, servingPods, whyNotReady } from '../readiness.ts';
@@ -90,6 +90,7 @@ function passes(draft: Draft, run: Run): boolean {
     draft.plan.strategy.kind === 'canary' ? `at ${weight} %` : `iteration ${status.iterations ?? 0}`;
   note(draft, 'Progressing', `${nameOf(run)} ${where}, analysis every ${plan.intervalMs / 1000} s`);
   if (run.closedGate) noteClosed(draft, run.closedGate, `${nameOf(run)} ${where}`);
+  if (remainingMs(draft, run.stepTime, plan.lookBackMs) > 0) return false;
   const results = check(draft, run, {
     role: 'canary',
     purpose: 'analysis',
