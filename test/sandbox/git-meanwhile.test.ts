@@ -28,7 +28,10 @@ afterEach(async () => {
 
 const timeoutMs = 60_000;
 /** Twenty seconds of the bed are some hundred turns of the process: enough for a healthy primary on a busy machine. */
-const onFailure = { progressDeadlineSeconds: 20, postPromotion: { interval: '1s', successThreshold: 1, onFailure: 'revert' } };
+const onFailure = {
+  progressDeadlineSeconds: 20,
+  postPromotion: { interval: '1s', successThreshold: 1, onFailure: 'revert' },
+};
 
 function until(what: string, look: () => Promise<unknown>): Promise<unknown> {
   return eventually(what, look, {
