@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { step } from '../../src/rollout/step.ts';
 import { GOOD, Model } from './model.ts';
 import { NativeModel } from './native-model.ts';
 
@@ -74,6 +75,22 @@ describe('a Canary whose spec names native in place of a provider that copies', 
       expect([model.broken, model.outages]).toEqual([[], []]);
     });
     fc.assert(property, { numRuns });
+  });
+
+  it('has arrived when its primary went, also where Git has put its own route in place meanwhile', () => {
+    const model = new Model();
+    model.commit('a');
+    model.until('Initialized');
+    model.movesTo = 'native';
+    for (let count = 0; count < 100 && model.status.move?.handedOverTime === undefined; count += 1)
+      model.tick(500);
+    const world = model.world();
+
+    const { actions, status } = step({ ...world, primary: undefined, route: undefined });
+
+    expect(actions.map(({ type }) => type)).toEqual(['ReleaseCopies']);
+    expect(status).toMatchObject({ provider: 'native', message: expect.stringContaining('native') });
+    expect(status.move).toBeUndefined();
   });
 
   it('stays where it is while its target does not come up, and goes on when it does', () => {

@@ -30,6 +30,8 @@ function toOneWorkload(draft: Draft, to: string): void {
   const { status, world, plan } = draft;
   const move = status.move?.to === to ? status.move : { to, startTime: now(draft) };
   status.move = move;
+  // It went last, with all traffic read back on the target: whose route this is by now is not the rollout's business any more.
+  if (!world.primary && move.handedOverTime !== undefined) return arrived(draft, to);
   const isThere = !waitsForEndpoints(draft, move) && handedBack(draft);
   note(
     draft,
@@ -44,7 +46,12 @@ function toOneWorkload(draft: Draft, to: string): void {
   if (remainingMs(draft, move.handedOverTime, SETTLE_MS) > 0) return;
   if (!hasScalerBack(draft, plan.progressDeadlineMs)) return;
   if (world.primary) return act(draft, { type: 'ReleaseCopies' });
-  // It went last: everything else was let go before.
+  arrived(draft, to);
+}
+
+/** Everything else was let go before the primary; what was not is let go now. */
+function arrived(draft: Draft, to: string): void {
+  const { status } = draft;
   draft.actions.splice(0, draft.actions.length, { type: 'ReleaseCopies' });
   status.provider = to;
   delete status.move;

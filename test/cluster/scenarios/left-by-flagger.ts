@@ -66,7 +66,8 @@ export function canaryIn(namespace: string, spec: Readonly<Record<string, unknow
     spec: {
       provider: 'gatewayapi:v1',
       targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'podinfo' },
-      progressDeadlineSeconds: 60,
+      // All that is left behind must stand before Holdfast starts, which takes a busy machine its time.
+      progressDeadlineSeconds: 600,
       service: {
         port: 80,
         targetPort: 'http',
