@@ -10,6 +10,8 @@ const longest = [
   'test/cluster/demo.test.ts',
   'test/cluster/scenarios/main-job.test.ts',
   'test/cluster/scenarios/git-meanwhile.test.ts',
+  'test/sandbox/virtual-time.test.ts',
+  'test/sandbox/bad-commits.test.ts',
   'test/sandbox/demo.test.ts',
   'test/conformance/sandbox.test.ts',
   'test/rollout/matrix.test.ts',
