@@ -26,7 +26,7 @@ export async function openSandboxStage(options: DemoOptions, folder: string): Pr
     provider,
     gateway: provider.startsWith('gatewayapi') ? { namespace, name: gatewayName } : undefined,
     prometheus: sandbox.prometheusUrl,
-    pace: { promotionDeadlineSeconds: 6, chapterMs: 60_000 },
+    pace: { promotionDeadlineSeconds: 6, chapterMs: 180_000 },
     notes: [],
     async prepare(client) {
       for (const crd of allCrds()) await client.create(crd, { manager: demoManager });
