@@ -1,6 +1,6 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 /** A file that pods wait for: READY_FILE makes them ready, CRASH_FILE ends them. Scenarios then follow states, and no number of seconds. */
 export interface Signal {
@@ -10,12 +10,12 @@ export interface Signal {
   remove(): void;
 }
 
-/** A signal that was not given yet. */
+/** A signal that was not given yet, in a folder of its own: what an earlier run left is none of it. */
 export function createSignal(name: string): Signal {
-  const path = join(tmpdir(), `holdfast-signal-${name}-${process.pid}`);
+  const path = join(mkdtempSync(join(tmpdir(), 'holdfast-signal-')), name);
   return {
     path,
     give: () => writeFileSync(path, ''),
-    remove: () => rmSync(path, { force: true }),
+    remove: () => rmSync(dirname(path), { recursive: true, force: true }),
   };
 }
