@@ -1,6 +1,6 @@
 import { expect, it, test } from 'vitest';
 import { changesBetween, deleteField, edited, listed, withObjects, withoutDocument } from './edit.ts';
-import { diffLines } from './text-diff.ts';
+import { unifiedDiff } from './text-diff.ts';
 
 const text = `# ours
 apiVersion: v1
@@ -59,7 +59,7 @@ it('adds to a kustomization that lists the file beside it, and to no other', () 
 
 test('a new file and a changed one, as git apply reads them', () => {
   const [created] = changesBetween(new Map(), withObjects(new Map(), 'a.yaml', [{ kind: 'A' }]));
-  expect(created && diffLines(created)).toEqual([
+  expect(created && unifiedDiff(created)).toEqual([
     '--- /dev/null',
     '+++ b/a.yaml',
     '@@ -0,0 +1,1 @@',
@@ -67,7 +67,7 @@ test('a new file and a changed one, as git apply reads them', () => {
   ]);
   const lines = Array.from({ length: 20 }, (_, index) => `line ${index}`);
   const changed = lines.map((line, index) => (index === 4 ? 'four' : index === 15 ? 'fifteen' : line));
-  const diff = diffLines({ file: 'a', before: `${lines.join('\n')}\n`, after: `${changed.join('\n')}\n` });
+  const diff = unifiedDiff({ file: 'a', before: `${lines.join('\n')}\n`, after: `${changed.join('\n')}\n` });
   expect(diff.filter((line) => line.startsWith('@@'))).toEqual(['@@ -2,7 +2,7 @@', '@@ -13,7 +13,7 @@']);
   expect(diff.filter((line) => /^[-+][a-z]/.test(line))).toEqual([
     '-line 4',

@@ -1,6 +1,6 @@
 import { paint, printable, type Screen, type Tone, wrap } from '../output.ts';
 import type { Finding, Move, PlacedStep, StepState } from './step.ts';
-import { diffLines } from './text-diff.ts';
+import { unifiedDiff } from './text-diff.ts';
 
 const states: Readonly<Record<StepState, { readonly word: string; readonly tone: Tone }>> = {
   done: { word: 'done', tone: 'good' },
@@ -61,5 +61,5 @@ function findingLines(title: string, findings: readonly Finding[], screen: Scree
 
 function changeLines({ changes, state }: PlacedStep): string[] {
   if (changes.length === 0) return [];
-  return [`${indent}${state === 'later' ? 'will commit' : 'commit'}:`, ...changes.flatMap(diffLines)];
+  return [`${indent}${state === 'later' ? 'will commit' : 'commit'}:`, ...changes.flatMap(unifiedDiff)];
 }

@@ -1,10 +1,9 @@
 /** The difference of two versions of an object as lines of YAML. Pure. */
 import { isRecord } from '../../release/json.ts';
 import { writeYaml } from '../../render/write-yaml.ts';
-import { diffLines, splitLines } from '../../writeback/line-diff.ts';
+import { linesOf, sectionsOf } from '../context-diff.ts';
 import { masked, type Versions } from './masked.ts';
 
-const contextLines = 3;
 /** Of one object; what is more is counted. */
 const mostLines = 400;
 const gap = '...';
@@ -12,27 +11,20 @@ const gap = '...';
 /** Lines behind `+`, `-` or a space; `...` for equal ones that are left out. What is secret is hidden. Empty: nothing differs. */
 export function objectDiff(versions: Versions): string[] {
   const { before, after } = masked(versions);
-  const [old, now] = [linesOf(before), linesOf(inOrderOf(after, before))];
-  const hunks = diffLines(old, now);
+  const old = yamlLines(before);
   const lines: string[] = [];
   let shown = 0;
-  for (const [index, { start, end, lines: added }] of hunks.entries()) {
-    const from = Math.max(shown, start - contextLines);
-    if (from > shown) lines.push(gap);
-    const next = hunks[index + 1]?.start ?? old.length;
-    const until = Math.min(next, end + contextLines);
-    lines.push(...old.slice(from, start).map((line) => ` ${line}`));
-    lines.push(...old.slice(start, end).map((line) => `-${line}`));
-    lines.push(...added.map((line) => `+${line}`));
-    lines.push(...old.slice(end, until).map((line) => ` ${line}`));
-    shown = until;
+  for (const section of sectionsOf(old, yamlLines(inOrderOf(after, before)))) {
+    if (section.oldStart > shown) lines.push(gap);
+    lines.push(...section.lines);
+    shown = section.oldEnd;
   }
-  if (hunks.length > 0 && shown < old.length) lines.push(gap);
+  if (lines.length > 0 && shown < old.length) lines.push(gap);
   return cut(lines);
 }
 
-function linesOf(object: unknown): string[] {
-  return object === undefined ? [] : splitLines(writeYaml(object)).map((line) => line.replace(/\n$/, ''));
+function yamlLines(object: unknown): string[] {
+  return object === undefined ? [] : linesOf(writeYaml(object));
 }
 
 function cut(lines: string[]): string[] {
