@@ -45,8 +45,7 @@ function toOneWorkload(draft: Draft, to: string): void {
   move.handedOverTime ??= now(draft);
   if (remainingMs(draft, move.handedOverTime, SETTLE_MS) > 0) return;
   if (!hasScalerBack(draft, plan.progressDeadlineMs)) return;
-  if (world.primary) return act(draft, { type: 'ReleaseCopies' });
-  arrived(draft, to);
+  act(draft, { type: 'ReleaseCopies' });
 }
 
 /** Everything else was let go before the primary; what was not is let go now. */
