@@ -67,7 +67,10 @@ function withoutValue(
   return reading.kind === 'noData' && metric.onNoData === 'wait' ? 'inconclusive' : 'fail';
 }
 
-/** thresholdRange, or Flagger's deprecated threshold: a floor for the success rate, else a ceiling. */
+/**
+ * thresholdRange, or Flagger's deprecated threshold: a floor for the success rate, else a ceiling, which is 0 where nothing is said
+ * (flagger-behaviour 2.5): a check that cannot fail would let everything through.
+ */
 export function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
   const { thresholdRange: range, threshold } = metric;
   if (range) {
@@ -77,7 +80,7 @@ export function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
     };
   }
   if (metric.name === SUCCESS_RATE) return threshold === undefined ? {} : { min: threshold };
-  return threshold === undefined ? {} : { max: threshold };
+  return { max: threshold ?? 0 };
 }
 
 function round(value: number): number {
