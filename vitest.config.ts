@@ -8,6 +8,7 @@ const manyProcesses = [
   'src/git/{compact,files,git-source,git-writing,history,references,repository,stores}.test.ts',
   'src/git/pack/*.test.ts',
   'src/git/signatures/verifier.test.ts',
+  'src/render/build/orphans.test.ts',
   'test/conformance/sandbox.test.ts',
   'test/hostile/**/*.test.ts',
 ];

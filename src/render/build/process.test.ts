@@ -2,8 +2,9 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import type { ProcessLimits } from './bounds.ts';
 import { inPrivateFolder } from './private-folder.ts';
-import { type ProcessLimits, runProcess } from './process.ts';
+import { runProcess } from './process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-process-'));
 const limits: ProcessLimits = { renderMs: 10_000, renderOutputBytes: 1_000, renderMemoryBytes: 2 ** 30 };

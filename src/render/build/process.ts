@@ -1,13 +1,5 @@
 import { spawn } from 'node:child_process';
-import { statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-
-/** What a renderer's process may use. */
-export interface ProcessLimits {
-  readonly renderMs: number;
-  readonly renderOutputBytes: number;
-  readonly renderMemoryBytes: number;
-}
+import { boundedCommand, GO_THREADS, type ProcessLimits } from './bounds.ts';
 
 /** One run of a program. */
 export interface ProcessRun {
@@ -33,7 +25,7 @@ const mostSaid = 64 * 1024;
  */
 export async function runProcess(run: ProcessRun): Promise<ProcessResult> {
   run.signal.throwIfAborted();
-  const [program = '', ...args] = withMemoryLimit(run);
+  const [program = '', ...args] = boundedCommand(run.program, run.args, run.limits);
   const child = spawn(program, args, {
     cwd: run.folder,
     env: environmentOf(run),
@@ -84,25 +76,8 @@ function environmentOf({ folder, limits }: ProcessRun): Record<string, string> {
     HOME: folder,
     TMPDIR: folder,
     GOMEMLIMIT: `${Math.floor(limits.renderMemoryBytes * 0.75)}`,
-    GOMAXPROCS: '2',
+    GOMAXPROCS: `${GO_THREADS}`,
     HTTP_PROXY: nowhere,
     HTTPS_PROXY: nowhere,
   };
-}
-
-/** GOMEMLIMIT alone is a wish. Where prlimit is (Linux; in the image) the system holds the program to it. */
-function withMemoryLimit({ program, args, limits }: ProcessRun): string[] {
-  const prlimit = findProgram('prlimit');
-  if (!prlimit) return [program, ...args];
-  const bounds = [`--data=${limits.renderMemoryBytes}`, '--core=0', '--nofile=256'];
-  return [prlimit, ...bounds, '--', program, ...args];
-}
-
-/** Absolute path of a program on PATH. */
-export function findProgram(name: string, path = process.env.PATH ?? ''): string | undefined {
-  const candidates = path
-    .split(delimiter)
-    .filter(Boolean)
-    .map((folder) => join(folder, name));
-  return candidates.find((candidate) => statSync(candidate, { throwIfNoEntry: false })?.isFile());
 }
