@@ -44,6 +44,11 @@ test('a program that fails says why, within bounds', async () => {
   expect(!result.ok && result.said.length).toBeLessThanOrEqual(64 * 1024);
 });
 
+test('a program that the system ends has used more than there is, which is no fault of its files', async () => {
+  const result = await node('process.kill(process.pid, "SIGKILL"); setInterval(() => {}, 1000)');
+  expect(result).toMatchObject({ ok: false, reason: 'memory' });
+});
+
 test('giving up ends the program', async () => {
   const giveUp = new AbortController();
   const running = node('setInterval(() => {}, 1000)', {}, giveUp.signal);

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import { boundedCommand, GO_THREADS, type ProcessLimits } from './bounds.ts';
 
 /** One run of a program. */
@@ -16,7 +17,7 @@ export type ProcessResult =
   | { readonly ok: true; readonly output: string }
   | { readonly ok: false; readonly reason: 'time' | 'output' | 'memory' | 'failed'; readonly said: string };
 
-/** What is kept of what a failing program says. */
+/** Characters that are kept of what a failing program says. */
 const mostSaid = 64 * 1024;
 
 /**
@@ -31,41 +32,47 @@ export async function runProcess(run: ProcessRun): Promise<ProcessResult> {
     env: environmentOf(run),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const { output, said } = { output: [] as Buffer[], said: [] as Buffer[] };
-  let bytes = 0;
   let cause: 'time' | 'output' | undefined;
   const end = (why: typeof cause) => {
     cause ??= why;
     child.kill('SIGKILL');
   };
-  child.stdout.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > run.limits.renderOutputBytes) end('output');
-    else output.push(chunk);
-  });
-  child.stderr.on('data', (chunk: Buffer) => {
-    if (said.length * 1024 < mostSaid) said.push(chunk.subarray(0, mostSaid));
-  });
+  const output = hold(child.stdout, run.limits.renderOutputBytes, () => end('output'));
+  const said = hold(child.stderr, mostSaid);
   const timer = setTimeout(() => end('time'), run.limits.renderMs);
   const abort = () => child.kill('SIGKILL');
   run.signal.addEventListener('abort', abort, { once: true });
   try {
-    const code = await new Promise<number | null>((resolve, reject) => {
+    const [code, endedBy] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
       child.on('error', reject);
-      child.on('close', resolve);
+      child.on('close', (...end) => resolve(end));
     });
     run.signal.throwIfAborted();
-    const text = Buffer.concat(said).toString('utf8').slice(0, mostSaid);
+    const text = said().slice(0, mostSaid);
     if (cause) return { ok: false, reason: cause, said: text };
-    if (code === 0) return { ok: true, output: Buffer.concat(output).toString('utf8') };
-    return { ok: false, reason: isOutOfMemory(text) ? 'memory' : 'failed', said: text };
+    if (code === 0) return { ok: true, output: output() };
+    // Not killed by us, so by the system, which does that where the memory of a container is used up.
+    const isOutOfMemory = endedBy === 'SIGKILL' || saysOutOfMemory(text);
+    return { ok: false, reason: isOutOfMemory ? 'memory' : 'failed', said: text };
   } finally {
     clearTimeout(timer);
     run.signal.removeEventListener('abort', abort);
   }
 }
 
-function isOutOfMemory(said: string): boolean {
+/** Holds what a stream brings, one chunk more than `mostBytes` at most; the rest is read and left, and `over` is told at each chunk of it. */
+function hold(stream: Readable, mostBytes: number, over?: () => void): () => string {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    if (bytes <= mostBytes) chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > mostBytes) over?.();
+  });
+  return () => Buffer.concat(chunks).toString('utf8');
+}
+
+function saysOutOfMemory(said: string): boolean {
   return /out of memory|cannot allocate memory|failed to create new OS thread/.test(said);
 }
 
