@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
-import { entryHeader } from './pack/entry.ts';
+import { entryHeader, PACK_NUMBERS, packHeader } from './pack/entry.ts';
 import { objectId } from './pack/pack-file.ts';
 
 /** A Git object that was built here and that the server may not hold yet. */
@@ -25,8 +25,6 @@ export interface CommitContent {
   readonly time: number;
   readonly message: string;
 }
-
-const PACK_TYPES: Readonly<Record<NewObject['type'], number>> = { commit: 1, tree: 2, blob: 3 };
 
 /** An object with its id: the SHA-1 over type, length and content, as Git computes it. */
 export function newObject(type: NewObject['type'], bytes: Uint8Array): NewObject {
@@ -57,14 +55,10 @@ function signature({ name, email }: Identity, time: number): string {
 
 /** The objects as a pack without deltas: what is pushed is small and was built a moment ago. */
 export function encodePack(objects: readonly NewObject[]): Buffer {
-  const header = Buffer.alloc(12);
-  header.write('PACK', 'latin1');
-  header.writeUInt32BE(2, 4);
-  header.writeUInt32BE(objects.length, 8);
   const entries = objects.flatMap(({ type, bytes }) => [
-    entryHeader(PACK_TYPES[type], bytes.length),
+    entryHeader(PACK_NUMBERS[type], bytes.length),
     deflateSync(bytes),
   ]);
-  const content = Buffer.concat([header, ...entries]);
+  const content = Buffer.concat([packHeader(objects.length), ...entries]);
   return Buffer.concat([content, createHash('sha1').update(content).digest()]);
 }

@@ -2,7 +2,7 @@ import { entryHeader, MAX_HEADER_BYTES, REF_DELTA, readEntryHeader } from './ent
 import type { PackFile } from './pack-file.ts';
 import { type PackEntry, writePack } from './write-pack.ts';
 
-/** Objects are copied as they are compressed; a delta whose base was named by its place names it by id. */
+/** The checksum at the end of a pack. */
 const TRAILER_BYTES = 20;
 
 interface Place {
@@ -11,7 +11,8 @@ interface Place {
 }
 
 /**
- * Writes these objects, and what their deltas start from, as one pack below `path`. An object is taken from the first pack that holds it, so
+ * Writes these objects, and what their deltas start from, as one pack below `path` (without an ending), and gives how many they are. They are
+ * copied as they are compressed; a delta whose base was named by its place names it by id. An object is taken from the first pack that holds it, so
  * that no two deltas ever start from each other. Throws RangeError for an object that is nowhere, or a damaged pack.
  */
 export async function copyObjects(

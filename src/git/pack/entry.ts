@@ -1,7 +1,17 @@
 import { inflateSync } from 'node:zlib';
 
-/** Types of objects in a pack; the last two are deltas. */
-export const PACK_TYPES = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' } as const;
+/** The number that stands for each type of object in a pack; further numbers stand for deltas. */
+export const PACK_NUMBERS = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;
+
+const packTypes = new Map<number, string>(
+  Object.entries(PACK_NUMBERS).map(([type, number]) => [number, type]),
+);
+
+/** The type of object that a number in a pack stands for; undefined for a delta and for what stands for nothing. */
+export function packTypeOf(number: number): string | undefined {
+  return packTypes.get(number);
+}
+
 /** A delta whose base is at an offset before it. */
 export const OFS_DELTA = 6;
 /** A delta whose base is named by its id. */
@@ -79,4 +89,13 @@ export function inflateEntry(input: Buffer, size: number): { content: Buffer; co
     throw new RangeError('an object cannot be inflated to the size it states');
   }
   throw new RangeError('an object is smaller than it says');
+}
+
+/** The beginning of a pack of version 2 that holds `count` objects. */
+export function packHeader(count: number): Buffer {
+  const header = Buffer.alloc(12);
+  header.write('PACK', 'latin1');
+  header.writeUInt32BE(2, 4);
+  header.writeUInt32BE(count, 8);
+  return header;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
 import { applyDelta } from './delta.ts';
-import { inflateEntry, MAX_HEADER_BYTES, PACK_TYPES, readEntryHeader } from './entry.ts';
+import { inflateEntry, MAX_HEADER_BYTES, packTypeOf, readEntryHeader } from './entry.ts';
 import { type PackIndex, parsePackIndex } from './pack-index.ts';
 
 /** An object as it is, without deltas. */
@@ -139,7 +139,7 @@ function offsetOfBase(index: PackIndex, base: number | string): number {
 }
 
 function whole(type: number, bytes: Buffer): StoredObject {
-  const name = (PACK_TYPES as Readonly<Record<number, string>>)[type];
+  const name = packTypeOf(type);
   if (name === undefined) throw new RangeError('an object is of no known type');
   return { type: name, bytes };
 }

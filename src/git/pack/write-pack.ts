@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
+import { packHeader } from './entry.ts';
 
 /** One object as it goes into a pack: header and compressed bytes. */
 export interface PackEntry {
@@ -46,14 +47,6 @@ export async function writePack(
   } finally {
     await handle.close();
   }
-}
-
-function packHeader(count: number): Buffer {
-  const header = Buffer.alloc(12);
-  header.write('PACK', 'latin1');
-  header.writeUInt32BE(2, 4);
-  header.writeUInt32BE(count, 8);
-  return header;
 }
 
 async function writeSynced(path: string, bytes: Buffer): Promise<void> {
