@@ -9,6 +9,7 @@ import { secretsOf } from '../engine/source/source-secrets.ts';
 import { readSigners } from '../git/signatures/signers.ts';
 import { bad, type CheckLine, guarded, ok } from './check-report.ts';
 import { mayI } from './check-rights.ts';
+import { counted } from './counted.ts';
 
 /** What asking takes. */
 export interface TrustChecks {
@@ -79,7 +80,7 @@ async function checkSigners({ client }: TrustChecks, source: Source): Promise<Ch
   try {
     const values = await secretsOf({ cluster: portOf(client) }, source).signers();
     const { ssh, pgp } = await readSigners(where, values ?? {});
-    return [ok(subject, `signatures of ${ssh.length + pgp.length} keys in Secret ${where} count`)];
+    return [ok(subject, `signatures of ${counted(ssh.length + pgp.length, 'key')} in Secret ${where} count`)];
   } catch (error) {
     return [refused(subject, error, 'put allowed signers of SSH or armoured PGP public keys into it')];
   }

@@ -1,4 +1,5 @@
 import { formatProblem } from '../render/types.ts';
+import { counted } from './counted.ts';
 import { type CommandResult, formatData, paint, printable, type Screen, type Tone } from './output.ts';
 import type { Validation } from './validate.ts';
 import type { Severity } from './validate-kinds.ts';
@@ -46,11 +47,6 @@ function summary({ files, objects, findings }: Validation): string {
   const parts = (['problem', 'warning', 'note'] as const)
     .map((severity) => [count(severity), severity] as const)
     .filter(([number, severity]) => number > 0 || severity === 'problem')
-    .map(([number, severity]) => plural(number, severity));
-  return `${parts.join(', ')} in ${plural(objects, 'object')} of ${plural(files, 'file')}`;
-}
-
-function plural(count: number, word: string): string {
-  if (count === 0 && word === 'problem') return 'no problems';
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
+    .map(([number, severity]) => (number === 0 ? `no ${severity}s` : counted(number, severity)));
+  return `${parts.join(', ')} in ${counted(objects, 'object')} of ${counted(files, 'file')}`;
 }

@@ -1,4 +1,5 @@
 import type { Connection } from '../../app/connection.ts';
+import { counted } from '../counted.ts';
 import { type CommandResult, formatData, paint, printable, type Screen, wrap } from '../output.ts';
 import { commitLine } from '../status-rows.ts';
 import type { DiffOptions } from './diff.ts';
@@ -26,6 +27,6 @@ function linesOf({ source, commit, differs, problems, objects }: SourceDifferenc
     paint(screen, 'strong', printable(title)),
     ...(problems.length > 0 ? ['', ...problems.map((line) => paint(screen, 'bad', printable(line)))] : []),
     ...(table.length > 0 ? ['', ...table] : []),
-    ...(differs ? [] : wrap(`nothing differs in ${objects.length} objects`, screen.columns, '')),
+    ...(differs ? [] : wrap(`nothing differs in ${counted(objects.length, 'object')}`, screen.columns, '')),
   ];
 }

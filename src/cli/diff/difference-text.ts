@@ -1,4 +1,5 @@
 import type { Comparison } from '../../rollout/expectation/comparison.ts';
+import { counted } from '../counted.ts';
 import { paint, printable, type Screen, wrap } from '../output.ts';
 import { commitLine } from '../status-rows.ts';
 import { formatTable, type TableColumn } from '../table.ts';
@@ -39,7 +40,7 @@ export function differenceLines(
     paint(screen, 'strong', printable(title)),
     ...(findings.length > 0 ? ['', ...formatTable(findingColumns, findings, screen, false)] : []),
     ...(table.length > 0 ? ['', ...table] : []),
-    ...(differs ? [] : wrap(`nothing differs in ${objects.length} objects`, screen.columns, '')),
+    ...(differs ? [] : wrap(`nothing differs in ${counted(objects.length, 'object')}`, screen.columns, '')),
   ];
 }
 

@@ -1,7 +1,8 @@
 /** A plan as a comment of a pull request. Pure. */
+import { counted } from '../counted.ts';
 import { printable } from '../output.ts';
 import type { ObjectChange, PlanReport, SourcePlanned } from './report.ts';
-import { canaryWords, counted, dryRunWords, isEmpty, objectWords, sideWords, summaryWords } from './words.ts';
+import { canaryWords, dryRunWords, isEmpty, objectWords, sideWords, summaryWords } from './words.ts';
 
 /** By this line a pipeline finds the comment that it made before. */
 export const commentMark = '<!-- holdfast-plan -->';

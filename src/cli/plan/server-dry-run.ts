@@ -9,6 +9,7 @@ import { inParallel } from '../../engine/source/in-parallel.ts';
 import { recordOf } from '../../release/json.ts';
 import { objectKey } from '../../render/render.ts';
 import type { FieldDifference } from '../../rollout/drift-view.ts';
+import { counted } from '../counted.ts';
 import { compareApplied, isTold } from '../diff/source-difference.ts';
 import type { DryRunFinding } from './report.ts';
 import type { SideOfSource } from './side.ts';
@@ -44,7 +45,7 @@ export async function serverDryRun(
     findings: answers.flatMap((answer) => (answer?.finding ? [answer.finding] : [])),
     notes:
       notAsked.length > 0
-        ? [`the API server was not asked about ${notAsked.length} objects: ${notAsked[0]}`]
+        ? [`the API server was not asked about ${counted(notAsked.length, 'object')}: ${notAsked[0]}`]
         : [],
   };
 }

@@ -1,4 +1,5 @@
 /** A plan in sentences, the same for terminals and for Markdown. What comes from outside may hold anything: who prints it escapes it. Pure. */
+import { counted } from '../counted.ts';
 import { formatSpan } from '../time.ts';
 import type { Flight, FlightMetric, FlightStep } from './flight.ts';
 import type { Measured } from './measured.ts';
@@ -35,11 +36,6 @@ export function summaryWords(summary: PlanSummary): string {
     ...(refused > 0 ? [`${counted(refused, 'change')} that the API server refuses`] : []),
     ...(problems > 0 ? [counted(problems, 'problem')] : []),
   ].join('; ');
-}
-
-/** `1 rollout`, `2 rollouts`. */
-export function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
 
 /** True when there is nothing to look at. */
