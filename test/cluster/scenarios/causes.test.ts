@@ -1,10 +1,12 @@
 /** Rows of docs/guides/diagnosis.md that a control plane can make, each on the primary alone unless it says otherwise. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Canary } from '../../../src/api/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary-status.ts';
 import { allCrds } from '../../../src/api/crd.ts';
 import type { Explanation } from '../../../src/cli/explain/explanation.ts';
+import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
@@ -13,13 +15,18 @@ import { createSignal } from './signal.ts';
 
 const bed: BedClient = useBed();
 const table = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/diagnosis.md'), 'utf8');
+type Hook = NonNullable<Canary['spec']['analysis']['webhooks']>[number];
 const steps = { interval: '3s', threshold: 2, stepWeights: [60], metrics: [] };
 const options: ShopOptions = { primaryDeadlineSeconds: 10, analysis: steps };
 
+let hooks: HookServer;
+
 beforeAll(async () => {
+  hooks = await startHookServer();
   await bed.apply(allCrds());
   await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
+afterAll(() => hooks.close());
 
 /** What the guide says `auto` does about a cause. */
 function rowOf(cause: string): { canaryHealthy: string; canaryToo: string } {
@@ -71,8 +78,14 @@ async function expectPromoted(shop: Shop, commit: string): Promise<void> {
   expect(ended.rejected ?? []).toEqual([]);
 }
 
-/** The canary has all its pods and the next check promotes. */
-const isAtLastStep = ({ canaryWeight }: CanaryStatus) => canaryWeight === 60;
+/** A release waits at its last step, behind a gate that `hooks.answer(name, 200)` opens. */
+function gated(name: string): ShopOptions {
+  const gate: Hook = { name: 'gate', type: 'confirm-promotion', url: hooks.url(name) };
+  hooks.answer(name, 403);
+  return { ...options, analysis: { ...steps, webhooks: [gate] } };
+}
+
+const isBeforePromotion = ({ phase }: CanaryStatus) => phase === 'WaitingPromotion';
 
 /** Rewrites pods of the new release, on the primary alone. */
 function onThePrimary(namespace: string, operations: readonly object[]) {
@@ -113,12 +126,12 @@ describe.concurrent('nobody has to act', () => {
   });
 
   test('config outside Git that is deleted meanwhile fails the release in its analysis, and the primary is not written', async () => {
-    const shop = await openRunningShop(bed, 'config-deleted', options);
+    const shop = await openRunningShop(bed, 'config-deleted', gated('config-deleted'));
     await bed.apply([configMap({ level: 'info' })], shop.namespace);
     const load = shop.startLoad();
     const container = { envFrom: [{ configMapRef: { name: 'settings' } }] };
     await shop.release('v2', {}, { container });
-    await shop.until('at the last step', isAtLastStep);
+    await shop.until('waiting for promotion', isBeforePromotion);
     await bed.api.request('DELETE', settingsOf(shop));
     const ended = await shop.until('failed', ({ phase, run }) => phase === 'Failed' && !run);
     expect((await load.stop()).failures).toEqual([]);
@@ -200,15 +213,16 @@ describe.concurrent('the author of the release has to act', () => {
   });
 
   test('[ReferenceMissing] a key that is taken away meanwhile is held, then reverted', async () => {
-    const shop = await openRunningShop(bed, 'reference', options);
+    const shop = await openRunningShop(bed, 'reference', gated('reference'));
     // Config that is not tracked is no part of the release: both copies read the one object.
     await bed.apply([configMap({ level: 'info' }, untracked)], shop.namespace);
     const load = shop.startLoad();
     const level = { name: 'LEVEL', valueFrom: { configMapKeyRef: { name: 'settings', key: 'level' } } };
     await shop.release('v2', {}, { container: { env: [level] } });
-    await shop.until('at the last step', isAtLastStep);
+    await shop.until('waiting for promotion', isBeforePromotion);
     const merge = { 'content-type': 'application/merge-patch+json' };
     await bed.api.request('PATCH', settingsOf(shop), { data: { level: null, mode: 'safe' } }, merge);
+    hooks.answer('reference', 200);
     await expectHeld(
       shop,
       'ReferenceMissing',
