@@ -1,12 +1,21 @@
-import { entryHeader, MAX_HEADER_BYTES, REF_DELTA, readEntryHeader } from './entry.ts';
+import { type EntryHeader, entryHeader, MAX_HEADER_BYTES, REF_DELTA, readEntryHeader } from './entry.ts';
 import type { PackFile } from './pack-file.ts';
 import { type PackEntry, writePack } from './write-pack.ts';
 
 /** The checksum at the end of a pack. */
 const TRAILER_BYTES = 20;
+/** Objects that are copied in the order of their places cost one read for so many bytes. */
+const WINDOW_BYTES = 1_048_576;
+
+/** A pack that is read from front to back. */
+interface OldPack {
+  readonly pack: PackFile;
+  readonly layout: Layout;
+  readonly readBytes: PackFile['readBytes'];
+}
 
 interface Place {
-  readonly pack: PackFile;
+  readonly from: OldPack;
   readonly offset: number;
 }
 
@@ -21,15 +30,19 @@ export async function copyObjects(
   path: string,
   pause: () => Promise<void>,
 ): Promise<number> {
-  const layouts = new Map(packs.map((pack) => [pack, layoutOf(pack)] as const));
-  const all = new Set(wanted);
+  const old = packs.map((pack) => ({ pack, layout: layoutOf(pack), readBytes: readAhead(pack) }));
+  const all = new Set(inPlaceOrder(old, wanted));
   // A set that grows while it is walked: bases, and theirs.
+  let looked = 0;
   for (const oid of all) {
-    const base = await baseOf(placeOf(packs, oid), layouts);
+    const { from, offset } = placeOf(old, oid);
+    const header = readEntryHeader(await from.readBytes(offset, MAX_HEADER_BYTES), offset);
+    const base = baseOf(from, header);
     if (base !== undefined) all.add(base);
-    if (all.size % 500 === 0) await pause();
+    looked += 1;
+    if (looked % 500 === 0) await pause();
   }
-  await writePack(path, all.size, entriesOf(packs, all, layouts, pause));
+  await writePack(path, all.size, entriesOf(old, inPlaceOrder(old, all), pause));
   return all.size;
 }
 
@@ -47,40 +60,55 @@ function layoutOf({ index }: PackFile): Layout {
   return { oids, ends };
 }
 
-function placeOf(packs: readonly PackFile[], oid: string): Place {
-  for (const pack of packs) {
-    const offset = pack.index.offsetOf(oid);
-    if (offset !== undefined) return { pack, offset };
+function readAhead(pack: PackFile): PackFile['readBytes'] {
+  let start = 0;
+  let bytes: Buffer = Buffer.alloc(0);
+  return async (offset, length) => {
+    if (offset < start || offset + length > start + bytes.length) {
+      bytes = await pack.readBytes(offset, Math.max(length, WINDOW_BYTES));
+      start = offset;
+    }
+    return bytes.subarray(offset - start, offset - start + length);
+  };
+}
+
+function placeOf(packs: readonly OldPack[], oid: string): Place {
+  for (const from of packs) {
+    const offset = from.pack.index.offsetOf(oid);
+    if (offset !== undefined) return { from, offset };
   }
   throw new RangeError(`object ${oid} is missing`);
 }
 
-type Layouts = ReadonlyMap<PackFile, Layout>;
+function inPlaceOrder(packs: readonly OldPack[], oids: ReadonlySet<string>): string[] {
+  const placed = [...oids].map((oid) => ({ oid, ...placeOf(packs, oid) }));
+  const position = new Map(packs.map((pack, index) => [pack, index] as const));
+  const rank = ({ from }: Place) => position.get(from) ?? 0;
+  placed.sort((left, right) => rank(left) - rank(right) || left.offset - right.offset);
+  return placed.map(({ oid }) => oid);
+}
 
-async function baseOf({ pack, offset }: Place, layouts: Layouts): Promise<string | undefined> {
-  const { base } = readEntryHeader(await pack.readBytes(offset, MAX_HEADER_BYTES), offset);
+function baseOf({ layout }: OldPack, { base }: EntryHeader): string | undefined {
   if (typeof base !== 'number') return base;
-  const oid = layouts.get(pack)?.oids.get(base);
+  const oid = layout.oids.get(base);
   if (oid === undefined) throw new RangeError('a delta has its base outside the pack');
   return oid;
 }
 
 async function* entriesOf(
-  packs: readonly PackFile[],
-  oids: ReadonlySet<string>,
-  layouts: Layouts,
+  packs: readonly OldPack[],
+  oids: readonly string[],
   pause: () => Promise<void>,
 ): AsyncGenerator<PackEntry> {
   let done = 0;
   for (const oid of oids) {
-    const place = placeOf(packs, oid);
-    const { pack, offset } = place;
-    const end = layouts.get(pack)?.ends.get(offset) || (await pack.size()) - TRAILER_BYTES;
-    const raw = await pack.readBytes(offset, end - offset);
-    const { type, size, dataAt } = readEntryHeader(raw, offset);
-    const base = await baseOf(place, layouts);
-    const header = entryHeader(base === undefined ? type : REF_DELTA, size, base);
-    yield { oid, bytes: Buffer.concat([header, raw.subarray(dataAt)]) };
+    const { from, offset } = placeOf(packs, oid);
+    const end = from.layout.ends.get(offset) || (await from.pack.size()) - TRAILER_BYTES;
+    const raw = await from.readBytes(offset, end - offset);
+    const old = readEntryHeader(raw, offset);
+    const base = baseOf(from, old);
+    const header = entryHeader(base === undefined ? old.type : REF_DELTA, old.size, base);
+    yield { oid, bytes: Buffer.concat([header, raw.subarray(old.dataAt)]) };
     done += 1;
     if (done % 200 === 0) await pause();
   }

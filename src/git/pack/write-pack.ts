@@ -9,6 +9,9 @@ export interface PackEntry {
   readonly bytes: Buffer;
 }
 
+/** Small objects share a write. */
+const GATHERED_BYTES = 1_048_576;
+
 interface Written {
   readonly oid: string;
   readonly offset: number;
@@ -28,10 +31,19 @@ export async function writePack(
   try {
     const hash = createHash('sha1');
     let offset = 0;
+    let waiting: Buffer[] = [];
+    let waitingBytes = 0;
+    const flush = async (): Promise<void> => {
+      await handle.writeFile(Buffer.concat(waiting));
+      waiting = [];
+      waitingBytes = 0;
+    };
     const append = async (bytes: Buffer): Promise<void> => {
       hash.update(bytes);
-      await handle.write(bytes);
+      waiting.push(bytes);
+      waitingBytes += bytes.length;
       offset += bytes.length;
+      if (waitingBytes >= GATHERED_BYTES) await flush();
     };
     await append(packHeader(count));
     const written: Written[] = [];
@@ -41,7 +53,8 @@ export async function writePack(
     }
     if (written.length !== count || offset >= 0x80000000) throw new RangeError('the pack cannot be written');
     const sum = hash.digest();
-    await handle.write(sum);
+    waiting.push(sum);
+    await flush();
     await handle.sync();
     await writeSynced(`${path}.idx`, indexOf(written, sum));
   } finally {
