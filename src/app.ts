@@ -15,6 +15,7 @@ import { inNamespace, readSourceFiles, rememberFileSources } from './app/source-
 import { createSteadyClock } from './app/steady-clock.ts';
 import { createOpenWatch } from './app/watch-port.ts';
 import { startWeb } from './app/web.ts';
+import type { ClusterClient } from './cluster/client.ts';
 import { isLoopback } from './cluster/kubeconfig.ts';
 import { type Election, startElection } from './cluster/lease.ts';
 import type { Cluster } from './engine/ports/ports.ts';
@@ -60,7 +61,8 @@ export async function startApp(
     ? shadowElection()
     : startElection({ client: connection.leaseClient, ...candidate });
   const state: State = { engine: undefined, problem: 'starting' };
-  const cluster = clusterPort(connection, election, { options, log });
+  const cluster = clusterPort(connection.client, election, { options, log });
+  const sourceCluster = clusterPort(connection.sourceClient, election, { options, log });
   const web = await startWeb({ options, connection, election, cluster, log, state, instance: identity });
   const memory = createMemoryKeeper(clock);
   const http = createHttpClient(addressPolicy(connection, options));
@@ -84,6 +86,7 @@ export async function startApp(
       clock,
       log,
       cluster,
+      sourceCluster,
       dryRun: createDryRun(connection.client),
       openWatch,
       http,
@@ -117,7 +120,7 @@ export async function startApp(
 }
 
 function clusterPort(
-  { client }: Connection,
+  client: ClusterClient,
   election: Election,
   { options, log }: { options: AppOptions; log: Logger },
 ): Cluster {

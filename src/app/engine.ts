@@ -39,6 +39,8 @@ export interface EngineWiring {
   readonly clock: Clock;
   readonly log: Log;
   readonly cluster: Cluster;
+  /** The same, over a request budget of its own. */
+  readonly sourceCluster: Cluster;
   readonly dryRun: DryRun;
   readonly openWatch: OpenWatch;
   readonly http: HttpClient;
@@ -150,6 +152,7 @@ function sourceParts(wiring: EngineWiring) {
   const access = createGitAccess({ client, clock, env: process.env, fileSources });
   const { clusterName, defaultServiceAccount, programs = {}, dataDirectory } = options;
   return {
+    cluster: wiring.sourceCluster,
     ...{ secretKey, clusterName, defaultServiceAccount, tracksConfig: options.tracksConfig !== false },
     builders: findBuilders(programs, workFolderIn(dataDirectory)),
     builds: createBuildCache(),

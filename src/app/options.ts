@@ -36,6 +36,8 @@ export interface AppOptions {
   readonly runbookUrl?: string | undefined;
   /** Requests to the API server; default 100 a second, 250 at once, as Flagger's. */
   readonly apiRate?: RateBounds;
+  /** The same for what Sources apply; default 200 a second, 400 at once. */
+  readonly sourceRate?: RateBounds;
   /** Canaries that are handled side by side; default 8. */
   readonly concurrency?: number;
   /** Canaries may not refer to objects of other namespaces (Flagger's --no-cross-namespace-refs). */

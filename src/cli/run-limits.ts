@@ -5,6 +5,8 @@ import type { AppOptions } from '../app/options.ts';
 export interface LimitFlags extends ReleaseFlags {
   readonly kubeconfigQps: number;
   readonly kubeconfigBurst: number;
+  readonly sourceQps: number;
+  readonly sourceBurst: number;
   readonly threadiness: number;
   readonly defaultServiceAccount?: string;
 }
@@ -20,6 +22,13 @@ export function withLimitFlags(command: Command): Command {
   const limited = command
     .option('--kubeconfig-qps <number>', 'requests a second to the API server, watches left out', count, 100)
     .option('--kubeconfig-burst <number>', 'how many of them may come at once', count, 250)
+    .option(
+      '--source-qps <number>',
+      'the same for what Sources apply, which rollouts do not wait for',
+      count,
+      200,
+    )
+    .option('--source-burst <number>', 'how many of these may come at once', count, 400)
     .option('--threadiness <number>', 'Canaries that are handled side by side', count, 8)
     .option(
       '--default-service-account <name>',
@@ -46,10 +55,16 @@ export function limitsIn(
   flags: LimitFlags,
 ): Pick<
   AppOptions,
-  'apiRate' | 'concurrency' | 'defaultServiceAccount' | 'forbidsOtherNamespaces' | 'tracksConfig'
+  | 'apiRate'
+  | 'sourceRate'
+  | 'concurrency'
+  | 'defaultServiceAccount'
+  | 'forbidsOtherNamespaces'
+  | 'tracksConfig'
 > {
   return {
     apiRate: { perSecond: flags.kubeconfigQps, burst: flags.kubeconfigBurst },
+    sourceRate: { perSecond: flags.sourceQps, burst: flags.sourceBurst },
     concurrency: flags.threadiness,
     defaultServiceAccount: flags.defaultServiceAccount,
     ...releaseLimitsIn(flags),

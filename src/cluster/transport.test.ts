@@ -131,9 +131,16 @@ describe('transport', () => {
     const server = await serve((_, response) => answer(response, 200, {}));
     const transport = connect(accessTo(server.url), { rate: { perSecond: 0.01, burst: 1 } });
     await transport.request(write);
-    const error = await failureOf(transport.request({ ...write, deadlineMs: 50 }));
-    expect(error).toMatchObject({ kind: 'timeout', effectUnknown: false });
+    const error = await failureOf(transport.request({ ...write, signal: AbortSignal.timeout(50) }));
+    expect(error).toMatchObject({ kind: 'aborted', effectUnknown: false });
     expect(server.seen).toHaveLength(1);
+  });
+
+  it('counts the deadline of a request from its turn on', async () => {
+    const server = await serve((_, response) => answer(response, 200, {}));
+    const transport = connect(accessTo(server.url), { rate: { perSecond: 1, burst: 1 }, deadlineMs: 900 });
+    await Promise.all([transport.request(write), transport.request(write), transport.request(write)]);
+    expect(server.seen).toHaveLength(3);
   });
 
   it('waits as long as Retry-After asks before a read is sent again', async () => {

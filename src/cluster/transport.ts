@@ -16,13 +16,13 @@ export interface TransportOptions {
   /** For deadlines and pauses. Sockets live in real time, so leave this alone even where the engine runs on virtual time. */
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Default 50 requests a second, 100 at once; watches are not counted. */
+  /** Default 100 requests a second, 250 at once; watches are not counted. */
   readonly rate?: RateBounds;
   /** Connections for everything but watches; default 16. */
   readonly connections?: number;
   /** Pauses before a read is sent again; default 200 ms to 5 s. */
   readonly retry?: BackoffBounds;
-  /** Default 30,000. */
+  /** From a request's turn on; default 30,000. */
   readonly deadlineMs?: number;
   /** Largest answer in bytes; default 64 MiB. */
   readonly maximumBytes?: number;
@@ -74,7 +74,9 @@ export function createTransport(options: TransportOptions): Transport {
     counts: { get: 0, list: 0, watch: 0, create: 0, apply: 0, patch: 0, delete: 0 },
   };
   return {
-    request: (request) => {
+    request: async (request) => {
+      // Nobody is late because others came first.
+      await parts.rateLimit(request.signal);
       const deadlineMs = request.deadlineMs ?? options.deadlineMs ?? 30_000;
       return withDeadline(parts, request, deadlineMs, (signal) => requestWithRetries(parts, request, signal));
     },
@@ -117,7 +119,7 @@ async function requestWithRetries(
   signal: AbortSignal,
 ): Promise<ApiAnswer> {
   for (let attempt = 1; ; attempt += 1) {
-    await parts.rateLimit(signal);
+    if (attempt > 1) await parts.rateLimit(signal);
     try {
       return await requestOnce(parts, request, signal);
     } catch (error) {
