@@ -49,6 +49,28 @@ test('a data directory that cannot be used is Storage, for the operator', async 
   });
 });
 
+test('readers that wait for one another see what is fetched between them, and a store that was built anew', async () => {
+  const commits = [fixture.repository.commit({ 'a.yaml': noise(1, 20_000) })];
+  const source = fixture.source();
+  await source.poll(signal);
+  const whole = fixture.repository.commit({ 'a.yaml': noise(2, 20_000) });
+  const damage = () => truncateSync(packFiles('.pack')[0] ?? '', 100);
+  const first = source.readFiles(commits[0] ?? '', '');
+  void first.then(damage);
+
+  const read = await Promise.all([
+    first,
+    ...Array.from({ length: 10 }, () => source.readFiles(whole, '')),
+    source.readFiles(commits[0] ?? '', ''),
+  ]);
+
+  expect(read.map(({ files }) => String(files[0]?.bytes).slice(0, 40))).toEqual([
+    noise(1, 40),
+    ...Array.from({ length: 10 }, () => noise(2, 40)),
+    noise(1, 40),
+  ]);
+});
+
 test('a store whose directory was removed is fetched anew', async () => {
   const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
   const source = fixture.source();

@@ -1,6 +1,7 @@
 import { compactInto } from './compact.ts';
 import { GitError } from './errors.ts';
 import { createMutex } from './mutex.ts';
+import type { ObjectReader } from './objects.ts';
 import type { PackLimits } from './pack-check.ts';
 import { type Access, createSession, type OpenSession, type Session, writeRecord } from './session.ts';
 import {
@@ -68,11 +69,33 @@ export interface Compaction {
 export function createRepository(options: RepositoryOptions): Repository {
   const { directory } = options;
   const mutex = createMutex();
+  /** Left open for whoever waits: of a thousand Sources that read one store, each would open its packs again. */
+  let left: ObjectReader | undefined;
+
+  async function closeLeft(): Promise<void> {
+    await left?.close();
+    left = undefined;
+  }
+
+  /** Works on the store as it is. */
+  async function inStore<T>(access: Access, work: (session: OpenSession) => Promise<T>): Promise<T> {
+    if (!left) await prepareStore(directory);
+    const session = createSession(directory, options.packLimits, access, left);
+    left = undefined;
+    try {
+      const result = await work(session);
+      if (mutex.isAwaited()) left = session.reader;
+      return result;
+    } finally {
+      if (!left) await session.close();
+    }
+  }
 
   async function onFresh<T>(access: Access, work: (session: Session) => Promise<T>): Promise<T> {
     const fresh = freshDirectory(directory);
     await emptyStore(fresh);
-    const result = await inSession(fresh, access, work);
+    const session = createSession(fresh, options.packLimits, access);
+    const result = await work(session).finally(() => session.close());
     await swapStore(directory);
     return result;
   }
@@ -88,25 +111,11 @@ export function createRepository(options: RepositoryOptions): Repository {
     return true;
   }
 
-  async function inSession<T>(
-    gitdir: string,
-    access: Access,
-    work: (session: OpenSession) => Promise<T>,
-  ): Promise<T> {
-    const session = createSession(gitdir, options.packLimits, access);
-    try {
-      return await work(session);
-    } finally {
-      await session.close();
-    }
-  }
-
   return {
     run: (access, work) =>
       mutex.run(async () => {
-        await prepareStore(directory);
         try {
-          return await inSession(directory, access, work);
+          return await inStore(access, work);
         } catch (error) {
           if (!(error instanceof GitError) || error.code !== 'Corrupt') throw error;
           return await onFresh(access, work);
@@ -114,17 +123,20 @@ export function createRepository(options: RepositoryOptions): Repository {
       }),
     compactIfGrown: (access, factor, needs) =>
       mutex.run(async () => {
+        await closeLeft();
         await prepareStore(directory);
         const before = await storeSize(directory);
         if (!hasOutgrown(before, options.growth, factor)) return { size: before, isDone: false };
-        const isDone = await inSession(directory, access, async (session) =>
-          compact(session, await needs(session)),
-        );
+        const session = createSession(directory, options.packLimits, access);
+        const isDone = await needs(session)
+          .then((needed) => compact(session, needed))
+          .finally(() => session.close());
         return { size: await storeSize(directory), isDone };
       }),
     removeIf: (isUnused) =>
       mutex.run(async () => {
         if (!isUnused()) return false;
+        await closeLeft();
         await removeStore(directory);
         return true;
       }),

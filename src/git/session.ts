@@ -45,14 +45,15 @@ export interface OpenSession extends Session {
   close(): Promise<void>;
 }
 
-/** Opens nothing yet. */
+/** Opens nothing yet; `open` is the reader of a session before it, as it was left. */
 export function createSession(
   gitdir: string,
   packLimits: PackLimits,
   { openTransport, signal }: Access,
+  open = createReader(gitdir),
 ): OpenSession {
   const pause = createPause(signal);
-  let reader = createReader(gitdir);
+  let reader = open;
 
   async function fetch(want: string, depth?: number): Promise<void> {
     await pause();
