@@ -1,5 +1,5 @@
 import type { Source } from '../../api/source.ts';
-import { type Waiting, whyItWaits } from './dependencies.ts';
+import { dependenciesOf, type Waiting, whyItWaits } from './dependencies.ts';
 import type { Snapshot, SourceParts, SourceState } from './source-parts.ts';
 
 /**
@@ -16,7 +16,7 @@ export function whyNotYet(
   const key = `${commit} ${generation}`;
   const { appliedCommit, observedGeneration } = source.status ?? {};
   const wasApplied = appliedCommit === commit && observedGeneration === generation;
-  const isAdmitted = wasApplied || state.admitted === key;
+  const isAdmitted = wasApplied || state.admitted === key || dependenciesOf(source).length === 0;
   const waiting = isAdmitted ? undefined : whyItWaits(source, parts.sources(), commit);
   if (!waiting) state.admitted = key;
   return waiting;

@@ -1,9 +1,11 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source.ts';
 import type { Reproduced } from '../canary/after-revert.ts';
 import { createAppointments } from '../canary/appointments.ts';
 import { keyOf } from '../canary/checks.ts';
 import type { WatchedSet } from '../ports/ports.ts';
 import { createClaims } from './claims.ts';
+import { dependenciesOf } from './dependencies.ts';
 import { createMemberWatches } from './member-watches.ts';
 import { createPresence } from './presence.ts';
 import type { SourceGit } from './source-git.ts';
@@ -42,6 +44,8 @@ interface Following {
   readonly runner: SourceRunner;
   /** What the runner was started with; another one starts a new runner. */
   readonly generation: string;
+  /** Keys of the Sources that it depends on. */
+  readonly dependencies: readonly string[];
   requests: string;
 }
 
@@ -67,13 +71,16 @@ export function createSourceController(options: SourceControllerOptions): Source
     if (known?.generation === generation) return noteRequests(known, live);
     const after = known ? end(key, known) : Promise.resolve();
     const runner = startSourceRunner(parts, key, live, after);
-    following.set(key, { runner, generation, requests: requestsOf(live) });
+    const dependencies = dependenciesOf(live as Source);
+    following.set(key, { runner, generation, dependencies, requests: requestsOf(live) });
   }
 
   function sourcesChanged(changed: readonly KubernetesObject[]): void {
     for (const source of changed) {
       sourceChanged(source);
-      for (const { runner } of following.values()) runner.otherChanged(keyOf(source));
+      const key = keyOf(source);
+      for (const { runner, dependencies } of following.values())
+        if (dependencies.includes(key)) runner.otherChanged();
     }
     if (!sources.synced()) return;
     for (const { listed } of [options.heads, stores]) listed();

@@ -10,7 +10,7 @@ import type { OpenForge } from '../ports/forge-port.ts';
 import type { OpenPoller, Poller, Repositories, Repository } from '../ports/git-port.ts';
 import { windowProblems } from '../windows/window-starts.ts';
 import { applySetId } from './apply-set.ts';
-import { dependenciesOf } from './dependencies.ts';
+import { currentSource } from './current-source.ts';
 import { createDriftMemory } from './drift-memory.ts';
 import { sourceHealth } from './health/wait.ts';
 import { isOtherInForce } from './in-force.ts';
@@ -47,8 +47,8 @@ export interface SourceRunner {
   reread(): void;
   /** A Canary changed: writes the status again if it says something else now, and applies again if something else is in force. */
   refreshStatus(): Promise<void>;
-  /** Another Source (`namespace/name`) changed: it may be what this one waits for. */
-  otherChanged(sourceKey: string): void;
+  /** A Source that this one depends on changed. */
+  otherChanged(): void;
   /** What a Canary's release is at an older commit; changes nothing. */
   reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
   /** Its writing half; undefined while it cannot be followed. */
@@ -137,9 +137,8 @@ export function startSourceRunner(
       if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
       await writeSourceStatus(parts, source, state);
     },
-    otherChanged(sourceKey) {
-      const waits = state.problem?.reason.startsWith('Dependency') === true;
-      if (waits && opened.source && dependenciesOf(opened.source).includes(sourceKey)) poller?.wake();
+    otherChanged() {
+      if (state.problem?.reason.startsWith('Dependency')) poller?.wake();
     },
     async reproduce(canaryKey, commit) {
       const source = currentSource(parts, key);
@@ -160,13 +159,6 @@ export function startSourceRunner(
       watch?.close();
     },
   };
-}
-
-/** Undefined while it is gone or cannot be read. */
-function currentSource(parts: Pick<SourceRunnerParts, 'source'>, key: string): Source | undefined {
-  const live = parts.source(key);
-  const parsed = live && parseSource(live);
-  return parsed?.ok ? parsed.value : undefined;
 }
 
 /** Nothing is known yet. */
