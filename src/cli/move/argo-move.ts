@@ -4,6 +4,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { deleteField, edited, type Files } from './edit.ts';
 import { finding, isSameField } from './findings.ts';
 import { type ForwardInput, type HoldStep, object_, pruneAfterAnnotation, type Tool } from './forward.ts';
+import { shellLine } from './shell.ts';
 import type { Placed } from './tree.ts';
 
 /** With it, deleting the Application deletes everything that it applied. */
@@ -31,7 +32,8 @@ export const argoTool: Tool = {
   ],
   also: () => [],
   // `argocd app delete` would put the finalizer back.
-  remove: ({ namespace, name }) => `kubectl -n ${namespace} delete applications.argoproj.io ${name}`,
+  remove: ({ namespace, name }) =>
+    shellLine('kubectl', '-n', namespace, 'delete', 'applications.argoproj.io', name),
 };
 
 function held(input: ForwardInput): HoldStep {
@@ -72,12 +74,12 @@ function held(input: ForwardInput): HoldStep {
       ),
     ],
     commands: [
-      ...(facts && owner && !facts.parent ? [`kubectl apply -f ${owner.origin.file}`] : []),
+      ...(facts && owner && !facts.parent ? [shellLine('kubectl', 'apply', '-f', owner.origin.file)] : []),
       ...finalizerCommands(input),
     ],
     verify: [
       ...(facts?.parent ? [facts.parent.look] : []),
-      `kubectl -n ${namespace} get applications.argoproj.io ${name} -o yaml`,
+      shellLine('kubectl', '-n', namespace, 'get', 'applications.argoproj.io', name, '-o', 'yaml'),
     ],
   };
 }
@@ -88,9 +90,9 @@ function finalizerCommands({ facts, former, owner }: ForwardInput): string[] {
   const said = owner?.object.metadata.finalizers ?? [];
   if (!live.some((one) => cascade.test(one)) || said.some((one) => cascade.test(one))) return [];
   const patch = { metadata: { finalizers: live.filter((one) => !cascade.test(one)) } };
-  return [
-    `kubectl -n ${former.namespace} patch applications.argoproj.io ${former.name} --type=merge -p '${JSON.stringify(patch)}'`,
-  ];
+  const { namespace, name } = former;
+  const which = ['-n', namespace, 'patch', 'applications.argoproj.io', name];
+  return [shellLine('kubectl', ...which, '--type=merge', '-p', JSON.stringify(patch))];
 }
 
 function whyItActs(live: KubernetesObject | undefined): string | undefined {

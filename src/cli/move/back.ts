@@ -11,6 +11,7 @@ import type { Member, MoveFacts } from './facts.ts';
 import { finding, isObserved, named } from './findings.ts';
 import { object_, pruneAfterAnnotation } from './forward.ts';
 import { isReleased, releaseCommands } from './release.ts';
+import { shellLine } from './shell.ts';
 import type { Finding, Step } from './step.ts';
 import { kustomizationBeside, type Placed } from './tree.ts';
 
@@ -75,7 +76,7 @@ function holding(input: BackInput): Omit<Step, 'changes'> {
       }),
     ],
     commands: applyCommands(input, sourceFile(input)),
-    verify: [`kubectl -n ${input.former.namespace} get source ${input.former.name}`],
+    verify: [shellLine('kubectl', '-n', input.former.namespace, 'get', 'source', input.former.name)],
   };
 }
 
@@ -102,8 +103,10 @@ function removal(tool: BackTool, input: BackInput): Omit<Step, 'changes'> {
       }),
     ],
     ends: [sourceGone(input)],
-    commands: isRemoved ? [] : [`kubectl -n ${former.namespace} delete source ${former.name}`],
-    verify: [`kubectl -n ${former.namespace} get source`],
+    commands: isRemoved
+      ? []
+      : [shellLine('kubectl', '-n', former.namespace, 'delete', 'source', former.name)],
+    verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source')],
   };
 }
 
@@ -193,13 +196,16 @@ function ownerFile(input: BackInput): string {
 }
 
 function applyCommands({ facts }: BackInput, file: string): string[] {
-  return facts && !facts.parent && file !== '' ? [`kubectl apply -f ${file}`] : [];
+  return facts && !facts.parent && file !== '' ? [shellLine('kubectl', 'apply', '-f', file)] : [];
 }
 
 function verify({ facts, former: { kind, namespace, name } }: BackInput): string[] {
   const plural =
     kind === 'Application' ? 'applications.argoproj.io' : 'kustomizations.kustomize.toolkit.fluxcd.io';
-  return [...(facts?.parent ? [facts.parent.look] : []), `kubectl -n ${namespace} get ${plural} ${name}`];
+  return [
+    ...(facts?.parent ? [facts.parent.look] : []),
+    shellLine('kubectl', '-n', namespace, 'get', plural, name),
+  ];
 }
 
 function holdSource(files: Files, { source }: BackInput): Files {

@@ -5,8 +5,11 @@ import { edited, type Files } from './edit.ts';
 import type { MoveFacts } from './facts.ts';
 import { conditionOf, finding, isObserved, isSameField, named } from './findings.ts';
 import { type ForwardInput, type HoldStep, object_, pruneAfterAnnotation, type Tool } from './forward.ts';
+import { shellLine } from './shell.ts';
 import type { Finding } from './step.ts';
 import type { Placed } from './tree.ts';
+
+const resource = 'kustomizations.kustomize.toolkit.fluxcd.io';
 
 interface KustomizationSpec {
   readonly prune?: boolean;
@@ -20,8 +23,7 @@ export function fluxTool(repository: Placed | undefined): Tool {
     hold: (input) => [withoutPruning(input), suspended(input)],
     safe: ({ facts, former }) => safeFindings(facts, `Kustomization ${former.namespace}/${former.name}`),
     also: ({ facts }) => (repository && facts && facts.repositoryUsers.length === 0 ? [repository] : []),
-    remove: ({ namespace, name }) =>
-      `kubectl -n ${namespace} delete kustomizations.kustomize.toolkit.fluxcd.io ${name}`,
+    remove: ({ namespace, name }) => shellLine('kubectl', '-n', namespace, 'delete', resource, name),
   };
 }
 
@@ -126,12 +128,12 @@ function edit(
 }
 
 function commandsFor({ facts, owner }: ForwardInput): string[] {
-  return facts && owner && !facts.parent ? [`kubectl apply -f ${owner.origin.file}`] : [];
+  return facts && owner && !facts.parent ? [shellLine('kubectl', 'apply', '-f', owner.origin.file)] : [];
 }
 
 function verify({ former: { namespace, name }, facts }: ForwardInput): string[] {
   return [
     ...(facts?.parent ? [facts.parent.look] : []),
-    `kubectl -n ${namespace} get kustomizations.kustomize.toolkit.fluxcd.io ${name}`,
+    shellLine('kubectl', '-n', namespace, 'get', resource, name),
   ];
 }

@@ -13,6 +13,7 @@ import {
   named,
   takenFinding,
 } from './findings.ts';
+import { shellLine } from './shell.ts';
 import type { Finding, Step } from './step.ts';
 import { kustomizationBeside, type Placed } from './tree.ts';
 
@@ -86,7 +87,7 @@ function takeOver(tool: Tool, input: ForwardInput): Omit<Step, 'changes'> {
     ],
     ends: [...applied, takenFinding(facts, sourceOf(input), former)],
     commands: applyCommands(input, facts?.source === undefined),
-    verify: [`kubectl -n ${former.namespace} get source ${former.name}`],
+    verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name)],
   };
 }
 
@@ -109,7 +110,7 @@ function removal(tool: Tool, input: ForwardInput): Omit<Step, 'changes'> {
       ...appliedFindings(facts, sourceKey(input)),
     ],
     commands: facts?.owner && !removesItself ? [tool.remove(former)] : [],
-    verify: [`kubectl -n ${former.namespace} get source ${former.name}`],
+    verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name)],
   };
 }
 
@@ -141,7 +142,7 @@ function ending(input: ForwardInput): Omit<Step, 'changes'> {
         : []),
     ],
     commands: applyCommands(input, true),
-    verify: [`kubectl -n ${former.namespace} get source ${former.name} -o yaml`],
+    verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name, '-o', 'yaml')],
   };
 }
 
@@ -149,7 +150,7 @@ function ending(input: ForwardInput): Omit<Step, 'changes'> {
 function applyCommands(input: ForwardInput, isNeeded: boolean): string[] {
   const { facts } = input;
   if (!facts || !isNeeded || facts.parent) return [];
-  return [`kubectl apply -f ${sourceFile(input)}`];
+  return [shellLine('kubectl', 'apply', '-f', sourceFile(input))];
 }
 
 function sourceKey({ former }: ForwardInput): string {

@@ -42,12 +42,17 @@ function stepLines(step: PlacedStep, number: number, screen: Screen): string[] {
     title,
     ...findingLines('needs', isRefused || step.state === 'unread' ? step.requires : [], screen),
     ...(isRefused ? [] : changeLines(step)),
-    ...(commands.length > 0 ? [`${indent}run:`, ...commands] : []),
+    ...(commands.length > 0 ? [`${indent}run:`, ...commands.flatMap(shown)] : []),
     ...findingLines('ends when', step.ends, screen),
     ...(isRefused || step.verify.length === 0
       ? []
-      : [`${indent}to see it:`, ...step.verify.map((line) => `${indent}${indent}${line}`)]),
+      : [`${indent}to see it:`, ...step.verify.flatMap(shown).map((line) => `${indent}${indent}${line}`)]),
   ];
+}
+
+/** A command is as long as it is: it is copied. */
+function shown(command: string): string[] {
+  return command.split('\n').map(printable);
 }
 
 function findingLines(title: string, findings: readonly Finding[], screen: Screen): string[] {

@@ -17,6 +17,7 @@ import { tracksOn } from '../../engine/source/tracks.ts';
 import type { Member, MoveFacts, Parent } from './facts.ts';
 import { conditionOf } from './findings.ts';
 import { argoInventory, fluxInventory } from './inventories.ts';
+import { shellLine } from './shell.ts';
 
 type Client = ClusterClient;
 
@@ -142,7 +143,7 @@ async function parentOf(client: Client, marked: KubernetesObject): Promise<Paren
     const [namespace = '', name = ''] = track.owner.split('/');
     const found = await getTool(client, 'Kustomization', { namespace, name });
     const { prune, suspend } = (found?.spec ?? {}) as { prune?: boolean; suspend?: boolean };
-    const look = `flux -n ${namespace} reconcile kustomization ${name} --with-source`;
+    const look = shellLine('flux', '-n', namespace, 'reconcile', 'kustomization', name, '--with-source');
     return { name: track.detail, prunes: prune === true && suspend !== true, look };
   }
   const { namespace = '' } = marked.metadata;
@@ -152,7 +153,7 @@ async function parentOf(client: Client, marked: KubernetesObject): Promise<Paren
   return {
     name: track.detail,
     prunes: syncPolicy?.automated?.prune === true,
-    look: `argocd app sync ${name}`,
+    look: shellLine('argocd', 'app', 'sync', name),
   };
 }
 

@@ -5,6 +5,7 @@ import { writeYaml } from '../../render/write-yaml.ts';
 import { relinquishedFields } from '../../workload/managed-fields.ts';
 import { type ManagedFieldsEntry, managedFieldsOf } from '../../workload/owned-fields.ts';
 import type { Member } from './facts.ts';
+import { shellLine } from './shell.ts';
 
 const manager = 'holdfast';
 const tools = ['kustomize-controller', 'argocd-controller'];
@@ -28,9 +29,9 @@ export function releaseCommands(members: readonly Member[]): string[] {
       : []),
     ...labelled.map(({ apiVersion, kind, metadata }) => {
       const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [''];
-      const place = metadata.namespace ? `-n ${metadata.namespace} ` : '';
+      const place = metadata.namespace ? ['-n', metadata.namespace] : [];
       const type = `${kind.toLowerCase()}${group ? `.${group}` : ''}`;
-      return `kubectl ${place}label ${type} ${metadata.name} ${partOfLabel}-`;
+      return shellLine('kubectl', ...place, 'label', type, metadata.name, `${partOfLabel}-`);
     }),
   ];
 }
