@@ -1,10 +1,12 @@
 /** From an Application of Argo CD to a Source. Pure. */
 import type { Document } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { deleteField, edited, type Files } from './edit.ts';
+import { deleteField, edited, type Files, identityOf } from './edit.ts';
 import { finding, isSameField } from './findings.ts';
-import { type ForwardInput, type HoldStep, object_, pruneAfterAnnotation, type Tool } from './forward.ts';
-import { shellLine } from './shell.ts';
+import type { HoldStep, Tool } from './forward.ts';
+import type { ForwardInput } from './forward-files.ts';
+import { pruneAfterAnnotation } from './prune-after.ts';
+import { applyCommands, shellLine } from './shell.ts';
 import type { Placed } from './tree.ts';
 
 /** With it, deleting the Application deletes everything that it applied. */
@@ -73,10 +75,7 @@ function held(input: ForwardInput): HoldStep {
         },
       ),
     ],
-    commands: [
-      ...(facts && owner && !facts.parent ? [shellLine('kubectl', 'apply', '-f', owner.origin.file)] : []),
-      ...finalizerCommands(input),
-    ],
+    commands: [...applyCommands(facts, owner?.origin.file), ...finalizerCommands(input)],
     verify: [
       ...(facts?.parent ? [facts.parent.look] : []),
       shellLine('kubectl', '-n', namespace, 'get', 'applications.argoproj.io', name, '-o', 'yaml'),
@@ -131,5 +130,5 @@ function edit(
 ): Files {
   if (!owner) return files;
   const { object, origin } = owner;
-  return edited(files, origin.file, object_(object), (document) => change(document, owner));
+  return edited(files, origin.file, identityOf(object), (document) => change(document, owner));
 }

@@ -2,7 +2,7 @@ import { expect, it, test } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { parseSource } from '../../api/parse.ts';
 import { sourceOfArgo } from './argo-source.ts';
-import { firstSource } from './forward.ts';
+import { firstSource } from './forward-files.ts';
 
 function application(
   source: Record<string, unknown> = {},

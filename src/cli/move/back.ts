@@ -1,32 +1,27 @@
 /** From a Source back to another tool. Pure. */
-import { basename, dirname, join } from 'node:path';
 import type { Document } from 'yaml';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source.ts';
-import { type FormerOwner, isTrackOf } from '../../engine/source/former-owner.ts';
+import { isTrackOf } from '../../engine/source/former-owner.ts';
 import { tracksOn } from '../../engine/source/tracks.ts';
 import { objectKey } from '../../render/render.ts';
-import { changesBetween, edited, type Files, listed, withObjects, withoutDocument } from './edit.ts';
-import type { Member, MoveFacts } from './facts.ts';
+import {
+  type BackInput,
+  ownerFile,
+  prunesAfter,
+  sourceFile,
+  withOwner,
+  withoutSource,
+  withPruning,
+  withSourceHeld,
+} from './back-files.ts';
+import { changesBetween } from './edit.ts';
+import type { Member } from './facts.ts';
 import { finding, isObserved, named } from './findings.ts';
-import { object_, pruneAfterAnnotation } from './forward.ts';
+import { pruneAfterAnnotation } from './prune-after.ts';
 import { isReleased, releaseCommands } from './release.ts';
-import { shellLine } from './shell.ts';
+import { applyCommands, shellLine } from './shell.ts';
 import type { Finding, Step } from './step.ts';
-import { kustomizationBeside, type Placed } from './tree.ts';
-
-/** What a way back is about. */
-export interface BackInput {
-  /** Who gets the objects. */
-  readonly former: FormerOwner;
-  readonly files: Files;
-  readonly source?: Placed | undefined;
-  /** Its object in the tree, where there is one already. */
-  readonly owner?: Placed | undefined;
-  /** Its objects, to be committed. */
-  readonly wanted: readonly KubernetesObject[];
-  readonly facts?: MoveFacts | undefined;
-}
 
 /** What the tools do in their own ways. */
 export interface BackTool {
@@ -42,10 +37,10 @@ export interface BackTool {
 /** The steps, in order. */
 export function backSteps(tool: BackTool, input: BackInput): Step[] {
   const { files } = input;
-  const held = holdSource(files, input);
-  const given = withOwner(tool, held, input);
+  const held = withSourceHeld(files, input);
+  const given = withOwner(held, input, tool.resume);
   const taken = withoutSource(given, input);
-  const pruning = withPruning(tool, taken, input);
+  const pruning = withPruning(taken, input, tool.prune);
   return [
     { ...holding(input), changes: changesBetween(files, held) },
     { ...giving(tool, input), changes: changesBetween(held, given) },
@@ -75,7 +70,7 @@ function holding(input: BackInput): Omit<Step, 'changes'> {
         return !source || isObserved(source) || 'it has not looked at it since it was changed';
       }),
     ],
-    commands: applyCommands(input, sourceFile(input)),
+    commands: applyCommands(input.facts, sourceFile(input)),
     verify: [shellLine('kubectl', '-n', input.former.namespace, 'get', 'source', input.former.name)],
   };
 }
@@ -85,7 +80,7 @@ function giving(tool: BackTool, input: BackInput): Omit<Step, 'changes'> {
     title: `let ${what(input)} take over what is there`,
     requires: [still(input)],
     ends: tookOver(tool, input),
-    commands: applyCommands(input, ownerFile(input)),
+    commands: applyCommands(input.facts, ownerFile(input)),
     verify: verify(input),
   };
 }
@@ -139,7 +134,7 @@ function ending(tool: BackTool, input: BackInput): Omit<Step, 'changes'> {
         return !prunes || tool.prunes(owner) || 'it does not prune';
       }),
     ],
-    commands: applyCommands(input, ownerFile(input)),
+    commands: applyCommands(input.facts, ownerFile(input)),
     verify: verify(input),
   };
 }
@@ -184,21 +179,6 @@ function what({ former }: BackInput): string {
   return `${former.kind} ${former.namespace}/${former.name}`;
 }
 
-function sourceFile({ source }: BackInput): string {
-  return source?.origin.file ?? '';
-}
-
-function ownerFile(input: BackInput): string {
-  const tool = input.former.kind === 'Application' ? 'application' : 'flux';
-  return (
-    input.owner?.origin.file ?? join(dirname(sourceFile(input) || '.'), `${input.former.name}-${tool}.yaml`)
-  );
-}
-
-function applyCommands({ facts }: BackInput, file: string): string[] {
-  return facts && !facts.parent && file !== '' ? [shellLine('kubectl', 'apply', '-f', file)] : [];
-}
-
 function verify({ facts, former: { kind, namespace, name } }: BackInput): string[] {
   const plural =
     kind === 'Application' ? 'applications.argoproj.io' : 'kustomizations.kustomize.toolkit.fluxcd.io';
@@ -206,51 +186,4 @@ function verify({ facts, former: { kind, namespace, name } }: BackInput): string
     ...(facts?.parent ? [facts.parent.look] : []),
     shellLine('kubectl', '-n', namespace, 'get', plural, name),
   ];
-}
-
-function holdSource(files: Files, { source }: BackInput): Files {
-  if (!source) return files;
-  return edited(files, source.origin.file, object_(source.object), (document) => {
-    if ((source.object as Source).spec.prune === true)
-      document.setIn(['metadata', 'annotations', pruneAfterAnnotation], 'true');
-    document.setIn(['spec', 'prune'], false);
-    document.setIn(['spec', 'suspend'], true);
-  });
-}
-
-function withOwner(tool: BackTool, files: Files, input: BackInput): Files {
-  const { owner, wanted } = input;
-  if (owner)
-    return edited(files, owner.origin.file, object_(owner.object), (document) => tool.resume(document));
-  if (wanted.length === 0) return files;
-  const file = ownerFile(input);
-  const added = withObjects(files, file, wanted);
-  const kustomization = kustomizationBeside(files, file);
-  return kustomization
-    ? listed(added, kustomization, { entry: basename(file), beside: basename(sourceFile(input)) })
-    : added;
-}
-
-function withoutSource(files: Files, { source }: BackInput): Files {
-  if (!source) return files;
-  const { file } = source.origin;
-  const rest = withoutDocument(files, file, object_(source.object));
-  const kustomization = rest.has(file) ? undefined : kustomizationBeside(rest, file);
-  return kustomization ? listed(rest, kustomization, { entry: basename(file) }) : rest;
-}
-
-function withPruning(tool: BackTool, files: Files, input: BackInput): Files {
-  const { kind, namespace, name } = input.former;
-  return edited(files, ownerFile(input), { kind, namespace, name }, (document) => {
-    document.deleteIn(['metadata', 'annotations', pruneAfterAnnotation]);
-    const annotations = document.getIn(['metadata', 'annotations']) as { items?: unknown[] } | undefined;
-    if (annotations?.items?.length === 0) document.deleteIn(['metadata', 'annotations']);
-    if (prunesAfter(input)) tool.prune(document);
-  });
-}
-
-function prunesAfter({ source, owner, wanted, facts }: BackInput): boolean {
-  const objects = [source?.object, owner?.object, ...wanted, facts?.owner, facts?.source];
-  const isSaid = objects.some((object) => object?.metadata.annotations?.[pruneAfterAnnotation] === 'true');
-  return isSaid || (source?.object as Source | undefined)?.spec.prune === true;
 }

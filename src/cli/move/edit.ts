@@ -1,5 +1,6 @@
 /** Changes of the files of a tree, as text: comments and order stay. Pure. */
 import { type Document, isMap, isSeq, parseDocument } from 'yaml';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { writeYaml } from '../../render/write-yaml.ts';
 
 /** Files by path, as they are shown. */
@@ -17,6 +18,11 @@ export interface Identity {
   readonly kind: string;
   readonly name: string;
   readonly namespace?: string | undefined;
+}
+
+/** By what the document of an object is found. */
+export function identityOf({ kind, metadata }: KubernetesObject): Identity {
+  return { kind, name: metadata.name, namespace: metadata.namespace };
 }
 
 /** The files with one document changed; the same files where it is not there. */

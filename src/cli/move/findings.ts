@@ -65,10 +65,10 @@ export function comparisonFindings(facts: MoveFacts | undefined): Finding[] {
 export function appliedFindings(facts: MoveFacts | undefined, name: string): Finding[] {
   return [
     finding(facts, `Source ${name} has applied its head`, ({ source }) => {
-      const ready = conditionOf(source, 'Applied');
+      const applied = conditionOf(source, 'Applied');
       if (!source) return 'it is not in the cluster';
       if (!isObserved(source)) return 'Holdfast has not looked at it since it was changed';
-      if (ready?.status !== 'True') return ready?.message ?? 'it has no condition Applied';
+      if (applied?.status !== 'True') return applied?.message ?? 'it has no condition Applied';
       const { head, appliedCommit } = (source as Source).status ?? {};
       return (
         head?.commit === appliedCommit || `applied ${appliedCommit ?? 'nothing'}, head is ${head?.commit}`

@@ -1,11 +1,13 @@
 /** From a Kustomization of Flux to a Source. Pure. */
 import type { Document } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { edited, type Files } from './edit.ts';
+import { edited, type Files, identityOf } from './edit.ts';
 import type { MoveFacts } from './facts.ts';
 import { conditionOf, finding, isObserved, isSameField, named } from './findings.ts';
-import { type ForwardInput, type HoldStep, object_, pruneAfterAnnotation, type Tool } from './forward.ts';
-import { shellLine } from './shell.ts';
+import type { HoldStep, Tool } from './forward.ts';
+import type { ForwardInput } from './forward-files.ts';
+import { pruneAfterAnnotation } from './prune-after.ts';
+import { applyCommands, shellLine } from './shell.ts';
 import type { Finding } from './step.ts';
 import type { Placed } from './tree.ts';
 
@@ -61,7 +63,7 @@ function withoutPruning(input: ForwardInput): HoldStep {
         );
       }),
     ],
-    commands: commandsFor(input),
+    commands: applyCommands(facts, owner?.origin.file),
     verify: verify(input),
   };
 }
@@ -79,7 +81,7 @@ function suspended(input: ForwardInput): HoldStep {
         return conditionOf(live, 'Reconciling')?.status !== 'True' || 'an apply is under way';
       }),
     ],
-    commands: commandsFor(input),
+    commands: applyCommands(facts, owner?.origin.file),
     verify: verify(input),
   };
 }
@@ -124,11 +126,7 @@ function edit(
 ): Files {
   if (!owner) return files;
   const { object, origin } = owner;
-  return edited(files, origin.file, object_(object), (document) => change(document, specOf(object)));
-}
-
-function commandsFor({ facts, owner }: ForwardInput): string[] {
-  return facts && owner && !facts.parent ? [shellLine('kubectl', 'apply', '-f', owner.origin.file)] : [];
+  return edited(files, origin.file, identityOf(object), (document) => change(document, specOf(object)));
 }
 
 function verify({ former: { namespace, name }, facts }: ForwardInput): string[] {

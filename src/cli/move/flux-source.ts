@@ -1,49 +1,19 @@
 /** A Kustomization of Flux and its GitRepository as a Source. Pure. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import type { SourceRef, SourceSpec } from '../../api/source.ts';
-import { type Carried, defined, type FieldRule, folderIn, type Stop, stopsOf, urlStops } from './carried.ts';
-
-const inGit = 'put it into kustomization.yaml in the repository first, where Flux and Holdfast read it alike';
-
-const kustomizationRules: Readonly<Record<string, FieldRule>> = {
-  ...{
-    interval: 'without effect',
-    path: 'carried',
-    prune: 'carried',
-    sourceRef: 'carried',
-    force: 'carried',
-  },
-  ...{ retryInterval: 'carried', timeout: 'carried', wait: 'carried', healthChecks: 'carried' },
-  ...{ dependsOn: 'carried', serviceAccountName: 'carried', targetNamespace: 'carried' },
-  ...{ postBuild: 'carried', decryption: 'carried', suspend: 'carried', deletionPolicy: 'carried' },
-  patches: { stop: inGit },
-  patchesStrategicMerge: { stop: inGit },
-  patchesJson6902: { stop: inGit },
-  images: { stop: inGit },
-  components: { stop: inGit },
-  namePrefix: { stop: inGit },
-  nameSuffix: { stop: inGit },
-  commonMetadata: { stop: inGit },
-  buildMetadata: { stop: 'a Source adds no such annotations; take it out first' },
-  kubeConfig: { stop: 'a Source applies to its own cluster; run Holdfast in the other one' },
-  healthCheckExprs: { stop: 'say it on the objects: holdfast.dev/healthy-when' },
-  ignoreMissingComponents: { stop: inGit },
-  ignore: { stop: 'say it on the objects: holdfast.dev/ignore-fields' },
-};
-
-const repositoryRules: Readonly<Record<string, FieldRule>> = {
-  ...{ url: 'carried', ref: 'carried', interval: 'carried', secretRef: 'carried', timeout: 'carried' },
-  ...{ verify: 'carried', ignore: 'carried', sparseCheckout: 'without effect' },
-  suspend: {
-    stop: 'Flux does not follow it now, so that what is applied may not be its head; resume it first',
-  },
-  recurseSubmodules: { stop: 'submodules are not read; copy the manifests' },
-  include: { stop: 'a Source reads one repository; make one of each' },
-  proxySecretRef: 'carried',
-  serviceAccountName: { stop: 'identities of clouds are not spoken; use a token in spec.secretRef' },
-};
-
-type Fields = Readonly<Record<string, unknown>>;
+import type { SourceSpec } from '../../api/source.ts';
+import { type Carried, defined, folderIn } from './carried.ts';
+import {
+  decryptionIn,
+  dependsOnIn,
+  type Fields,
+  ignoreIn,
+  nameIn,
+  refOf,
+  substituteIn,
+  text,
+  verifyIn,
+} from './flux-fields.ts';
+import { kustomizationStops, repositoryStops } from './flux-stops.ts';
 
 /** What the Source says, and which fields of the two stop it. Fields of the repository are named `GitRepository spec.x`. */
 export function sourceOfFlux(
@@ -54,12 +24,9 @@ export function sourceOfFlux(
   const git = (repository?.spec ?? {}) as Fields;
   const [decryption, substitute] = [decryptionIn(spec), substituteIn(spec)];
   const stops = [
-    ...stopsOf(spec, kustomizationRules),
-    ...referenceStops(spec),
+    ...kustomizationStops(spec, git),
     ...decryption.stops,
     ...substitute.stops,
-    ...dependencyStops(spec),
-    ...ignoreStops(spec, git),
     ...(repository ? repositoryStops(kustomization, repository) : []),
   ];
   const waits = spec.wait === true || (Array.isArray(spec.healthChecks) && spec.healthChecks.length > 0);
@@ -102,128 +69,6 @@ export function repositoryOf({
     : undefined;
 }
 
-function referenceStops(spec: Fields): Stop[] {
-  const { kind } = (spec.sourceRef ?? {}) as { kind?: string };
-  if (kind === 'GitRepository') return [];
-  return [{ field: 'spec.sourceRef.kind', message: `a Source follows Git alone, not ${kind ?? 'nothing'}` }];
-}
-
-function repositoryStops(kustomization: KubernetesObject, repository: KubernetesObject): Stop[] {
-  const git = (repository.spec ?? {}) as Fields;
-  const own = (stop: Stop): Stop => ({ ...stop, field: `GitRepository ${stop.field}` });
-  const { provider = 'generic', ...rest } = git;
-  const { name } = (git.ref ?? {}) as Fields;
-  const isElsewhere =
-    kustomization.metadata.namespace !== repository.metadata.namespace &&
-    (git.secretRef || git.verify || git.proxySecretRef);
-  const { provider: signer = 'git' } = (git.verify ?? {}) as Fields;
-  const found: Array<Stop | false> = [
-    name !== undefined && { field: 'spec.ref.name', message: 'use branch, tag, semver or commit' },
-    provider !== 'generic' &&
-      provider !== 'github' && {
-        field: 'spec.provider',
-        message: 'identities of clouds are not spoken; use a token in spec.secretRef',
-      },
-    isElsewhere === true || typeof isElsewhere === 'object'
-      ? {
-          field: 'spec.secretRef',
-          message:
-            "a Source reads Secrets of its own namespace, which is the Kustomization's; copy them there, and name a GitRepository of that namespace",
-        }
-      : false,
-    signer !== 'git' && { field: 'spec.verify.provider', message: 'is not known here' },
-  ];
-  return [
-    ...stopsOf(rest, repositoryRules),
-    ...urlStops(git.url, 'spec.url'),
-    ...found.filter((stop) => stop !== false),
-  ].map(own);
-}
-
-function refOf(ref: Fields | undefined): SourceRef {
-  const { commit, semver, tag, branch } = ref ?? {};
-  // In this order, as Flux looks at them.
-  if (typeof commit === 'string') return { commit };
-  if (typeof semver === 'string') return { semver };
-  if (typeof tag === 'string') return { tag };
-  return { branch: typeof branch === 'string' ? branch : 'master' };
-}
-
-function verifyIn({ verify }: Fields): SourceSpec['verify'] | undefined {
-  if (!verify) return undefined;
-  const { mode = 'HEAD', secretRef } = verify as { mode?: string; secretRef?: { name?: string } };
-  const modes = { HEAD: 'HEAD', head: 'HEAD', Tag: 'Tag', TagAndHEAD: 'TagAndHEAD' } as const;
-  return { mode: modes[mode as keyof typeof modes] ?? 'HEAD', secretRef: { name: secretRef?.name ?? '' } };
-}
-
-function ignoreIn({ ignore }: Fields): string[] | undefined {
-  const lines = (text(ignore) ?? '').split('\n').map((line) => line.trim());
-  const rules = lines.filter((line) => line !== '' && !line.startsWith('#'));
-  return rules.length > 0 ? rules : undefined;
-}
-
-function decryptionIn({ decryption }: Fields): { value?: SourceSpec['decryption']; stops: Stop[] } {
-  if (!decryption) return { stops: [] };
-  const { provider, secretRef } = decryption as { provider?: string; secretRef?: { name?: string } };
-  const name = secretRef?.name;
-  if (provider === 'sops' && name) return { value: { secretRef: { name } }, stops: [] };
-  return {
-    stops: [
-      { field: 'spec.decryption', message: 'only SOPS with age keys in a Secret (secretRef) is opened here' },
-    ],
-  };
-}
-
-function substituteIn({ postBuild }: Fields): { value?: SourceSpec['substitute']; stops: Stop[] } {
-  const {
-    substitute = {},
-    substituteFrom = [],
-    ...rest
-  } = (postBuild ?? {}) as {
-    substitute?: Record<string, string>;
-    substituteFrom?: Array<{ kind: 'ConfigMap' | 'Secret'; name: string; optional?: boolean }>;
-  };
-  const stops = stopsOf(rest, {}, 'spec.postBuild');
-  if (Object.keys(substitute).length === 0 && substituteFrom.length === 0) return { stops };
-  const from = substituteFrom.map(({ kind, name, optional }) => ({
-    kind,
-    name,
-    ...(optional ? { optional } : {}),
-  }));
-  return {
-    stops,
-    value: {
-      ...(Object.keys(substitute).length > 0 ? { variables: substitute } : {}),
-      ...(from.length > 0 ? { from } : {}),
-    },
-  };
-}
-
-function dependsOnIn({ dependsOn }: Fields): SourceSpec['dependsOn'] | undefined {
-  const names = (Array.isArray(dependsOn) ? dependsOn : []) as Array<{ name: string; namespace?: string }>;
-  const found = names.map(({ name, namespace }) => ({ name, ...(namespace ? { namespace } : {}) }));
-  return found.length > 0 ? found : undefined;
-}
-
-function dependencyStops({ dependsOn }: Fields): Stop[] {
-  const names = (Array.isArray(dependsOn) ? dependsOn : []) as Array<{ readyExpr?: string }>;
-  if (!names.some(({ readyExpr }) => readyExpr)) return [];
-  return [{ field: 'spec.dependsOn', message: 'readyExpr has no counterpart; take it out first' }];
-}
-
-/** Flux's patterns begin at the root of the repository, a Source's at its path. */
-function ignoreStops({ path }: Fields, git: Fields): Stop[] {
-  const isTied = (ignoreIn(git) ?? []).some((rule) => rule.replace(/\/$/, '').includes('/'));
-  if (!folderIn(path) || !isTied) return [];
-  return [
-    {
-      field: 'GitRepository spec.ignore',
-      message:
-        'patterns with a slash begin at the root there and at spec.path here; use patterns without one',
-    },
-  ];
-}
-
 function notesOn(spec: Fields): string[] {
   const found: Array<string | false> = [
     Boolean(spec.targetNamespace) &&
@@ -236,13 +81,4 @@ function notesOn(spec: Fields): string[] {
       'spec.interval has no counterpart: what somebody changes is put back within seconds; Git is asked every interval of the GitRepository',
   ];
   return found.filter((note) => note !== false);
-}
-
-function nameIn(reference: unknown): { name: string } | undefined {
-  const { name } = (reference ?? {}) as { name?: string };
-  return name ? { name } : undefined;
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }

@@ -4,7 +4,8 @@ import { applySetId } from '../../engine/source/apply-set.ts';
 import { argoTool } from './argo-move.ts';
 import type { MoveFacts } from './facts.ts';
 import { fluxTool } from './flux-move.ts';
-import { type ForwardInput, firstSource, forwardSteps } from './forward.ts';
+import { forwardSteps } from './forward.ts';
+import { type ForwardInput, firstSource } from './forward-files.ts';
 import { type PlacedStep, placed } from './step.ts';
 
 const former = { kind: 'Kustomization', namespace: 'flux-system', name: 'apps' } as const;

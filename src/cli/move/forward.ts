@@ -1,10 +1,10 @@
 /** From another tool to a Source: the steps that both tools share. Pure. */
-import { basename, dirname, join } from 'node:path';
+
+import { apiVersionOf } from '../../api/kinds.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source.ts';
-import { adoptFromAnnotation, type FormerOwner, formerOwnerText } from '../../engine/source/former-owner.ts';
-import { changesBetween, edited, type Files, listed, withObjects, withoutDocument } from './edit.ts';
-import type { MoveFacts } from './facts.ts';
+import { adoptFromAnnotation, type FormerOwner } from '../../engine/source/former-owner.ts';
+import { changesBetween, type Files } from './edit.ts';
 import {
   adoptsFinding,
   appliedFindings,
@@ -13,26 +13,17 @@ import {
   named,
   takenFinding,
 } from './findings.ts';
-import { shellLine } from './shell.ts';
+import {
+  type ForwardInput,
+  prunesAfter,
+  sourceFile,
+  withoutOwner,
+  withPruning,
+  withSource,
+} from './forward-files.ts';
+import { applyCommands, shellLine } from './shell.ts';
 import type { Finding, Step } from './step.ts';
-import { kustomizationBeside, type Placed } from './tree.ts';
-
-/** On what is moved, while it is moved: whether pruning is turned on at the end. */
-export const pruneAfterAnnotation = 'holdfast.dev/prune-after-move';
-
-/** What one move is about. */
-export interface ForwardInput {
-  readonly former: FormerOwner;
-  readonly files: Files;
-  /** The owner in the tree; undefined: it was taken out already. */
-  readonly owner?: Placed | undefined;
-  /** The Source in the tree. */
-  readonly source?: Placed | undefined;
-  /** The Source to be committed, from the owner; undefined where that is gone. */
-  readonly wanted?: Source | undefined;
-  /** Undefined: no cluster was asked. */
-  readonly facts?: MoveFacts | undefined;
-}
+import type { Placed } from './tree.ts';
 
 /** What the tools do in their own ways. */
 export interface Tool {
@@ -61,7 +52,7 @@ export function forwardSteps(tool: Tool, input: ForwardInput): Step[] {
   };
   for (const { edit, ...step } of tool.hold(input)) add(step, edit(files));
   add(takeOver(tool, input), withSource(files, input));
-  add(removal(tool, input), withoutOwner(tool, files, input));
+  add(removal(tool, input), withoutOwner(files, input, tool.also(input)));
   add(ending(input), withPruning(files, input));
   return steps;
 }
@@ -86,7 +77,7 @@ function takeOver(tool: Tool, input: ForwardInput): Omit<Step, 'changes'> {
       ...(isThere ? [] : comparisonFindings(facts)),
     ],
     ends: [...applied, takenFinding(facts, sourceOf(input), former)],
-    commands: applyCommands(input, facts?.source === undefined),
+    commands: isThere ? [] : applyCommands(facts, sourceFile(input)),
     verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name)],
   };
 }
@@ -141,16 +132,9 @@ function ending(input: ForwardInput): Omit<Step, 'changes'> {
           ]
         : []),
     ],
-    commands: applyCommands(input, true),
+    commands: applyCommands(facts, sourceFile(input)),
     verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name, '-o', 'yaml')],
   };
-}
-
-/** Nobody applies the files: a person does. */
-function applyCommands(input: ForwardInput, isNeeded: boolean): string[] {
-  const { facts } = input;
-  if (!facts || !isNeeded || facts.parent) return [];
-  return [shellLine('kubectl', 'apply', '-f', sourceFile(input))];
 }
 
 function sourceKey({ former }: ForwardInput): string {
@@ -159,75 +143,5 @@ function sourceKey({ former }: ForwardInput): string {
 
 function sourceOf({ former }: ForwardInput): KubernetesObject {
   const { namespace, name } = former;
-  return { apiVersion: 'holdfast.dev/v1alpha1', kind: 'Source', metadata: { namespace, name } };
-}
-
-/** Where the Source is, or will be: beside the owner. */
-export function sourceFile({ source, owner, former }: ForwardInput): string {
-  return source?.origin.file ?? join(dirname(owner?.origin.file ?? '.'), `${former.name}-source.yaml`);
-}
-
-function withSource(files: Files, input: ForwardInput): Files {
-  const { wanted, source } = input;
-  if (!wanted || source) return files;
-  const file = sourceFile(input);
-  const kustomization = kustomizationBeside(files, file);
-  const added = withObjects(files, file, [wanted]);
-  return kustomization
-    ? listed(added, kustomization, {
-        entry: basename(file),
-        beside: basename(input.owner?.origin.file ?? ''),
-      })
-    : added;
-}
-
-function withoutOwner(tool: Tool, files: Files, input: ForwardInput): Files {
-  if (!input.owner) return files;
-  const placed = [input.owner, ...tool.also(input)];
-  const rest = placed.reduce(
-    (all, { object, origin }) => withoutDocument(all, origin.file, object_(object)),
-    files,
-  );
-  const gone = placed.map(({ origin }) => origin.file).filter((file) => !rest.has(file));
-  return gone.reduce((all, file) => {
-    const kustomization = kustomizationBeside(all, file);
-    return kustomization ? listed(all, kustomization, { entry: basename(file) }) : all;
-  }, rest);
-}
-
-/** Kind and name of a document. */
-export function object_({ kind, metadata }: KubernetesObject) {
-  return { kind, name: metadata.name, namespace: metadata.namespace };
-}
-
-function withPruning(files: Files, input: ForwardInput): Files {
-  const prunes = prunesAfter(input);
-  return edited(files, sourceFile(input), object_(sourceOf(input)), (document) => {
-    for (const key of [adoptFromAnnotation, pruneAfterAnnotation])
-      document.deleteIn(['metadata', 'annotations', key]);
-    const annotations = document.getIn(['metadata', 'annotations']) as { items?: unknown[] } | undefined;
-    if (annotations?.items?.length === 0) document.deleteIn(['metadata', 'annotations']);
-    if (prunes) document.setIn(['spec', 'prune'], true);
-  });
-}
-
-/** As the annotation says that the move was begun with. */
-function prunesAfter({ source, wanted, facts }: ForwardInput): boolean {
-  const of = (object: KubernetesObject | undefined) => object?.metadata.annotations?.[pruneAfterAnnotation];
-  return (of(source?.object) ?? of(wanted) ?? of(facts?.source)) === 'true';
-}
-
-/** The Source as it is committed first. */
-export function firstSource(former: FormerOwner, spec: Source['spec'], prunes: boolean): Source {
-  const annotations = {
-    [adoptFromAnnotation]: formerOwnerText(former),
-    ...(prunes ? { [pruneAfterAnnotation]: 'true' } : {}),
-  };
-  const { namespace, name } = former;
-  return {
-    apiVersion: 'holdfast.dev/v1alpha1',
-    kind: 'Source',
-    metadata: { name, namespace, annotations },
-    spec,
-  };
+  return { apiVersion: apiVersionOf('Source'), kind: 'Source', metadata: { namespace, name } };
 }

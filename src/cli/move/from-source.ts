@@ -2,7 +2,7 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source, SourceRef, SourceSpec } from '../../api/source.ts';
 import { defined, type FieldRule, type Stop, stopsOf } from './carried.ts';
-import { pruneAfterAnnotation } from './forward.ts';
+import { pruneAfterAnnotation } from './prune-after.ts';
 
 /** The other tool's objects, or why there are none. */
 export interface GivenBack {

@@ -1,11 +1,11 @@
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { isKustomization } from '../../render/kustomize/collect.ts';
 import { renderPlain } from '../../render/render.ts';
 import { decodeText } from '../../render/text.ts';
 import { type FileProblem, formatProblem, type Origin } from '../../render/types.ts';
 import { readLocalFiles } from '../validate-files.ts';
-import type { Files } from './edit.ts';
+import { type Files, identityOf, listed, withObjects, withoutDocument } from './edit.ts';
 
 /** An object of the tree, and where it is. */
 export interface Placed {
@@ -44,8 +44,28 @@ export async function readMoveTree(path: string): Promise<MoveTree> {
   };
 }
 
-/** The kustomization of the folder that a file is in. */
-export function kustomizationBeside(files: Files, file: string): string | undefined {
+/** The files with one more that holds these objects, listed in the kustomization of its folder if that lists the file beside it. */
+export function withFileBeside(
+  files: Files,
+  file: string,
+  objects: readonly KubernetesObject[],
+  beside: string,
+): Files {
+  const added = withObjects(files, file, objects);
+  const kustomization = kustomizationBeside(files, file);
+  return kustomization ? listed(added, kustomization, { entry: basename(file), beside }) : added;
+}
+
+/** The files without these documents; a file that held nothing else goes, also from the kustomization of its folder. */
+export function withoutPlaced(files: Files, placed: readonly Placed[]): Files {
+  return placed.reduce((all, { object, origin: { file } }) => {
+    const rest = withoutDocument(all, file, identityOf(object));
+    const kustomization = rest.has(file) ? undefined : kustomizationBeside(rest, file);
+    return kustomization ? listed(rest, kustomization, { entry: basename(file) }) : rest;
+  }, files);
+}
+
+function kustomizationBeside(files: Files, file: string): string | undefined {
   return ['kustomization.yaml', 'kustomization.yml', 'Kustomization']
     .map((name) => join(dirname(file), name))
     .find((name) => files.has(name));
