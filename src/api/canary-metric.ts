@@ -49,13 +49,17 @@ export const canaryMetricSchema = z.object({
     .optional(),
   compareWith: z
     .enum(['primary'])
-    .describe('Holdfast: also asks the same query of the primary and compares the two values.')
+    .describe(
+      'Holdfast: during the analysis also asks the same query of the primary, at the same moment, and compares the two values. Without a value of the primary there is none.',
+    )
     .optional(),
   maxRelativeIncrease: z
     .number()
     .min(0)
     .max(100_000)
-    .describe('Holdfast: with compareWith, percent by which the canary may be above the primary.')
+    .describe(
+      'Holdfast: with compareWith, percent by which the canary may be above the primary; beside the bounds of thresholdRange, where it has some.',
+    )
     .optional(),
 });
 

@@ -34,7 +34,8 @@ export type SessionCookies =
 
 /** The one answer of a metric provider, before thresholds. Not knowing is a value of its own (S29). */
 export type MetricReading =
-  | { kind: 'value'; value: number }
+  /** `baseline`: the same query about the primary, where the metric compares the two. */
+  | { kind: 'value'; value: number; baseline?: number }
   | { kind: 'noData'; detail: string }
   | { kind: 'error'; detail: string };
 

@@ -18,9 +18,24 @@ export function checkMetrics(
       ...rangeProblems(metric, at),
       ...compareProblems(metric, at),
     );
-    const warning = boundsWarning(metric, at);
+    const compared = comparisonWarning(metric, at);
+    const warning = compared ?? boundsWarning(metric, at);
     if (warning) found.warnings.push(warning);
   });
+}
+
+/** The comparison finds what rises on the canary, and there is none after promotion. */
+function comparisonWarning({ compareWith, name }: CanaryMetric, path: string): Problem | undefined {
+  if (compareWith === undefined) return undefined;
+  if (path.startsWith('spec.postPromotion.'))
+    return {
+      path: `${path}.compareWith`,
+      message: 'has no effect after promotion: the check is about the primary',
+    };
+  if (name !== 'request-success-rate') return undefined;
+  const message =
+    'finds what is higher than on the primary, and a success rate that falls passes; use thresholdRange.min';
+  return { path: `${path}.compareWith`, message };
 }
 
 function isBuiltIn(metric: CanaryMetric): boolean {

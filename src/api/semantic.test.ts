@@ -104,10 +104,21 @@ describe('a Canary that the schema lets in', () => {
       { metrics: [{ name: 'x', templateRef: { name: 't' } }] },
       'is missing: this check fails for any value above 0',
     ],
+    [
+      { metrics: [{ name: 'request-success-rate', compareWith: 'primary', maxRelativeIncrease: 10 }] },
+      'a success rate that falls passes; use thresholdRange.min',
+    ],
   ])('is warned about for analysis %j', (fields, expected) => {
     const found = lines(checkCanary(canary({ analysis: { ...base, ...fields } })));
     expect(found.problems).toEqual([]);
     expect(found.warnings).toEqual([expect.stringContaining(expected)]);
+  });
+
+  test('is warned about a comparison that cannot be made after promotion', () => {
+    const metric = { name: 'request-duration', compareWith: 'primary', maxRelativeIncrease: 10 };
+    const found = lines(checkCanary(canary({ postPromotion: { metrics: [metric] } })));
+    expect(found.problems).toEqual([]);
+    expect(found.warnings).toEqual([expect.stringContaining('has no effect after promotion')]);
   });
 
   test('may have a lower interval when the floor was lowered', () => {

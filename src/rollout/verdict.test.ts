@@ -33,3 +33,38 @@ describe('a metric without thresholdRange', () => {
     expect(verdictOf(judged({ query: 'errors', thresholdRange: {} }, value(5)))).toBe('pass');
   });
 });
+
+describe('a metric that is compared with the primary', () => {
+  const latency = { query: 'latency', compareWith: 'primary', maxRelativeIncrease: 10 } as const;
+  const beside = (number: number, baseline: number): MetricReading => ({
+    kind: 'value',
+    value: number,
+    baseline,
+  });
+
+  it.each([
+    [latency, 110, 100, 'pass'],
+    [latency, 111, 100, 'fail'],
+    [latency, 1, 0, 'fail'],
+    [latency, 0, 0, 'pass'],
+    [latency, -9, -10, 'pass'],
+    [latency, -8, -10, 'fail'],
+    [{ ...latency, thresholdRange: { max: 105 } }, 108, 100, 'fail'],
+    [{ ...latency, thresholdRange: { max: 500 } }, 111, 100, 'fail'],
+    [{ ...latency, thresholdRange: { min: 5 } }, 1, 100, 'fail'],
+  ])('%j with %d beside %d is a %s', (metric, number, baseline, verdict) => {
+    expect(verdictOf(judged(metric, beside(number, baseline)))).toBe(verdict);
+  });
+
+  it('says the bound it failed at and what the primary has', () => {
+    const [result] = judged(latency, beside(120, 100));
+    expect(result).toMatchObject({ value: 120, max: 110, detail: 'the primary has 100' });
+    expect(result && finding(result)).toBe('errors 120 > 110');
+  });
+
+  it('is a failure where the primary gives no value, and passes where that is wished', () => {
+    const nothing: MetricReading = { kind: 'noData', detail: 'of the primary: no series' };
+    expect(verdictOf(judged(latency, nothing))).toBe('fail');
+    expect(verdictOf(judged({ ...latency, onNoData: 'wait' }, nothing))).toBe('unknown');
+  });
+});

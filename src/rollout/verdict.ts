@@ -37,7 +37,7 @@ export function finding(result: CheckResult): string {
   if (result.min !== undefined && result.value < result.min)
     return `${result.name} ${round(result.value)} < ${result.min}`;
   if (result.max !== undefined && result.value > result.max)
-    return `${result.name} ${round(result.value)} > ${result.max}`;
+    return `${result.name} ${round(result.value)} > ${round(result.max)}`;
   return `${result.name} ${round(result.value)}`;
 }
 
@@ -48,13 +48,25 @@ function judgeOne(
 ): Omit<CheckResult, 'time'> {
   const bounds = boundsOf(metric);
   if (reading.kind === 'value' && Number.isFinite(reading.value)) {
-    const { value } = reading;
-    const inside =
-      !(bounds.min !== undefined && value < bounds.min) && !(bounds.max !== undefined && value > bounds.max);
-    return { name: metric.name, value, ...bounds, verdict: inside ? 'pass' : 'fail' };
+    const { value, baseline } = reading;
+    if (baseline !== undefined) return besidePrimary(metric, value, baseline);
+    return { name: metric.name, value, ...bounds, verdict: isInside(value, bounds) ? 'pass' : 'fail' };
   }
   const detail = reading.kind === 'value' ? 'the value is not a finite number' : reading.detail;
   return { name: metric.name, ...bounds, detail, verdict: withoutValue(metric, reading, purpose) };
+}
+
+/** `maxRelativeIncrease` beside the metric's own bounds; the lower ceiling counts. */
+function besidePrimary(metric: CanaryMetric, value: number, baseline: number): Omit<CheckResult, 'time'> {
+  const { min, max = Number.POSITIVE_INFINITY } = boundsOf(metric);
+  const relative = baseline + (Math.abs(baseline) * (metric.maxRelativeIncrease ?? 0)) / 100;
+  const bounds = { ...(min === undefined ? {} : { min }), max: Math.min(max, relative) };
+  const detail = `the primary has ${round(baseline)}`;
+  return { name: metric.name, value, ...bounds, detail, verdict: isInside(value, bounds) ? 'pass' : 'fail' };
+}
+
+function isInside(value: number, { min, max }: { min?: number; max?: number }): boolean {
+  return !(min !== undefined && value < min) && !(max !== undefined && value > max);
 }
 
 function withoutValue(
@@ -69,7 +81,7 @@ function withoutValue(
 
 /**
  * thresholdRange, or Flagger's deprecated threshold: a floor for the success rate, else a ceiling, which is 0 where nothing is said
- * (flagger-behaviour 2.5): a check that cannot fail would let everything through.
+ * (flagger-behaviour 2.5): a check that cannot fail would let everything through. One that is compared with the primary has its ceiling there.
  */
 export function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
   const { thresholdRange: range, threshold } = metric;
@@ -80,6 +92,7 @@ export function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
     };
   }
   if (metric.name === SUCCESS_RATE) return threshold === undefined ? {} : { min: threshold };
+  if (threshold === undefined && metric.compareWith) return {};
   return { max: threshold ?? 0 };
 }
 

@@ -1,7 +1,7 @@
 import type { Canary } from '../../api/canary.ts';
 import type { CanaryStatus } from '../../api/canary-status.ts';
 import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
-import type { CheckRequest, Decision } from '../../rollout/action.ts';
+import type { Decision } from '../../rollout/action.ts';
 import type { News } from '../conditions.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import { observe } from '../observe/observe.ts';
@@ -11,7 +11,8 @@ import { readCanary } from './canary-check.ts';
 import { afterFailedDeletion } from './canary-deletion.ts';
 import type { CanaryParts, Observation } from './canary-parts.ts';
 import { type EngineFindings, newsOf, withEngineConditions, writeStatus } from './canary-status.ts';
-import { type CheckSubject, keyOf } from './checks.ts';
+import { checkSubject } from './check-subject.ts';
+import { keyOf } from './checks.ts';
 import { adjustFinalizer, waitsForUs } from './finalizer.ts';
 import { specNotices } from './spec-notices.ts';
 
@@ -111,7 +112,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     const saved = await save(current, withEngineConditions(canary, status, findings), decision);
     parts.afterRevert.look(observation.world, status);
     if (decision.check)
-      parts.checks.request(observation.canary, decision.check, subjectOf(observation, decision.check));
+      parts.checks.request(observation.canary, decision.check, checkSubject(observation, decision.check));
     if (acted || intended || saved) return { again: true };
     return { again: false, afterMs: decision.wakeAfterMs };
   }
@@ -181,9 +182,4 @@ function refusalOf(error: unknown): Failure | undefined {
   const refusal = (error as { refusal?: { reason?: unknown } } | null)?.refusal;
   if (typeof refusal?.reason !== 'string' || !(error instanceof Error)) return undefined;
   return { reason: refusal.reason, message: error.message, transient: false };
-}
-
-/** What queries may name beside the Canary: provider, and the workload that the check is about. */
-function subjectOf({ provider, world, revision }: Observation, { role }: CheckRequest): CheckSubject {
-  return { provider, workload: (role === 'primary' ? world.primary : world.target)?.name, pods: revision };
 }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Canary } from '../../api/canary.ts';
 import type { HookAnswer } from '../../api/hooks.ts';
 import type { MetricReading } from '../../api/observed.ts';
@@ -141,4 +141,56 @@ test('a metric that the Canary does not define is an error', async () => {
   checks.request(canary, { ...analysis, metrics: ['nothing'] }, { provider: 'kubernetes' });
   await settle();
   expect(checks.outcomeOf('shop/web')?.readings[0]?.reading).toMatchObject({ kind: 'error' });
+});
+
+describe('a metric with compareWith: primary', () => {
+  const metric = { name: 'latency', compareWith: 'primary', maxRelativeIncrease: 10 };
+  const compared = {
+    ...canary,
+    spec: { analysis: { metrics: [metric] }, postPromotion: { metrics: [metric] } },
+  } as unknown as Canary;
+  const subject = { provider: 'knative', workload: 'web-2', primary: { workload: 'web-1' } };
+
+  /** Answers by the workload that is asked about, and the questions. */
+  async function ask(
+    more: Partial<CheckRequest>,
+    answers: Readonly<Record<string, MetricReading>>,
+  ): Promise<{ reading: MetricReading | undefined; asked: unknown[] }> {
+    const asked: unknown[] = [];
+    const checks = createChecks({
+      clock: createVirtualClock(),
+      metrics: {
+        async read({ role, workload = '' }) {
+          asked.push([role, workload]);
+          return answers[workload] ?? { kind: 'error', detail: 'nobody knows it' };
+        },
+      },
+      hooks: { call: async () => expect.fail('no webhook is declared') },
+      onDone: () => undefined,
+    });
+    checks.request(compared, { ...analysis, metrics: ['latency'], ...more }, subject);
+    await settle();
+    return { reading: checks.outcomeOf('shop/web')?.readings[0]?.reading, asked };
+  }
+
+  test('asks both sides at once during the analysis', async () => {
+    const both = { 'web-2': { kind: 'value', value: 120 }, 'web-1': { kind: 'value', value: 100 } } as const;
+    expect(await ask({}, both)).toEqual({
+      reading: { kind: 'value', value: 120, baseline: 100 },
+      asked: [
+        ['canary', 'web-2'],
+        ['primary', 'web-1'],
+      ],
+    });
+  });
+
+  test('has no value without that of the primary', async () => {
+    const { reading } = await ask({}, { 'web-2': { kind: 'value', value: 1 } });
+    expect(reading).toEqual({ kind: 'error', detail: 'of the primary: nobody knows it' });
+  });
+
+  test('is asked of the primary alone after promotion', async () => {
+    const { asked } = await ask({ role: 'primary', purpose: 'postPromotion' }, {});
+    expect(asked).toEqual([['primary', 'web-2']]);
+  });
 });

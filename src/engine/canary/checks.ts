@@ -25,6 +25,8 @@ export interface CheckSubject {
   readonly workload?: string | undefined;
   /** Names of its pods by their template, where both sides are pods of one workload. */
   readonly pods?: MetricQuestion['pods'];
+  /** The same of the primary, for metrics that compare a canary with it. */
+  readonly primary?: Pick<MetricQuestion, 'workload' | 'pods'>;
 }
 
 /** What the checks need. `onDone` is called when all answers of a check are there. */
@@ -59,7 +61,7 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
       request.metrics.map(async (name) => {
         const metric = metricNamed(canary, request, name);
         const reading = metric
-          ? metrics.read({ canary, metric, role: request.role, ...subject }, signal)
+          ? readCompared(metrics, { canary, metric, role: request.role, subject }, signal)
           : notDefined(name);
         return { name, reading: await withDeadline(reading, clock, signal) };
       }),
@@ -102,6 +104,26 @@ function metricNamed(canary: Canary, request: CheckRequest, name: string): Canar
   const postPromotion = canary.spec.postPromotion?.metrics ?? [];
   const inOrder = request.purpose === 'analysis' ? analysis : [...postPromotion, ...analysis];
   return inOrder.find((metric) => metric.name === name);
+}
+
+/** One metric; with `compareWith` the primary is asked at the same moment, and without its answer there is none. */
+async function readCompared(
+  metrics: Metrics,
+  asked: Pick<MetricQuestion, 'canary' | 'metric' | 'role'> & { readonly subject: CheckSubject },
+  signal: AbortSignal,
+): Promise<MetricReading> {
+  const { canary, metric, role, subject } = asked;
+  const { primary, ...own } = subject;
+  const first = metrics.read({ canary, metric, role, ...own }, signal);
+  if (metric.compareWith !== 'primary' || role === 'primary') return first;
+  const second = metrics.read(
+    { canary, metric, provider: own.provider, ...primary, role: 'primary' },
+    signal,
+  );
+  const [reading, baseline] = await Promise.all([first, second]);
+  if (reading.kind !== 'value') return reading;
+  if (baseline.kind === 'value') return { ...reading, baseline: baseline.value };
+  return { kind: baseline.kind, detail: `of the primary: ${baseline.detail}` };
 }
 
 async function notDefined(name: string): Promise<MetricReading> {
