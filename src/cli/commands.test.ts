@@ -74,17 +74,29 @@ describe('the command line', () => {
     expect(stdout).toBe('');
   });
 
-  it('an API server that does not answer is no bad input', async () => {
-    const cluster = { name: 'a', cluster: { server: 'http://127.0.0.1:1' } };
-    const context = { name: 'a', context: { cluster: 'a', user: 'a' } };
-    const config = {
-      clusters: [cluster],
-      users: [{ name: 'a', user: {} }],
-      contexts: [context],
-      'current-context': 'a',
-    };
-    const kubeconfig = file('kubeconfig', JSON.stringify(config));
-    expect(await run('check', '--kubeconfig', kubeconfig)).toBe(1);
-    expect(stdout).toMatch(/failed .*http:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/s);
+  describe('with an API server that does not answer', () => {
+    let kubeconfig: string;
+    beforeEach(() => {
+      const config = {
+        clusters: [{ name: 'a', cluster: { server: 'http://127.0.0.1:1' } }],
+        users: [{ name: 'a', user: {} }],
+        contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+        'current-context': 'a',
+      };
+      kubeconfig = file('kubeconfig', JSON.stringify(config));
+    });
+
+    it('check tells of it as of everything else that fails', async () => {
+      expect(await run('check', '--kubeconfig', kubeconfig)).toBe(1);
+      expect(stdout).toMatch(/failed .*http:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/s);
+    });
+
+    it.each([['wait'], ['drill']])(
+      '%s does not say that the release failed, and names the server',
+      async (name) => {
+        expect(await run(name, 'web', '--kubeconfig', kubeconfig, '-n', 'shop')).toBe(2);
+        expect(stderr).toMatch(/ECONNREFUSED \(API server http:\/\/127\.0\.0\.1:1\)/);
+      },
+    );
   });
 });

@@ -24,7 +24,9 @@ export const drillCommand: CliCommand = {
   register(program, context) {
     program
       .command('drill')
-      .description('try by dry-run whether the cluster would take the last known good; exit code 1 if not')
+      .description(
+        'try by dry-run whether the cluster would take the last known good; exit code 1 if not, 2 if it cannot be said',
+      )
       .argument('[canary]', 'name, or canary/name; without it every Canary of the namespace')
       .option(
         '--kubeconfig <file>',

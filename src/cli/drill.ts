@@ -9,7 +9,6 @@ import type { ClusterClient } from '../cluster/client.ts';
 import { keyOf } from '../engine/canary/checks.ts';
 import { type DrillParts, type DrillReport, drill } from '../engine/drill/drill.ts';
 import { writeDrillCondition } from '../engine/drill/drill-condition.ts';
-import { EngineError } from '../engine/failure.ts';
 import { createRecords } from '../engine/records/records.ts';
 import {
   type CommandResult,
@@ -37,7 +36,7 @@ export interface DrillOptions {
   readonly nowMs: number;
 }
 
-/** Drills one Canary or all; exit code 1 when a last-known-good would be refused. Throws ApiError, InputError and EngineError. */
+/** Drills one Canary or all; exit code 1 when a last-known-good would be refused. Throws ApiError and InputError. */
 export async function drillAll(client: ClusterClient, options: DrillOptions): Promise<CommandResult> {
   const canaries = await canariesOf(client, options);
   const cluster = createClusterPort(client, () => true);
@@ -86,8 +85,7 @@ function valid(object: KubernetesObject): Canary {
 async function existingKey(client: ClusterClient, namespace: string): Promise<Uint8Array> {
   const key = await readClusterKey({ get: (reference) => client.get(reference) }, namespace);
   if (key) return key;
-  throw new EngineError(
-    'KeyMissing',
+  throw new InputError(
     `there is no Secret ${namespace}/holdfast-key; name the namespace Holdfast runs in by --holdfast-namespace`,
   );
 }

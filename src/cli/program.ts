@@ -1,7 +1,10 @@
 import { Command, CommanderError } from 'commander';
 import { commands } from './commands.ts';
 
-/** Exit codes: 0 well, 1 something does not work, 2 the input is wrong. */
+/**
+ * Exit code where nothing can be said: the input is wrong, or the API server cannot be asked. 1 is left to what was asked about: a release that
+ * failed, a record that the cluster would refuse.
+ */
 const badInput = 2;
 
 /** Reads the command line and runs one command; the result is the exit code. Messages go to the streams of the process. */
@@ -34,5 +37,5 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : badInput;
   const { name, kind, message } = error as { name?: string; kind?: string; message?: string };
   process.stderr.write(`holdfast: ${message ?? String(error)}\n`);
-  return name === 'InputError' || kind === 'configuration' ? badInput : 1;
+  return name === 'InputError' || name === 'ApiError' || kind === 'configuration' ? badInput : 1;
 }

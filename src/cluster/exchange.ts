@@ -69,7 +69,7 @@ async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Di
       signal: settings.signal,
     });
   } catch (error) {
-    throw networkError(request, error);
+    throw networkError(request, error, settings.server);
   }
 }
 
@@ -81,14 +81,15 @@ async function readAnswer(request: ApiRequest, answer: OpenAnswer, maximumBytes:
   }
 }
 
-/** A failure below HTTP. A write may have happened, unless no connection came about. */
-export function networkError(request: ApiRequest, error: unknown): ApiError {
+/** A failure below HTTP. A write may have happened, unless no connection came about; then the message names whom it was wanted to. */
+export function networkError(request: ApiRequest, error: unknown, server?: string): ApiError {
   if (error instanceof ApiError) return error;
   const code = codeOf(error);
   const why = (error instanceof Error && error.message) || 'connection failed';
   const neverSent =
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT|TLS/.test(code);
-  return localError('transient', `${request.verb} ${request.object}: ${code || why}`, {
+  const where = neverSent && server ? ` (API server ${server})` : '';
+  return localError('transient', `${request.verb} ${request.object}: ${code || why}${where}`, {
     reason: code,
     effectUnknown: !isRead(request.verb) && !neverSent,
   });

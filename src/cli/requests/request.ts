@@ -5,6 +5,7 @@ import { describe, type KubernetesObject, type ObjectReference } from '../../api
 import { annotationPrefix } from '../../api/verbs.ts';
 import { InputError } from '../../app/options.ts';
 import type { ClusterClient } from '../../cluster/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
 
 /** The part of the client that requests take. */
 export type RequestClient = Pick<ClusterClient, 'get' | 'list' | 'patch'>;
@@ -46,7 +47,10 @@ export function tokenFor(revision: string, nowMs: number): string {
   return `${revision}@${new Date(nowMs).toISOString()}`;
 }
 
-/** Looks again until the look gives something; undefined when the time is up. */
+/**
+ * Looks again until the look gives something; undefined when the time is up. An API server that does not answer for a while is waited for,
+ * too: throws its ApiError when it does not answer at the end either, and any other error at once.
+ */
 export async function lookUntil<T>(
   clock: Clock,
   timeoutMs: number,
@@ -54,8 +58,12 @@ export async function lookUntil<T>(
 ): Promise<T | undefined> {
   const endMs = clock.nowMs() + timeoutMs;
   for (;;) {
-    const found = await look();
-    if (found !== undefined || clock.nowMs() >= endMs) return found;
+    const isLast = clock.nowMs() >= endMs;
+    const found = await look().catch((error: unknown) => {
+      if (!isLast && isApiError(error) && error.retryable) return undefined;
+      throw error;
+    });
+    if (found !== undefined || isLast) return found;
     await sleep(clock, lookEveryMs);
   }
 }

@@ -26,7 +26,7 @@ export const waitCommand: CliCommand = {
       program
         .command('wait')
         .description(
-          'wait until a Canary has come to rest: exit code 0 good, 1 failed, 3 held, 4 time is up',
+          'wait until a Canary has come to rest: exit code 0 good, 1 failed, 2 it cannot be said, 3 held, 4 time is up',
         ),
       'Canary',
     ).option('--commit <commit>', 'the release of this commit, which has to change the release');
@@ -53,6 +53,8 @@ export async function waitFor(
   clock: Clock,
   options: WaitOptions,
 ): Promise<CommandResult> {
+  // Whoever cannot be asked now is no server that fails for a while.
+  await readOne(client, 'Canary', options);
   const rest = await lookUntil(clock, options.timeoutMs, async () => {
     const canary = await readOne(client, 'Canary', options);
     const status = canaryStatus(canary);
