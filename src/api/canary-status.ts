@@ -159,6 +159,17 @@ export const canaryStatusSchema = z.object({
     })
     .describe('On the way between native and a provider that copies.')
     .optional(),
+  otherBackends: z
+    .object({
+      state: z
+        .enum(['alone', 'serving', 'idle'])
+        .describe(
+          'alone: the two sides are not named beside them; serving: they are, and get no requests yet; idle: they get all.',
+        ),
+      since: timestamp().describe('Since when it is so.'),
+    })
+    .describe('Backends in the route that are not of this Canary: until they went, or take its place.')
+    .optional(),
   lastPromotedCommit: text(64).describe('Commit of the last known good release.').optional(),
   lastKnownGood: lastKnownGoodSchema.describe('The release a revert goes back to.').optional(),
   postPromotion: postPromotionStatusSchema

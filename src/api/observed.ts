@@ -12,7 +12,16 @@ export interface RouteView {
   accepted: boolean;
   /** Why it is not accepted or cannot be read, for people. */
   problem?: string;
+  /** Backends of somebody else that the route names, too; undefined: none. */
+  others?: OtherBackends | undefined;
 }
+
+/**
+ * Backends in a Canary's route that are not its own. `alone`: they have the requests, and the route does not name both sides yet, so that
+ * proxies may not know them. `serving`: they still have them, and both sides are named with weight 0. `idle`: both sides have the requests,
+ * and the others are named with weight 0.
+ */
+export type OtherBackends = 'alone' | 'serving' | 'idle';
 
 /** Traffic to set. `matched`: A/B, only requests that match `analysis.match` go to the canary. */
 export interface RouteTarget {
@@ -22,6 +31,8 @@ export interface RouteTarget {
   matched: boolean;
   /** Session affinity, where the Canary asks for it. */
   sessions?: SessionCookies | undefined;
+  /** Backends of somebody else stay in the route, with the requests or without; undefined: they go. */
+  others?: OtherBackends | undefined;
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Decision, RolloutEvent } from './action.ts';
 import { mergeConditions, promotedCondition } from './conditions.ts';
 import type { Draft } from './draft.ts';
 import { newIncident, remembered } from './incident.ts';
+import { keepOthers } from './other-backends.ts';
 import { findingsOf, servingOf } from './report.ts';
 import { lastKnownGood } from './run.ts';
 import { isSame } from './same.ts';
@@ -20,6 +21,7 @@ export function finish(draft: Draft): Decision {
   const { world } = draft;
   if (draft.leavesStatus) return untouched(world);
   keepSessions(draft);
+  keepOthers(draft);
   const status = derive(draft);
   const incident = newIncident(draft, status);
   if (incident) status.incidents = remembered(status.incidents, incident);

@@ -5,6 +5,8 @@ import { planOf } from './plan.ts';
 import { hasConverged, servingPods } from './readiness.ts';
 import { headRelease, isRejected, lastKnownGood } from './run.ts';
 import { primaryPodsFor } from './scalers.ts';
+import { SETTLE_MS } from './standing.ts';
+import { sinceMs } from './units.ts';
 import type { World } from './world.ts';
 
 /** Which rule of reliability.md an action would break in this world, and how. */
@@ -21,7 +23,10 @@ type Rule = (world: World, action: Action) => string | undefined;
  */
 const RULES: Readonly<Record<string, Rule>> = {
   S1: raisesOnlyTheReady,
-  S2: (world, action) => keepsTheHealthyOne(world, action) ?? releasesOnlyTheIdle(world, action),
+  S2: (world, action) =>
+    keepsTheHealthyOne(world, action) ??
+    releasesOnlyTheIdle(world, action) ??
+    namedBeforeAndAfter(world, action),
   S3: weightsAddUp,
   S4: (world, action) => capacityBeforeShare(world, action) ?? primaryCapacityBeforeShare(world, action),
   S5: onlyGoodReachesThePrimary,
@@ -104,6 +109,17 @@ function releasesOnlyTheIdle({ route, target }: World, action: Action): string |
   if (action.type !== 'ReleaseCopies') return undefined;
   if (route?.canaryWeight !== 100 || route.matched) return 'the primary would go with traffic on it';
   return servingPods(target) > 0 ? undefined : 'the primary would go, and nobody would serve';
+}
+
+/** Proxies hear of a backend before it gets requests, and have left one before it is gone. */
+function namedBeforeAndAfter({ route, status, nowMs }: World, action: Action): string | undefined {
+  if (action.type !== 'SetTraffic' || route?.others === undefined) return undefined;
+  const { others } = action.route;
+  if (others === route.others || (others === 'serving' && route.others === 'alone')) return undefined;
+  const standing = status.otherBackends;
+  const isSettled = standing?.state === route.others && sinceMs(nowMs, standing.since) >= SETTLE_MS;
+  const isNext = route.others === 'serving' ? others === 'idle' : route.others === 'idle';
+  return isSettled && isNext ? undefined : `from backends that are ${route.others} to ${others ?? 'none'}`;
 }
 
 function weightsAddUp(_world: World, action: Action): string | undefined {

@@ -1,5 +1,6 @@
 import { canaryPods, canaryServes, carriedBy, mostToCanary, podsFor, shareFor } from './capacity.ts';
 import { act, type Draft } from './draft.ts';
+import { othersServe } from './other-backends.ts';
 import { ALL_TO_CANARY, trafficAt } from './plan.ts';
 import { hasConverged, servingPods } from './readiness.ts';
 import type { Run } from './run.ts';
@@ -10,7 +11,7 @@ import type { WorkloadView, World } from './world.ts';
 /** All traffic is on the primary, read back. */
 export function isAllOnPrimary(draft: Draft): boolean {
   const { route } = draft.world;
-  return route !== undefined && route.canaryWeight === 0 && !route.mirrored;
+  return route !== undefined && route.canaryWeight === 0 && !route.mirrored && !othersServe(draft);
 }
 
 /** The one workload of both sides says another release than its old pods run, be it without a pod of it. */

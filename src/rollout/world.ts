@@ -30,6 +30,8 @@ export interface World {
   stuckPods?: readonly StuckPod[];
   /** The spec names this provider, which is of the other sort than the one in effect: that one is in `canary.spec.provider` until it has moved. */
   movesTo?: string | undefined;
+  /** On such a move: Git holds the route, with backends of its own, which lead to the target and take its place. */
+  routeInGit?: boolean | undefined;
   /** What the primary was found to run, where its digest does not tell: as Flagger left it, or under another digest than head's. */
   adoptable?: AdoptableView | undefined;
   /** May rollouts start? Undefined: the Source has no windows. */

@@ -3,6 +3,7 @@ import type { Canary } from '../api/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { RouteTarget } from '../api/observed.ts';
 import { abConditions, conditionProblems, routePrefix } from './contour-conditions.ts';
+import { type BackendFields, byOthers, leadsElsewhere, othersIn, withOthers } from './other-backends.ts';
 import { assertWeights, findRoute, isAbTest, percentOf, routeMetadata, unreadable } from './route-object.ts';
 import type { RouteContext, RouteProblem, RouteReading, Router } from './router.ts';
 
@@ -16,7 +17,11 @@ export const contour: Router = {
   check,
   objects: (context, target, live) => [proxy(context, target, findRoute(context, httpProxy, live))],
   read,
+  isSucceededBy: (context, object) => leadsElsewhere(context, object, httpProxyBackends),
 };
+
+/** Where an HTTPProxy names its backends. */
+const httpProxyBackends: BackendFields = { rules: 'routes', backends: 'services', unweighted: 0 };
 
 function check(canary: Canary): RouteProblem[] {
   const problems = conditionProblems(canary);
@@ -41,7 +46,7 @@ function proxy(
   live: KubernetesObject | undefined,
 ): KubernetesObject {
   assertWeights(target);
-  return {
+  const wanted = {
     ...httpProxy,
     metadata: routeMetadata(context, live),
     spec: {
@@ -49,6 +54,7 @@ function proxy(
       routes: routes(context, target),
     },
   };
+  return withOthers(context, { wanted, live }, target, httpProxyBackends);
 }
 
 /** A/B: one route for each match, by weight, and one that gives all other requests to the primary. Else one route by weight. */
@@ -120,6 +126,9 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
   const found = findRoute(context, httpProxy, live) as HttpProxy | undefined;
   if (!found) return undefined;
   const { primary, canary, apex } = context.names;
+  const others = othersIn(context, found, httpProxyBackends);
+  if (others === 'serving') return byOthers(context, `HTTPProxy ${apex}`, refusal(found));
+  const named = others && { others };
   const weights = (found.spec.routes ?? []).flatMap(({ services = [] }) => {
     const weightOf = (name: string): number | undefined => {
       const backend = services.find((one) => one.name === name);
@@ -128,7 +137,10 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
     return percentOf(weightOf(primary), weightOf(canary)) ?? [];
   });
   const [split] = weights;
-  if (!split) return unreadable(`HTTPProxy ${apex}: no route has weights for ${primary} and ${canary}`);
+  if (!split) {
+    const message = `HTTPProxy ${apex}: no route has weights for ${primary} and ${canary}`;
+    return { ...unreadable(message), ...named };
+  }
   const problem = refusal(found);
   return {
     ...split,
@@ -136,6 +148,7 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
     matched: weights.length > 1,
     accepted: problem === undefined,
     ...(problem ? { problem } : {}),
+    ...named,
   };
 }
 

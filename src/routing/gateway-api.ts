@@ -5,8 +5,9 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { RouteTarget } from '../api/observed.ts';
 import { routeFilters } from './gateway-filters.ts';
 import { analysisMatches, matchProblems, serviceMatches } from './gateway-matches.ts';
-import { type HttpRoute, readHttpRoute } from './gateway-read.ts';
+import { type HttpRoute, httpRouteBackends, readHttpRoute } from './gateway-read.ts';
 import { type Split, sessionSplits } from './gateway-sessions.ts';
+import { leadsElsewhere, withOthers } from './other-backends.ts';
 import { assertWeights, findRoute, isAbTest, routeMetadata } from './route-object.ts';
 import type { RouteContext, RouteProblem, RouteReading, Router } from './router.ts';
 
@@ -20,6 +21,7 @@ export const gatewayApi: Router = {
   check,
   objects: (context, target, live) => [route(context, target, findRoute(context, httpRoute, live))],
   read,
+  isSucceededBy: (context, object) => leadsElsewhere(context, object, httpRouteBackends),
 };
 
 function check({ spec }: Canary): RouteProblem[] {
@@ -56,7 +58,7 @@ function route(
 ): KubernetesObject {
   assertWeights(target);
   const { service } = context.canary.spec;
-  return {
+  const wanted = {
     ...httpRoute,
     metadata: routeMetadata(context, live),
     spec: {
@@ -69,6 +71,7 @@ function route(
       rules: rules(context, target),
     },
   };
+  return withOthers(context, { wanted, live }, target, httpRouteBackends);
 }
 
 /** A/B: matched requests by weight, all others to the primary. Else by weight for all requests, but for users that stay where they are. */

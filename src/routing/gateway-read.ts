@@ -1,5 +1,6 @@
 /** Reads traffic, and whether Gateways took it, back from an HTTPRoute. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { type BackendFields, byOthers, othersIn } from './other-backends.ts';
 import { percentOf, unreadable } from './route-object.ts';
 import type { RouteContext, RouteReading } from './router.ts';
 
@@ -32,8 +33,14 @@ export interface HttpRoute extends KubernetesObject {
   status?: { parents?: Array<{ parentRef: ParentRef; conditions?: RouteCondition[] }> };
 }
 
+/** Where an HTTPRoute names its backends. */
+export const httpRouteBackends: BackendFields = { rules: 'rules', backends: 'backendRefs', unweighted: 1 };
+
 /** Weights of the rule with both backends, and acceptance by every parent at the current generation. */
-export function readHttpRoute(route: HttpRoute, { names }: RouteContext): RouteReading {
+export function readHttpRoute(route: HttpRoute, context: RouteContext): RouteReading {
+  const { names } = context;
+  const others = othersIn(context, route, httpRouteBackends);
+  if (others === 'serving') return byOthers(context, `HTTPRoute ${names.apex}`, refusal(route));
   const splits = (route.spec.rules ?? []).filter(({ backendRefs }) =>
     [names.primary, names.canary].every((name) => backendRefs?.some((backend) => backend.name === name)),
   );
@@ -45,10 +52,11 @@ export function readHttpRoute(route: HttpRoute, { names }: RouteContext): RouteR
     return backend && (backend.weight ?? 1);
   };
   const weights = percentOf(weightOf(names.primary), weightOf(names.canary));
-  if (!split || !weights)
-    return unreadable(
-      `HTTPRoute ${names.apex}: no rule has weights for ${names.primary} and ${names.canary}`,
-    );
+  const named = others && { others };
+  if (!split || !weights) {
+    const message = `HTTPRoute ${names.apex}: no rule has weights for ${names.primary} and ${names.canary}`;
+    return { ...unreadable(message), ...named };
+  }
   const mirrored = (split.filters ?? []).some(
     ({ type, requestMirror }) => type === 'RequestMirror' && requestMirror?.backendRef?.name === names.canary,
   );
@@ -56,7 +64,8 @@ export function readHttpRoute(route: HttpRoute, { names }: RouteContext): RouteR
     ({ backendRefs }) => backendRefs?.length === 1 && backendRefs[0]?.name === names.primary,
   );
   const problem = refusal(route);
-  return { ...weights, mirrored, matched, accepted: problem === undefined, ...(problem ? { problem } : {}) };
+  const taken = { accepted: problem === undefined, ...(problem ? { problem } : {}) };
+  return { ...weights, mirrored, matched, ...taken, ...named };
 }
 
 /** Why some parent has not taken the route's current generation, undefined when all have. */

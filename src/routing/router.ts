@@ -13,6 +13,11 @@ export interface RouteContext {
   label: { key: string; primary: string; canary: string } | undefined;
   /** The apex Service as it is to be written; needed where the apex itself is the traffic. */
   apex?: KubernetesObject | undefined;
+  /**
+   * The routing object as Git holds it, while the Canary is about to leave it: the backends in it, which lead to the target, take the requests
+   * over. Undefined: backends of others are those that the live object names.
+   */
+  successor?: KubernetesObject | undefined;
   /** Ingress class of this installation, for providers that name one. */
   ingressClass?: string | undefined;
 }
@@ -51,4 +56,6 @@ export interface Router {
   objects(context: RouteContext, target: RouteTarget, live: readonly KubernetesObject[]): KubernetesObject[];
   /** Traffic as the objects say it; undefined when they do not exist yet. Never throws: what cannot be read is a `problem`. */
   read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined;
+  /** Whether requests go to other backends than the two sides once this object is in the route's place; undefined: routes have no backends. */
+  isSucceededBy?(context: RouteContext, object: KubernetesObject): boolean;
 }

@@ -23,6 +23,7 @@ import type {
 } from '../../src/rollout/world.ts';
 import { frozen } from './frozen.ts';
 import { savedRecord, withProven } from './record-model.ts';
+import { newBackendStage, routeRead, seeBackends, servedBy } from './route-model.ts';
 import { ScalerModel } from './scaler-model.ts';
 
 /** How a release behaves in the model. */
@@ -109,6 +110,9 @@ export class Model {
   private readonly began = new Set<string>();
   /** The spec names this provider, which needs no copies; once it is in effect nobody looks here any more. */
   movesTo: string | undefined;
+  /** Git holds the route, with backends of its own. */
+  routeInGit = false;
+  private readonly backends = newBackendStage();
   peers: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
   /** What webhooks say, by type; those not named approve, and rollback refuses. `hang`: no answer comes while it is so. */
   hooks: Partial<Record<HookType, HookAnswer['verdict'] | 'hang'>> = {};
@@ -211,8 +215,9 @@ export class Model {
       ...(this.foreign ? { foreignTarget: true } : {}),
       adoptable: this.adoptable(),
       movesTo: this.movesTo,
+      routeInGit: this.isSucceeded || undefined,
       scaler: this.scalers?.view,
-      route: this.route,
+      route: this.route && routeRead(this.route, this.isSucceeded),
       checks: this.answer,
       window: this.windowNow(),
       peers: this.peers,
@@ -256,6 +261,10 @@ export class Model {
     };
     this.status = status;
     this.commit(left.target);
+  }
+
+  private get isSucceeded(): boolean {
+    return this.routeInGit && this.movesTo !== undefined;
   }
 
   private get isOver(): boolean {
@@ -555,11 +564,14 @@ export class Model {
   private look(): void {
     if (!this.route) return;
     this.scalers?.measure(this, `${this.status.phase}/${this.status.postPromotion?.state ?? '-'}`);
+    this.broken.push(
+      ...seeBackends(this.backends, { route: this.route, inGit: this.isSucceeded, nowMs: this.nowMs }),
+    );
     const ready = (pods: Pods | undefined) => (pods ? pods.ready + pods.oldReady : 0);
-    const primaryServes = this.route.primaryWeight > 0 || this.route.matched;
+    const served = servedBy(this.route);
     const where = `${this.status.phase}/${this.status.postPromotion?.state ?? '-'}`;
-    if (primaryServes && ready(this.primary) === 0) this.outages.push(`primary ${where}`);
-    if (this.route.canaryWeight > 0 && ready(this.target) === 0) this.outages.push(`canary ${where}`);
+    if (served.primary && ready(this.primary) === 0) this.outages.push(`primary ${where}`);
+    if (served.target && ready(this.target) === 0) this.outages.push(`canary ${where}`);
   }
 
   private perform(action: Action): boolean {
@@ -615,7 +627,7 @@ export class Model {
       case 'PauseScaler':
         return this.scalers?.change(action);
       case 'SetTraffic':
-        this.route = { ...action.route, accepted: true };
+        this.route = routeRead(action.route, this.isSucceeded);
         return;
       case 'Reject':
         if (!this.rejected.some((entry) => entry.digest === action.digest)) {

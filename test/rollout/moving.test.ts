@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { step } from '../../src/rollout/step.ts';
 import { GOOD, Model } from './model.ts';
 import { NativeModel } from './native-model.ts';
+import { ALONE } from './route-model.ts';
 
 type Event =
   | { kind: 'commit'; digest: string; isBad: boolean }
@@ -49,6 +50,13 @@ function arrive<M extends Model | NativeModel>(model: M, movesTo: string, tick: 
   for (let count = 0; count < 300 && !model.hasMoved; count += 1) tick(model);
 }
 
+/** Until no release is under way, it has moved, and the route names nobody else's backends. */
+function atRest(model: Model): void {
+  const isBusy = () => model.status.run || model.status.move || model.route?.others;
+  for (let count = 0; count < 300 && isBusy(); count += 1) model.tick(2000);
+  expect(model.route?.others).toBeUndefined();
+}
+
 /** Somebody serves at this moment, and the target does while nobody else has taken over. */
 function expectServed({ primary, target, status }: Model): void {
   expect((primary?.ready ?? 0) + (target?.ready ?? 0)).toBeGreaterThan(0);
@@ -58,8 +66,10 @@ function expectServed({ primary, target, status }: Model): void {
 
 describe('a Canary whose spec names native in place of a provider that copies', () => {
   it('has its target serve before its primary goes, whatever happens on the way', () => {
-    const property = fc.property(provider, fc.array(event, { maxLength: 30 }), (provider, events) => {
+    const events = fc.array(event, { maxLength: 30 });
+    const property = fc.property(provider, fc.boolean(), events, (provider, routeInGit, events) => {
       const model = new Model({ provider });
+      model.routeInGit = routeInGit;
       model.commit('a');
       model.until('Initialized');
       model.outages.length = 0;
@@ -72,6 +82,7 @@ describe('a Canary whose spec names native in place of a provider that copies', 
       const good = model.status.lastKnownGood?.digest;
       expect([model.hasMoved, model.primary, model.target?.digest]).toEqual([true, undefined, good]);
       expect([model.target?.ready, model.route?.canaryWeight, model.status.run]).toEqual([2, 100, undefined]);
+      expect(model.route?.others).toBe(routeInGit ? 'serving' : undefined);
       expect([model.broken, model.outages]).toEqual([[], []]);
     });
     fc.assert(property, { numRuns });
@@ -138,7 +149,7 @@ describe('a Canary whose spec names a provider that copies in place of native', 
   });
 
   it('has its primary serve before its target rests, whatever happens on the way', () => {
-    const route = fc.constantFrom(undefined, at(100), unreadable);
+    const route = fc.constantFrom(undefined, at(100), unreadable, ALONE);
     const events = fc.array(event, { maxLength: 20 });
     const property = fc.property(provider, route, events, (provider, route, events) => {
       const model = new Model({ provider });
@@ -147,8 +158,7 @@ describe('a Canary whose spec names a provider that copies in place of native', 
         if (one.kind !== 'spec') happen(model, one);
         expectServed(model);
       }
-      for (let count = 0; count < 300 && (model.status.run || model.status.move); count += 1)
-        model.tick(2000);
+      atRest(model);
       const good = model.status.lastKnownGood?.digest;
       expect([model.status.move, model.primary?.digest, model.primary?.ready]).toEqual([undefined, good, 2]);
       expect([model.route?.canaryWeight, model.route?.accepted, model.broken]).toEqual([0, true, []]);

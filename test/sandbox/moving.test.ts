@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { App } from '../../src/app.ts';
 import { podsOfService } from '../../src/sandbox/controllers/endpoint-slices.ts';
 import { isServing } from '../../src/sandbox/controllers/pods.ts';
+import { watchBackends } from './backend-watch.ts';
 import {
   canary,
   condition,
@@ -76,7 +77,7 @@ async function move(provider: string, more: Record<string, unknown> = {}): Promi
       const { provider: current, move } = await look();
       return current === provider && move === undefined;
     },
-    { seen: look, timeoutMs: 15_000 },
+    { seen: look, timeoutMs: 60_000 },
   );
 }
 
@@ -123,6 +124,57 @@ for (const provider of ['kubernetes', 'gatewayapi:v1', 'contour'])
       metadata.ownerReferences?.some(({ kind }) => kind === 'Canary'),
     );
     expect(owned).toEqual([]);
+  });
+
+const routes = [
+  {
+    provider: 'gatewayapi:v1',
+    key: 'gateway.networking.k8s.io/httproutes',
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    spec: {
+      parentRefs: [{ name: 'gateway', namespace: 'gateways' }],
+      rules: [{ backendRefs: [{ name: 'web', port: 80 }] }],
+    },
+  },
+  {
+    provider: 'contour',
+    key: 'projectcontour.io/httpproxies',
+    apiVersion: 'projectcontour.io/v1',
+    kind: 'HTTPProxy',
+    spec: {
+      virtualhost: { fqdn: 'shop.example.com' },
+      routes: [{ services: [{ name: 'web', port: 80 }] }],
+    },
+  },
+];
+
+for (const { provider, key, apiVersion, kind, spec } of routes)
+  test(`requests leave an ${kind} of Git and come back to it by backends that proxies have heard of`, async () => {
+    const metadata = { name: 'web', namespace: 'shop' };
+    const route = JSON.stringify({ apiVersion, kind, metadata, spec });
+    await begin('native', { 'service.json': service, 'route.json': route });
+    const backends = watchBackends(bed, key);
+    await move(provider);
+    const last = () => backends.lines().at(-1);
+    await eventually('it names its own alone', async () => last() === 'web-primary=100 web-canary=0', {
+      seen: async () => backends.lines(),
+    });
+    await move('native');
+    await eventually('it is as in Git', async () => last() === 'web=1', {
+      seen: async () => backends.lines(),
+    });
+    expect(backends.overtaken()).toEqual([]);
+    expect(backends.lines()).toEqual([
+      'web=1',
+      'web=1 web-primary=0 web-canary=0',
+      'web-primary=0 web-canary=100 web=0',
+      'web-primary=100 web-canary=0',
+      'web-primary=0 web-canary=100',
+      'web-primary=0 web-canary=100 web=0',
+      'web=1 web-primary=0 web-canary=0',
+      'web=1',
+    ]);
   });
 
 test('what carries the traffic stays as it was until the Canary has moved', async () => {

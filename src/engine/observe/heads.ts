@@ -13,6 +13,8 @@ export interface Head {
   readonly ledger?: Release;
   /** The scaler that the Canary names, where the Source holds it. */
   readonly scaler?: KubernetesObject;
+  /** What the Source holds under the names of the Canary's Services and routes. */
+  readonly shared?: readonly KubernetesObject[];
   /** User that what the Source holds is written as; undefined: Holdfast itself. */
   readonly actAs?: string;
 }

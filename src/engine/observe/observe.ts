@@ -33,7 +33,7 @@ export type Observed =
 export async function observe(parts: ReadParts, given: Canary): Promise<Observed> {
   const { canary, provider, movesTo } = providerInEffect(given, parts.options);
   const view = parts.namespace(canary.metadata.namespace ?? '');
-  const context = { parts, canary, view, provider };
+  const context = { parts, canary, view, provider, movesTo };
   const problem = view.problem(kindsOf(given, parts));
   if (problem?.waiting) return { kind: 'waiting', message: problem.message };
   if (problem) throw new EngineError('WatchFailed', problem.message, true);

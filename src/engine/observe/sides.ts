@@ -15,7 +15,14 @@ import { type RevisionPods, revisionPods } from '../../workload/native/revision-
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../workload/scaler.ts';
 import { readSides } from '../../workload/sides.ts';
 import type { ReadParts } from '../canary/canary-parts.ts';
-import { isTargetKnown, labelOf, liveRoutes, routeContext, routerOf } from '../perform/route-context.ts';
+import {
+  isTargetKnown,
+  labelOf,
+  liveRoutes,
+  routeContext,
+  routerOf,
+  successorOf,
+} from '../perform/route-context.ts';
 import type { Router } from '../ports/routing-port.ts';
 import { controllerRevisionKind, type NamespaceView, podKind, serviceKind } from './namespace-view.ts';
 
@@ -33,9 +40,13 @@ export interface SideContext {
   readonly canary: Canary;
   readonly view: NamespaceView;
   readonly provider: string;
+  readonly movesTo: string | undefined;
 }
 
-type SideViews = Pick<World, 'primary' | 'target' | 'scaler' | 'route' | 'sharesWorkload' | 'stuckPods'>;
+type SideViews = Pick<
+  World,
+  'primary' | 'target' | 'scaler' | 'route' | 'routeInGit' | 'sharesWorkload' | 'stuckPods'
+>;
 
 /** The workloads of both sides. Throws RefusedError. */
 export function sideObjects({ canary, view, provider }: SideContext): SideObjects {
@@ -49,9 +60,13 @@ export function sideViews(context: SideContext, objects: SideObjects): SideViews
   return sharesWorkload(context.provider) ? sharedViews(context, objects) : copiedViews(context, objects);
 }
 
-function copiedViews({ parts, canary, view, provider }: SideContext, objects: SideObjects): SideViews {
+function copiedViews(
+  { parts, canary, view, provider, movesTo }: SideContext,
+  objects: SideObjects,
+): SideViews {
   const names = serviceNames(canary);
   const router = routerOf(parts, provider);
+  const successor = successorOf(parts, canary, { router, movesTo });
   return {
     primary: workloadView(canary, view, {
       workload: objects.primary,
@@ -60,7 +75,8 @@ function copiedViews({ parts, canary, view, provider }: SideContext, objects: Si
     }),
     target: workloadView(canary, view, { workload: objects.target, service: names.canary, side: 'canary' }),
     scaler: scalerView(canary, view),
-    route: routeView(parts, canary, { router, view, target: objects.target }),
+    route: routeView(parts, canary, { router, view, target: objects.target, successor }),
+    routeInGit: successor !== undefined,
   };
 }
 
@@ -125,13 +141,20 @@ export function viewSource(
   };
 }
 
+interface RouteRead {
+  readonly router: Router;
+  readonly view: NamespaceView;
+  readonly target: KubernetesObject | undefined;
+  readonly successor: KubernetesObject | undefined;
+}
+
 function routeView(
   parts: ReadParts,
   canary: Canary,
-  { router, view, target }: { router: Router; view: NamespaceView; target: KubernetesObject | undefined },
+  { router, view, target, successor }: RouteRead,
 ): RouteView | undefined {
   if (!isTargetKnown(parts, canary, target)) return undefined;
-  const context = routeContext(canary, labelOf(parts, canary, target));
+  const context = routeContext(canary, labelOf(parts, canary, target), { successor });
   return router.read(context, liveRoutes(router, view, canary));
 }
 

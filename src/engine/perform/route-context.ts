@@ -1,5 +1,6 @@
 /** What a routing provider is asked with, for one Canary. */
 import type { Canary } from '../../api/canary.ts';
+import { sharesWorkload } from '../../api/effective.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { serviceNames } from '../../workload/names.ts';
@@ -47,9 +48,27 @@ export function labelOf(
 export function routeContext(
   canary: Canary,
   label: SelectorLabel | undefined,
-  apex?: KubernetesObject,
+  more: Pick<RouteContext, 'apex' | 'successor'> = {},
 ): RouteContext {
-  return { canary, names: serviceNames(canary), label, apex };
+  return { canary, names: serviceNames(canary), label, ...more };
+}
+
+/** The route as Git holds it, which takes the place of the Canary's when that has moved to a provider without one; undefined: there is none. */
+export function successorOf(
+  { heads }: Pick<CanaryParts, 'heads'>,
+  canary: Canary,
+  { router, movesTo }: { readonly router: Router; readonly movesTo: string | undefined },
+): KubernetesObject | undefined {
+  if (movesTo === undefined || !sharesWorkload(movesTo)) return undefined;
+  const context = routeContext(canary, undefined);
+  const held = (heads.of(keyOf(canary)).shared ?? []).filter(
+    ({ metadata }) => metadata.name === context.names.apex,
+  );
+  return held.find((object) => isOfRouter(router, object) && router.isSucceededBy?.(context, object));
+}
+
+function isOfRouter({ kinds }: Router, { apiVersion, kind }: KubernetesObject): boolean {
+  return kinds.some((one) => one.apiVersion === apiVersion && one.kind === kind);
 }
 
 /** Live routing objects and Services that a router may look at. */

@@ -11,7 +11,7 @@ import { EngineError } from '../failure.ts';
 import { serviceKind } from '../observe/namespace-view.ts';
 import { bytesOf } from '../observe/releases.ts';
 import type { ReadContext } from './action-context.ts';
-import { labelOf, liveRoutes, routeContext, routerOf } from './route-context.ts';
+import { labelOf, liveRoutes, routeContext, routerOf, successorOf } from './route-context.ts';
 
 /** Apex, primary and canary Service with the ports of what they select; without a digest of the canary, its Service is left out. */
 export async function wantedServices(
@@ -36,7 +36,9 @@ export async function wantedRoutes(context: ReadContext, route: RouteTarget): Pr
   const apex = router.apexFollowsTraffic ? await apexService(context) : undefined;
   const { sides } = workloadKind(observation.canary);
   const label = sides === 'workloads' ? requiredLabel(context) : undefined;
-  return router.objects(routeContext(observation.canary, label, apex), route, live);
+  const { movesTo } = observation.world;
+  const successor = successorOf(parts, observation.canary, { router, movesTo });
+  return router.objects(routeContext(observation.canary, label, { apex, successor }), route, live);
 }
 
 function requiredLabel({ parts, observation }: ReadContext) {

@@ -18,6 +18,8 @@ export interface RouteContext {
   label: { key: string; primary: string; canary: string } | undefined;
   /** The apex Service as it is to be written, where the apex itself is the traffic. */
   apex?: KubernetesObject | undefined;
+  /** The routing object as Git holds it, while the Canary is about to leave it. */
+  successor?: KubernetesObject | undefined;
 }
 
 /** Something in a Canary that a provider cannot do (`error`), or does otherwise than written (`warning`). */
@@ -39,6 +41,8 @@ export interface Router {
   objects(context: RouteContext, target: RouteTarget, live: readonly KubernetesObject[]): KubernetesObject[];
   /** Undefined while the routing objects do not exist. */
   read(context: RouteContext, live: readonly KubernetesObject[]): RouteView | undefined;
+  /** Whether requests go to other backends than the two sides once this object is in the route's place. */
+  isSucceededBy?(context: RouteContext, object: KubernetesObject): boolean;
 }
 
 /** The routing providers by name; undefined for one that this version does not know. */

@@ -7,6 +7,7 @@ import { tooLarge } from '../../release/record-size.ts';
 import type { CanaryPlan } from '../../release/select.ts';
 import { type FileProblem, formatOrigin, formatProblem } from '../../render/types.ts';
 import type { Head } from '../observe/heads.ts';
+import { hasNameOfCanary } from './canary-names.ts';
 import { whyNotAllowed } from './confinement.ts';
 import type { ApplyFailure, Snapshot, SourceParts, SourceState } from './source-parts.ts';
 
@@ -97,7 +98,8 @@ function headOf(parts: SourceParts, plan: CanaryPlan, snapshot: Snapshot, proble
     const problem = tooLarge(built.ok);
     if (problem) return waiting('RecordTooLarge', problem);
     const scaler = plan.scaler && { scaler: plan.scaler.object };
-    return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok, ...scaler };
+    const more = { ...scaler, shared: sharedObjects(parts, plan, snapshot) };
+    return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok, ...more };
   }
   if (!built) return waiting('CanaryUnknown', 'the Canary is in neither Git nor the cluster');
   problems.push(built.problem);
@@ -114,6 +116,16 @@ export function releaseAt(
   if (!canary) return undefined;
   const { secretKey } = parts;
   return releaseOfPlan({ plan, canary: asReleaseCanary(canary), commit, lineOf, secretKey });
+}
+
+/** Objects that rollouts and the Source write, one after the other: of the Canary's names. */
+function sharedObjects(
+  parts: Pick<SourceParts, 'canaries'>,
+  plan: Extract<CanaryPlan, { state: 'release' }>,
+  { all }: Pick<Snapshot, 'all'>,
+): KubernetesObject[] {
+  const canary = plan.object ?? parts.canaries().find((object) => isNamed(object, plan.canary));
+  return canary ? all.filter((object) => hasNameOfCanary(canary, object)) : [];
 }
 
 /** One from the cluster was validated there. */

@@ -2,6 +2,7 @@
 import type { CanaryStatus } from '../../api/canary-status.ts';
 import { canaryPods, canaryServes, carriedBy } from '../capacity.ts';
 import { act, type Draft, note, now, remainingMs, say } from '../draft.ts';
+import { awaitsGit, handsOverToGit } from '../other-backends.ts';
 import { ALL_TO_CANARY } from '../plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import { lastKnownGood } from '../run.ts';
@@ -32,7 +33,7 @@ function toOneWorkload(draft: Draft, to: string): void {
   status.move = move;
   // It went last, with all traffic read back on the target: whose route this is by now is not the rollout's business any more.
   if (!world.primary && move.handedOverTime !== undefined) return arrived(draft, to);
-  const isThere = !waitsForEndpoints(draft, move) && handedBack(draft);
+  const isThere = !awaitsGit(draft) && !waitsForEndpoints(draft, move) && handedBack(draft);
   note(
     draft,
     'Moving',
@@ -44,7 +45,7 @@ function toOneWorkload(draft: Draft, to: string): void {
   if (!isThere) return void delete move.handedOverTime;
   move.handedOverTime ??= now(draft);
   if (remainingMs(draft, move.handedOverTime, SETTLE_MS) > 0) return;
-  if (!hasScalerBack(draft, plan.progressDeadlineMs)) return;
+  if (!handsOverToGit(draft) || !hasScalerBack(draft, plan.progressDeadlineMs)) return;
   act(draft, { type: 'ReleaseCopies' });
 }
 
