@@ -11,9 +11,7 @@ import {
   sourceRetryIntervalMs,
   webhookTimeoutMs,
 } from './effective.ts';
-import { limits } from './limits.ts';
 import { parseCanary, parseSource } from './parse.ts';
-import { postPromotionAnnotation, withAnnotatedPostPromotion } from './post-promotion-annotation.ts';
 
 function canary(spec: Record<string, unknown> = {}, metadata: Record<string, unknown> = {}): Canary {
   const result = parseCanary(canaryDocument(spec, metadata));
@@ -61,35 +59,6 @@ describe('defaults', () => {
     const result = parseSource(sourceDocument({ interval: '5s' }));
     expect(result.ok && [sourceIntervalMs(result.value), sourceRetryIntervalMs(result.value)]).toEqual([
       5_000, 5_000,
-    ]);
-  });
-});
-
-describe('postPromotion as an annotation', () => {
-  function annotated(text: string, spec: Record<string, unknown> = {}) {
-    return withAnnotatedPostPromotion(canary(spec, { annotations: { [postPromotionAnnotation]: text } }));
-  }
-
-  test('is read as if it stood in the spec', () => {
-    const { canary: object, problems } = annotated('onFailure: revert\nsuccessThreshold: 3\n');
-    expect(problems).toEqual([]);
-    expect(object.spec.postPromotion).toEqual({ onFailure: 'revert', successThreshold: 3 });
-  });
-
-  test('gives way to the field', () => {
-    expect(annotated('onFailure: revert', { postPromotion: {} }).canary.spec.postPromotion).toEqual({});
-  });
-
-  test.each([
-    ['onFailure: pray', /\.onFailure "pray" is not one of auto, hold, revert, halt$/],
-    ['[', /cannot be read as YAML$/],
-    ['a: &x [1]\nb: *x', /cannot be read as YAML$/],
-    ['x'.repeat(limits.postPromotionAnnotationBytes + 1), /is too long$/],
-  ])('is refused when it is wrong (%#)', (text, expected) => {
-    const { canary: object, problems } = annotated(text);
-    expect(object.spec.postPromotion).toBeUndefined();
-    expect(problems.map(({ path, message }) => `${path} ${message}`)).toEqual([
-      expect.stringMatching(expected),
     ]);
   });
 });

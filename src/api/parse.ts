@@ -1,4 +1,7 @@
-/** Documents -> typed objects, or problems for people. Accepts and refuses what the API server with our CRDs does. */
+/**
+ * Documents -> typed objects, or problems for people. Accepts and refuses what the API server with our CRDs does, but for the annotation that may
+ * stand for spec.postPromotion, which no server looks into.
+ */
 import type { z } from 'zod';
 import type { AlertProvider } from './alert-provider.ts';
 import type { Canary } from './canary.ts';
@@ -6,6 +9,7 @@ import { objectSchemaOf } from './crd.ts';
 import { apiVersionOf, type KindName, kinds } from './kinds.ts';
 import { limits } from './limits.ts';
 import type { MetricTemplate } from './metric-template.ts';
+import { withAnnotatedPostPromotion } from './post-promotion-annotation.ts';
 import { type Problem, problemOf } from './problems.ts';
 import type { Source } from './source.ts';
 import { unknownFields } from './unknown-fields.ts';
@@ -68,11 +72,11 @@ export function parseKind<Name extends KindName>(
   if (!spec.success || problems.length > 0) return { ok: false, problems: capped(problems), warnings };
   const status = readStatus(name, rawStatus);
   const value = { ...document, spec: spec.data, ...(status.value ? { status: status.value } : {}) };
-  return {
-    ok: true,
-    value: value as unknown as ParsedKinds[Name],
-    warnings: capped([...warnings, ...status.warnings]),
-  };
+  const all = capped([...warnings, ...status.warnings]);
+  if (name !== 'Canary') return { ok: true, value: value as unknown as ParsedKinds[Name], warnings: all };
+  const annotated = withAnnotatedPostPromotion(value as unknown as Canary);
+  if (annotated.problems.length > 0) return { ok: false, problems: annotated.problems, warnings: all };
+  return { ok: true, value: annotated.canary as ParsedKinds[Name], warnings: all };
 }
 
 /** The API server removes nulls of fields that may not be null before it validates; so must we. */

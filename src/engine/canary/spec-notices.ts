@@ -3,6 +3,7 @@ import type { Canary } from '../../api/canary.ts';
 import type { CanaryStatus } from '../../api/canary-status.ts';
 import type { Condition, KubernetesObject } from '../../api/kubernetes.ts';
 import { fieldsNotActedOn } from '../../api/not-acted-on.ts';
+import { postPromotionAnnotation } from '../../api/post-promotion-annotation.ts';
 import type { Problem } from '../../api/problems.ts';
 import { checkCanary } from '../../api/semantic.ts';
 import {
@@ -49,8 +50,10 @@ export function namedObjects({ metadata, spec }: Canary): NamedObject[] {
 }
 
 /** Whether a changed object can be one of them; from the raw Canary, which need not parse. */
-export function mayName(canary: KubernetesObject, { metadata }: KubernetesObject): boolean {
-  return JSON.stringify(canary.spec ?? {}).includes(JSON.stringify(metadata.name));
+export function mayName({ spec = {}, metadata }: KubernetesObject, changed: KubernetesObject): boolean {
+  const { name } = changed.metadata;
+  const annotated = metadata.annotations?.[postPromotionAnnotation] ?? '';
+  return JSON.stringify(spec).includes(JSON.stringify(name)) || annotated.includes(name);
 }
 
 /** Everything to be told about the spec: of the Canary alone, of its routing provider, and of objects it names. */
