@@ -1,9 +1,14 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Readable } from 'node:stream';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { createGitAnswers, type GitAnswers, questionOfRefs } from './git-answers.ts';
 
 const MAX_HEAD_BYTES = 16 * 1024;
+/** Longer bodies ask for more than refs. */
+const MAX_QUESTION_BYTES = 16 * 1024;
 
 /** Where to serve from. */
 export interface GitServerOptions {
@@ -27,9 +32,10 @@ export interface GitServer {
 /** Serves Git over smart HTTP through git's own `http-backend`, push allowed. Needs `git` in PATH; rejects when the port is taken. */
 export async function startGitServer(options: GitServerOptions): Promise<GitServer> {
   let count = 0;
+  const answers = createGitAnswers();
   const server = createServer((request, response) => {
     count += 1;
-    runBackend(options.root, request, response).catch(() => response.destroy());
+    serve(options.root, answers, request, response).catch(() => response.destroy());
   });
   const host = options.host ?? '127.0.0.1';
   await new Promise<void>((resolve, reject) => {
@@ -46,17 +52,48 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
   };
 }
 
-/** One CGI call. `git http-backend` is found by git itself in its exec path, on Linux and macOS alike. */
-async function runBackend(root: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(
+  root: string,
+  answers: GitAnswers,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://git');
-  const backend = spawn('git', ['http-backend'], {
-    env: environment(root, url, request),
-    stdio: ['pipe', 'pipe', 'ignore'],
-  });
-  backend.on('error', () => response.destroy());
+  const env = environment(root, url, request);
+  const body = isShort(request) ? await buffer(request) : undefined;
+  const question = body && questionOfRefs({ url, headers: request.headers, body });
+  if (body === undefined || question === undefined) {
+    await passThrough(startBackend(env, body ?? request), response);
+    return;
+  }
+  const repository = join(root, url.pathname.split('.git/', 1)[0] ?? '').concat('.git');
+  const output = await answers.answer(repository, question, () => startBackend(env, body));
+  const end = output.indexOf('\r\n\r\n');
+  if (end < 0) throw new Error('git http-backend wrote no head');
+  writeHead(response, output.subarray(0, end).toString('latin1'));
+  response.end(output.subarray(end + 4));
+}
+
+/** Whether a request may be a question about refs: no body, or a short one. */
+function isShort({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' || Number(headers['content-length'] ?? Number.NaN) <= MAX_QUESTION_BYTES;
+}
+
+type Backend = ChildProcessByStdio<Writable, Readable, null>;
+
+/** One CGI call. `git http-backend` is found by git itself in its exec path, on Linux and macOS alike. */
+function startBackend(env: NodeJS.ProcessEnv, body: Buffer | Readable): Backend {
+  const backend = spawn('git', ['http-backend'], { env, stdio: ['pipe', 'pipe', 'ignore'] });
+  backend.on('error', (error) => backend.stdout.destroy(error));
   backend.stdin.on('error', () => backend.kill());
+  if (Buffer.isBuffer(body)) backend.stdin.end(body);
+  else body.pipe(backend.stdin);
+  return backend;
+}
+
+/** Passes an answer on while git writes it. */
+async function passThrough(backend: Backend, response: ServerResponse): Promise<void> {
   response.on('close', () => backend.kill());
-  request.pipe(backend.stdin);
   const { head, rest } = await readHead(backend.stdout);
   writeHead(response, head);
   response.write(rest);
@@ -101,6 +138,7 @@ function readHead(output: Readable): Promise<{ head: string; rest: Buffer }> {
     };
     output.on('data', onData);
     output.once('end', () => reject(new Error('git http-backend ended without an answer')));
+    output.once('error', reject);
   });
 }
 

@@ -1,10 +1,12 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Readable } from 'node:stream';
+import { join } from 'node:path';
+import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
+import { createGitAnswers, type GitAnswers, questionOfRefs } from '../../../src/sandbox/git-answers.ts';
 import {
   countRequest,
   type GitFault,
@@ -21,6 +23,7 @@ export interface GitServer {
 }
 
 interface Repository {
+  readonly folder: string;
   settings: RepositorySettings;
   counts: RepositoryCounts;
 }
@@ -33,8 +36,10 @@ const CONTROL_PREFIX = '/_bed/';
  */
 export async function startGitServer(root: string, host: string, port: number): Promise<GitServer> {
   const repositories = new Map<string, Repository>();
+  const backend = { root, answers: createGitAnswers() };
   const repositoryOf = (name: string): Repository => {
-    const known = repositories.get(name) ?? { settings: {}, counts: noCounts() };
+    const folder = join(root, `${name}.git`);
+    const known = repositories.get(name) ?? { folder, settings: {}, counts: noCounts() };
     repositories.set(name, known);
     return known;
   };
@@ -42,7 +47,7 @@ export async function startGitServer(root: string, host: string, port: number): 
     const url = new URL(request.url ?? '/', 'http://bed');
     const answer = url.pathname.startsWith(CONTROL_PREFIX)
       ? control(repositoryOf(url.pathname.slice(CONTROL_PREFIX.length)), url, request, response)
-      : serve(root, repositoryOf(url.pathname.split('.git/')[0]?.slice(1) ?? ''), url, request, response);
+      : serve(backend, repositoryOf(url.pathname.split('.git/')[0]?.slice(1) ?? ''), url, request, response);
     answer.catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
@@ -68,8 +73,13 @@ async function control(repository: Repository, url: URL, request: IncomingMessag
   if (url.searchParams.has('reset')) repository.counts = noCounts();
 }
 
+interface Backend {
+  readonly root: string;
+  readonly answers: GitAnswers;
+}
+
 async function serve(
-  root: string,
+  backend: Backend,
   repository: Repository,
   url: URL,
   request: IncomingMessage,
@@ -93,7 +103,12 @@ async function serve(
   else if (struck?.kind === 'redirect') {
     response.writeHead(301, { location: new URL(`${url.pathname}${url.search}`, struck.to).href }).end();
   } else {
-    const output = startBackend(backendEnvironment(root, url, request), body, response);
+    const start = () => startBackend(backendEnvironment(backend.root, url, request), body);
+    const question = questionOfRefs({ url, headers: request.headers, body });
+    const output =
+      question === undefined
+        ? endedWith(response, start())
+        : new PassThrough().end(await backend.answers.answer(repository.folder, question, start));
     const head = await readHead(output);
     response.writeHead(head.status, head.headers);
     await pipeline(output, (source) => meter(source, counts, kind === 'fetch', struck), response);
@@ -106,13 +121,18 @@ function authorized({ username, password }: RepositorySettings, request: Incomin
   return request.headers.authorization === `Basic ${expected}`;
 }
 
-/** Runs git's CGI program for one request and returns its output; it ends with the connection. */
-function startBackend(env: NodeJS.ProcessEnv, body: Buffer, response: ServerResponse): Readable {
+/** Runs git's CGI program for one request. */
+function startBackend(env: NodeJS.ProcessEnv, body: Buffer): ChildProcessWithoutNullStreams {
   const child = spawn('git', ['http-backend'], { env });
-  response.on('close', () => child.kill());
   child.stderr.resume();
   child.stdin.on('error', () => undefined);
   child.stdin.end(body);
+  return child;
+}
+
+/** The output of a program that ends with the connection. */
+function endedWith(response: ServerResponse, child: ChildProcessWithoutNullStreams): Readable {
+  response.on('close', () => child.kill());
   return child.stdout;
 }
 
