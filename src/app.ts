@@ -128,13 +128,17 @@ function clusterPort(
   return options.shadow ? createShadowPort(cluster, log) : cluster;
 }
 
-/** Every pass tells that there is work; a poll without news is none. */
+/** Every pass and every rendering tell that there is work; a poll without news is none. */
 function keepingMemory(sink: MetricsSink, memory: { busy(): void }): MetricsSink {
   return {
     ...sink,
     pass(key, durationMs, succeeded) {
       memory.busy();
       sink.pass(key, durationMs, succeeded);
+    },
+    rendered(key, count) {
+      memory.busy();
+      sink.rendered(key, count);
     },
   };
 }

@@ -66,7 +66,8 @@ export function createProgram(
       const log = createWriteStream(logPath, { flags: 'a' });
       child = spawn(process.execPath, [main, 'run', ...flags, ...places, ...behaviour], {
         stdio: ['ignore', 'pipe', 'pipe'],
-        env: { ...process.env, POD_NAMESPACE: namespace },
+        // As in the image.
+        env: { ...process.env, MALLOC_ARENA_MAX: '2', POD_NAMESPACE: namespace },
       });
       child.stdout?.pipe(log);
       child.stderr?.pipe(log);
