@@ -14,7 +14,7 @@ export interface Head {
   /** The scaler that the Canary names, where the Source holds it. */
   readonly scaler?: KubernetesObject;
   /** What the Source holds under the names of the Canary's Services and routes. */
-  readonly shared?: readonly KubernetesObject[];
+  readonly shared?: readonly KubernetesObject[] | undefined;
   /** User that what the Source holds is written as; undefined: Holdfast itself. */
   readonly actAs?: string;
 }

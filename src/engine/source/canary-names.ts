@@ -20,10 +20,29 @@ export function hasNameOfCanary(
   { apiVersion, metadata }: Pick<KubernetesObject, 'apiVersion' | 'metadata'>,
 ): boolean {
   if (apiVersion.startsWith('flagger.app/')) return false;
-  if (canary.metadata.namespace !== metadata.namespace) return false;
-  const { targetRef, service } = (canary.spec ?? {}) as CanaryNames;
+  return canary.metadata.namespace === metadata.namespace && namesOf(canary).includes(metadata.name);
+}
+
+/** The same for many Canaries: of these objects, those of each one's names. */
+export function objectsByCanaryName(
+  objects: readonly KubernetesObject[],
+): (canary: KubernetesObject) => KubernetesObject[] {
+  const byName = new Map<string, KubernetesObject[]>();
+  for (const object of objects) {
+    const known = byName.get(object.metadata.name);
+    if (known) known.push(object);
+    else byName.set(object.metadata.name, [object]);
+  }
+  return (canary) =>
+    namesOf(canary).flatMap((name) =>
+      (byName.get(name) ?? []).filter((object) => hasNameOfCanary(canary, object)),
+    );
+}
+
+function namesOf({ spec }: KubernetesObject): string[] {
+  const { targetRef, service } = (spec ?? {}) as CanaryNames;
   const apex = service?.name || targetRef?.name;
-  return [apex, `${apex}-primary`, `${apex}-canary`].includes(metadata.name);
+  return [`${apex}`, `${apex}-primary`, `${apex}-canary`];
 }
 
 /** `objectKey` of the workload that the Canary names, and of its scaler. */

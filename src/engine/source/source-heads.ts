@@ -7,7 +7,7 @@ import { tooLarge } from '../../release/record-size.ts';
 import type { CanaryPlan } from '../../release/select.ts';
 import { type FileProblem, formatOrigin, formatProblem } from '../../render/types.ts';
 import type { Head } from '../observe/heads.ts';
-import { hasNameOfCanary } from './canary-names.ts';
+import { objectsByCanaryName } from './canary-names.ts';
 import { whyNotAllowed } from './confinement.ts';
 import type { ApplyFailure, Snapshot, SourceParts, SourceState } from './source-parts.ts';
 
@@ -20,8 +20,9 @@ export interface SnapshotHeads {
 /** What the snapshot says about each Canary. */
 export function headsOf(parts: SourceParts, snapshot: Snapshot): SnapshotHeads {
   const problems: FileProblem[] = [];
+  const reading = { ...snapshot, sharedWith: objectsByCanaryName(snapshot.all) };
   const heads = new Map(
-    snapshot.plans.map((plan) => [canaryKey(plan.canary), headOf(parts, plan, snapshot, problems)] as const),
+    snapshot.plans.map((plan) => [canaryKey(plan.canary), headOf(parts, plan, reading, problems)] as const),
   );
   return { heads, problems };
 }
@@ -90,15 +91,21 @@ export function settledHeads(
   return heads;
 }
 
-function headOf(parts: SourceParts, plan: CanaryPlan, snapshot: Snapshot, problems: FileProblem[]): Head {
+interface HeadReading extends Pick<Snapshot, 'commit' | 'lineOf'> {
+  /** Objects that rollouts and the Source write, one after the other: of the Canary's names. */
+  readonly sharedWith: (canary: KubernetesObject) => readonly KubernetesObject[];
+}
+
+function headOf(parts: SourceParts, plan: CanaryPlan, reading: HeadReading, problems: FileProblem[]): Head {
   if (plan.state === 'missing') return { view: { kind: 'missing', message: plan.message } };
   if (plan.state === 'frozen') return waiting('InvalidManifests', plan.message);
-  const built = releaseAt(parts, plan, snapshot);
+  const built = releaseAt(parts, plan, reading);
   if (built?.ok) {
     const problem = tooLarge(built.ok);
     if (problem) return waiting('RecordTooLarge', problem);
     const scaler = plan.scaler && { scaler: plan.scaler.object };
-    const more = { ...scaler, shared: sharedObjects(parts, plan, snapshot) };
+    const canary = canaryOf(parts, plan);
+    const more = { ...scaler, shared: canary && reading.sharedWith(canary) };
     return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok, ...more };
   }
   if (!built) return waiting('CanaryUnknown', 'the Canary is in neither Git nor the cluster');
@@ -112,20 +119,18 @@ export function releaseAt(
   plan: Extract<CanaryPlan, { state: 'release' }>,
   { commit, lineOf }: Pick<Snapshot, 'commit' | 'lineOf'>,
 ): ReturnType<typeof releaseOfPlan> | undefined {
-  const canary = plan.object ?? parts.canaries().find((object) => isNamed(object, plan.canary));
+  const canary = canaryOf(parts, plan);
   if (!canary) return undefined;
   const { secretKey } = parts;
   return releaseOfPlan({ plan, canary: asReleaseCanary(canary), commit, lineOf, secretKey });
 }
 
-/** Objects that rollouts and the Source write, one after the other: of the Canary's names. */
-function sharedObjects(
+/** As Git has it, else as the cluster does. */
+function canaryOf(
   parts: Pick<SourceParts, 'canaries'>,
   plan: Extract<CanaryPlan, { state: 'release' }>,
-  { all }: Pick<Snapshot, 'all'>,
-): KubernetesObject[] {
-  const canary = plan.object ?? parts.canaries().find((object) => isNamed(object, plan.canary));
-  return canary ? all.filter((object) => hasNameOfCanary(canary, object)) : [];
+): KubernetesObject | undefined {
+  return plan.object ?? parts.canaries().find((object) => isNamed(object, plan.canary));
 }
 
 /** One from the cluster was validated there. */
