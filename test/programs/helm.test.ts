@@ -1,4 +1,6 @@
-import { resolve } from 'node:path';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it, test } from 'vitest';
 import { limits } from '../../src/api/limits.ts';
@@ -85,6 +87,24 @@ test('files of the chart, its parts and archives are there, and nothing else', a
   );
   expect(origins).toContain('ConfigMap web/charts/part/templates/p.yaml:1');
 });
+
+test.each(['x,', '"a",'])(
+  'a values file whose path has commas is one: none outside is read (%s)',
+  async (start) => {
+    const outside = join(mkdtempSync(join(tmpdir(), 'holdfast-outside-')), 'values.yaml');
+    writeFileSync(outside, 'told: of the machine\n');
+    const valuesFile = `${start}${outside}`;
+    const tree = chart(
+      { 'a.yaml': map('{{ .Values.told | quote }}') },
+      { [`web/${valuesFile}`]: 'told: of the repository\n', 'web/x': 'other: 1\n' },
+    );
+    const source = sourceWith({ helm: { valuesFiles: [valuesFile] } });
+    const { objects, problems } = await renderTree(source, tree, 'web');
+    rmSync(dirname(outside), { recursive: true });
+    expect(problems).toEqual([]);
+    expect(objects).toMatchObject([{ data: { x: 'of the repository' } }]);
+  },
+);
 
 describe('a chart is refused', () => {
   it.each([

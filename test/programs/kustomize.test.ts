@@ -84,6 +84,17 @@ async function texts(files: Record<string, string>, folder: string) {
   };
 }
 
+test('a folder that is named like a flag is a folder', async () => {
+  const folder = '--output=stolen';
+  const tree = memoryTree({
+    [`${folder}/kustomization.yaml`]: 'resources: [a.yaml]\n',
+    [`${folder}/a.yaml`]: 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n',
+  });
+  const { objects, problems } = await renderTree(sourceWith(), tree, folder);
+  expect(problems).toEqual([]);
+  expect(objects).toMatchObject([{ metadata: { name: 'a' } }]);
+});
+
 describe('the example', () => {
   it('gives the objects that kustomize prints, each with the file it came from', async () => {
     const { objects, origins, problems } = await renderFolder(sourceWith(), overlay);

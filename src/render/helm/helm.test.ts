@@ -40,6 +40,12 @@ test('helm is told release, namespace and values, the Source last', () => {
   ]);
 });
 
+test('a comma in the path of a values file begins no other file', () => {
+  const args = helmArgs({ ...input, valuesFiles: ['a,/etc/b', 'c"d'] });
+  expect(args).toContain('--values="repository/a,/etc/b"');
+  expect(args).toContain('--values="repository/c""d"');
+});
+
 test('objects come from their templates', async () => {
   const { objects, problems } = await buildChart(printing(map('a')), input);
   expect(problems).toEqual([]);

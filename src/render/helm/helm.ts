@@ -54,7 +54,7 @@ export async function buildChart(builder: Builder, input: HelmInput): Promise<Bu
 
 /** What helm is called with: nothing is asked of a cluster, and names are not looked up. */
 export function helmArgs({ folder, release, valuesFiles, helm }: HelmInput): string[] {
-  const files = valuesFiles.map((path) => `--values=${repository}/${path}`);
+  const files = valuesFiles.map((path) => `--values=${listEntry(`${repository}/${path}`)}`);
   const own = helm.values ? [`--values=${ownValues}`] : [];
   const chart = folder === '' ? repository : `${repository}/${folder}`;
   return [
@@ -66,6 +66,11 @@ export function helmArgs({ folder, release, valuesFiles, helm }: HelmInput): str
     ...files,
     ...own,
   ];
+}
+
+/** Helm takes lists of files, told apart by commas as in CSV: what stands behind a comma could be any file of this machine. */
+function listEntry(path: string): string {
+  return /[",\r\n]/.test(path) ? `"${path.replaceAll('"', '""')}"` : path;
 }
 
 async function objectsIn(output: string, input: HelmInput, chart: string): Promise<Built> {

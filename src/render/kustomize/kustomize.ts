@@ -50,7 +50,7 @@ export async function buildKustomization(builder: Builder, input: KustomizeInput
 
 /** What kustomize is called with; plugins, charts and functions are off unless asked for. */
 export function kustomizeArgs(folder: string): string[] {
-  return ['build', folder === '' ? '.' : folder, '--load-restrictor=LoadRestrictionsRootOnly'];
+  return ['build', '--load-restrictor=LoadRestrictionsRootOnly', '--', folder === '' ? '.' : folder];
 }
 
 /** Finds the place of an object in the file it came from; each file is looked through once. */
