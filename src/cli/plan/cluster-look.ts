@@ -1,5 +1,4 @@
 /** What the cluster says of Canaries and of a Source. Nothing is written. */
-
 import type { CanaryStatus } from '../../api/canary-status.ts';
 import { apiVersionOf } from '../../api/kinds.ts';
 import type { Source } from '../../api/source.ts';
@@ -12,10 +11,10 @@ import { type Standing, standingOf } from './standing.ts';
 
 type Client = Pick<ClusterClient, 'get'>;
 
-/** How many Canaries are asked about; of more nothing is said. */
+/** How many Canaries are asked about. */
 const mostCanaries = 500;
 
-/** The standing of each Canary that is in the cluster, and whether the Source has base applied. Never rejects. */
+/** The standing of each Canary that is in the cluster, and whether the Source has base applied. What cannot be had is told in the notes. */
 export async function lookInCluster(
   client: Client,
   { keys, source, baseCommit }: { keys: readonly string[]; source: Source; baseCommit: string },
@@ -30,10 +29,27 @@ export async function lookInCluster(
   });
   const { namespace = '', name } = source.metadata;
   const applied = await asked(client, { kind: 'Source', namespace, name });
-  const notes = typeof applied === 'object' ? sourceNotes(applied as SourceStatus, baseCommit) : [];
-  if (failures.length > 0)
-    notes.push(`the cluster did not tell of ${failures.length} Canaries: ${failures[0]}`);
-  return { standings, notes };
+  return {
+    standings,
+    notes: [
+      ...(typeof applied === 'string'
+        ? [`the cluster did not tell of Source ${namespace}/${name}: ${applied}`]
+        : []),
+      ...(typeof applied === 'object' ? sourceNotes(applied as SourceStatus, baseCommit) : []),
+      ...(failures.length > 0
+        ? [`the cluster did not tell of ${canaryCount(failures.length)}: ${failures[0]}`]
+        : []),
+      ...(keys.length > mostCanaries
+        ? [
+            `the cluster was asked about ${mostCanaries} of ${keys.length} Canaries: of the others nothing is known`,
+          ]
+        : []),
+    ],
+  };
+}
+
+function canaryCount(count: number): string {
+  return count === 1 ? '1 Canary' : `${count} Canaries`;
 }
 
 /** The status; a text is why it cannot be had; undefined where there is no such object. */
