@@ -99,19 +99,6 @@ export function stampAnnotations(release: Release, stamp: RecordStamp): Record<s
   };
 }
 
-/** The first part and the others of each record, by the record's name, from all Secrets of a canary in any order. */
-export function groupRecords(secrets: readonly KubernetesObject[]): Map<string, KubernetesObject[]> {
-  const records = secrets.filter((secret) => secret.type === recordType);
-  const firsts = records.filter((secret) => recordOf(secret.metadata.annotations)[recordAnnotations.parts]);
-  return new Map(
-    firsts.map((first) => {
-      const prefix = `${first.metadata.name}.part-`;
-      const others = records.filter((secret) => secret.metadata.name.startsWith(prefix));
-      return [first.metadata.name, [first, ...others]];
-    }),
-  );
-}
-
 /**
  * Reads a record back and checks it: the digest is computed again from the bytes (S10). `secrets`: its parts in any order. Without the key
  * of the cluster, bytes and digest are not compared: enough to look at, never to write from.
