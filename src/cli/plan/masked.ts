@@ -46,8 +46,7 @@ function plain(object: KubernetesObject | undefined): KubernetesObject | undefin
 }
 
 /** `field`: name of the field that holds the values. `ofSecret`: they stand at the top of a Secret. */
-function hideIn([before, after]: Pair, field: string, ofSecret: boolean): Pair {
-  const [one, other] = [before, after];
+function hideIn([one, other]: Pair, field: string, ofSecret: boolean): Pair {
   if (isSealed(one) || isSealed(other)) return hide([one, other]);
   if (isList(one) && isList(other)) return hideInLists([one ?? [], other ?? []], [one, other], field);
   if (!isMap(one) || !isMap(other)) return [lone(one, field, ofSecret), lone(other, field, ofSecret)];
@@ -67,9 +66,9 @@ function hideInSecret([before, after]: Pair, key: string): Pair {
   if (key === 'metadata') {
     const held: Pair = [recordOf(before).annotations, recordOf(after).annotations];
     const [one, other] = hideInSecret(held, 'annotations');
-    const with_ = (metadata: unknown, annotations: unknown) =>
+    const withAnnotations = (metadata: unknown, annotations: unknown) =>
       isRecord(metadata) ? { ...metadata, ...(annotations === undefined ? {} : { annotations }) } : metadata;
-    return [with_(before, one), with_(after, other)];
+    return [withAnnotations(before, one), withAnnotations(after, other)];
   }
   const keys = [...new Set([...Object.keys(recordOf(before)), ...Object.keys(recordOf(after))])];
   const pairs = keys.map((name) => [name, hide([recordOf(before)[name], recordOf(after)[name]])] as const);

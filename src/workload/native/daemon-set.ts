@@ -15,6 +15,7 @@ import { podsOfShareExactly } from './hold.ts';
 import { isBrought, promotedOf } from './marks.ts';
 import type { Aim, Bringing, Held, Move, NativeKind, PodsView, Tried, Unfit } from './native-kind.ts';
 import type { NodeRanks } from './node-order.ts';
+import { replacedByHand } from './unfit.ts';
 
 const onDelete = { updateStrategy: { type: 'OnDelete' } };
 /** Instead of a revision: what is new is beside the template, and all pods are of it. */
@@ -213,12 +214,8 @@ function triedIn(source: ViewSource, whole: PodsView): Tried {
 }
 
 function unfit({ settings, live, isFirst }: Bringing): Unfit | undefined {
-  const type = settings.strategy?.type;
-  if (type !== undefined && type !== 'RollingUpdate')
-    return {
-      field: 'spec.updateStrategy.type',
-      message: `must be RollingUpdate for provider native, not ${String(type)}: pods would only be replaced by hand, and never come back by themselves`,
-    };
+  const byHand = replacedByHand(settings);
+  if (byHand) return byHand;
   const { desiredNumberScheduled: nodes = 0 } = (live?.status ?? {}) as { desiredNumberScheduled?: number };
   if (!isFirst || nodes >= 2) return undefined;
   return {

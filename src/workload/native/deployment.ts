@@ -7,6 +7,7 @@ import { fenceposts } from '../rolling-update.ts';
 import { FIRST_HOLD, grantedBy, type Hold, isWholeStep, nextHold } from './hold.ts';
 import { isBrought } from './marks.ts';
 import type { Bringing, Held, NativeKind, PodsView, Tried, Unfit } from './native-kind.ts';
+import { tooFew } from './unfit.ts';
 
 /** Ready pods of a held Deployment never become available: a year. */
 const HELD_SECONDS = 31_536_000;
@@ -116,15 +117,6 @@ function unfit({ settings, spec, replicas, live, isFirst }: Bringing): Unfit | u
   return isFirst
     ? tooFew(replicas ?? (live?.spec as { replicas?: number } | undefined)?.replicas)
     : undefined;
-}
-
-/** A share of one pod is all of it. */
-export function tooFew(replicas = 1): Unfit | undefined {
-  if (replicas >= 2) return undefined;
-  return {
-    field: 'spec.replicas',
-    message: `must be at least 2 for provider native, and is ${replicas}: a share of one pod is all of it; choose a provider that copies`,
-  };
 }
 
 /** Before the first step it is paused by us. */

@@ -6,10 +6,10 @@ import { heldPodsAnnotation } from '../names.ts';
 import { isReady } from '../pods.ts';
 import { statefulSettingsFields } from '../stateful-set.ts';
 import { podsOfRevision, viewStatefulSet } from '../stateful-set-view.ts';
-import { tooFew } from './deployment.ts';
 import { podsOfShareExactly } from './hold.ts';
 import { isBrought } from './marks.ts';
 import type { Bringing, Held, NativeKind, PodsView, PodToReplace, Tried, Unfit } from './native-kind.ts';
+import { replacedByHand, tooFew } from './unfit.ts';
 
 /** Above every ordinal: a pod that dies comes back from the older template, and one that is added is made from it. */
 const NO_ORDINAL = 2_147_483_647;
@@ -103,12 +103,8 @@ function rollingUpdateOf(strategy: WorkloadSettings['strategy']): Record<string,
 }
 
 function unfit({ settings, replicas, isFirst }: Bringing): Unfit | undefined {
-  const type = settings.strategy?.type;
-  if (type !== undefined && type !== 'RollingUpdate')
-    return {
-      field: 'spec.updateStrategy.type',
-      message: `must be RollingUpdate for provider native, not ${String(type)}: pods would only be replaced by hand, and never come back by themselves`,
-    };
+  const byHand = replacedByHand(settings);
+  if (byHand) return byHand;
   const partition = rollingUpdateOf(settings.strategy)?.partition ?? 0;
   if (partition !== 0)
     return {
