@@ -26,7 +26,7 @@ export interface WatchEvent {
 
 /** An open watch; events are read one by one. */
 export interface WatchStream {
-  /** The next event; rejects after 10 s, resolves to undefined when the server has ended the stream. */
+  /** The next event; rejects when none comes for a minute, resolves to undefined when the server has ended the stream. */
   next(): Promise<WatchEvent | undefined>;
   close(): void;
 }
@@ -47,7 +47,7 @@ export interface TargetOptions {
   readonly ca?: string;
 }
 
-const WATCH_WAIT_MS = 10_000;
+const WATCH_WAIT_MS = 60_000;
 
 /** A target over plain HTTP requests; nothing of the product is in between. */
 export function httpTarget({ baseUrl, token, ca }: TargetOptions): Target {
@@ -93,15 +93,19 @@ async function* lines(body: AsyncIterable<Buffer>): AsyncGenerator<WatchEvent> {
 
 function streamOf(body: AsyncIterable<Buffer>, close: () => void): WatchStream {
   const events = lines(body);
+  // An event that nobody waited long enough for is given to whoever asks next.
+  let asked: Promise<IteratorResult<WatchEvent>> | undefined;
   return {
     close,
     async next() {
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error('no watch event within 10 s')), WATCH_WAIT_MS);
+        timer = setTimeout(() => reject(new Error('no watch event within a minute')), WATCH_WAIT_MS);
       });
       try {
-        const { value, done } = await Promise.race([events.next(), late]);
+        asked ??= events.next();
+        const { value, done } = await Promise.race([asked, late]);
+        asked = undefined;
         return done ? undefined : value;
       } finally {
         clearTimeout(timer);

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Container, KubernetesObject } from '../../../../src/api/kubernetes.ts';
@@ -162,7 +162,11 @@ type Pause = (ms: number) => Promise<unknown>;
 /** Returns when the image is there; for an image that cannot be pulled, never. */
 async function pull({ pod, container }: ContainerSettings, wait: Wait, pause: Pause): Promise<void> {
   const image = container.image ?? '';
-  if (behaviourOf(image) === 'slow') await pause(slowPullMs(pod, container));
+  if (behaviourOf(image) === 'slow') {
+    const file = slowness(pod, container, 'SLOW_PULL_FILE');
+    while (file && !existsSync(file)) await pause(RETRY_MS);
+    await pause(Number(slowness(pod, container, 'SLOW_PULL_MS') ?? (file ? 0 : 5_000)));
+  }
   for (let error = pullError(image); error !== undefined; ) {
     wait('ErrImagePull', error);
     await pause(RETRY_MS);
@@ -172,12 +176,12 @@ async function pull({ pod, container }: ContainerSettings, wait: Wait, pause: Pa
   }
 }
 
-/** SLOW_PULL_MS, or PRIMARY_SLOW_PULL_MS in a primary pod: the canary's node may have the image already. */
-function slowPullMs(pod: KubernetesObject, container: Container): number {
+/** A setting, or its PRIMARY_ form in a primary pod: the canary's node may have the image already. */
+function slowness(pod: KubernetesObject, container: Container, setting: string): string | undefined {
   const variables = (container.env ?? []) as Array<{ name?: string; value?: string }>;
   const value = (wanted: string) => variables.find(({ name }) => name === wanted)?.value;
   const isPrimary = pod.metadata.name.includes('-primary-');
-  return Number((isPrimary ? value('PRIMARY_SLOW_PULL_MS') : undefined) ?? value('SLOW_PULL_MS') ?? 5_000);
+  return (isPrimary ? value(`PRIMARY_${setting}`) : undefined) ?? value(setting);
 }
 
 /** Waits, with the reason shown, until every ConfigMap and Secret the container needs is there. */

@@ -6,9 +6,9 @@ export type ImageBehaviour = 'app' | 'denied' | 'fake' | 'missing' | 'slow' | 'u
 const namedBehaviours = ['denied', 'fake', 'missing', 'slow', 'unreachable'] as const;
 
 /**
- * `fake/*` is Ready at once without a process; `slow/*` is pulled for SLOW_PULL_MS and then runs; any repository that ends in `app` runs the
- * bed's program. The rest can never be pulled: `denied/*` may not be, the registry of `unreachable/*` does not answer, `missing/*` and
- * anything else does not exist.
+ * `fake/*` is Ready at once without a process; `slow/*` is pulled for SLOW_PULL_MS, or until SLOW_PULL_FILE is there, and then runs; any
+ * repository that ends in `app` runs the bed's program. The rest can never be pulled: `denied/*` may not be, the registry of
+ * `unreachable/*` does not answer, `missing/*` and anything else does not exist.
  */
 export function behaviourOf(image: string): ImageBehaviour {
   const { repository } = splitImage(image);

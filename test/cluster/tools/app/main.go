@@ -14,7 +14,7 @@
 //	MAX_PER_SECOND     more requests than that are answered with 503
 //	CRASH_AFTER_MS     the process ends then, with CRASH_EXIT_CODE (default 1)
 //	CRASH_FILE         the process ends, with CRASH_EXIT_CODE, as soon as a file of this name exists
-//	SHUTDOWN_DELAY_MS  how long it still serves after SIGTERM (default 3000)
+//	SHUTDOWN_DELAY_MS  how long it still serves after SIGTERM, and after the last request since then, up to 9 s (default 3000)
 package main
 
 import (
@@ -28,9 +28,13 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
+
+// longestDrain leaves a second of the pods' grace period of ten.
+const longestDrain = 9 * time.Second
 
 var (
 	started = time.Now()
@@ -82,6 +86,7 @@ type app struct {
 	delay        time.Duration
 	limit        limit
 	metrics      metrics
+	lastRequest  atomic.Int64
 }
 
 func (a *app) serveReadiness(w http.ResponseWriter, _ *http.Request) {
@@ -94,6 +99,7 @@ func (a *app) serveReadiness(w http.ResponseWriter, _ *http.Request) {
 
 func (a *app) serve(w http.ResponseWriter, _ *http.Request) {
 	begin := time.Now()
+	a.lastRequest.Store(begin.UnixMilli())
 	time.Sleep(a.delay)
 	status := http.StatusOK
 	if time.Since(started) >= a.errorAfter && rand.Float64()*100 < a.errorPercent {
@@ -114,6 +120,17 @@ func crashWith(path string) {
 		if exists(path) {
 			log.Print("crashing: ", path, " is there")
 			os.Exit(int(number("CRASH_EXIT_CODE", 1)))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// drain waits until nobody sends requests any more: how long a proxy takes to hear of an ending pod depends on the machine.
+func (a *app) drain(quiet time.Duration) {
+	told := time.Now()
+	for time.Since(told) < longestDrain {
+		if time.Since(told) >= quiet && time.Since(time.UnixMilli(a.lastRequest.Load())) >= quiet {
+			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -171,7 +188,7 @@ func main() {
 	defer stop()
 	<-signals.Done()
 	log.Print("told to stop")
-	time.Sleep(milliseconds("SHUTDOWN_DELAY_MS", 3000))
+	a.drain(milliseconds("SHUTDOWN_DELAY_MS", 3000))
 	deadline, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	server.Shutdown(deadline)
