@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import { waitForAnswers } from './answers.ts';
-import { condition, imageOf, openShop, type Shop, type ShopOptions } from './shop.ts';
+import { condition, imageOf, openRunningShop, type Shop, type ShopOptions } from './shop.ts';
 
 const bed: BedClient = useBed();
 
@@ -11,13 +10,8 @@ beforeAll(async () => {
   await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 
-async function running(namespace: string, options: ShopOptions = {}): Promise<Shop> {
-  const shop = await openShop(bed, namespace, { ...options, targetKind: 'DaemonSet' });
-  await shop.release('v1');
-  await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
-  await waitForAnswers(shop);
-  return shop;
-}
+const running = (namespace: string, options: ShopOptions = {}) =>
+  openRunningShop(bed, namespace, { ...options, targetKind: 'DaemonSet' });
 
 async function countsOf(shop: Shop, name: 'podinfo' | 'podinfo-primary') {
   return (await shop.workload(name))?.status as Record<string, number>;
@@ -30,7 +24,7 @@ function untilAtRest(shop: Shop): Promise<true> {
     return desiredNumberScheduled === 0 && numberReady === 0;
   };
   return waitFor(async () => ((await look()) ? true : undefined), {
-    timeoutMs: 30_000,
+    timeoutMs: 120_000,
     what: `${shop.namespace}: no pods of the canary`,
     describe: () => countsOf(shop, 'podinfo'),
   });

@@ -1,5 +1,4 @@
 import type { Canary } from '../../../src/api/canary.ts';
-import type { CanaryStatus } from '../../../src/api/canary-status.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { leaveBehind, type Scene } from '../../flagger/left-behind.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
@@ -7,6 +6,7 @@ import { gateway } from '../bed/gateway.ts';
 import type { Load } from '../bed/load.ts';
 import { deployment } from '../bed/manifests.ts';
 import { untilAnswered } from './shop.ts';
+import { followStatus, type StatusTrail } from './status-trail.ts';
 
 /** What Flagger left of one application; at rest with v1, unless said otherwise. */
 export interface Left extends Pick<Scene, 'status'>, Partial<Pick<Scene, 'canaryWeight' | 'targetReplicas'>> {
@@ -17,6 +17,8 @@ export interface Left extends Pick<Scene, 'status'>, Partial<Pick<Scene, 'canary
   /** Of ConfigMap `settings`, as it is and as it was promoted. */
   readonly configs?: readonly KubernetesObject[];
   readonly promotedConfigs?: readonly KubernetesObject[];
+  /** Of the analysis. */
+  readonly webhooks?: readonly unknown[];
   /** With `revertOnDeletion` and Flagger's finalizer; deleted when Flagger stopped. */
   readonly isDeleted?: boolean;
 }
@@ -32,8 +34,10 @@ export interface Adopted {
   /** The same of the pods that are there now and not on their way out; the pattern is about the whole of it. */
   pods(pattern: RegExp): Promise<string[]>;
   primary(): Promise<KubernetesObject | undefined>;
-  until(what: string, holds: (status: CanaryStatus) => boolean): Promise<CanaryStatus>;
+  readonly until: StatusTrail['until'];
   untilGone(): Promise<void>;
+  /** Looks no more. */
+  close(): void;
 }
 
 /** The application as another tool applies it: a version, and config that it reads. */
@@ -57,6 +61,8 @@ export function settings(mode: string): KubernetesObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' }, data: { MODE: mode } };
 }
 
+const quick = { interval: '1s', threshold: 2, stepWeights: [10, 40, 70] };
+
 /** Its Canary. */
 export function canaryIn(namespace: string, spec: Readonly<Record<string, unknown>> = {}): KubernetesObject {
   return {
@@ -74,7 +80,7 @@ export function canaryIn(namespace: string, spec: Readonly<Record<string, unknow
         hosts: [`${namespace}.example.com`],
         gatewayRefs: [{ ...gateway }],
       },
-      analysis: { interval: '1s', threshold: 2, stepWeights: [10, 40, 70] },
+      analysis: quick,
       ...spec,
     },
   };
@@ -99,10 +105,11 @@ export async function leaveUnderLoad(bed: BedClient, namespace: string, left: Le
 }
 
 function sceneOf(namespace: string, left: Left): Scene {
-  const { version = 'v1', promotedVersion = 'v1', env, isDeleted, ...rest } = left;
+  const { version = 'v1', promotedVersion = 'v1', env, isDeleted, webhooks = [], ...rest } = left;
   const { configs = [settings('one')], promotedConfigs = configs } = left;
   const place = (object: KubernetesObject) => ({ ...object, metadata: { ...object.metadata, namespace } });
-  const canary = canaryIn(namespace, isDeleted ? { revertOnDeletion: true } : {});
+  const analysis = { ...quick, webhooks };
+  const canary = canaryIn(namespace, { analysis, ...(isDeleted ? { revertOnDeletion: true } : {}) });
   const finalizers = isDeleted ? { finalizers: ['finalizer.flagger.app'] } : {};
   return {
     targetReplicas: 0,
@@ -119,11 +126,12 @@ function sceneOf(namespace: string, left: Left): Scene {
 export function looksAt(
   bed: BedClient,
   namespace: string,
-): Pick<Adopted, 'pods' | 'primary' | 'until' | 'untilGone'> {
+): Pick<Adopted, 'pods' | 'primary' | 'until' | 'untilGone' | 'close'> {
   const canary = async () => (await bed.readObject('Canary', namespace, 'podinfo')) as Canary | undefined;
-  const status = async () => (await canary())?.status ?? {};
-  const wait = { timeoutMs: 120_000, intervalMs: 100, describe: status };
+  const trail = followStatus(bed, namespace);
   return {
+    until: trail.until,
+    close: trail.close,
     async pods(pattern) {
       const pods = await bed.listObjects('Pod', namespace);
       const alive = pods.filter(({ metadata }) => !metadata.deletionTimestamp);
@@ -131,18 +139,11 @@ export function looksAt(
       return named.filter((pod) => pattern.test(pod)).sort();
     },
     primary: () => bed.readObject('Deployment', namespace, 'podinfo-primary'),
-    until: (what, holds) =>
-      waitFor(
-        async () => {
-          const now = await status();
-          return holds(now) ? now : undefined;
-        },
-        { ...wait, what: `${namespace}: ${what}` },
-      ),
     untilGone: async () =>
       void (await waitFor(async () => (await canary()) === undefined, {
-        ...wait,
+        timeoutMs: 120_000,
         what: `${namespace}: gone`,
+        describe: async () => (await canary())?.status,
       })),
   };
 }

@@ -76,7 +76,7 @@ export function createProgram(
     pid: () => child?.pid ?? 0,
     url: () =>
       waitFor(async () => /http:\/\/127\.0\.0\.1:\d+/.exec(listening(logPath))?.[0], {
-        timeoutMs: 10_000,
+        timeoutMs: 60_000,
         what: 'the address the program listens on',
       }),
     kill: async () => void (await end('SIGKILL')),

@@ -1,7 +1,8 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { testCertificate, testKey } from '../../../src/http/testing/certificate.ts';
-import type { BedClient } from '../bed/client.ts';
+import { type BedClient, waitFor } from '../bed/client.ts';
+import { deployment } from '../bed/manifests.ts';
 
 /** What the webhook changes in one namespace. */
 export interface RewriteOptions {
@@ -27,10 +28,12 @@ export async function startRewritingWebhook(
   bed: BedClient,
   { namespace, resource, patch }: RewriteOptions,
 ): Promise<{ close(): Promise<void> }> {
+  let isAsked = false;
   const server = createServer({ cert: testCertificate, key: testKey }, (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
+      isAsked = true;
       const { request: review } = JSON.parse(Buffer.concat(chunks).toString()) as {
         request: { uid: string; object: Reviewed };
       };
@@ -59,6 +62,7 @@ export async function startRewritingWebhook(
           admissionReviewVersions: ['v1'],
           sideEffects: 'None',
           failurePolicy: 'Fail',
+          timeoutSeconds: 30,
           namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
           rules: [
             {
@@ -76,8 +80,15 @@ export async function startRewritingWebhook(
       ],
     },
   ]);
-  // The API server reads such configurations with a delay.
-  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  // The API server reads such configurations with a delay: until it asks about an object that nobody stores.
+  const { path, object } = probeOf(resource, namespace);
+  await waitFor(
+    async () => {
+      await bed.api.request('POST', path, object);
+      return isAsked;
+    },
+    { timeoutMs: 120_000, intervalMs: 100, what: `${name} is in effect` },
+  );
   return {
     async close() {
       await bed.kubectl(['delete', 'mutatingwebhookconfiguration', name]);
@@ -85,4 +96,17 @@ export async function startRewritingWebhook(
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** An object of the kind that is rewritten, and where it would be made without being stored. */
+function probeOf(
+  resource: RewriteOptions['resource'],
+  namespace: string,
+): { readonly path: string; readonly object: unknown } {
+  const workload = deployment({ name: 'probe', image: 'app:probe' });
+  const path = (version: string) => `/${version}/namespaces/${namespace}/${resource}?dryRun=All`;
+  if (resource === 'deployments') return { path: path('apis/apps/v1'), object: workload };
+  const { template } = workload.spec as { template: { spec: object } };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'probe' }, spec: template.spec };
+  return { path: path('api/v1'), object: pod };
 }

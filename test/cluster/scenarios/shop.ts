@@ -8,6 +8,7 @@ import type { GitClone, GitRepo } from '../bed/git-repo.ts';
 import type { Load } from '../bed/load.ts';
 import { type DeploymentOptions, deployment } from '../bed/manifests.ts';
 import { createProgram, type Program } from './program.ts';
+import { followStatus, type StatusTrail } from './status-trail.ts';
 
 /** A moment at which the program is killed: the first time this holds. */
 export type Moment = (status: CanaryStatus) => boolean;
@@ -17,15 +18,13 @@ export interface Shop<Repo extends GitClone = GitRepo> {
   readonly namespace: string;
   readonly repo: Repo;
   readonly program: Program;
-  /** Commits a version of the workload; returns the commit. */
-  release(
-    version: string,
-    env?: Record<string, string>,
-    options?: Partial<DeploymentOptions>,
-  ): Promise<string>;
+  /** Commits a version of the workload, and with it the Canary as `options` have it now; returns the commit. */
+  release(version: string, env?: Record<string, string>, options?: ReleaseOptions): Promise<string>;
   startLoad(headers?: Record<string, string>): Load;
+  /** As the API server has it now. */
   status(): Promise<CanaryStatus>;
-  until(what: string, holds: (status: CanaryStatus) => boolean, timeoutMs?: number): Promise<CanaryStatus>;
+  /** The next status that holds, of all that were written. */
+  readonly until: StatusTrail['until'];
   /** Waits until the program has read this commit. */
   untilRead(commit: string): Promise<void>;
   /** Kills and restarts the program at each of these moments, in order; resolves when all have come. */
@@ -43,9 +42,9 @@ export interface ShopOptions {
   readonly postPromotion?: Canary['spec']['postPromotion'];
   readonly strategy?: unknown;
   /** How long the canary may stand still. Default 60: short ones fail on a busy machine. */
-  readonly progressDeadlineSeconds?: number;
+  readonly progressDeadlineSeconds?: number | undefined;
   /** The same for the primary, after promotion. Default: the canary's. */
-  readonly primaryDeadlineSeconds?: number;
+  readonly primaryDeadlineSeconds?: number | undefined;
   /** Default gatewayapi:v1. */
   readonly provider?: Canary['spec']['provider'];
   /** Default Deployment. */
@@ -58,6 +57,14 @@ export interface ShopOptions {
   readonly requestsPerSecond?: number;
   /** More fields of the Canary's spec. */
   readonly spec?: Partial<Canary['spec']>;
+}
+
+/** What is its own in one release. */
+export interface ReleaseOptions extends Partial<DeploymentOptions> {
+  /** In the place of the shop's: how long the primary may stand still. A good release after a bad one needs more than those that fail by it. */
+  readonly primaryDeadlineSeconds?: number;
+  /** The same of the canary. */
+  readonly canaryDeadlineSeconds?: number;
 }
 
 /** Pods reach Prometheus some seconds after they are ready: until then a check has no answer, and the step waits. */
@@ -93,22 +100,19 @@ export function openShopOn<Repo extends GitClone>(
       | undefined;
     return canary?.status ?? {};
   };
-  const until: Shop['until'] = (what, holds, timeoutMs = 120_000) =>
-    waitFor(
-      async () => {
-        const now = await status();
-        return holds(now) ? now : undefined;
-      },
-      { timeoutMs, intervalMs: 100, what: `${namespace}: ${what}`, describe: status },
-    );
+  const trail = followStatus(bed, namespace);
   program.start();
   return {
     namespace,
     repo,
     program,
     status,
-    until,
-    release: (version, env = {}, more = {}) => {
+    until: trail.until,
+    release: (version, env = {}, { primaryDeadlineSeconds, canaryDeadlineSeconds, ...more } = {}) => {
+      const deadlines = {
+        progressDeadlineSeconds: canaryDeadlineSeconds ?? options.progressDeadlineSeconds,
+        primaryDeadlineSeconds: primaryDeadlineSeconds ?? options.primaryDeadlineSeconds,
+      };
       const workload = deployment({
         name: 'podinfo',
         image: `app:${version}`,
@@ -118,7 +122,11 @@ export function openShopOn<Repo extends GitClone>(
         ...more,
       });
       const target = ofKind(options.targetKind ?? 'Deployment', workload);
-      const objects = { ...options.files, canary: canaryOf(host, options), deployment: target };
+      const objects = {
+        ...options.files,
+        canary: canaryOf(host, { ...options, ...deadlines }),
+        deployment: target,
+      };
       const files = Object.entries(objects).map(([name, object]) => [`${name}.yaml`, json(object)]);
       return repo.commit(Object.fromEntries(files), `Release ${version}`);
     },
@@ -128,17 +136,23 @@ export function openShopOn<Repo extends GitClone>(
       const source = () => bed.readObject('Source', namespace, 'shop');
       const isRead = async () =>
         ((await source())?.status as SourceStatus | undefined)?.appliedCommit === commit || undefined;
-      await waitFor(isRead, { timeoutMs: 60_000, what: `${namespace}: ${commit} is read`, describe: source });
+      await waitFor(isRead, {
+        timeoutMs: 120_000,
+        what: `${namespace}: ${commit} is read`,
+        describe: source,
+      });
     },
     killAt: async (moments) => {
+      const own = trail.fork();
       for (const moment of moments) {
-        await until(`moment ${moments.indexOf(moment) + 1} to kill the program`, moment);
+        await own.until(`moment ${moments.indexOf(moment) + 1} to kill the program`, moment);
         await program.kill();
         program.start();
       }
     },
     workload: (name) => bed.readObject(options.targetKind ?? 'Deployment', namespace, name),
     close: async () => {
+      trail.close();
       await program.stop();
       await bed.clearNamespace(namespace);
       repo.remove();
@@ -171,7 +185,7 @@ export async function untilAnswered(what: string, start: () => Load): Promise<vo
     const { requests, failed } = await load.stop();
     return requests > 0 && failed === 0;
   };
-  await waitFor(look, { timeoutMs: 60_000, what: `${what} answers through Envoy` });
+  await waitFor(look, { timeoutMs: 120_000, what: `${what} answers through Envoy` });
 }
 
 /** The same pods under another controller, which calls its strategy otherwise. */
