@@ -16,7 +16,8 @@ export interface HookCallSeen {
 /** A receiver of webhooks and alerts on 127.0.0.1: each path is a webhook of its own and answers what the test says, 200 at first. */
 export interface HookServer {
   url(path: string): string;
-  answer(path: string, behaviour: HookBehaviour): void;
+  /** What it answers from now on; of several, one after the other, and the last for ever. */
+  answer(path: string, ...behaviours: readonly HookBehaviour[]): void;
   /** The bodies that came to a path, oldest first; those of webhooks unless said otherwise. */
   seen<Body = HookCallSeen>(path: string): readonly Body[];
   close(): Promise<void>;
@@ -24,7 +25,7 @@ export interface HookServer {
 
 /** Starts it on a free port. */
 export async function startHookServer(): Promise<HookServer> {
-  const behaviours = new Map<string, HookBehaviour>();
+  const behaviours = new Map<string, readonly HookBehaviour[]>();
   const calls = new Map<string, unknown[]>();
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -32,7 +33,8 @@ export async function startHookServer(): Promise<HookServer> {
     request.on('end', () => {
       const path = (request.url ?? '/').slice(1);
       calls.set(path, [...(calls.get(path) ?? []), JSON.parse(Buffer.concat(chunks).toString())]);
-      const behaviour = behaviours.get(path) ?? 200;
+      const [behaviour = 200, ...later] = behaviours.get(path) ?? [];
+      if (later.length > 0) behaviours.set(path, later);
       if (behaviour === 'silent') return;
       if (behaviour === 'broken') return void request.socket.destroy();
       response.writeHead(behaviour).end(behaviour < 300 ? 'yes' : 'not now');
@@ -42,7 +44,7 @@ export async function startHookServer(): Promise<HookServer> {
   const { port } = server.address() as AddressInfo;
   return {
     url: (path) => `http://127.0.0.1:${port}/${path}`,
-    answer: (path, behaviour) => void behaviours.set(path, behaviour),
+    answer: (path, ...answers) => void behaviours.set(path, answers),
     seen: <Body>(path: string) => (calls.get(path) ?? []) as Body[],
     close() {
       server.closeAllConnections();

@@ -20,7 +20,12 @@ async function pods(namespace: string, app: string): Promise<readonly PodStatus[
   return found.map((pod) => pod.status as PodStatus);
 }
 
-function readyReplicas(namespace: string, name: string, count: number, timeoutMs = 30_000): Promise<unknown> {
+function readyReplicas(
+  namespace: string,
+  name: string,
+  count: number,
+  timeoutMs = 120_000,
+): Promise<unknown> {
   const look = async () => {
     const found = await bed.readObject('Deployment', namespace, name);
     return (found?.status as { readyReplicas?: number } | undefined)?.readyReplicas === count;
@@ -36,7 +41,7 @@ function waitingReason(namespace: string, app: string, reason: string): Promise<
   const look = async () =>
     (await pods(namespace, app)).some((pod) => pod.containerStatuses?.[0]?.state.waiting?.reason === reason);
   return waitFor(look, {
-    timeoutMs: 30_000,
+    timeoutMs: 120_000,
     what: `${app} waiting with ${reason}`,
     describe: () => pods(namespace, app),
   });
@@ -50,12 +55,16 @@ function routeServes(host: string): Promise<unknown> {
     const { requests, failed } = await load.stop();
     return requests > 0 && failed === 0;
   };
-  return waitFor(look, { timeoutMs: 30_000, what: `${host} served by Envoy` });
+  return waitFor(look, { timeoutMs: 120_000, what: `${host} served by Envoy` });
 }
 
-async function loadFor(host: string, requestsPerSecond: number, ms: number) {
+/** A load until so many were answered. */
+async function loadOf(host: string, requestsPerSecond: number, requests: number) {
   const load = bed.startLoad({ hostHeader: host, requestsPerSecond });
-  await new Promise((resolve) => setTimeout(resolve, ms));
+  await waitFor(async () => load.current().requests >= requests, {
+    timeoutMs: 120_000,
+    what: `${requests} answers of ${host}`,
+  });
   return load.stop();
 }
 
@@ -95,7 +104,7 @@ describe('pods as processes', () => {
     await waitingReason(namespace, 'unconfigured', 'CreateContainerConfigError');
     const look = async () =>
       Boolean((await pods(namespace, 'unready'))[0]?.containerStatuses?.[0]?.state.running);
-    await waitFor(look, { timeoutMs: 30_000, what: 'unready runs' });
+    await waitFor(look, { timeoutMs: 120_000, what: 'unready runs' });
     expect((await pods(namespace, 'unready'))[0]?.containerStatuses[0]?.ready).toBe(false);
   });
 
@@ -116,7 +125,7 @@ describe('pods as processes', () => {
     expect(answer.version).toBe('v9');
     await bed.kubectl(['-n', namespace, 'delete', 'deployment', 'configured']);
     const look = async () => (await pods(namespace, 'configured')).length === 0;
-    await waitFor(look, { timeoutMs: 30_000, what: 'the pods of the deleted Deployment are gone' });
+    await waitFor(look, { timeoutMs: 120_000, what: 'the pods of the deleted Deployment are gone' });
     await expect(fetch(`http://${pod?.podIP}:8080/`)).rejects.toThrow();
   });
 
@@ -140,7 +149,7 @@ describe('pods as processes', () => {
 
   test('a hundred pods without a process are ready together', async () => {
     await bed.apply([deployment({ name: 'many', image: 'fake/app:v1', replicas: 100 })], namespace);
-    await readyReplicas(namespace, 'many', 100, 60_000);
+    await readyReplicas(namespace, 'many', 100);
     await bed.kubectl(['-n', namespace, 'delete', 'deployment', 'many']);
   });
 });
@@ -166,15 +175,14 @@ describe('traffic through Envoy', () => {
   });
 
   test('an HTTPRoute shares requests by its weights, none fails', async () => {
-    const { requests, failures, byVersion } = await loadFor(host, 100, 5_000);
+    const { requests, failures, byVersion } = await loadOf(host, 100, 500);
     expect(failures).toEqual([]);
-    expect(requests).toBeGreaterThan(450);
     expect((byVersion.v1 ?? 0) / requests).toBeGreaterThan(0.7);
     expect((byVersion.v1 ?? 0) / requests).toBeLessThan(0.9);
   });
 
   test('an HTTPProxy shares requests by its weights', async () => {
-    const { requests, failures, byVersion } = await loadFor('proxy.bed.test', 100, 3_000);
+    const { requests, failures, byVersion } = await loadOf('proxy.bed.test', 100, 300);
     expect(failures).toEqual([]);
     expect((byVersion.v2 ?? 0) / requests).toBeGreaterThan(0.35);
     expect((byVersion.v2 ?? 0) / requests).toBeLessThan(0.65);
@@ -184,9 +192,9 @@ describe('traffic through Envoy', () => {
     const load = bed.startLoad({ hostHeader: host, requestsPerSecond: 50 });
     await bed.apply([deployment({ name: 'one', image: 'app:v3', replicas: 2 })], namespace);
     const look = async () => (load.current().byVersion.v3 ?? 0) > 50;
-    await waitFor(look, { timeoutMs: 30_000, what: 'v3 answers' });
+    await waitFor(look, { timeoutMs: 120_000, what: 'v3 answers' });
     const left = async () => (await pods(namespace, 'one')).length === 2;
-    await waitFor(left, { timeoutMs: 30_000, what: 'the old pods are gone' });
+    await waitFor(left, { timeoutMs: 120_000, what: 'the old pods are gone' });
     expect((await load.stop()).failures).toEqual([]);
   });
 
@@ -196,15 +204,15 @@ describe('traffic through Envoy', () => {
       (await bed.queryPrometheus(query)).some(({ value }) => value > 0);
     const cluster = `envoy_cluster_name="${namespace}_one_80"`;
     const envoy = rate(`sum(rate(envoy_cluster_upstream_rq{${cluster},envoy_response_code="200"}[10s]))`);
-    await waitFor(envoy, { timeoutMs: 30_000, what: 'Envoy’s counts in Prometheus' });
+    await waitFor(envoy, { timeoutMs: 120_000, what: 'Envoy’s counts in Prometheus' });
     const pod = `kubernetes_namespace="${namespace}",kubernetes_pod_name=~"one-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)"`;
     await waitFor(rate(`sum(rate(http_requests_total{${pod},status!~"5.*"}[10s]))`), {
-      timeoutMs: 30_000,
+      timeoutMs: 120_000,
       what: 'the pods’ counts in Prometheus',
     });
     const buckets = `http_request_duration_seconds_bucket{${pod}}`;
     const quantile = `histogram_quantile(0.99, sum(rate(${buckets}[10s])) by (le))`;
-    await waitFor(rate(quantile), { timeoutMs: 30_000, what: 'the pods’ durations in Prometheus' });
+    await waitFor(rate(quantile), { timeoutMs: 120_000, what: 'the pods’ durations in Prometheus' });
     await load.stop();
   });
 });
@@ -215,5 +223,5 @@ test('the audit log tells who asked what', async () => {
     bed
       .auditedRequests({ userAgent: 'kubectl' })
       .some(({ requestURI }) => /\/api\/v1\/namespaces/.test(requestURI));
-  await waitFor(look, { timeoutMs: 10_000, what: 'the request of kubectl in the audit log' });
+  await waitFor(look, { timeoutMs: 60_000, what: 'the request of kubectl in the audit log' });
 });

@@ -46,7 +46,7 @@ function established(crd: KubernetesObject): Promise<void> {
       collectionPath({ kind: (crd.spec as { names: { kind: string } }).names.kind }),
     );
   };
-  return vi.waitFor(check, { timeout: 30_000, interval: 100 });
+  return vi.waitFor(check, { timeout: 120_000, interval: 100 });
 }
 
 function collectionPath(object: Record<string, unknown>): string {

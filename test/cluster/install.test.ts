@@ -69,7 +69,7 @@ async function canI(verb: string, resource: string, where: string, user = accoun
 describe('what install prints, on a real API server', () => {
   test('gives the account the rights of the list, and not those beside it', async () => {
     await waitFor(() => canI('patch', 'statefulsets.apps', elsewhere), {
-      timeoutMs: 30_000,
+      timeoutMs: 120_000,
       what: 'rights by aggregation',
     });
     const asked = [...watchedRights, ...appliedRights].map((right) => ({ right, where: elsewhere }));
@@ -156,9 +156,9 @@ describe('what install prints, on a real API server', () => {
     const annotate = (user: string, text: string) =>
       bed.kubectl(['-n', elsewhere, `--as=${user}`, 'annotate', '--overwrite', 'canary/guarded', text]);
     const edits = () => canI('patch', 'canaries.flagger.app', elsewhere, 'editor');
-    await waitFor(edits, { timeoutMs: 30_000, what: 'the edit role for Canaries' });
+    await waitFor(edits, { timeoutMs: 120_000, what: 'the edit role for Canaries' });
     await waitFor(() => annotate('editor', 'team=shop').then(() => true), {
-      timeoutMs: 10_000,
+      timeoutMs: 60_000,
       what: 'an edit',
     });
     // The API server needs a moment until it knows a new policy.
@@ -168,7 +168,7 @@ describe('what install prints, on a real API server', () => {
           () => undefined,
           (error: Error) => error.message,
         ),
-      { timeoutMs: 30_000, intervalMs: 500, what: 'a refusal' },
+      { timeoutMs: 120_000, intervalMs: 500, what: 'a refusal' },
     );
     expect(refusal).toContain('holdfast.dev/promote needs the right to promote this object');
     await annotate('owner', `holdfast.dev/promote=${'b'.repeat(40)}`);
@@ -192,7 +192,7 @@ describe('what install prints, on a real API server', () => {
         return pods.includes('pod/holdfast-');
       },
       {
-        timeoutMs: 30_000,
+        timeoutMs: 120_000,
         what: 'a pod of the Deployment',
         describe: () => bed.kubectl(['-n', namespace, 'get', 'events']),
       },
@@ -215,7 +215,6 @@ describe('what install prints, on a real API server', () => {
     const shop = await openShop({ ...bed, kubeconfigPath, createNamespace: async () => undefined }, where, {
       analysis: { interval: '1s', threshold: 1, stepWeights: [50], metrics: [] },
       postPromotion: { interval: '1s', successThreshold: 1, metrics: [] },
-      primaryDeadlineSeconds: 10,
     });
     await shop.release('v1');
     await shop.until('v1 initialized', ({ phase }) => phase === 'Initialized');
@@ -224,7 +223,7 @@ describe('what install prints, on a real API server', () => {
       'v2 succeeded',
       ({ phase, lastPromotedCommit }) => phase === 'Succeeded' && lastPromotedCommit === good,
     );
-    await shop.release('v3', { PRIMARY_READY: 'false' });
+    await shop.release('v3', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
     await shop.until('v3 reverted', ({ phase, run }) => phase === 'Failed' && !run);
     await shop.close();
     const requests = bed.auditedRequests({ user: `system:serviceaccount:${where}:holdfast` });

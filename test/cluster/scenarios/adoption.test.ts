@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { type Adopted, type Left, leaveUnderLoad, settings, workload } from './left-by-flagger.ts';
@@ -50,19 +51,21 @@ const scenes = {
 type Name = keyof typeof scenes;
 const names = Object.keys(scenes) as Name[];
 const left = new Map<string, Adopted>();
-/** Their releases are tried, and these pods are there at the first step. */
+/** Their releases are tried, and wait before their promotion until the test has looked. */
 const tried = ['progressing', 'waiting-promotion'] as const;
-const firstSteps = new Map<Name, Promise<readonly string[]>>();
+const gated: readonly Name[] = ['waiting', ...tried];
+let hooks: HookServer;
 let program: Program;
 /** What `holdfast adopt --dry-run` said of each before the program started. */
 let foretold: ReadonlyMap<string, string>;
 
 /** Everything stands and has its traffic before Holdfast starts: one program for all, as in a cluster. */
 beforeAll(async () => {
+  hooks = await startHookServer();
   await bed.apply(allCrds());
   await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
   await Promise.all(
-    names.map(async (name) => left.set(name, await leaveUnderLoad(bed, `adopt-${name}`, scenes[name]))),
+    names.map(async (name) => left.set(name, await leaveUnderLoad(bed, `adopt-${name}`, sceneOf(name)))),
   );
   const namespaces = [...left.values()].map(({ namespace }) => namespace);
   const place = ['--watch-namespaces', namespaces.join(','), '--holdfast-namespace', namespaces[0] ?? ''];
@@ -70,21 +73,20 @@ beforeAll(async () => {
   foretold = new Map(canaries.map(({ canary, outcome }) => [canary.split('/')[0] ?? '', outcome]));
   program = createProgram(bed, namespaces, undefined);
   program.start();
-  for (const name of tried) firstSteps.set(name, podsAtFirstStep(leftIn(name)));
 });
 
 afterAll(async () => {
   await Promise.all([...left.values()].map(({ load }) => load.stop()));
   await program?.stop();
+  await hooks.close();
+  for (const { close } of left.values()) close();
   comesUp.remove();
 });
 
-/** Looked at from the beginning: a test may come to its turn when the steps are over. */
-async function podsAtFirstStep(seen: Adopted): Promise<readonly string[]> {
-  await seen.until('the first step', ({ lastKnownGood, canaryWeight }) => {
-    return lastKnownGood !== undefined && canaryWeight === 10;
-  });
-  return seen.pods(/^podinfo-/);
+function sceneOf(name: Name): Left {
+  if (!gated.includes(name)) return scenes[name];
+  hooks.answer(name, 403);
+  return { ...scenes[name], webhooks: [{ name: 'gate', type: 'confirm-promotion', url: hooks.url(name) }] };
 }
 
 interface Foretold {
@@ -156,9 +158,10 @@ describe.concurrent('a cluster where Flagger ran is taken over without a restart
 
   test('in phase waiting: the release goes through its gates again', async () => {
     const seen = leftIn('waiting');
-    const status = await seen.until('its release runs', ({ canaryWeight = 0 }) => canaryWeight > 0);
+    const status = await seen.until('its gate is asked', ({ phase }) => phase === 'WaitingPromotion');
     expect(status.lastKnownGood?.digest).not.toBe(status.lastAppliedSpec);
     expect(await seen.pods(primaryPods)).toEqual(seen.before);
+    hooks.answer('waiting', 200);
     await seen.until('v2 is promoted', ({ phase }) => phase === 'Succeeded');
     expect(imageOf(await seen.primary())).toBe('app:v2');
     await nothingBroke(seen, []);
@@ -166,7 +169,12 @@ describe.concurrent('a cluster where Flagger ran is taken over without a restart
 
   test.each(tried)('in phase %s: the release is tried from the first step, with its pods', async (name) => {
     const seen = leftIn(name);
-    expect(await firstSteps.get(name)).toEqual(seen.before);
+    await seen.until('the first step', ({ lastKnownGood, canaryWeight }) => {
+      return lastKnownGood !== undefined && canaryWeight === 10;
+    });
+    await seen.until('its gate is asked', ({ phase }) => phase === 'WaitingPromotion');
+    expect(await seen.pods(/^podinfo-/)).toEqual(seen.before);
+    hooks.answer(name, 200);
     await seen.until('v2 is promoted', ({ phase }) => phase === 'Succeeded');
     expect(imageOf(await seen.primary())).toBe('app:v2');
     await nothingBroke(seen, []);

@@ -46,7 +46,6 @@ async function untilTold(shop: Shop, news: string): Promise<void> {
 
 test('10: every end of a release is told once to whom its severity concerns; an alert without a severity gets all', async () => {
   const shop = await openRunningShop(bed, 'alerts', {
-    progressDeadlineSeconds: 10,
     analysis: {
       interval: '1s',
       threshold: 2,
@@ -60,13 +59,13 @@ test('10: every end of a release is told once to whom its severity concerns; an 
   const load = shop.startLoad();
   await shop.release('v2');
   await untilTold(shop, 'Succeeded Succeeded');
-  const bad = await shop.release('v3', { READY: 'false' });
+  const bad = await shop.release('v3', { READY: 'false' }, { canaryDeadlineSeconds: 8 });
   await untilTold(shop, 'Failed ProgressDeadlineExceeded');
   await shop.release('v2');
   await untilTold(shop, 'Succeeded Succeeded');
   await shop.release('v3', { READY: 'false' });
   await untilTold(shop, 'Failed Rejected');
-  const worse = await shop.release('v4', { PRIMARY_READY: 'false' });
+  const worse = await shop.release('v4', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
   await untilTold(shop, 'Reverted PrimaryNotReady');
   expect((await load.stop()).failures).toEqual([]);
   expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');

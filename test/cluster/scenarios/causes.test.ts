@@ -105,12 +105,16 @@ const proxy = { name: 'proxy', image: 'missing/proxy:1' };
 
 describe.concurrent('nobody has to act', () => {
   test('[SlowStart] a slow pull is held, and promoted when the image has come', async () => {
-    const shop = await openRunningShop(bed, 'slow-pull', { ...options, strategy: { type: 'Recreate' } });
+    const patient = { strategy: { type: 'Recreate' }, primaryDeadlineSeconds: 20 };
+    const shop = await openRunningShop(bed, 'slow-pull', { ...options, ...patient });
     const load = shop.startLoad();
-    const slow = { SLOW_PULL_MS: '0', PRIMARY_SLOW_PULL_MS: '15000' };
+    const pulled = createSignal(shop.namespace);
+    const slow = { SLOW_PULL_MS: '0', PRIMARY_SLOW_PULL_FILE: pulled.path };
     const commit = await shop.release('v2', slow, { image: 'slow/app:v2' });
     await expectHeld(shop, 'SlowStart', /ContainerCreating in container app/);
+    pulled.give();
     await expectPromoted(shop, commit);
+    pulled.remove();
     expect((await load.stop()).failures).toEqual([]);
     await shop.close();
   });

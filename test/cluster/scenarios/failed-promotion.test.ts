@@ -106,7 +106,7 @@ describe.concurrent('around a failed promotion', () => {
     const load = shop.startLoad();
     await shop.release('v2', neverReady);
     await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
-    const fix = await shop.release('v3');
+    const fix = await shop.release('v3', {}, { primaryDeadlineSeconds: 60 });
     const weights: number[] = [];
     await shop.until('v3 succeeded', (status) => {
       const weight = status.canaryWeight ?? 0;
@@ -120,7 +120,6 @@ describe.concurrent('around a failed promotion', () => {
 
   test('7: a broken third revision during promotion fails; status, primary and route agree on who serves', async () => {
     const shop = await openRunningShop(bed, 'broken-third', {
-      progressDeadlineSeconds: 15,
       analysis: {
         interval: '3s',
         threshold: 2,
@@ -135,7 +134,7 @@ describe.concurrent('around a failed promotion', () => {
       'part of the traffic back on the primary',
       (status) => status.phase === 'Promoting' && status.canaryWeight === 30,
     );
-    const third = await shop.release('v3', { READY: 'false' });
+    const third = await shop.release('v3', { READY: 'false' }, { canaryDeadlineSeconds: 10 });
     const ended = await shop.until(
       'v3 failed',
       (status) =>

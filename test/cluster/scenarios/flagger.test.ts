@@ -87,15 +87,17 @@ test('Flagger initializes, Holdfast takes over and promotes, and Flagger goes on
   const route = await routeGeneration();
   await apply(target('v3'));
   await look.until('v3 is analysed by Flagger', ({ phase }) => phase === 'Progressing');
+  // Two intervals later it would promote.
+  await flagger.stop();
   expect(await routeGeneration()).toBe(route);
   expect(await analysesOfFlagger()).toHaveLength(1);
   expect(imageOf(await look.primary())).toBe('app:v2');
   expect(await look.pods(/primary/)).toEqual(second);
-  await flagger.stop();
 
   holdfast.start();
   await look.until('v3 is promoted by Holdfast', ({ phase }) => phase === 'Succeeded');
   expect(imageOf(await look.primary())).toBe('app:v3');
   await holdfast.stop();
+  look.close();
   expect((await load.stop()).failures).toEqual([]);
 });

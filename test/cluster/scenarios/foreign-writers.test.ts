@@ -72,7 +72,7 @@ describe.concurrent('beside other writers', () => {
     await bed.kubectl(['rollout', 'restart', ...primary]);
     await bed.kubectl(['rollout', 'status', '--timeout=60s', ...primary]);
     await waitFor(async () => condition(await shop.status(), 'Drifted') === 'False', {
-      timeoutMs: 10_000,
+      timeoutMs: 60_000,
       what: 'no drift after a restart',
     });
     await bed.kubectl(['set', 'image', ...primary, 'app=app:hotfix']);

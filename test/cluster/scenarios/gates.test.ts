@@ -34,7 +34,7 @@ async function tokenOf(name: string, audience: string, verbs: readonly string[])
 test('a gate is opened over HTTP by who has a token for Holdfast and the right, and by nobody else', async () => {
   const webhooks: Array<{ name: string; type: 'confirm-rollout'; url: string }> = [];
   const shop = await openShop(bed, namespace, {
-    analysis: { interval: '5s', threshold: 2, stepWeight: 50, webhooks },
+    analysis: { interval: '2s', threshold: 2, stepWeight: 50, webhooks },
     postPromotion: { metrics: [] },
   });
   const url = await shop.program.url();
@@ -74,7 +74,7 @@ test('a gate is opened over HTTP by who has a token for Holdfast and the right, 
       const { items } = JSON.parse(events) as { items: Array<{ reason: string; note: string }> };
       return items.find(({ reason }) => reason === 'GateSwitched');
     },
-    { timeoutMs: 10_000, what: 'the event of who opened it' },
+    { timeoutMs: 60_000, what: 'the event of who opened it' },
   );
   expect(told.note).toContain(`system:serviceaccount:${namespace}:approver set holdfast.dev/gate to open`);
   await shop.close();

@@ -11,6 +11,9 @@ beforeAll(async () => {
   await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 
+/** The good release after the bad one, which fails by its deadline. */
+const patient = { primaryDeadlineSeconds: 60 };
+
 /** Puts one commit without parents, with the files of `commit`, in the place of all history; returns it. */
 async function replaceHistory({ repo }: Shop, commit: string): Promise<string> {
   const orphan = await repo.git('commit-tree', `${commit}^{tree}`, '-m', 'All of it in one commit');
@@ -26,7 +29,7 @@ async function untilSourceSays({ namespace }: Shop, reason: string): Promise<str
       const { conditions } = (source?.status ?? {}) as SourceStatus;
       return conditions?.find((entry) => entry.type === 'Ready' && entry.reason === reason)?.message;
     },
-    { timeoutMs: 60_000, what: `${namespace}: Source says ${reason}` },
+    { timeoutMs: 120_000, what: `${namespace}: Source says ${reason}` },
   );
 }
 
@@ -44,7 +47,7 @@ describe('what Git may say meanwhile', () => {
     await shop.until('v2 is reverted', ({ postPromotion }) => postPromotion?.state === 'Reverting');
     await shop.program.kill();
     shop.program.wipe();
-    const fix = await replaceHistory(shop, await shop.release('v3'));
+    const fix = await replaceHistory(shop, await shop.release('v3', {}, patient));
     shop.program.start();
 
     const ended = await shop.until('v2 reverted', ({ phase, run }) => phase === 'Failed' && !run);

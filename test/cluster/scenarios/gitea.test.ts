@@ -72,7 +72,7 @@ async function statusOn(name: string, commit: string): Promise<string | undefine
 
 async function untilStatus(name: string, commit: string, state: string): Promise<void> {
   await waitFor(async () => (await statusOn(name, commit)) === state, {
-    timeoutMs: 30_000,
+    timeoutMs: 120_000,
     what: `commit status ${state} on ${commit.slice(0, 7)}`,
     describe: () => statusOn(name, commit),
   });
@@ -105,7 +105,7 @@ describe.concurrent('with a real Gitea', () => {
     const load = shop.startLoad();
 
     const bad = await shop.release('v2', { PRIMARY_READY: 'false' });
-    const reverted = await shop.until('v2 reverted', (status) => status.phase === 'Failed');
+    const reverted = await shop.until('v2 reverted', ({ phase, run }) => phase === 'Failed' && !run);
     expect(reverted.lastAppliedCommit).toBe(bad);
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
     const [request] = await waitFor(
@@ -113,7 +113,7 @@ describe.concurrent('with a real Gitea', () => {
         const pulls = await pullsOf(name);
         return pulls.length > 0 && pulls;
       },
-      { timeoutMs: 30_000, what: 'the pull request', describe: () => shop.status() },
+      { timeoutMs: 120_000, what: 'the pull request', describe: () => shop.status() },
     );
     expect(request).toMatchObject({
       state: 'open',
@@ -160,8 +160,8 @@ describe.concurrent('with a real Gitea', () => {
     });
     const load = shop.startLoad();
     const bad = await shop.release('v2', { PRIMARY_READY: 'false' });
-    const refused = await shop.until('the refusal is told', ({ conditions }) =>
-      Boolean(conditions?.some(({ reason }) => reason === 'GitRefused')),
+    const refused = await shop.until('the refusal is told', ({ conditions, run }) =>
+      Boolean(!run && conditions?.some(({ reason }) => reason === 'GitRefused')),
     );
     const told = refused.conditions?.find(({ reason }) => reason === 'GitRefused');
     expect(told).toMatchObject({ type: 'WrittenToGit', status: 'False' });

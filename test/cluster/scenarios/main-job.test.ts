@@ -73,18 +73,15 @@ describe.concurrent('the main job under 50 requests a second', () => {
     const shop = await running('late');
     const load = shop.startLoad();
     await shop.release('v2', { PRIMARY_ERROR_PERCENT: '50' });
-    const verifying = await shop.until(
-      'v2 verified',
-      (status) => status.postPromotion?.state === 'Verifying',
-    );
-    const reverting = await shop.until(
-      'v2 reverting',
-      (status) => status.postPromotion?.state === 'Reverting',
-    );
-    const began = Date.parse(verifying.postPromotion?.startTime ?? '');
-    const decided = Date.parse(reverting.postPromotion?.startTime ?? '');
-    // The first check waits for the metric's window of 5 s; two intervals of 2 s after that at most.
-    expect(decided - began).toBeLessThanOrEqual(5000 + 2 * 2000);
+    let passed = 0;
+    await shop.until('v2 verified', (status) => status.postPromotion?.state === 'Verifying');
+    const reverting = await shop.until('v2 reverting', ({ postPromotion }) => {
+      passed = Math.max(passed, postPromotion?.passedChecks ?? 0);
+      return postPromotion?.state === 'Reverting';
+    });
+    expect(passed).toBe(0);
+    expect(reverting.failedChecks).toBeGreaterThan(0);
+    expect(reverting.failedChecks).toBeLessThanOrEqual(2);
     const ended = await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
     await load.stop();
     expect(ended.rejected?.map((entry) => entry.reason)).toEqual(['ChecksFailed']);
@@ -97,19 +94,27 @@ describe.concurrent('the main job under 50 requests a second', () => {
     const bad = await shop.release('v2', { ERROR_PERCENT: '100' });
     const load = shop.startLoad();
     await shop.until('v2 failed', (status) => status.phase === 'Failed');
-    await shop.repo.counts({ reset: true });
-    await new Promise((resolve) => setTimeout(resolve, 3000));
     const user = `holdfast`;
-    const before = writesIn('bad-head', user);
-    await waitFor(async () => (await shop.repo.counts()).refs >= 50, {
-      timeoutMs: 120_000,
-      what: '50 polls',
-    });
+    const untilPolled = (times: number) =>
+      waitFor(async () => (await shop.repo.counts()).refs >= times, {
+        timeoutMs: 300_000,
+        what: `${times} polls`,
+      });
+    // What the end of the release still has to write is written by then: five polls in a row have led to no more.
+    let before: string[] = [];
+    const isAtRest = async () => {
+      await shop.repo.counts({ reset: true });
+      before = writesIn('bad-head', user);
+      await untilPolled(5);
+      return writesIn('bad-head', user).length === before.length;
+    };
+    await waitFor(isAtRest, { timeoutMs: 120_000, what: 'the release has come to rest' });
+    await untilPolled(50);
     expect(writesIn('bad-head', user)).toEqual(before);
 
     await shop.release('v2', { ERROR_PERCENT: '100' }, { replicas: 3 });
     await waitFor(async () => replicasOf(await shop.workload('podinfo-primary')) === 3, {
-      timeoutMs: 30_000,
+      timeoutMs: 120_000,
       what: 'replicas of a rejected head',
     });
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
@@ -117,7 +122,7 @@ describe.concurrent('the main job under 50 requests a second', () => {
 
     await shop.repo.revert();
     const reverted = await shop.repo.revert(bad);
-    const ended = await shop.until('git revert', (status) => status.lastPromotedCommit === reverted, 30_000);
+    const ended = await shop.until('git revert', (status) => status.lastPromotedCommit === reverted);
     await load.stop();
     expect(ended.phase).toBe('Succeeded');
     expect((await shop.workload('podinfo'))?.spec).toMatchObject({ replicas: 0 });

@@ -1,6 +1,8 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../../src/api/canary-status.ts';
 import { allCrds } from '../../../src/api/crd.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { knativeCrds } from '../../knative/crds.ts';
 import { playKnative } from '../../knative/player.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
@@ -9,10 +11,23 @@ import { condition, imageOf, openShop, type Shop, type ShopOptions, untilAnswere
 
 const bed: BedClient = useBed();
 
+let hooks: HookServer;
+
 beforeAll(async () => {
+  hooks = await startHookServer();
   await bed.apply(allCrds());
   await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
+
+afterAll(() => hooks.close());
+
+/** Holds a release before its promotion until `hooks.answer(name, 200)`. */
+function gate(name: string) {
+  hooks.answer(name, 403);
+  return { name: 'gate', type: 'confirm-promotion' as const, url: hooks.url(name) };
+}
+
+const isBeforePromotion = ({ phase }: CanaryStatus) => phase === 'WaitingPromotion';
 
 const rate = {
   name: 'request-success-rate',
@@ -40,13 +55,12 @@ describe.concurrent('every provider and strategy', () => {
     const shop = await running(namespace, {
       provider: 'contour',
       files: { root },
-      primaryDeadlineSeconds: 10,
     });
     await untilAnswered(shop.namespace, () => shop.startLoad());
     const load = shop.startLoad();
     const commit = await shop.release('v2');
     await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
-    await shop.release('v3', { PRIMARY_READY: 'false' });
+    await shop.release('v3', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
     const ended = await shop.until('v3 reverted', (status) => status.phase === 'Failed' && !status.run);
     const seen = await load.stop();
     expect(seen.failures).toEqual([]);
@@ -63,15 +77,17 @@ describe.concurrent('every provider and strategy', () => {
       iterations: 3,
       match: [{ headers: { 'x-canary': { exact: 'insider' } } }],
       metrics: [rate],
+      webhooks: [gate('by-header')],
     };
     const shop = await running('by-header', { analysis });
     await untilAnswered(shop.namespace, () => shop.startLoad());
     const insiders = shop.startLoad({ 'x-canary': 'insider' });
     const others = shop.startLoad();
     await shop.release('v2');
-    await shop.until('v2 promoting', (status) => status.phase === 'Promoting');
+    await shop.until('waiting for promotion', isBeforePromotion);
     const outside = others.current();
     const inside = insiders.current();
+    hooks.answer('by-header', 200);
     await shop.until('v2 succeeded', (status) => status.phase === 'Succeeded' && !status.run);
     const all = [await insiders.stop(), await others.stop()];
     expect(inside.byVersion.v2).toBeGreaterThan(0);
@@ -110,9 +126,8 @@ describe.concurrent('every provider and strategy', () => {
     };
     const shop = await running('by-selector', {
       spec: { targetRef: { apiVersion: 'v1', kind: 'Service', name: 'podinfo' } },
-      analysis: { interval: '2s', threshold: 2, stepWeights: [30, 60] },
+      analysis: { interval: '2s', threshold: 2, stepWeights: [30, 60], webhooks: [gate('by-selector')] },
       postPromotion: { metrics: [] },
-      primaryDeadlineSeconds: 10,
       files: {
         service: selecting('podinfo'),
         next: deployment({ name: 'next', image: 'app:v2', replicas: 2 }),
@@ -121,8 +136,9 @@ describe.concurrent('every provider and strategy', () => {
     await untilAnswered(shop.namespace, () => shop.startLoad());
     const load = shop.startLoad();
     const commit = await shop.repo.commit({ 'service.yaml': JSON.stringify(selecting('next')) }, 'v2');
-    await shop.until('both versions answer', (status) => (status.canaryWeight ?? 0) > 0);
+    await shop.until('waiting for promotion', isBeforePromotion);
     const during = await bed.readObject('Service', shop.namespace, 'podinfo');
+    hooks.answer('by-selector', 200);
     await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
     await shop.repo.commit({ 'service.yaml': JSON.stringify(selecting('nobody')) }, 'v3');
     const ended = await shop.until('v3 failed', (status) => status.phase === 'Failed' && !status.run);
@@ -157,7 +173,6 @@ describe.concurrent('every provider and strategy', () => {
       spec: { targetRef: { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'podinfo' } },
       analysis: { interval: '2s', threshold: 2, stepWeights: [30, 60] },
       postPromotion: { metrics: [] },
-      primaryDeadlineSeconds: 10,
       files: { service: image('app:v1') },
     });
     const weights = new Set<number>();
@@ -193,7 +208,6 @@ describe.concurrent('every provider and strategy', () => {
       const shop = await running(`by-service-${type.toLowerCase()}`, {
         ...options,
         strategy: { type },
-        primaryDeadlineSeconds: 10,
       });
       const empty: string[] = [];
       const watching = setInterval(
@@ -202,7 +216,7 @@ describe.concurrent('every provider and strategy', () => {
       );
       const commit = await shop.release('v2');
       await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
-      await shop.release('v3', { PRIMARY_READY: 'false' });
+      await shop.release('v3', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
       const held = await shop.until(
         'v3 held',
         (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,

@@ -32,7 +32,7 @@ async function open(namespace: string, files: Record<string, string>, spec: Reco
         return Object.entries(expected).every(([key, value]) => data[key] === value);
       },
       {
-        timeoutMs: 30_000,
+        timeoutMs: 120_000,
         intervalMs: 100,
         what: `${namespace}: ${JSON.stringify(expected)}`,
         describe: async () => [await read('Source', 'shop'), await read(kind, name)],

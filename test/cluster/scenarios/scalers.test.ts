@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { type LoadScaler, startLoadScaler } from './load-scaler.ts';
-import { condition, imageOf, openShop, replicasOf, type Shop, untilAnswered, untilRunning } from './shop.ts';
+import { condition, imageOf, openShop, replicasOf, type Shop, untilRunning } from './shop.ts';
 
 const bed: BedClient = useBed();
 
@@ -33,7 +32,6 @@ async function running(
   const { apiVersion, kind, metadata } = scaler;
   const shop = await openShop(bed, namespace, {
     strategy,
-    primaryDeadlineSeconds: 15,
     files: { scaler },
     requestsPerSecond: 50,
     env,
@@ -42,9 +40,7 @@ async function running(
   const autoscaler = startLoadScaler(bed, namespace, { podsForAll: 10, lagMs: 6000 });
   await untilRunning(shop);
   await untilReady(shop, 'podinfo-primary', 10);
-  // Envoy learns of pods a moment after they are ready; up to then the first one had all requests.
-  await sleep(3000);
-  await untilAnswered(namespace, () => shop.startLoad());
+  await untilAllAnswer(shop, 10);
   return { shop, autoscaler };
 }
 
@@ -52,10 +48,21 @@ function untilReady(shop: Shop, name: 'podinfo' | 'podinfo-primary', pods: numbe
   const readyPods = async () => (await shop.workload(name))?.status as { readyReplicas?: number } | undefined;
   const what = `${shop.namespace}: ${pods} ready pods of ${name}`;
   return waitFor(async () => (await readyPods())?.readyReplicas === pods, {
-    timeoutMs: 60_000,
+    timeoutMs: 180_000,
     what,
     describe: readyPods,
   });
+}
+
+/** Envoy learns of pods a moment after they are ready; up to then the first one had all requests. */
+function untilAllAnswer(shop: Shop, pods: number): Promise<unknown> {
+  const look = async () => {
+    const load = shop.startLoad();
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const seen = await load.stop();
+    return seen.failed === 0 && seen.pods.size === pods;
+  };
+  return waitFor(look, { timeoutMs: 120_000, what: `${shop.namespace}: ${pods} pods answer through Envoy` });
 }
 
 async function expectRestored(shop: Shop): Promise<void> {
@@ -90,7 +97,7 @@ describe('10 primary pods against a canary of one, under as much load as 10 pods
     async (name, strategy) => {
       const { shop, autoscaler } = await running(`scaled-unready-${name.toLowerCase()}`, strategy);
       const load = shop.startLoad();
-      await shop.release('v2', { PRIMARY_READY: 'false' });
+      await shop.release('v2', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 15 });
       await shop.until(
         'v2 held',
         (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,

@@ -65,12 +65,12 @@ test('a Service with a port of the same name, and one without a name, are taken 
       const commit = await shop.repo.commit({ 'canary.yaml': null }, 'Take the Canary out');
       const applied = ['-n', namespace, 'get', 'sources', '-o', 'jsonpath={.items[0].status.appliedCommit}'];
       await waitFor(async () => (await bed.kubectl(applied)) === commit, {
-        timeoutMs: 60_000,
+        timeoutMs: 120_000,
         what: `${namespace}: Git holds no Canary any more`,
       });
       await bed.kubectl(['-n', namespace, 'delete', 'canary', 'podinfo', '--wait=false']);
       await waitFor(async () => !(await bed.readObject('Canary', namespace, 'podinfo')), {
-        timeoutMs: 60_000,
+        timeoutMs: 120_000,
         what: `${namespace}: the Canary is gone`,
       });
       const left = await serviceOf(namespace);

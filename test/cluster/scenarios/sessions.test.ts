@@ -1,15 +1,22 @@
 import { request } from 'node:http';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
+import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { openRunningShop } from './shop.ts';
 
 const bed: BedClient = useBed();
 
+let hooks: HookServer;
+
 beforeAll(async () => {
+  hooks = await startHookServer();
+  hooks.answer('gate', 403);
   await bed.apply(allCrds());
   await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
+
+afterAll(() => hooks.close());
 
 interface Answer {
   readonly role: string;
@@ -56,29 +63,35 @@ test('users stay on the side that answered them first, and lose the cookie when 
     onNoData: 'wait' as const,
   };
   const shop = await openRunningShop(bed, namespace, {
-    analysis: { interval: '6s', threshold: 2, stepWeights: [50, 60], sessionAffinity, metrics: [rate] },
+    analysis: {
+      ...{ interval: '2s', threshold: 2, stepWeights: [50, 60], sessionAffinity, metrics: [rate] },
+      webhooks: [{ name: 'gate', type: 'confirm-promotion', url: hooks.url('gate') }],
+    },
   });
   const load = shop.startLoad();
   await shop.release('v2');
-  await shop.until('half the traffic on the canary', (status) => status.canaryWeight === 50);
+  await shop.until('both sides have traffic', ({ phase, canaryWeight }) => {
+    return phase === 'WaitingPromotion' && canaryWeight === 60;
+  });
 
   const onCanary = await userOf(host, 'canary');
   const onPrimary = await userOf(host, 'primary');
   expect(onCanary.cookies).toEqual([expect.stringMatching(/^side=[a-z]{10}; Max-Age=600$/)]);
-  expect(onPrimary.cookies).toEqual([expect.stringMatching(/^other=[a-z]{10}; Max-Age=6$/)]);
+  expect(onPrimary.cookies).toEqual([expect.stringMatching(/^other=[a-z]{10}; Max-Age=2$/)]);
   const cookie = (answer: Answer) => answer.cookies[0]?.split(';')[0] ?? '';
   for (let count = 0; count < 5; count += 1) {
     expect((await ask(host, `a=1; ${cookie(onCanary)}; b=2`)).role).toBe('canary');
     expect((await ask(host, cookie(onPrimary))).role).toBe('primary');
   }
 
+  hooks.answer('gate', 200);
   await shop.until('v2 succeeded', (status) => status.phase === 'Succeeded' && !status.run);
   const ended = await waitFor(
     async () => {
       const answer = await ask(host, cookie(onCanary));
       return answer.cookies.length > 0 ? answer : undefined;
     },
-    { timeoutMs: 30_000, intervalMs: 100, what: 'the cookie is taken back' },
+    { timeoutMs: 120_000, intervalMs: 100, what: 'the cookie is taken back' },
   );
   expect(ended).toEqual({ role: 'primary', cookies: [`${cookie(onCanary)}; Max-Age=-1`] });
   expect((await ask(host)).cookies).toEqual([]);

@@ -24,14 +24,14 @@ function analysis(shop: string, types: readonly Hook['type'][]): Analysis {
     name: `${type}`,
     type,
     url: hooks.url(`${shop}/${type}`),
-    timeout: '2s',
+    timeout: '10s',
   }));
   return { interval: '2s', threshold: 2, stepWeights: [20, 60], webhooks };
 }
 
 /** Webhooks after promotion, without metrics, so that only the webhook decides. */
 function verification(shop: string): NonNullable<Canary['spec']['postPromotion']> {
-  const webhooks = [{ name: 'smoke', url: hooks.url(`${shop}/smoke`), timeout: '2s' }];
+  const webhooks = [{ name: 'smoke', url: hooks.url(`${shop}/smoke`), timeout: '10s' }];
   return { interval: '1s', successThreshold: 2, metrics: [], webhooks, progressDeadlineSeconds: 8 };
 }
 
@@ -117,7 +117,7 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
     const name = 'says-no';
     const shop = await openRunningShop(bed, name, {
       analysis: analysis(name, []),
-      postPromotion: verification(name),
+      postPromotion: { ...verification(name), progressDeadlineSeconds: 60 },
     });
     const load = shop.startLoad();
     hooks.answer(`${name}/smoke`, 500);
@@ -141,7 +141,9 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
     const load = shop.startLoad();
     hooks.answer(`${name}/smoke`, 'broken');
     await shop.release('v2');
-    const held = await shop.until('held', ({ postPromotion }) => postPromotion?.state === 'Held');
+    const held = await shop.until('held', ({ postPromotion }) => {
+      return postPromotion?.state === 'Held' && postPromotion.reason !== 'PrimaryNotReady';
+    });
     expect(held.postPromotion?.reason).toBe('ChecksUnavailable');
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
     expect(held.rejected ?? []).toEqual([]);
