@@ -70,6 +70,51 @@ async function say(tool: string, ...words: string[]): Promise<SaidMove> {
 }
 
 const extra = () => bed.get('v1', 'ConfigMap', 'extra');
+const data = async () => JSON.stringify((await bed.get('v1', 'ConfigMap', 'settings'))?.data);
+
+/** A tool that looks at Git and applies, as long as its object in the tree is there. */
+type Tool = ReturnType<typeof playFlux> | ReturnType<typeof playArgo>;
+
+/** The tool has applied what Git holds, and Holdfast runs beside it. Gives the uids of all there is. */
+async function begin(tool: Tool): Promise<string[]> {
+  await bed.commit('first', files);
+  await tool.look(wanted);
+  await eventually('pods', async () => (await uids()).length === 5);
+  const before = await uids();
+  await bed.start();
+  return before;
+}
+
+/** To a Source, a commit that takes something away, and back: nothing is deleted that is wanted, no pod restarts. Gives the titles of the steps. */
+async function thereAndBack(
+  name: 'flux' | 'argocd',
+  owner: KubernetesObject,
+): Promise<{ there: string[]; back: string[] }> {
+  const tool = (name === 'flux' ? playFlux : playArgo)(bed, join(tree, 'prod'), owner);
+  const before = await begin(tool);
+  const journey = { api: bed, timeoutMs: 30_000 };
+  const there = await makeJourney({ ...journey, look: () => tool.look(wanted), say: () => say(name) });
+  expect(tool.deleted).toEqual([]);
+  expect(await uids()).toEqual(before);
+  const { apiVersion, kind, metadata } = owner;
+  expect(await bed.get(apiVersion, kind, metadata.name, metadata.namespace)).toBeUndefined();
+  await bed.commit('without extra, and less', {
+    'extra.json': null,
+    'settings.json': settings({ mode: 'fast' }),
+  });
+  await eventually('it is pruned', async () => !(await extra()));
+  await eventually('and the field is gone', async () => (await data()) === '{"mode":"fast"}');
+
+  const rest = [wanted[0], JSON.parse(settings({ mode: 'fast' }))] as KubernetesObject[];
+  const kept = await uids();
+  const look = () => tool.look(rest);
+  const back = await makeJourney({ ...journey, look, say: () => say(name, '--back') });
+  expect(tool.deleted).toEqual([]);
+  expect(await uids()).toEqual(kept);
+  await tool.look(rest.slice(0, 1));
+  expect(tool.deleted).toEqual(['ConfigMap/settings']);
+  return { there, back };
+}
 
 const fluxOwner = {
   apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
@@ -88,16 +133,7 @@ function writeFluxTree(): Promise<void> {
 
 test('from Flux to a Source and back: nothing is deleted, no pod restarts, pruning works at both ends', async () => {
   await writeFluxTree();
-  const owner = fluxOwner;
-  await bed.commit('first', files);
-  const flux = playFlux(bed, join(tree, 'prod'), owner);
-  const look = () => flux.look(wanted);
-  await look();
-  await eventually('pods', async () => (await uids()).length === 5);
-  const before = await uids();
-  await bed.start();
-
-  const there = await makeJourney({ api: bed, look, timeoutMs: 30_000, say: () => say('flux') });
+  const { there, back } = await thereAndBack('flux', fluxOwner);
   expect(there).toEqual([
     'keep Flux from deleting anything',
     'keep Flux from applying anything',
@@ -105,27 +141,6 @@ test('from Flux to a Source and back: nothing is deleted, no pod restarts, pruni
     'take Kustomization flux-system/apps away, and nothing of what it applied',
     'turn pruning on',
   ]);
-  expect(flux.deleted).toEqual([]);
-  expect(await uids()).toEqual(before);
-  expect(await bed.get(owner.apiVersion, 'Kustomization', 'apps', 'flux-system')).toBeUndefined();
-  await bed.commit('without extra, and less', {
-    'extra.json': null,
-    'settings.json': settings({ mode: 'fast' }),
-  });
-  await eventually('it is pruned', async () => !(await extra()));
-  await eventually('and the field is gone', async () => {
-    return JSON.stringify((await bed.get('v1', 'ConfigMap', 'settings'))?.data) === '{"mode":"fast"}';
-  });
-
-  const rest = [wanted[0], JSON.parse(settings({ mode: 'fast' }))] as KubernetesObject[];
-  const kept = await uids();
-  const lookAgain = () => flux.look(rest);
-  const back = await makeJourney({
-    api: bed,
-    look: lookAgain,
-    timeoutMs: 30_000,
-    say: () => say('flux', '--back'),
-  });
   expect(back).toEqual([
     'keep Holdfast from applying and from deleting anything',
     'let Kustomization flux-system/apps take over what is there',
@@ -133,23 +148,15 @@ test('from Flux to a Source and back: nothing is deleted, no pod restarts, pruni
     'let go of what Holdfast applied',
     'turn pruning on',
   ]);
-  expect(flux.deleted).toEqual([]);
-  expect(await uids()).toEqual(kept);
   const text = await readFile(join(tree, 'prod', 'apps-flux.yaml'), 'utf8');
   expect(text).toContain('prune: true');
-  await flux.look(rest.slice(0, 1));
-  expect(flux.deleted).toEqual(['ConfigMap/settings']);
 });
 
 test('half-way to a Source the way back ends where it began', async () => {
   await writeFluxTree();
-  await bed.commit('first', files);
   const flux = playFlux(bed, join(tree, 'prod'), fluxOwner);
   const look = () => flux.look(wanted);
-  await look();
-  await eventually('pods', async () => (await uids()).length === 5);
-  const before = await uids();
-  await bed.start();
+  const before = await begin(flux);
   const text = await readFile(join(tree, 'prod', 'apps.yaml'), 'utf8');
 
   const title = 'take Kustomization flux-system/apps away, and nothing of what it applied';
@@ -204,38 +211,11 @@ test('from Argo CD to a Source and back: nothing is deleted, no pod restarts', a
     kind: 'Application',
     metadata: { name: 'shop', namespace: 'argocd' },
   };
-  await bed.commit('first', files);
-  const argo = playArgo(bed, join(tree, 'prod'), owner);
-  const look = () => argo.look(wanted);
-  await look();
-  await eventually('pods', async () => (await uids()).length === 5);
-  const before = await uids();
-  await bed.start();
-
-  const there = await makeJourney({ api: bed, look, timeoutMs: 30_000, say: () => say('argocd') });
+  const { there } = await thereAndBack('argocd', owner);
   expect(there).toEqual([
     'keep Argo CD from applying and from deleting anything',
     'let the Source take over what is there',
     'take Application argocd/shop away, and nothing of what it applied',
     'turn pruning on',
   ]);
-  expect(argo.deleted).toEqual([]);
-  expect(await uids()).toEqual(before);
-  await bed.commit('without extra, and less', {
-    'extra.json': null,
-    'settings.json': settings({ mode: 'fast' }),
-  });
-  await eventually('it is pruned', async () => !(await extra()));
-  await eventually('and the field is gone', async () => {
-    return JSON.stringify((await bed.get('v1', 'ConfigMap', 'settings'))?.data) === '{"mode":"fast"}';
-  });
-
-  const rest = [wanted[0], JSON.parse(settings({ mode: 'fast' }))] as KubernetesObject[];
-  const kept = await uids();
-  const lookAgain = () => argo.look(rest);
-  await makeJourney({ api: bed, look: lookAgain, timeoutMs: 30_000, say: () => say('argocd', '--back') });
-  expect(argo.deleted).toEqual([]);
-  expect(await uids()).toEqual(kept);
-  await argo.look(rest.slice(0, 1));
-  expect(argo.deleted).toEqual(['ConfigMap/settings']);
 });
