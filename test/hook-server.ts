@@ -1,14 +1,15 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What a path answers: a status, silence, or a closed door. */
-export type HookBehaviour = number | 'silent' | 'broken';
+/** What a path answers: a status, one that depends on the call, silence, or a closed door. */
+export type HookBehaviour = number | ((call: HookCallSeen) => number) | 'silent' | 'broken';
 
 /** A body that came. */
 export interface HookCallSeen {
   readonly phase: string;
   readonly type: string;
   readonly digest: string;
+  readonly commit: string;
   readonly checksum: string;
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -32,12 +33,14 @@ export async function startHookServer(): Promise<HookServer> {
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const path = (request.url ?? '/').slice(1);
-      calls.set(path, [...(calls.get(path) ?? []), JSON.parse(Buffer.concat(chunks).toString())]);
+      const call = JSON.parse(Buffer.concat(chunks).toString());
+      calls.set(path, [...(calls.get(path) ?? []), call]);
       const [behaviour = 200, ...later] = behaviours.get(path) ?? [];
       if (later.length > 0) behaviours.set(path, later);
       if (behaviour === 'silent') return;
       if (behaviour === 'broken') return void request.socket.destroy();
-      response.writeHead(behaviour).end(behaviour < 300 ? 'yes' : 'not now');
+      const status = typeof behaviour === 'function' ? behaviour(call) : behaviour;
+      response.writeHead(status).end(status < 300 ? 'yes' : 'not now');
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

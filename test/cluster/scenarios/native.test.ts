@@ -1,11 +1,13 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
+import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { httpRoute, service } from '../bed/manifests.ts';
 import { imageOf, openShop, type Shop, type TargetKind, untilAnswered } from './shop.ts';
 import { watchSteps } from './step-watch.ts';
 
 const bed: BedClient = useBed();
+let hooks: HookServer;
 
 /** A kind with the user's own settings, all of which must come back. */
 interface Kind {
@@ -46,9 +48,12 @@ const rate = {
 };
 
 beforeAll(async () => {
+  hooks = await startHookServer();
   await bed.apply(allCrds());
   await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
+
+afterAll(() => hooks.close());
 
 /** A workload behind a Service and a route of its own, which Holdfast has nothing to do with. */
 async function running(
@@ -63,7 +68,10 @@ async function running(
     strategy,
     progressDeadlineSeconds,
     analysis: { interval: '1s', threshold: 1, stepWeights: [...steps], metrics: [rate], ...nodeOrder },
-    postPromotion: { interval: '1s', successThreshold: 1, metrics: [] },
+    postPromotion: {
+      ...{ interval: '1s', successThreshold: 1, metrics: [] },
+      webhooks: [{ name: 'smoke', url: hooks.url(namespace), timeout: '5s' }],
+    },
     spec: { provider: 'native', service: undefined },
     files: {
       service: service('podinfo'),
@@ -108,7 +116,7 @@ describe.concurrent.each(kinds)('provider native with a $kind under constant tra
     await shop.close();
   });
 
-  test('a release whose checks fail goes back at its first step, and only its own pods answered with errors', async () => {
+  test('a release whose checks fail goes back at its first step, and one that fails after promotion from all pods; only pods whose checks failed answered with errors', async () => {
     const shop = await running(`${namespace}-bad`, kind);
     const before = await shop.workload('podinfo');
     const load = shop.startLoad();
@@ -123,9 +131,34 @@ describe.concurrent.each(kinds)('provider native with a $kind under constant tra
     expect([beyond, most]).toEqual([[], Math.ceil((pods * (steps[0] ?? 0)) / 100)]);
     const after = await shop.workload('podinfo');
     expect([imageOf(after), settingsOf(after)]).toEqual(['app:v1', settingsOf(before)]);
+    await failAfterPromotion(shop, kind);
+    const last = await shop.workload('podinfo');
+    expect([imageOf(last), settingsOf(last)]).toEqual(['app:v1', settingsOf(before)]);
     await shop.close();
   });
 });
+
+/** All pods run v3 when its webhook refuses; the template before comes back in place, and nobody is without an answer. */
+async function failAfterPromotion(shop: Shop, { pods }: Kind): Promise<void> {
+  const load = shop.startLoad();
+  const commit = await shop.release('v3', {}, { replicas: pods });
+  hooks.answer(shop.namespace, (call) => (call.commit === commit ? 403 : 200));
+  const ended = await shop.until(
+    'v3 reverted',
+    (status) => status.lastAppliedCommit === commit && status.phase === 'Failed' && !status.run,
+  );
+  const { failures, byVersion } = await load.stop();
+  expect(failures).toEqual([]);
+  expect(Object.keys(byVersion).sort()).toEqual(['v1', 'v3']);
+  const asked = hooks.seen(shop.namespace).filter((call) => call.commit === commit);
+  expect(asked.length).toBeGreaterThan(0);
+  expect(ended.rejected?.map(({ commit: rejected }) => rejected)).toContain(commit);
+  const left = await bed.listObjects('Pod', shop.namespace, 'app=podinfo');
+  const stays = left.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  expect(
+    stays.map((pod) => (pod.spec as { containers: Array<{ image: string }> }).containers[0]?.image),
+  ).toEqual(Array(pods).fill('app:v1'));
+}
 
 test.concurrent('a release whose pods do not become ready goes back at its first step over a pod that its StatefulSet waits for', async () => {
   const kind = kinds.find((one) => one.kind === 'StatefulSet') as Kind;
