@@ -126,6 +126,49 @@ for (const provider of ['kubernetes', 'gatewayapi:v1', 'contour'])
     expect(owned).toEqual([]);
   });
 
+test('a DaemonSet moves to copies and back, too, and no request fails', async () => {
+  const targetRef = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'web' };
+  const object = JSON.parse(deployment('shop/web:1'));
+  const { replicas: _, ...spec } = object.spec;
+  const web = JSON.stringify({ ...object, kind: 'DaemonSet', spec });
+  await begin('native', {
+    'service.json': service,
+    'web.json': web,
+    'canary.json': manifest('native', { targetRef }),
+  });
+  const podsOf = async (name: string) => {
+    const found = await bed.get('apps/v1', 'DaemonSet', name);
+    return found && statusOf(found).numberReady;
+  };
+  expect(await podsOf('web')).toBe(3);
+  const traffic = watchTraffic();
+  await move('gatewayapi:v1', { targetRef });
+  expect(await podsOf('web-primary')).toBe(3);
+  await eventually('the target rests', async () => (await podsOf('web')) === 0);
+  await move('native', { targetRef });
+  expect([await podsOf('web-primary'), await podsOf('web')]).toEqual([undefined, 3]);
+  expect(traffic()).toEqual({ failed: 0, fewest: expect.toSatisfy((count: number) => count > 0) });
+});
+
+test('a StatefulSet stays in place: a provider that copies is refused with the reason, and it goes on as before', async () => {
+  const targetRef = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web' };
+  const web = JSON.parse(deployment('shop/web:1', { replicas: 3 }));
+  await begin('native', {
+    'service.json': service,
+    'web.json': JSON.stringify({ ...web, kind: 'StatefulSet', spec: { ...web.spec, serviceName: 'web' } }),
+    'canary.json': manifest('native', { targetRef }),
+  });
+  await bed.commit('to copies', { 'canary.json': manifest('gatewayapi:v1', { targetRef }) });
+  const ready = async () => condition(await bed.canary(), 'Ready');
+  const why = 'spec.provider: must be native for a StatefulSet: its pods have names and volumes of their own';
+  await eventually('the refusal', async () => (await ready())?.message?.includes(why), { seen: ready });
+  expect((await ready())?.status).toBe('False');
+  const { provider, move: moving } = statusOf(await bed.canary());
+  expect([provider, moving]).toEqual(['native', undefined]);
+  expect(statusOf(await bed.get('apps/v1', 'StatefulSet', 'web')).readyReplicas).toBe(3);
+  expect(await bed.get('apps/v1', 'StatefulSet', 'web-primary')).toBeUndefined();
+});
+
 const routes = [
   {
     provider: 'gatewayapi:v1',

@@ -158,6 +158,12 @@ describe('a DaemonSet in place', () => {
     expect(next({ marks: stood, pods: on('new new old old') })).toEqual(['promoted', 'new']);
   });
 
+  it('has the older template back once the share is there, also while a pod of another node is still missing', () => {
+    const made = [{ revision: 'new', node: 'n0', ready: false }, ...on('old old old old').slice(1, 3)];
+    expect(next({ marks: marked, pods: made, current: 'new' }, 4, 25)).toEqual(['promoted', 'new']);
+    expect(next({ marks: marked, pods: made, current: 'new' }, 4, 50)).toEqual(['tried', undefined]);
+  });
+
   it('takes the nodes of the values that are named first, then of others, then without the label', () => {
     const node = (name: string, zone?: string) => ({
       ...{ apiVersion: 'v1', kind: 'Node' },

@@ -116,7 +116,7 @@ describe.concurrent.each(kinds)('provider native with a $kind under constant tra
     await shop.close();
   });
 
-  test('a release whose checks fail goes back at its first step, and one that fails after promotion from all pods; only pods whose checks failed answered with errors', async () => {
+  test('a release whose checks fail goes back at its first step, and only its own pods answered with errors; one that fails after promotion goes back in place', async () => {
     const shop = await running(`${namespace}-bad`, kind);
     const before = await shop.workload('podinfo');
     const load = shop.startLoad();
