@@ -39,7 +39,7 @@ export async function startHookServer(): Promise<HookServer> {
       if (later.length > 0) behaviours.set(path, later);
       if (behaviour === 'silent') return;
       if (behaviour === 'broken') return void request.socket.destroy();
-      const status = typeof behaviour === 'function' ? behaviour(call) : behaviour;
+      const status = statusOf(behaviour, call);
       response.writeHead(status).end(status < 300 ? 'yes' : 'not now');
     });
   });
@@ -54,4 +54,8 @@ export async function startHookServer(): Promise<HookServer> {
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+function statusOf(behaviour: Exclude<HookBehaviour, string>, call: HookCallSeen): number {
+  return typeof behaviour === 'function' ? behaviour(call) : behaviour;
 }
