@@ -40,7 +40,8 @@ export default defineConfig({
           // Nothing is kept in modules here either. They wait more than they compute.
           isolate: false,
           maxWorkers: 6,
-          testTimeout: 120_000,
+          // A wait that fails says for what after two minutes.
+          testTimeout: 300_000,
           hookTimeout: 60_000,
         },
       },

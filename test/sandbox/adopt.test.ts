@@ -4,11 +4,11 @@ import type { LoggedRequest } from '../../src/sandbox/request-log.ts';
 import { leaveBehind, type Scene } from '../flagger/left-behind.ts';
 import { run } from './cli-run.ts';
 import { scene, settings, version } from './flagger-scenes.ts';
-import { type Bed, condition, eventually, statusOf } from './holdfast-bed.ts';
+import { condition, eventually, statusOf } from './holdfast-bed.ts';
 import { otherTool } from './other-tool.ts';
-import { startQuickBed } from './quick-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
   bed = await startQuickBed();
 });
@@ -231,7 +231,7 @@ describe('adopt --to flagger', () => {
       const { body } = await bed.send('GET', '/apis/apps/v1/namespaces/shop/replicasets');
       return JSON.stringify(body).includes('shop/web:2');
     });
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await bed.pass(20_000);
     await asFlagger({ phase: 'Failed', lastAppliedSpec: '85d557f47b', lastPromotedSpec: '6c9f8b44d5' });
     expect((await foretold()).rows).toMatchObject([
       { outcome: 'ours', what: expect.stringContaining('not tried again') },

@@ -3,7 +3,6 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { leaveBehind, type Scene } from '../flagger/left-behind.ts';
 import { scene, settings, version } from './flagger-scenes.ts';
 import {
-  type Bed,
   condition,
   createSource,
   eventually,
@@ -13,9 +12,9 @@ import {
   waitForPhase,
 } from './holdfast-bed.ts';
 import { otherTool } from './other-tool.ts';
-import { startQuickBed } from './quick-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
   bed = await startQuickBed();
 });
@@ -68,9 +67,9 @@ describe('what Flagger left is taken over without a restart', () => {
       await eventually('ready', async () => condition(await bed.canary(), 'Ready')?.status === 'True', {
         seen: async () => statusOf(await bed.canary()),
       });
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await bed.pass(20_000);
       bed.sandbox.requests.clear();
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await bed.pass(20_000);
       sampler.stop();
 
       const status = statusOf(await bed.canary());
@@ -181,7 +180,7 @@ describe('what Flagger left is taken over without a restart', () => {
     const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
     await bed.start();
     await untilAdopted();
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await bed.pass(20_000);
     expect(await route()).toEqual([0, 100]);
     undo();
     await eventually('ready', async () => condition(await bed.canary(), 'Ready')?.status === 'True', {

@@ -45,7 +45,7 @@ test('a primary that never becomes ready is held, then reverted to the last-know
   );
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   const v3 = await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
-  await waitForPhase(bed, 'Failed', 40_000);
+  await waitForPhase(bed, 'Failed');
   const status = statusOf(await bed.canary());
   expect(await primaryImage()).toBe('shop/web:2');
   expect(status.lastPromotedCommit).toBe(v2);
@@ -69,14 +69,14 @@ test('the bad commit staying at head causes no write, and a fix gets through', a
       : undefined,
   );
   await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
-  await waitForPhase(bed, 'Failed', 40_000);
+  await waitForPhase(bed, 'Failed');
   await bed.pass(10_000);
   bed.sandbox.requests.clear();
   await bed.pass(60_000);
   expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
   undo();
   await bed.commit('v4', { 'web.json': deployment('shop/web:4') });
-  await waitForPhase(bed, 'Succeeded', 40_000);
+  await waitForPhase(bed, 'Succeeded');
   expect(await primaryImage()).toBe('shop/web:4');
 });
 

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary-status.ts';
 import { startTestServer, type TestServer } from '../../src/http/testing/test-server.ts';
 import {
-  type Bed,
   canary,
   createSource,
   deployment,
@@ -11,7 +10,7 @@ import {
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
-import { startQuickBed } from './quick-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 /** What one receiver was told, in order. */
 interface Told {
@@ -21,7 +20,7 @@ interface Told {
   readonly text: string;
 }
 
-let bed: Bed;
+let bed: QuickBed;
 let server: TestServer;
 let told: Told[];
 let isUp: boolean;
@@ -111,7 +110,7 @@ test('a revert tells every alert of its severity once, and a restart tells nobod
   const app = await startFirstRelease();
   breakPrimary('shop/web:2');
   const bad = await bed.commit('bad one', { 'web.json': deployment('shop/web:2') });
-  await waitForPhase(bed, 'Failed', 40_000);
+  await waitForPhase(bed, 'Failed');
   await eventually('every alert is answered', allAnswered);
   expect(of('Reverted')).toEqual(['errors', 'everything', 'infos', 'warnings']);
   expect(of('Initialized')).toEqual(['everything', 'infos']);
@@ -130,7 +129,7 @@ test('a revert tells every alert of its severity once, and a restart tells nobod
     const { head } = statusOf(await bed.source()) as { head?: { subject?: string } };
     return head?.subject === 'unrelated';
   });
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await bed.pass(30_000);
   expect(told).toHaveLength(before);
 });
 
@@ -140,7 +139,7 @@ test('a receiver that is down when the program ends gets the alert from the next
   isUp = false;
   breakPrimary('shop/web:2');
   await bed.commit('bad one', { 'web.json': deployment('shop/web:2') });
-  await waitForPhase(bed, 'Failed', 40_000);
+  await waitForPhase(bed, 'Failed');
   await app.drain();
   expect(of('Reverted')).toEqual([]);
   isUp = true;

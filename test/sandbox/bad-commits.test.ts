@@ -229,7 +229,7 @@ async function play(bed: Bed, row: Row): Promise<void> {
   await bed.commit('good', good);
   await createSource(bed);
   await bed.start();
-  await waitForPhase(bed, 'Initialized', 40_000);
+  await waitForPhase(bed, 'Initialized');
   await phaseOf(bed, 'other', 'Initialized');
   row.before?.(bed);
   if (row.entry) await addEntry(bed, row.entry);
@@ -244,7 +244,7 @@ async function play(bed: Bed, row: Row): Promise<void> {
       const seen = condition(await holder(), row.condition);
       return seen?.reason === row.reason && seen.status === 'False' && row.message.test(seen.message) && seen;
     },
-    { timeoutMs: 40_000, seen: async () => statusOf(await holder()) },
+    { timeoutMs: 120_000, seen: async () => statusOf(await holder()) },
   );
   await eventually(
     'an event that tells it',
@@ -260,7 +260,7 @@ async function play(bed: Bed, row: Row): Promise<void> {
   await eventually(
     'the other Canary is promoted',
     async () => statusOf(await bed.canary('other')).lastPromotedCommit === commit,
-    { timeoutMs: 40_000, seen: async () => statusOf(await bed.canary('other')) },
+    { timeoutMs: 120_000, seen: async () => statusOf(await bed.canary('other')) },
   );
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'other-primary'))).toBe('shop/other:2');
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
@@ -274,7 +274,7 @@ async function play(bed: Bed, row: Row): Promise<void> {
 
 async function phaseOf(bed: Bed, name: string, phase: string): Promise<void> {
   await eventually(`${name} is ${phase}`, async () => statusOf(await bed.canary(name)).phase === phase, {
-    timeoutMs: 40_000,
+    timeoutMs: 120_000,
     seen: async () => statusOf(await bed.canary(name)),
   });
 }
@@ -396,7 +396,7 @@ test('a cluster without our CRDs is told on /readyz, and Holdfast begins once th
     expect(told).toMatch(/lacks the CRDs of Canary; apply the output of: holdfast install --crds-only/);
     const { apiVersion, kind, spec } = crd;
     await bed.send('POST', path, { apiVersion, kind, metadata: { name }, spec });
-    await waitForPhase(bed, 'Initialized', 40_000);
+    await waitForPhase(bed, 'Initialized');
   } finally {
     await bed.close();
   }

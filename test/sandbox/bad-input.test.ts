@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
-  type Bed,
   canary,
   condition,
   createSource,
@@ -10,9 +9,9 @@ import {
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
-import { startQuickBed } from './quick-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
   bed = await startQuickBed();
 });
@@ -155,7 +154,7 @@ test('two Canaries on one target: the older one works, the younger one says why 
   await createSource(bed);
   await bed.start();
   await waitForPhase(bed, 'Initialized');
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  await bed.pass(2_000);
   const second = JSON.parse(canary({ name: 'second' }));
   second.spec.targetRef.name = 'web';
   await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', second);

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
-  type Bed,
   canary,
   condition,
   createSource,
@@ -13,9 +12,9 @@ import {
   waitForPhase,
 } from './holdfast-bed.ts';
 import { fieldsOfHoldfast, type OtherTool, otherTool } from './other-tool.ts';
-import { startQuickBed } from './quick-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-let bed: Bed;
+let bed: QuickBed;
 let flux: OtherTool;
 beforeEach(async () => {
   bed = await startQuickBed();
@@ -91,7 +90,7 @@ describe('a Canary whose target another tool applies', () => {
         : undefined;
     });
     await flux.apply(target('shop/web:3'));
-    await waitForPhase(bed, 'Failed', 40_000);
+    await waitForPhase(bed, 'Failed');
     sampler.stop();
 
     expect(sampler.totals().failed).toBe(0);
@@ -108,7 +107,7 @@ describe('a Canary whose target another tool applies', () => {
       return isBad ? { failure: 'ImagePullBackOff' } : undefined;
     });
     await flux.apply(target('shop/web:2'));
-    await waitForPhase(bed, 'Failed', 40_000);
+    await waitForPhase(bed, 'Failed');
     await eventually('the target rests', async () => (await replicasOf('web')) === 0);
     const before = { pods: await primaryPods(), status: statusOf(await bed.canary()) };
     bed.sandbox.requests.clear();
@@ -117,8 +116,9 @@ describe('a Canary whose target another tool applies', () => {
     for (let count = 0; count < 200; count += 1) {
       const tool = count % 2 === 0 ? flux : kubectl;
       await tool.apply(target('shop/web:2', { replicas: 2 }));
+      if (count % 10 === 0) await bed.pass(1_000);
     }
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await bed.pass(20_000);
 
     const writes = bed.sandbox.requests.all().filter(({ method, userAgent, path }) => {
       return userAgent.startsWith('holdfast/') && method !== 'GET' && !path.includes('/leases');
@@ -130,7 +130,7 @@ describe('a Canary whose target another tool applies', () => {
     expect(statusOf(await bed.canary()).phase).toBe('Failed');
 
     await flux.apply(target('shop/web:3'));
-    await waitForPhase(bed, 'Succeeded', 40_000);
+    await waitForPhase(bed, 'Succeeded');
     expect(imageOf(await workload('web-primary'))).toBe('shop/web:3');
   });
 
@@ -168,7 +168,7 @@ describe('a Canary whose target another tool applies', () => {
         const reverting = statusOf(await bed.canary()).postPromotion as { state?: string } | undefined;
         return reverting?.state === 'Reverting' && JSON.stringify(await copy()) === '{"mode":"two"}';
       },
-      { timeoutMs: 40_000, seen: async () => [await copy(), statusOf(await bed.canary())] },
+      { timeoutMs: 120_000, seen: async () => [await copy(), statusOf(await bed.canary())] },
     );
     expect(fieldsOfHoldfast(await bed.get('v1', 'ConfigMap', 'settings'))).toEqual([]);
   });
@@ -209,9 +209,9 @@ describe('a Canary whose target another tool applies', () => {
 
   test('costs no request at rest', async () => {
     await runFirst(target('shop/web:1', { config: 'settings' }), [config({ mode: 'one' })]);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await bed.pass(10_000);
     bed.sandbox.requests.clear();
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    await bed.pass(40_000);
     expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
   });
 

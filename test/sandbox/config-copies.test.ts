@@ -85,7 +85,7 @@ test('the next release takes an edited copy out', async () => {
 
   await bed.commit('v2', { 'config.json': configWith('warning') });
 
-  await waitForPhase(bed, 'Succeeded', 30_000);
+  await waitForPhase(bed, 'Succeeded');
   expect(await levelOf('settings-primary')).toEqual({ level: 'warning' });
   await untilDrifted(/^False/);
 });

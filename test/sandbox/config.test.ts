@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
-  type Bed,
   canary,
   createSource,
   deployment,
@@ -10,9 +9,9 @@ import {
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
-import { startQuickBed } from './quick-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
   bed = await startQuickBed();
 });
@@ -75,7 +74,7 @@ test('a change of config alone reaches pods that read it as variables: both copi
 
   await bed.commit('unrelated', { 'other.json': settings({ a: 'b' }).replace('"settings"', '"other"') });
   await eventually('it is applied', () => bed.get('v1', 'ConfigMap', 'other'));
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await bed.pass(10_000);
   expect(await primaryPods()).toEqual(after);
 });
 

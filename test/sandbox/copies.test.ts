@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
-  type Bed,
   canary,
   condition,
   createSource,
@@ -12,9 +11,9 @@ import {
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
-import { startQuickBed } from './quick-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
   bed = await startQuickBed();
 });
@@ -33,7 +32,7 @@ test('a second copy does nothing until the first one hands the Lease back, then 
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Progressing');
   await first.drain();
-  await waitForPhase(bed, 'Succeeded', 30_000);
+  await waitForPhase(bed, 'Succeeded');
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
 });
 
@@ -50,7 +49,7 @@ test('a restarted copy writes nothing when everything is as it was', async () =>
   await eventually('the copy is ready', async () => (await fetch(`${second.url}/readyz`)).status === 200);
   await eventually('nothing is asked of the API server any more', async () => {
     bed.sandbox.requests.clear();
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    await bed.pass(40_000);
     return bed.sandbox.requests.all().filter(isNotIdle).length === 0;
   });
   expect((await bed.canary())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);

@@ -49,7 +49,7 @@ test('a DaemonSet gets a primary on every node, rests at zero, and promotes a re
   await eventually('the canary rests', async () => (await podsOn('web')) === 0);
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   const v2 = await bed.commit('v2', { 'web.json': daemonSet('shop/web:2') });
-  await waitForPhase(bed, 'Succeeded', 40_000);
+  await waitForPhase(bed, 'Succeeded');
   await eventually('the canary rests', async () => (await podsOn('web')) === 0);
   sampler.stop();
   expect(sampler.totals()).toMatchObject({ failed: 0 });
@@ -70,9 +70,9 @@ test('a primary that never becomes ready is held by the canary and reverted with
       const { postPromotion, canaryWeight } = statusOf(await bed.canary());
       return (postPromotion as { state?: string } | undefined)?.state === 'Held' && canaryWeight === 100;
     },
-    { timeoutMs: 40_000 },
+    { timeoutMs: 120_000 },
   );
-  await waitForPhase(bed, 'Failed', 40_000);
+  await waitForPhase(bed, 'Failed');
   await eventually('the canary rests', async () => (await podsOn('web')) === 0);
   sampler.stop();
   expect(sampler.totals()).toMatchObject({ failed: 0 });

@@ -49,7 +49,7 @@ function filesOf(image: string): Record<string, string> {
 
 async function until(app: string, isThere: State['isThere']): Promise<CanaryStatus> {
   const status = async () => statusOf(await bed.canary(app)) as CanaryStatus;
-  await eventually(app, async () => isThere(await status()), { seen: status, timeoutMs: 100_000 });
+  await eventually(app, async () => isThere(await status()), { seen: status, timeoutMs: 120_000 });
   return status();
 }
 

@@ -70,7 +70,7 @@ test('a deleted Canary hands its traffic back without a failed request, and its 
 
   await bed.commit('v2', { 'web.json': withConfig('shop/web:2') });
   await bed.send('POST', path, JSON.parse(canary({ spec: { skipAnalysis: true } })));
-  await waitForPhase(bed, 'Succeeded', 30_000);
+  await waitForPhase(bed, 'Succeeded');
   await eventually('v2 is promoted over v1 from its record', async () => {
     const image = imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
     return image === 'shop/web:2' && statusOf(await bed.canary()).phase === 'Succeeded';
@@ -88,7 +88,7 @@ function breakTarget(): void {
 async function deleted(): Promise<number> {
   const beganMs = bed.clock.nowMs();
   await bed.send('DELETE', `${path}/web`);
-  await eventually('the Canary is gone', isGone, { timeoutMs: 40_000 });
+  await eventually('the Canary is gone', isGone, { timeoutMs: 120_000 });
   return bed.clock.nowMs() - beganMs;
 }
 

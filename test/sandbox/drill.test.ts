@@ -125,7 +125,7 @@ test('a key that is gone and a copy that cannot be written are found, and the co
   expect((await drill()).report.passed).toBe(true);
   expect(condition(await bed.canary(), 'RollbackReady')?.status).toBe('True');
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
-  await waitForPhase(bed, 'Succeeded', 30_000);
+  await waitForPhase(bed, 'Succeeded');
   await eventually('a new release was not drilled yet', async () => {
     return condition(await bed.canary(), 'RollbackReady')?.reason === 'RecordKept';
   });

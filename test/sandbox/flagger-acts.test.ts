@@ -139,7 +139,7 @@ test('nothing is done while the Lease of Flagger is renewed', async () => {
   expect(await primary()).toBeUndefined();
 
   // The Lease runs out: Flagger was killed.
-  await waitForPhase(bed, 'Initialized', 40_000);
+  await waitForPhase(bed, 'Initialized');
 });
 
 test('in the shadow everything is decided and nothing is written', async () => {

@@ -26,7 +26,7 @@ afterEach(async () => {
   await bed.close();
 });
 
-const timeoutMs = 60_000;
+const timeoutMs = 120_000;
 /** Twenty seconds of the bed are some hundred turns of the process: enough for a healthy primary on a busy machine. */
 const onFailure = {
   progressDeadlineSeconds: 20,

@@ -137,7 +137,7 @@ export async function startBed(clock?: Clock): Promise<Bed> {
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | undefined | false>,
-  { seen, timeoutMs = 40_000 }: { seen?: () => Promise<unknown>; timeoutMs?: number } = {},
+  { seen, timeoutMs = 120_000 }: { seen?: () => Promise<unknown>; timeoutMs?: number } = {},
 ): Promise<T> {
   const endMs = Date.now() + timeoutMs;
   while (Date.now() < endMs) {
@@ -225,7 +225,7 @@ export function condition(object: KubernetesObject | undefined, type: string): C
 }
 
 /** Waits for a phase of the Canary `web`. */
-export function waitForPhase(bed: Bed, wanted: string, timeoutMs = 40_000): Promise<unknown> {
+export function waitForPhase(bed: Bed, wanted: string, timeoutMs = 120_000): Promise<unknown> {
   return eventually(`phase ${wanted}`, async () => statusOf(await bed.canary()).phase === wanted, {
     timeoutMs,
     seen: async () => ({ canary: statusOf(await bed.canary()), source: statusOf(await bed.source()) }),

@@ -92,7 +92,7 @@ async function thereAndBack(
 ): Promise<{ there: string[]; back: string[] }> {
   const tool = (name === 'flux' ? playFlux : playArgo)(bed, join(tree, 'prod'), owner);
   const before = await begin(tool);
-  const journey = { api: bed, timeoutMs: 30_000 };
+  const journey = { api: bed, timeoutMs: 120_000 };
   const there = await makeJourney({ ...journey, look: () => tool.look(wanted), say: () => say(name) });
   expect(tool.deleted).toEqual([]);
   expect(await uids()).toEqual(before);
@@ -160,7 +160,7 @@ test('half-way to a Source the way back ends where it began', async () => {
   const text = await readFile(join(tree, 'prod', 'apps.yaml'), 'utf8');
 
   const title = 'take Kustomization flux-system/apps away, and nothing of what it applied';
-  const journey = { api: bed, look, timeoutMs: 30_000 };
+  const journey = { api: bed, look, timeoutMs: 120_000 };
   await makeJourney({ ...journey, before: title, say: () => say('flux') });
   await makeJourney({ ...journey, say: () => say('flux', '--back') });
   const after = await readFile(join(tree, 'prod', 'apps.yaml'), 'utf8');
@@ -192,7 +192,7 @@ test('with a Canary nothing is rolled out', async () => {
   await eventually('the primary alone', async () => (await pods()) === 3);
   const before = await uids();
 
-  await makeJourney({ api: bed, look, timeoutMs: 40_000, say: () => say('flux') });
+  await makeJourney({ api: bed, look, timeoutMs: 120_000, say: () => say('flux') });
   expect(flux.deleted).toEqual([]);
   expect(await uids()).toEqual(before);
   expect(statusOf(await bed.canary())).toMatchObject({ phase: 'Initialized' });

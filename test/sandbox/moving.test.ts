@@ -77,7 +77,7 @@ async function move(provider: string, more: Record<string, unknown> = {}): Promi
       const { provider: current, move } = await look();
       return current === provider && move === undefined;
     },
-    { seen: look, timeoutMs: 60_000 },
+    { seen: look, timeoutMs: 120_000 },
   );
 }
 

@@ -153,7 +153,7 @@ describe.each([statefulSet, daemonSet])('a $kind', (kind) => {
         if (phase === 'Progressing' && steps.at(-1) !== canaryWeight) steps.push(canaryWeight);
         return phase === 'Succeeded' && lastPromotedCommit === v2;
       },
-      { timeoutMs: 60_000, seen: async () => [statusOf(await bed.canary()), await live(kind)] },
+      { timeoutMs: 120_000, seen: async () => [statusOf(await bed.canary()), await live(kind)] },
     );
     sampler.stop();
     expect(sampler.totals()).toMatchObject({ failed: 0 });
@@ -173,7 +173,7 @@ describe.each([statefulSet, daemonSet])('a $kind', (kind) => {
     const seen = watchSteps(kind, 'missing/web:2');
     const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
     await bed.commit('v2', { 'web.json': web(kind, 'missing/web:2') });
-    await waitForPhase(bed, 'Failed', 60_000);
+    await waitForPhase(bed, 'Failed');
     await eventually('all pods of v1 are back', async () => podsOf('shop/web:1').length === kind.pods);
     sampler.stop();
     expect(sampler.totals()).toMatchObject({ failed: 0 });
@@ -193,7 +193,7 @@ describe.each([statefulSet, daemonSet])('a $kind', (kind) => {
       return isLast && containers[0]?.image === 'shop/web:2' ? { failure: 'NotReady' } : undefined;
     });
     await bed.commit('v2', { 'web.json': web(kind, 'shop/web:2') });
-    await waitForPhase(bed, 'Failed', 60_000);
+    await waitForPhase(bed, 'Failed');
     await eventually('all pods of v1 are back', async () => podsOf('shop/web:1').length === kind.pods);
     expect(imageOf(await live(kind))).toBe('shop/web:1');
   });

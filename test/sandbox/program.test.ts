@@ -117,7 +117,7 @@ test('killed in the middle of a rollout and restarted, it reaches the same end',
   first.stop('SIGKILL');
   await first.ended;
   run(['run', '--source', source, ...same]);
-  await waitForPhase(bed, 'Succeeded', 60_000);
+  await waitForPhase(bed, 'Succeeded');
   expect(statusOf(await bed.canary()).lastPromotedCommit).toBe(v2);
 });
 

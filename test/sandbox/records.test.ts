@@ -87,7 +87,7 @@ async function twoReleases(spec: Record<string, unknown> = {}): Promise<void> {
   const app = await bed.start();
   await waitForPhase(bed, 'Initialized');
   await bed.commit('v2', { 'web.json': withConfigs('shop/web:2', ['one', 'two']) });
-  await waitForPhase(bed, 'Succeeded', 30_000);
+  await waitForPhase(bed, 'Succeeded');
   await app.drain();
 }
 
@@ -111,7 +111,7 @@ test('a damaged record is written anew from Git, at head or at its own commit, s
       : undefined,
   );
   await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
-  await waitForPhase(bed, 'Failed', 30_000);
+  await waitForPhase(bed, 'Failed');
   await replaceSecret(record, undefined);
   await eventually('the record is back while head is another release', async () => {
     return (await bed.get('v1', 'Secret', record)) !== undefined;
@@ -185,7 +185,7 @@ test('a damaged record that Git cannot give back is reported, not used, and noth
   await replaceSecret(part.metadata.name, part);
   await untilReason('RecordKept');
   await eventually('head is rolled out', async () => (await primaryImage()) === 'shop/web:3');
-  await waitForPhase(bed, 'Succeeded', 30_000);
+  await waitForPhase(bed, 'Succeeded');
 });
 
 test('a lost last-known-good costs nothing while nobody acts', async () => {

@@ -36,12 +36,12 @@ afterEach(async () => {
 });
 
 function ask(spec: VerbCommand, more: Partial<VerbOptions> = {}) {
-  const options = { ...one, revision: undefined, wait: true, timeoutMs: 30_000, format: 'text' as const };
+  const options = { ...one, revision: undefined, wait: true, timeoutMs: 120_000, format: 'text' as const };
   return request(connection.client, systemClock, spec, { ...options, ...more });
 }
 
 function settled(commit?: string) {
-  return waitFor(connection.client, systemClock, { ...one, commit, timeoutMs: 30_000, format: 'text' });
+  return waitFor(connection.client, systemClock, { ...one, commit, timeoutMs: 120_000, format: 'text' });
 }
 
 async function primaryImage(): Promise<string | undefined> {
@@ -123,7 +123,7 @@ test('pause and resume are a state; sync looks at Git at once; wait tells apart 
   const answer = await sync(connection.client, systemClock, {
     namespace: 'shop',
     name: 'shop',
-    timeoutMs: 10_000,
+    timeoutMs: 120_000,
     format: 'text',
   });
   expect(answer).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(v3.slice(0, 7)) });

@@ -85,7 +85,7 @@ test('10 primary pods against a canary of one: a release is promoted without a f
   await runScaled();
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   await bed.commit('v2', { 'web.json': deployment('shop/web:2', { replicas: 1 }) });
-  await waitForPhase(bed, 'Succeeded', 40_000);
+  await waitForPhase(bed, 'Succeeded');
   sampler.stop();
   expect(sampler.totals()).toMatchObject({ failed: 0 });
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
@@ -104,10 +104,10 @@ test('a primary that does not come up is held by as many canary pods, then rever
       const { postPromotion, canaryWeight } = statusOf(await bed.canary());
       return (postPromotion as { state?: string } | undefined)?.state === 'Held' && canaryWeight === 100;
     },
-    { timeoutMs: 40_000, seen: async () => statusOf(await bed.canary()) },
+    { timeoutMs: 120_000, seen: async () => statusOf(await bed.canary()) },
   );
   expect(statusOf(await bed.get('apps/v1', 'Deployment', 'web')).readyReplicas).toBe(10);
-  await waitForPhase(bed, 'Failed', 40_000);
+  await waitForPhase(bed, 'Failed');
   sampler.stop();
   expect(sampler.totals()).toMatchObject({ failed: 0 });
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
@@ -130,7 +130,7 @@ test('a scaler that changes in Git reaches both copies, and a Canary that gets o
     async () => (await read(hpaApi, hpa, 'web-primary')).spec.minReplicas === 2,
   );
   await bed.commit('v2', { 'web.json': deployment('shop/web:2', { replicas: 4 }) });
-  await waitForPhase(bed, 'Succeeded', 40_000);
+  await waitForPhase(bed, 'Succeeded');
   expect(await replicasOf('web-primary')).toBe(4);
   await bed.commit('more', { 'hpa.json': scaler(hpaApi, hpa, { minReplicas: 5, maxReplicas: 6 }) });
   await eventually('the scaler of the primary follows', async () => {
@@ -195,7 +195,7 @@ test('a ScaledObject is paused while the canary rests, goes on for a release, an
   await eventually('the canary goes on', async () => {
     return (await object('web')).annotations[paused] === undefined && (await replicasOf('web')) === 1;
   });
-  await waitForPhase(bed, 'Succeeded', 40_000);
+  await waitForPhase(bed, 'Succeeded');
   expect((await object('web')).annotations[paused]).toBe('0');
   expect((await object('web-primary')).annotations).not.toHaveProperty([paused]);
   expect((await object('web-primary')).annotations).not.toHaveProperty(['holdfast.dev/min-replicas']);
@@ -275,7 +275,7 @@ test('a primary that stays when the Canary goes keeps its scaler, with its own b
   );
   await bed.send('DELETE', `${canaries}/web`);
   await eventually('the Canary is gone', async () => (await bed.canary()) === undefined, {
-    timeoutMs: 60_000,
+    timeoutMs: 120_000,
   });
   await bed.pass(5_000);
   const stays = await bed.get(hpaApi, hpa, 'web-primary');

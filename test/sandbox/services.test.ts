@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
-  type Bed,
   canary,
   condition,
   createSource,
@@ -11,11 +10,11 @@ import {
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
-import { startQuickBed } from './quick-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 const services = '/api/v1/namespaces/shop/services';
 const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
   bed = await startQuickBed();
 });
@@ -63,7 +62,7 @@ async function becomesGone(): Promise<void> {
 async function becomesIdle(): Promise<void> {
   await eventually('nothing is asked for a second', async () => {
     bed.sandbox.requests.clear();
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await bed.pass(20_000);
     return bed.sandbox.requests.all().filter(isNotIdle).length === 0;
   });
 }

@@ -23,7 +23,7 @@ afterEach(async () => {
   keys.close();
 });
 
-const timeoutMs = 60_000;
+const timeoutMs = 120_000;
 
 function until(what: string, look: () => Promise<unknown>): Promise<unknown> {
   return eventually(what, look, {
