@@ -5,7 +5,7 @@ import type { CheckRequest } from './action.ts';
 import { type Draft, remainingMs } from './draft.ts';
 import { hasHooks, judgeHooks, keyPrefix, request } from './hooks.ts';
 import type { Run } from './run.ts';
-import { stamp } from './units.ts';
+import { sinceMs, stamp } from './units.ts';
 import { judge, verdictOf } from './verdict.ts';
 import type { CheckOutcome } from './world.ts';
 
@@ -28,12 +28,25 @@ export interface CheckPlan {
  * holds the request or the wake-up. A check without metrics and webhooks answers itself.
  */
 export function check(draft: Draft, run: Run, plan: CheckPlan): CheckResult[] | undefined {
-  const key = `${keyPrefix(run)}/${plan.purpose}/${run.checkNumber}`;
-  const answered = draft.world.checks?.key === key ? draft.world.checks : undefined;
+  const answered = answerTo(draft, run, plan);
+  const key = keyOf(run, plan);
   if (!answered && remainingMs(draft, plan.since, plan.afterMs) > 0) return undefined;
   if (!answered && ask(draft, run, plan, key)) return undefined;
   const outcome = answered ?? { key, atMs: draft.world.nowMs, readings: [], hooks: [] };
   return take(draft, run, outcome, resultsOf(draft, plan, outcome));
+}
+
+/** The answer that has come; one from before the traffic was as it is now says nothing of it (S4), and another one is asked for. */
+function answerTo({ world }: Draft, run: Run, plan: CheckPlan): CheckOutcome | undefined {
+  const { checks } = world;
+  if (checks?.key !== keyOf(run, plan)) return undefined;
+  if (plan.since === undefined || sinceMs(checks.atMs, plan.since) >= plan.afterMs) return checks;
+  run.checkNumber += 1;
+  return undefined;
+}
+
+function keyOf(run: Run, { purpose }: CheckPlan): string {
+  return `${keyPrefix(run)}/${purpose}/${run.checkNumber}`;
 }
 
 /**

@@ -130,13 +130,14 @@ function restart(draft: Draft, run: Run): Run | undefined {
   return run;
 }
 
-/** Checks count from the moment a weight was seen, not from when it was ordered (S4). */
+/** Checks count from the moment a weight was seen, not from when it was ordered, and one that passed at another weight no more (S4). */
 function observeWeight(draft: Draft, run: Run): void {
   const { route, sharesWorkload } = draft.world;
   const weight = sharesWorkload && !route?.accepted ? undefined : route?.canaryWeight;
   if (weight === undefined || weight === run.weight) return;
   run.weight = weight;
   run.stepTime = now(draft);
+  delete run.asksGates;
 }
 
 function isBroughtUp({ world }: Draft, run: Run): boolean {
