@@ -21,6 +21,7 @@ import type {
   WorkloadView,
   World,
 } from '../../src/rollout/world.ts';
+import { noteAnswer, type PassedChecks, withoutCheck } from './analysis-ledger.ts';
 import { frozen } from './frozen.ts';
 import { savedRecord, withProven } from './record-model.ts';
 import { newBackendStage, routeRead, seeBackends, servedBy } from './route-model.ts';
@@ -119,6 +120,7 @@ export class Model {
   /** Times the webhooks of a type were asked, and digests they approved. */
   hookCalls = new Map<HookType, number>();
   gatesPassed = new Set<string>();
+  private readonly passedChecks: PassedChecks = new Set();
   readonly canary: Canary;
 
   constructor(spec: Partial<Canary['spec']> = {}) {
@@ -336,6 +338,7 @@ export class Model {
       const world = { ...this.world(), status: decision.status };
       this.broken.push(
         ...violations(world, action),
+        ...this.beforeItsCheck(world, action),
         ...this.behindGates(action),
         ...this.behindWindow(action),
         ...this.toNoService(action),
@@ -349,9 +352,20 @@ export class Model {
     this.hear(decision);
     this.asked = decision.check;
     if (!this.asked) return acted || changed;
-    const hangs = this.asked.hooks.some((type) => this.hooks[type] === 'hang');
-    if (!hangs) this.answer = this.answerTo(this.asked);
-    return acted || changed || !hangs;
+    return this.hearAnswer(this.asked) || acted || changed;
+  }
+
+  /** False while nothing comes. */
+  private hearAnswer(asked: CheckRequest): boolean {
+    if (asked.hooks.some((type) => this.hooks[type] === 'hang')) return false;
+    this.answer = this.answerTo(asked);
+    noteAnswer(this.passedChecks, this.world(), asked, this.answer);
+    return true;
+  }
+
+  /** S4, S5: but for a newer revision that goes straight to the primary. */
+  private beforeItsCheck(world: World, action: Action): Violation[] {
+    return this.wasThroughPrimary ? [] : withoutCheck(this.passedChecks, world, action);
   }
 
   private save({ status }: Decision): void {
