@@ -50,8 +50,9 @@ export async function startApp(
   clock: Clock = createSteadyClock(),
 ): Promise<App> {
   const sources = await readSourceFiles(options.sourceFiles);
-  // Sockets live in real time, whatever time the rollouts live in.
-  const connection = await connect(options, createSteadyClock(), log);
+  // Sockets and the process's memory live in real time, whatever time the rollouts live in.
+  const realTime = createSteadyClock();
+  const connection = await connect(options, realTime, log);
   const namespace = options.namespace ?? process.env.POD_NAMESPACE ?? connection.access.namespace;
   const fileSources = sources.map((source) => inNamespace(source, namespace));
   const stopping = new AbortController();
@@ -64,7 +65,7 @@ export async function startApp(
   const cluster = clusterPort(connection.client, election, { options, log });
   const sourceCluster = clusterPort(connection.sourceClient, election, { options, log });
   const web = await startWeb({ options, connection, election, cluster, log, state, instance: identity });
-  const memory = createMemoryKeeper(clock);
+  const memory = createMemoryKeeper(realTime);
   const http = createHttpClient(addressPolicy(connection, options));
   const leading = lead();
   const lost = election.elected().then(waitForAbort);
