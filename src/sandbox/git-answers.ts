@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -50,14 +50,14 @@ export function createGitAnswers(): GitAnswers {
   return {
     async answer(repository, question, start) {
       const key = `${repository}\n${question}`;
-      const state = await stateOfRefs(repository);
+      const state = stateOfRefs(repository);
       const known = kept.get(key);
       if (known && known.state === state) return known.answer;
       const program = start();
       const [answer, [code]] = await Promise.all([buffer(program.stdout), once(program, 'close')]);
       kept.delete(key);
       // Refs that moved while git read them belong to neither state.
-      const isSettled = state !== undefined && state === (await stateOfRefs(repository));
+      const isSettled = state !== undefined && state === stateOfRefs(repository);
       if (code === 0 && isSettled) kept.set(key, { state, answer });
       for (const oldest of [...kept.keys()].slice(0, Math.max(0, kept.size - MAX_KEPT))) kept.delete(oldest);
       return answer;
@@ -65,16 +65,28 @@ export function createGitAnswers(): GitAnswers {
   };
 }
 
-/** A digest of everything that lists of refs are made of; undefined where there is no repository. */
-async function stateOfRefs(repository: string): Promise<string | undefined> {
-  const loose = await readdir(join(repository, 'refs'), { recursive: true, withFileTypes: true }).catch(
-    () => undefined,
-  );
-  if (!loose) return undefined;
-  const refs = loose.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const files = ['HEAD', 'config', 'packed-refs'].map((name) => join(repository, name)).concat(refs.sort());
-  const contents = await Promise.all(files.map((file) => readFile(file, 'latin1').catch(() => '')));
-  return createHash('sha256')
-    .update(JSON.stringify([files, contents]))
-    .digest('hex');
+/**
+ * A digest of everything that lists of refs are made of; undefined where there is no repository. Some small files: to read them at once
+ * costs less than to wait for each.
+ */
+function stateOfRefs(repository: string): string | undefined {
+  try {
+    const loose = readdirSync(join(repository, 'refs'), { recursive: true, withFileTypes: true });
+    const refs = loose.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    const files = ['HEAD', 'config', 'packed-refs'].map((name) => join(repository, name)).concat(refs.sort());
+    const digest = createHash('sha256');
+    for (const file of files) digest.update(JSON.stringify([file, contentOf(file)]));
+    return digest.digest('hex');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Empty for a file that is not there, or not any more. */
+function contentOf(file: string): string {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return '';
+  }
 }
