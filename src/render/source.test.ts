@@ -24,7 +24,7 @@ function printer(): Builder & { readonly ran: string[] } {
     ran,
     version: async () => 'v1',
     async run(args, files: FolderFiles) {
-      const folder = args[1] ?? '';
+      const folder = args.at(-1) ?? '';
       ran.push(folder);
       const texts = [...files].filter(
         ([path]) => path.startsWith(`${folder}/`) && !path.includes('kustomization'),
