@@ -138,7 +138,7 @@ describe('transport', () => {
 
   it('counts the deadline of a request from its turn on', async () => {
     const server = await serve((_, response) => answer(response, 200, {}));
-    const transport = connect(accessTo(server.url), { rate: { perSecond: 1, burst: 1 }, deadlineMs: 900 });
+    const transport = connect(accessTo(server.url), { rate: { perSecond: 1, burst: 1 }, deadlineMs: 1_900 });
     await Promise.all([transport.request(write), transport.request(write), transport.request(write)]);
     expect(server.seen).toHaveLength(3);
   });
