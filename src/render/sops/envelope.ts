@@ -2,7 +2,7 @@ import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
 import { listOf, mappingOf } from '../scan.ts';
 import { type AgeIdentity, openAge } from './age.ts';
 
-/** Why an encrypted file is not opened. The message never holds a value; `line` is 0 when the file as a whole is meant. */
+/** Why an encrypted file is not opened. The message never holds a value; `offset`, in characters, is 0 when the file as a whole is meant. */
 export class SopsFault extends Error {
   readonly offset: number;
   constructor(message: string, offset = 0) {
