@@ -8,12 +8,16 @@ const quietMs = 5_000;
 /** So much may the heap grow between two collections, in percent. Left alone, V8 lets a small one become four times as large. */
 const growthPercent = 30;
 
+/** Keeps the heap of this process close to what is in use. For a program of its own, not for one that shares its process with tests. */
+export function keepHeapSmall(): void {
+  setFlagsFromString(`--heap-growing-percent=${growthPercent}`);
+}
+
 /**
  * Gives memory back to the machine when a busy time is over. Left alone, V8 keeps what a start or a large sync needed for hours, since an
- * idle program gives it no reason to collect. Meanwhile the heap is kept close to what is in use. `busy` is called at each piece of work.
+ * idle program gives it no reason to collect. `busy` is called at each piece of work.
  */
 export function createMemoryKeeper(clock: Clock): { busy(): void; stop(): void } {
-  setFlagsFromString(`--heap-growing-percent=${growthPercent}`);
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   let cancel: (() => void) | undefined;

@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { parseDurationMs } from '../api/duration.ts';
 import { limits } from '../api/limits.ts';
 import { createLog, isLogLevel } from '../app/log.ts';
+import { keepHeapSmall } from '../app/memory.ts';
 import { type AppOptions, DEFAULT_CLUSTER_NAME, InputError } from '../app/options.ts';
 import { startApp } from '../app.ts';
 import { DEFAULT_IDENTITY } from '../git/git-source.ts';
@@ -106,6 +107,7 @@ function withFlags(command: Command): Command {
 /** Runs until a signal, or until another copy took over. The result is the exit code. */
 async function run(options: AppOptions): Promise<number> {
   const log = createLog(options.logLevel);
+  keepHeapSmall();
   const app = await startApp(options, log);
   log.info({ url: app.url, version: options.version }, 'Holdfast is starting');
   // Without it the process would end while only timers that keep nothing alive are left.
