@@ -302,7 +302,7 @@ const worlds = fc.record({
   update: fc.constantFrom(...updates),
   events: history,
 });
-const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 250);
+const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 120);
 
 /** What once kept a scaled world from coming to rest: played first, under every spec, with and without a fix. */
 const found = specs.flatMap((_, spec) =>
