@@ -35,7 +35,13 @@ export async function runExecPlugin(entry: ExecEntry): Promise<ExecCredential> {
 
 function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile(command, args, { env, timeout: timeoutMs, maxBuffer: maximumOutputBytes }, (error, stdout) => {
+    // One that does not end on request must not hold up whoever waits for its answer.
+    const limits = {
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+      maxBuffer: maximumOutputBytes,
+    } as const;
+    execFile(command, args, { env, ...limits }, (error, stdout) => {
       if (!error) return resolve(stdout);
       const why = error.killed
         ? `no answer within ${timeoutMs / 1000} s`

@@ -5,10 +5,12 @@ function object(kind: string, name = kind.toLowerCase()) {
   return { apiVersion: 'v1', kind, metadata: { name, namespace: 'shop' } };
 }
 
-test('what others need comes first, Canaries after what they name, webhooks last', () => {
+test('what others need comes first, Canaries after what they name, webhooks and policies last', () => {
   const kinds = [
     'Canary',
     'ValidatingWebhookConfiguration',
+    'ValidatingAdmissionPolicyBinding',
+    'GatewayClass',
     'Deployment',
     'ConfigMap',
     'Namespace',
@@ -20,12 +22,12 @@ test('what others need comes first, Canaries after what they name, webhooks last
   const waves = applyWaves(kinds.map((kind) => object(kind)));
   expect(waves.map((wave) => wave.map(({ kind }) => kind))).toEqual([
     ['Namespace'],
-    ['Role'],
+    ['GatewayClass', 'Role'],
     ['ConfigMap', 'RoleBinding'],
     ['MetricTemplate', 'Service'],
     ['Deployment'],
     ['Canary'],
-    ['ValidatingWebhookConfiguration'],
+    ['ValidatingAdmissionPolicyBinding', 'ValidatingWebhookConfiguration'],
   ]);
 });
 

@@ -3,14 +3,21 @@ import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 /** Kinds that others need first, in waves; what is not listed comes in between. */
 const firstWaves: ReadonlyArray<readonly string[]> = [
   ['Namespace', 'CustomResourceDefinition'],
-  ['ServiceAccount', 'Role', 'ClusterRole', 'PriorityClass', 'StorageClass', 'ResourceQuota', 'LimitRange'],
+  [
+    ...['ServiceAccount', 'Role', 'ClusterRole', 'ResourceQuota', 'LimitRange'],
+    ...['PriorityClass', 'StorageClass', 'RuntimeClass', 'IngressClass', 'GatewayClass'],
+  ],
   ['RoleBinding', 'ClusterRoleBinding', 'ConfigMap', 'Secret', 'PersistentVolume', 'PersistentVolumeClaim'],
   ['Service', 'MetricTemplate', 'AlertProvider'],
 ];
-/** Canaries come after what they name; webhooks that may refuse other objects come last. */
+/** Canaries come after what they name; webhooks and policies that may refuse other objects come last. */
 const lastWaves: ReadonlyArray<readonly string[]> = [
   ['Canary'],
-  ['APIService', 'ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'],
+  [
+    ...['APIService', 'ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'],
+    ...['ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy'],
+    ...['ValidatingAdmissionPolicyBinding', 'MutatingAdmissionPolicyBinding'],
+  ],
 ];
 
 /** Waves of objects: each wave is applied after the one before; inside a wave the order is by name, so that runs are alike. */
