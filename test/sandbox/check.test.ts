@@ -179,7 +179,7 @@ describe('check, on a cluster', () => {
     const sections = await check({ connection, http }, options());
     const lines = sections.find(({ title }) => title === 'Accounts and keys')?.lines ?? [];
     const told = (name: string) => line(lines, `Source default/${name}`);
-    expect(told('signed')).toMatchObject({ state: 'ok', detail: expect.stringContaining('of 1 keys') });
+    expect(told('signed')).toMatchObject({ state: 'ok', detail: expect.stringContaining('of 1 key in') });
     expect(told('signed-by-nobody')).toMatchObject({ state: 'failed', actor: 'administrator' });
     expect(told('signers-lost')?.detail).toContain('there is no Secret default/gone');
     expect(told('sealed')?.detail).toContain('holds no age key');

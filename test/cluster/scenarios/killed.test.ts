@@ -54,7 +54,8 @@ describe.concurrent('killed without warning and started again', () => {
     const killed = shop.killAt([weight(10)]);
     const ended = await shop.until('v2 failed', (status) => status.phase === 'Failed' && !status.run);
     await killed;
-    await load.stop();
+    const seen = await load.stop();
+    expect(seen.failures.filter((failure) => failure.version !== 'v2')).toEqual([]);
     expect(ended.rejected?.map((entry) => entry.reason)).toEqual(['AnalysisFailed']);
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
     await shop.close();
@@ -85,7 +86,8 @@ describe.concurrent('killed without warning and started again', () => {
     const killed = shop.killAt([state('Verifying'), state('Reverting')]);
     const ended = await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
     await killed;
-    await load.stop();
+    const seen = await load.stop();
+    expect(seen.failures.filter((failure) => failure.version !== 'v2')).toEqual([]);
     expect(ended.rejected?.length).toBe(1);
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
     await shop.close();

@@ -83,7 +83,8 @@ describe.concurrent('the main job under 50 requests a second', () => {
     expect(reverting.failedChecks).toBeGreaterThan(0);
     expect(reverting.failedChecks).toBeLessThanOrEqual(2);
     const ended = await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
-    await load.stop();
+    const seen = await load.stop();
+    expect(seen.failures.filter((failure) => failure.version !== 'v2')).toEqual([]);
     expect(ended.rejected?.map((entry) => entry.reason)).toEqual(['ChecksFailed']);
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
     await shop.close();

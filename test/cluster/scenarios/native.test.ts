@@ -116,12 +116,14 @@ describe.concurrent.each(kinds)('provider native with a $kind under constant tra
     await shop.close();
   });
 
-  test('a release whose checks fail goes back at its first step, and only its own pods answered with errors; one that fails after promotion goes back in place', async () => {
+  test('a release whose checks fail goes back at its first step, though the program is killed there, and only its own pods answered with errors; one that fails after promotion goes back in place', async () => {
     const shop = await running(`${namespace}-bad`, kind);
     const before = await shop.workload('podinfo');
     const load = shop.startLoad();
     const watch = await watchSteps(shop.namespace, plural);
+    const killed = shop.killAt([(status) => status.canaryWeight === steps[0]]);
     await shop.release('v2', { ERROR_PERCENT: '100' }, { replicas: pods });
+    await killed;
     await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
     const { failures } = await load.stop();
     const { beyond, most } = await watch('app:v2', pods);

@@ -3,7 +3,7 @@ import type { Canary } from '../../../src/api/canary.ts';
 import { allCrds } from '../../../src/api/crd.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
-import { condition, imageOf, openRunningShop, replicasOf } from './shop.ts';
+import { condition, imageOf, openRunningShop, replicasOf, type ShopOptions } from './shop.ts';
 
 const bed: BedClient = useBed();
 let hooks: HookServer;
@@ -94,10 +94,15 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
     await shop.close();
   });
 
-  test('a rollback webhook during verification reverts without a failed request', async () => {
-    const name = 'rollback-verifying';
+  test.each<[name: string, options: ShopOptions]>([
+    ['rolling-update', {}],
+    ['recreate', { strategy: { type: 'Recreate' } }],
+    ['daemon-set', { targetKind: 'DaemonSet' }],
+  ])('a rollback webhook during verification reverts without a failed request (%s)', async (kind, options) => {
+    const name = `rollback-${kind}`;
     hooks.answer(`${name}/rollback`, 403);
     const shop = await openRunningShop(bed, name, {
+      ...options,
       analysis: analysis(name, ['rollback']),
       postPromotion: { metrics: [], successThreshold: 100 },
     });
