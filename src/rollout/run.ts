@@ -94,6 +94,8 @@ export interface RevertCause {
   reject: boolean;
   /** A check said so, and is asked again of the last-known-good (design section 5, control). */
   control: boolean;
+  /** How often the last-known-good failed it. */
+  controlFailures?: number;
 }
 
 /** The terminal phase of a release and why. */

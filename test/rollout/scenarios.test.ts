@@ -247,4 +247,16 @@ describe.each([false, true])('after promotion (Recreate: %s)', (recreate) => {
     expect(model.status.postPromotion?.reason).toBe('LKGFailsToo');
     expectSafe(model);
   });
+
+  it('does not take the last requests of the release that was left for a fault of the last-known-good', () => {
+    const model = promoted({ ...GOOD, primaryMetric: 50 });
+    untilState(model, 'Reverting');
+    model.behaviours.set('a', { ...GOOD, primaryMetric: 50 });
+    for (let count = 0; count < 100 && !model.status.message?.includes('once more'); count += 1) model.tick();
+    model.behaviours.set('a', GOOD);
+    model.until('Failed');
+    expect(model.status.postPromotion?.reason).not.toBe('LKGFailsToo');
+    expect(model.status.rejected).toHaveLength(1);
+    expectSafe(model);
+  });
 });

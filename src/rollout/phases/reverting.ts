@@ -68,7 +68,7 @@ export function reverting(draft: Draft, run: Run): void {
   if (!isAllOnPrimary(draft) && isUnsettled(draft, run, 'primary')) return;
   if (!returnToPrimary(draft)) return;
   run.stepTime ??= now(draft);
-  if (cause.control && !controlled(draft, run, good)) return;
+  if (cause.control && !controlled(draft, run, good, cause)) return;
   conclude(draft, run, good, cause);
 }
 
@@ -131,10 +131,15 @@ function waitForGood(draft: Draft, run: Run, good: RecordView, standingMs: numbe
   fallen(draft, run, 'LKGNotReady', `the last-known-good ${describe(good)} does not come up: ${why}`);
 }
 
+/** The first time window may hold the last requests of the release that was left: its pods serve on while they end. */
+const controlFailuresNeeded = 2;
+
 /** Control: the failed check is asked again of the last-known-good. False while there is no answer, or when it fails there too. */
-function controlled(draft: Draft, run: Run, good: RecordView): boolean {
+function controlled(draft: Draft, run: Run, good: RecordView, cause: RevertCause): boolean {
   const { postPromotion } = draft.plan;
-  note(draft, 'Control', `${describe(good)} serves again; the failed check is asked of it`);
+  const { controlFailures = 0 } = cause;
+  const again = controlFailures > 0 ? ' once more' : '';
+  note(draft, 'Control', `${describe(good)} serves again; the failed check is asked of it${again}`);
   const results = check(draft, run, {
     role: 'primary',
     purpose: 'control',
@@ -150,6 +155,8 @@ function controlled(draft: Draft, run: Run, good: RecordView): boolean {
     .filter((result) => result.verdict === 'fail')
     .map(finding)
     .join(', ');
+  cause.controlFailures = controlFailures + 1;
+  if (cause.controlFailures < controlFailuresNeeded) return false;
   fallen(
     draft,
     run,
