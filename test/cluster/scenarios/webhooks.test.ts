@@ -98,25 +98,28 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
     ['rolling-update', {}],
     ['recreate', { strategy: { type: 'Recreate' } }],
     ['daemon-set', { targetKind: 'DaemonSet' }],
-  ])('a rollback webhook during verification reverts without a failed request (%s)', async (kind, options) => {
-    const name = `rollback-${kind}`;
-    hooks.answer(`${name}/rollback`, 403);
-    const shop = await openRunningShop(bed, name, {
-      ...options,
-      analysis: analysis(name, ['rollback']),
-      postPromotion: { metrics: [], successThreshold: 100 },
-    });
-    const load = shop.startLoad();
-    await shop.release('v2');
-    await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
-    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
-    hooks.answer(`${name}/rollback`, 200);
-    const ended = await shop.until('v2 reverted', ({ phase, run }) => phase === 'Failed' && !run);
-    expect((await load.stop()).failures).toEqual([]);
-    expect(condition(ended, 'Reverted')).toBe('True');
-    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
-    await shop.close();
-  });
+  ])(
+    'a rollback webhook during verification reverts without a failed request (%s)',
+    async (kind, options) => {
+      const name = `rollback-${kind}`;
+      hooks.answer(`${name}/rollback`, 403);
+      const shop = await openRunningShop(bed, name, {
+        ...options,
+        analysis: analysis(name, ['rollback']),
+        postPromotion: { metrics: [], successThreshold: 100 },
+      });
+      const load = shop.startLoad();
+      await shop.release('v2');
+      await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
+      expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+      hooks.answer(`${name}/rollback`, 200);
+      const ended = await shop.until('v2 reverted', ({ phase, run }) => phase === 'Failed' && !run);
+      expect((await load.stop()).failures).toEqual([]);
+      expect(condition(ended, 'Reverted')).toBe('True');
+      expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+      await shop.close();
+    },
+  );
 
   test('a webhook that says no after promotion reverts, and is asked about the last-known-good', async () => {
     const name = 'says-no';
