@@ -104,6 +104,21 @@ describe('a Canary whose spec names native in place of a provider that copies', 
     expect(status.move).toBeUndefined();
   });
 
+  it('puts nothing in order any more once the route is that of Git, though a late look still shows the primary', () => {
+    const model = new Model();
+    model.commit('a');
+    model.until('Initialized');
+    model.movesTo = 'native';
+    for (let count = 0; count < 100 && model.status.move?.handedOverTime === undefined; count += 1)
+      model.tick(500);
+    const world = model.world();
+    const route = world.route && { ...world.route, canaryWeight: 0, others: 'alone' as const };
+
+    const { actions } = step({ ...world, route, routeInGit: true });
+
+    expect(actions.map(({ type }) => type)).toEqual(['ReleaseCopies']);
+  });
+
   it('stays where it is while its target does not come up, and goes on when it does', () => {
     const model = new Model();
     model.commit('a', { ...GOOD, canaryReady: false });

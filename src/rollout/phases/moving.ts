@@ -33,6 +33,8 @@ function toOneWorkload(draft: Draft, to: string): void {
   status.move = move;
   // It went last, with all traffic read back on the target: whose route this is by now is not the rollout's business any more.
   if (!world.primary && move.handedOverTime !== undefined) return arrived(draft, to);
+  if (isLetGo(draft, move))
+    return void draft.actions.splice(0, draft.actions.length, { type: 'ReleaseCopies' });
   const isThere = !awaitsGit(draft) && !waitsForEndpoints(draft, move) && handedBack(draft);
   note(
     draft,
@@ -47,6 +49,11 @@ function toOneWorkload(draft: Draft, to: string): void {
   if (remainingMs(draft, move.handedOverTime, SETTLE_MS) > 0) return;
   if (!handsOverToGit(draft) || !hasScalerBack(draft, plan.progressDeadlineMs)) return;
   act(draft, { type: 'ReleaseCopies' });
+}
+
+/** The route is Git's own by now, and a look may still show the primary: nothing of ours is put in order behind it any more. */
+function isLetGo({ world }: Draft, { handedOverTime }: Move): boolean {
+  return handedOverTime !== undefined && world.routeInGit === true && world.route?.others === 'alone';
 }
 
 /** Everything else was let go before the primary; what was not is let go now. */
