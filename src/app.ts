@@ -15,9 +15,10 @@ import { inNamespace, readSourceFiles, rememberFileSources } from './app/source-
 import { createSteadyClock } from './app/steady-clock.ts';
 import { createOpenWatch } from './app/watch-port.ts';
 import { startWeb } from './app/web.ts';
+import { createWriteGate, type WriteGate, whileLeading } from './app/write-gate.ts';
 import type { ClusterClient } from './cluster/client.ts';
 import { isLoopback } from './cluster/kubeconfig.ts';
-import { type Election, startElection } from './cluster/lease.ts';
+import { startElection } from './cluster/lease.ts';
 import type { Cluster } from './engine/ports/ports.ts';
 import { createHttpClient } from './http/client.ts';
 import type { MetricsSink } from './web/metrics-sink.ts';
@@ -56,17 +57,20 @@ export async function startApp(
   const namespace = options.namespace ?? process.env.POD_NAMESPACE ?? connection.access.namespace;
   const fileSources = sources.map((source) => inNamespace(source, namespace));
   const stopping = new AbortController();
-  const identity = await holderIdentity(options.dataDirectory);
-  const candidate = { namespace, name: 'holdfast', identity, manager: 'holdfast', logger: log };
+  const { identity, former } = await holderIdentity(options.dataDirectory);
+  const candidate = { namespace, name: 'holdfast', identity, former, pod: options.pod, manager: 'holdfast' };
+  const { leaseClient: client, leaseCaches: caches } = connection;
   const election = options.shadow
     ? shadowElection()
-    : startElection({ client: connection.leaseClient, ...candidate });
+    : startElection({ client, caches, ...candidate, times: options.leaseTimes, logger: log });
+  const gate = createWriteGate(() => election.leading());
   const state: State = { engine: undefined, problem: 'starting' };
-  const cluster = clusterPort(connection.client, election, { options, log });
-  const sourceCluster = clusterPort(connection.sourceClient, election, { options, log });
+  const cluster = clusterPort(connection.client, gate, { options, log });
+  const sourceCluster = clusterPort(connection.sourceClient, gate, { options, log });
   const web = await startWeb({ options, connection, election, cluster, log, state, instance: identity });
   const memory = createMemoryKeeper(realTime);
   const http = createHttpClient(addressPolicy(connection, options));
+  const leadersHttp = options.shadow ? http : whileLeading(http, gate);
   const leading = lead();
   const lost = election.elected().then(waitForAbort);
 
@@ -77,6 +81,7 @@ export async function startApp(
     await waitForKinds(cluster, { clock, log, onProblem }, stopping.signal);
     await Promise.race([election.elected(), waitForAbort(stopping.signal)]);
     if (stopping.signal.aborted) return;
+    const leadingSinceMs = clock.nowMs();
     const secretKey = await loadClusterKey(cluster, namespace);
     await writeSources(cluster, fileSources);
     const sink = keepingMemory(web.sink, memory);
@@ -85,12 +90,13 @@ export async function startApp(
       options,
       fileSources: rememberFileSources(fileSources),
       clock,
+      leadingSinceMs,
       log,
       cluster,
       sourceCluster,
       dryRun: createDryRun(connection.client),
       openWatch,
-      http,
+      http: leadersHttp,
       secretKey,
       instance: identity,
       sink,
@@ -111,9 +117,10 @@ export async function startApp(
       await leading.catch(() => undefined);
       await state.engine?.stop();
       memory.stop();
-      await election.stop();
+      await election.stop(gate.settled);
       await web.close();
       await connection.caches.stop();
+      await connection.leaseCaches.stop();
       await http.close();
       await connection.close();
     },
@@ -122,10 +129,10 @@ export async function startApp(
 
 function clusterPort(
   client: ClusterClient,
-  election: Election,
+  gate: WriteGate,
   { options, log }: { options: AppOptions; log: Logger },
 ): Cluster {
-  const cluster = createClusterPort(client, () => election.leading());
+  const cluster = createClusterPort(client, gate);
   return options.shadow ? createShadowPort(cluster, log) : cluster;
 }
 

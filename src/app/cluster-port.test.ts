@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ClusterClient } from '../cluster/client.ts';
 import { createClusterPort } from './cluster-port.ts';
+import { createWriteGate } from './write-gate.ts';
 
 const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'shop', name: 'settings' } };
 const reference = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name: 'settings' };
@@ -13,7 +14,10 @@ const owned = { uid: 'u', resourceVersion: '1' };
 test.each([undefined, 'system:serviceaccount:shop:deployer'])(
   'a copy that lost the Lease sends no write, whatever it had decided before (S20), as %s',
   async (user) => {
-    const port = createClusterPort(client, () => false);
+    const port = createClusterPort(
+      client,
+      createWriteGate(() => false),
+    );
     const writer = user ? port.as(user) : port;
 
     const writes = await Promise.allSettled([

@@ -1,6 +1,7 @@
 import type { ClusterClient } from '../cluster/client.ts';
-import { isApiError, localError } from '../cluster/errors.ts';
+import { isApiError } from '../cluster/errors.ts';
 import type { Cluster, DryRun } from '../engine/ports/ports.ts';
+import { createWriteGate, type WriteGate } from './write-gate.ts';
 
 /** Field manager of writes that are not server-side apply of what Git says. */
 const manager = 'holdfast-rollout';
@@ -23,21 +24,14 @@ export function createDryCluster(client: Pick<ClusterClient, 'apply'>): Pick<Clu
   };
 }
 
-/**
- * The engine's view of the API server. `mayWrite` is asked before every write: a process that lost the Lease must not act any more (S20),
- * whatever it had decided before.
- */
+/** The engine's view of the API server; without a gate it may only be read. */
 export function createClusterPort(
   client: ClusterClient,
-  mayWrite: () => boolean,
+  gate?: Pick<WriteGate, 'send'>,
   impersonate?: string,
 ): Cluster {
   const asUser = impersonate === undefined ? {} : { impersonate };
-
-  function guard(): void {
-    if (!mayWrite())
-      throw localError('aborted', 'this copy of Holdfast does not hold the Lease and writes nothing');
-  }
+  const { send } = gate ?? createWriteGate(() => false);
 
   async function kindOf(apiVersion: string, kind: string): Promise<{ namespaced: boolean } | undefined> {
     try {
@@ -57,28 +51,20 @@ export function createClusterPort(
       return items;
     },
     async apply(object, { manager, force, over }) {
-      guard();
-      return client.apply(object, { manager, force, ...over, ...asUser });
+      return send(() => client.apply(object, { manager, force, ...over, ...asUser }));
     },
     async create(object) {
-      guard();
-      return client.create(object, { manager, ...asUser });
+      return send(() => client.create(object, { manager, ...asUser }));
     },
     async patch(reference, patch, subresource) {
-      guard();
-      return client.patch(reference, patch, {
-        type: 'merge',
-        manager,
-        ...asUser,
-        // A status that the installed CRD does not know in full is found by comparing, with a clearer message.
-        ...(subresource ? { subresource, fieldValidation: 'Ignore' as const } : {}),
-      });
+      // A status that the installed CRD does not know in full is found by comparing, with a clearer message.
+      const part = subresource ? { subresource, fieldValidation: 'Ignore' as const } : {};
+      return send(() => client.patch(reference, patch, { type: 'merge', manager, ...asUser, ...part }));
     },
     async delete(reference, preconditions) {
-      guard();
-      await client.delete(reference, { ...preconditions, ...asUser });
+      await send(() => client.delete(reference, { ...preconditions, ...asUser }));
     },
-    as: (user) => createClusterPort(client, mayWrite, user),
+    as: (user) => createClusterPort(client, gate, user),
     kindOf,
     servedKind: (group, kind) => client.find(group, kind),
   };

@@ -20,6 +20,8 @@ export interface Connection {
   readonly caches: Caches;
   /** For leader election alone, over connections and a request budget of its own: renewals must not queue behind a burst of applies. */
   readonly leaseClient: ClusterClient;
+  /** The watches of leader election, over the same. */
+  readonly leaseCaches: Caches;
   /** For what others cause over HTTP, over connections and a request budget of its own: they must not hold up a rollout. */
   readonly publicClient: ClusterClient;
   /** Requests sent so far by verb, those of the election included. */
@@ -55,6 +57,7 @@ export async function connect(
   const publicTransport = createTransport({ access, userAgent, connections: 2, rate: publicRate });
   const transports = [transport, sourceTransport, leaseTransport, publicTransport];
   const discovery = createDiscovery(transport);
+  const leaseDiscovery = createDiscovery(leaseTransport);
   const caches = createCaches({ transport, discovery, clock, logger });
   const onWritten = (object: KubernetesObject) => caches.observe(object);
   return {
@@ -63,10 +66,8 @@ export async function connect(
     client: createClusterClient({ transport, discovery, onWritten }),
     sourceClient: createClusterClient({ transport: sourceTransport, discovery, onWritten }),
     caches,
-    leaseClient: createClusterClient({
-      transport: leaseTransport,
-      discovery: createDiscovery(leaseTransport),
-    }),
+    leaseClient: createClusterClient({ transport: leaseTransport, discovery: leaseDiscovery }),
+    leaseCaches: createCaches({ transport: leaseTransport, discovery: leaseDiscovery, clock, logger }),
     publicClient: createClusterClient({
       transport: publicTransport,
       discovery: createDiscovery(publicTransport),

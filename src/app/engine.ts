@@ -37,6 +37,8 @@ export interface EngineWiring {
   /** The Sources of our own command line; without any, those of the cluster are followed. */
   readonly fileSources: FileSources;
   readonly clock: Clock;
+  /** When this process began to lead, on that clock. */
+  readonly leadingSinceMs: number;
   readonly log: Log;
   readonly cluster: Cluster;
   /** The same, over a request budget of its own. */
@@ -66,7 +68,7 @@ const traffic = { routing: routerFor, routeKinds: routers.flatMap(({ kinds }) =>
 
 /** Wires the engine; nothing runs before `start`. */
 export function createEngine(wiring: EngineWiring): Engine {
-  const { options, fileSources, clock, log, cluster, openWatch, http, secretKey } = wiring;
+  const { options, fileSources, clock, leadingSinceMs, log, cluster, openWatch, http, secretKey } = wiring;
   const sets = openSets(wiring);
   const { canarySet, sourceSet, templates, alertProviders } = sets;
   const heads = createHeads();
@@ -88,7 +90,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     hooks: createHooks({ http, clock }),
     metrics: createMetricsPort({ http, clock, metricsServer: options.metricsServer, templates, cluster }),
     alerts,
-    ...{ options: limitsOf(options), references: createReferences(sets) },
+    ...{ options: limitsOf(options), references: createReferences(sets), leadingSinceMs },
     reproduce: (canaryKey, commit) => sources.reproduce(canaryKey, commit),
     writtenToGit: (canaryKey) => writer.conditionOf(canaryKey),
     onPass: wiring.sink.pass,

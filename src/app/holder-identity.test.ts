@@ -19,38 +19,56 @@ async function deadPid(): Promise<number> {
   return child.pid ?? 0;
 }
 
-it('takes over the name of a process of this host that is gone', async () => {
+it('comes after a process of this host that is gone', async () => {
   const folder = await folderOf({
     identity: 'me_1',
     hostname: hostname(),
     pid: await deadPid(),
     started: '1',
   });
-  expect(await holderIdentity(folder)).toBe('me_1');
+  const { identity, former } = await holderIdentity(folder);
+  expect(former).toEqual(['me_1']);
+  expect(identity).not.toBe('me_1');
 });
 
-it('takes over the name when the number belongs to another process by now, as after a restart of a container', async () => {
+it('comes after it when the number belongs to another process by now, as after a restart of a container', async () => {
   const folder = await folderOf({ identity: 'me_1', hostname: hostname(), pid: process.pid, started: '1' });
-  expect(await holderIdentity(folder)).toBe('me_1');
+  const { identity, former } = await holderIdentity(folder);
+  expect(former).toEqual(['me_1']);
+  expect(identity).not.toBe('me_1');
 });
 
-it('is new while the process that wrote it lives', async () => {
+it('comes after nobody while the process that wrote it lives', async () => {
   const folder = await folderOf();
   const first = await holderIdentity(folder);
-  expect(await holderIdentity(folder)).not.toBe(first);
+  const second = await holderIdentity(folder);
+  expect(second.identity).not.toBe(first.identity);
+  expect(second.former).toEqual([]);
 });
 
-it('is new on another host, and when the file is damaged', async () => {
+it('comes after nobody on another host, and when the file is damaged', async () => {
   const elsewhere = await folderOf({
     identity: 'me_1',
     hostname: 'another',
     pid: await deadPid(),
     started: '1',
   });
-  expect(await holderIdentity(elsewhere)).not.toBe('me_1');
+  expect((await holderIdentity(elsewhere)).former).toEqual([]);
   const damaged = await folderOf({ identity: 7 });
-  expect(await holderIdentity(damaged)).toContain(hostname());
+  expect((await holderIdentity(damaged)).identity).toContain(hostname());
   expect(JSON.parse(await readFile(path.join(damaged, 'holder.json'), 'utf8'))).toMatchObject({
     pid: process.pid,
   });
+});
+
+it('remembers those before it, since it may have ended before it got their Lease', async () => {
+  const pid = await deadPid();
+  const folder = await folderOf({
+    identity: 'me_2',
+    former: ['me_1'],
+    hostname: hostname(),
+    pid,
+    started: '1',
+  });
+  expect((await holderIdentity(folder)).former).toEqual(['me_2', 'me_1']);
 });

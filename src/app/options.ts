@@ -1,3 +1,4 @@
+import type { LeaseTimes } from '../cluster/lease-attempt.ts';
 import type { RateBounds } from '../cluster/rate-limit.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
 import type { ListenAddress } from '../web/http-server.ts';
@@ -52,6 +53,10 @@ export interface AppOptions {
   readonly defaultServiceAccount?: string | undefined;
   /** Where kustomize and helm are, as far as it was said; otherwise they are looked for on PATH. */
   readonly programs?: ProgramPaths;
+  /** The pod that Holdfast runs in, as the downward API tells it: others take the Lease over at once when it is gone. */
+  readonly pod?: { readonly name: string; readonly uid: string } | undefined;
+  /** Times of leader election; default as ADR 33 says. For tests, which must not fail because their machine stood still for a while. */
+  readonly leaseTimes?: LeaseTimes | undefined;
   /** Decide and tell, and write nothing: no Lease, no status, nothing in Git. */
   readonly shadow?: boolean;
 }

@@ -67,7 +67,7 @@ export function createCaches(options: CachesOptions): Caches {
     const logger = options.logger ?? silentLogger;
     const store = createStore({
       covers,
-      trim: (object) => trimForCache(object, selection.metadataOnly ?? false),
+      trim: (object) => trimForCache(object, selection),
       onHandlerError: (error) =>
         logger.error({ kind: selection.kind, reason: String(error) }, 'a cache subscriber failed'),
     });
@@ -140,6 +140,8 @@ function coverage(selection: Selection): (object: KubernetesObject) => boolean {
     fits(metadata.labels);
 }
 
-function keyOf({ apiVersion, kind, namespace, labelSelector, name, metadataOnly }: Selection): string {
-  return JSON.stringify([apiVersion, kind, namespace, labelSelector, name, metadataOnly ?? false]);
+function keyOf(selection: Selection): string {
+  const { apiVersion, kind, namespace, labelSelector, name } = selection;
+  const { metadataOnly = false, endpointsOnly = false } = selection;
+  return JSON.stringify([apiVersion, kind, namespace, labelSelector, name, metadataOnly, endpointsOnly]);
 }

@@ -1,6 +1,7 @@
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
 import type { ClusterClient } from './client.ts';
 import { isApiError } from './errors.ts';
+import { compareResourceVersions } from './resource-version.ts';
 
 /** Who holds a Lease, as read from the server. */
 export interface LeaseRecord {
@@ -12,6 +13,9 @@ export interface LeaseRecord {
   readonly renewTime: string;
   readonly resourceVersion: string;
 }
+
+/** The kind that a Lease is of. */
+export const leaseKind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' } as const;
 
 /** What we write into a Lease. */
 export interface LeaseClaim {
@@ -38,32 +42,48 @@ export function createLeaseStore(
   name: string,
   manager: string,
 ): LeaseStore {
-  const reference: ObjectReference = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name };
+  const reference: ObjectReference = { ...leaseKind, namespace, name };
   return {
     async read(signal) {
       const lease = await client.get(reference, { signal });
-      return lease && recordOf(lease);
+      return lease && leaseRecordOf(lease);
     },
     async write(claim, over, signal) {
       const options = { manager, ...(signal ? { signal } : {}) };
       const spec = specOf(claim);
       if (!over) {
         const { apiVersion, kind } = reference;
-        return recordOf(
+        return leaseRecordOf(
           await client.create({ apiVersion, kind, metadata: { namespace, name }, spec }, options),
         );
       }
       const { resourceVersion } = over;
-      return recordOf(
+      return leaseRecordOf(
         await client.patch(reference, { spec }, { ...options, type: 'merge', resourceVersion }),
       );
     },
   };
 }
 
-/** True for errors that mean another process wrote the Lease first. */
+/** True for errors that mean the Lease is not as it was read: another process wrote it first, or it was deleted. */
 export function wasTaken(error: unknown): boolean {
-  return isApiError(error, 'conflict', 'alreadyExists');
+  return isApiError(error, 'conflict', 'alreadyExists', 'notFound');
+}
+
+/** Whether the holder wrote nothing between the two, whatever others wrote beside it (labels, annotations). */
+export function isUnchanged(before: LeaseRecord | undefined, after: LeaseRecord | undefined): boolean {
+  if (!before || !after) return before === after;
+  return (
+    before.holder === after.holder &&
+    before.renewTime === after.renewTime &&
+    before.transitions === after.transitions &&
+    before.durationSeconds === after.durationSeconds
+  );
+}
+
+/** A watch may tell what a read or a write of ours has overtaken. */
+export function isOlder(record: LeaseRecord, than: LeaseRecord | undefined): boolean {
+  return compareResourceVersions(record.resourceVersion, than?.resourceVersion, 0) < 0;
 }
 
 function specOf(claim: LeaseClaim): Record<string, unknown> {
@@ -82,7 +102,8 @@ export function microTime(nowMs: number): string {
   return new Date(nowMs).toISOString().replace(/\.(\d{3})Z$/, '.$1000Z');
 }
 
-function recordOf(lease: KubernetesObject): LeaseRecord {
+/** What a Lease object says; what is missing counts as nobody. */
+export function leaseRecordOf(lease: KubernetesObject): LeaseRecord {
   const spec = (lease.spec ?? {}) as Record<string, unknown>;
   return {
     holder: typeof spec.holderIdentity === 'string' ? spec.holderIdentity : '',

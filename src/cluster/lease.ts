@@ -1,22 +1,40 @@
 import { type Clock, sleep, systemClock } from '../api/clock.ts';
 import { linkSignals } from './abort.ts';
 import type { Random } from './backoff.ts';
+import type { Caches } from './caches.ts';
 import type { ClusterClient } from './client.ts';
-import { attempt, type Candidate, handBack, type LeaseTimes } from './lease-attempt.ts';
-import { createLeaseStore } from './lease-record.ts';
+import {
+  attempt,
+  type Candidate,
+  expiresAtMs,
+  handBack,
+  hasLed,
+  type LeaseTimes,
+  observe,
+} from './lease-attempt.ts';
+import { identityInPod, type PodName, podOfIdentity } from './lease-holder.ts';
+import { createLeaseStore, isOlder, type LeaseRecord } from './lease-record.ts';
+import { type LeaseWatch, watchLease } from './lease-watch.ts';
 import { type Logger, silentLogger } from './log.ts';
+import { ownIdentity } from './own-identity.ts';
 
 /** What an election needs. */
 export interface ElectionOptions {
   /** Over a transport of its own: renewals must not queue behind a burst of other requests. */
   readonly client: ClusterClient;
+  /** For the watches of the Lease and of its holder's pod. */
+  readonly caches: Pick<Caches, 'ensure'>;
   readonly namespace: string;
   readonly name: string;
-  /** Unique to this process, for instance `<pod name>_<uuid>`: a restarted process is another candidate. */
+  /** Unique to this process, for instance `<host name>_<uuid>`: a restarted process is another candidate. */
   readonly identity: string;
+  /** Identities of processes that ran here before, in this very pod, and are certainly gone: their Lease is taken over at once. */
+  readonly former?: readonly string[];
+  /** The pod this process runs in. If the API server knows it in `namespace`, the identity says so, and others need not wait when it is gone. */
+  readonly pod?: PodName | undefined;
   readonly manager: string;
-  /** Default 30 s lease, 20 s renewal, 4 s retry. */
-  readonly times?: LeaseTimes;
+  /** Default 15 s lease, 10 s renewal, 2 s retry, as client-go's (ADR 33). */
+  readonly times?: LeaseTimes | undefined;
   readonly clock?: Clock;
   /** A clock that nobody sets; default performance.now(). */
   readonly monotonicMs?: () => number;
@@ -30,19 +48,22 @@ export interface Election {
   elected(): Promise<AbortSignal>;
   /** True while acting is allowed. Ask before every write: after a pause of the process it is right before any timer is. */
   leading(): boolean;
-  /** Who holds the Lease, as last read; empty when unknown or nobody. For messages. */
+  /** Who holds the Lease, as last seen; empty when unknown or nobody. For messages. */
   holder(): string;
-  /** Ends the candidacy; a leader stops leading and hands the Lease back, so that the next one need not wait. */
-  stop(): Promise<void>;
+  /**
+   * Ends the candidacy: a leader stops leading at once, waits for `lastWrites` and hands the Lease back, so that the next one need not wait.
+   * `lastWrites` resolves when nothing that was sent before is under way any more.
+   */
+  stop(lastWrites?: () => Promise<unknown>): Promise<void>;
 }
 
-const defaultTimes: LeaseTimes = { leaseMs: 30_000, renewMs: 20_000, retryMs: 4_000 };
+const defaultTimes: LeaseTimes = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
 
 /** Starts to run for leader. Throws RangeError for times that would let two processes lead. */
 export function startElection(options: ElectionOptions): Election {
   const { logger = silentLogger, random = Math.random } = options;
   const stopping = new AbortController();
-  const candidate = newCandidate(options, stopping.signal);
+  const { candidate, watch } = newCandidate(options, stopping.signal, logger);
   const { leadership, clock, times, monotonicMs } = candidate;
   let announce: (signal: AbortSignal) => void = () => undefined;
   const elected = new Promise<AbortSignal>((resolve) => {
@@ -51,31 +72,68 @@ export function startElection(options: ElectionOptions): Election {
   const running = run();
 
   async function run(): Promise<void> {
-    // `undefined`: the server could not be asked, which ends a leadership only by its deadline.
-    while (!stopping.signal.aborted && !(await tryOnce())) await pause();
+    const patience = { pause: () => sleep(clock, pauseMs(), stopping.signal), signal: stopping.signal };
+    candidate.identity = await ownIdentity(options, patience);
+    candidate.former = namesake(candidate.identity, options);
+    watch.start();
+    await win();
     if (stopping.signal.aborted) return;
     logger.info({ identity: candidate.identity }, 'leader election: this process leads');
     announce(leadership.signal);
-    while (leading()) {
-      await pause();
-      if (leading() && (await tryOnce()) === false) break;
-    }
+    await keep();
     leadership.abort();
     if (!stopping.signal.aborted)
       logger.error({ holder: candidate.record?.holder }, 'leader election: leadership lost');
   }
 
+  /** Asks once, and then only when there is a reason to: news from the watch, or the time is over. */
+  async function win(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const heard = watch.news();
+      if (await tryOnce()) return;
+      await watch.until(() => watch.news() !== heard, pauseMs(), leadership.signal);
+      while (!stopping.signal.aborted && !isWorthATry()) {
+        // That a watch broke is no news: it is looked at now and then, without a request.
+        const leftMs = Math.max(1, expiresAtMs(candidate) - monotonicMs());
+        await watch.until(isWorthATry, Math.min(leftMs, pauseMs()), leadership.signal);
+      }
+    }
+  }
+
+  /** Renews until the Lease is lost, or cannot be renewed in time. Another holder is seen at once. */
+  async function keep(): Promise<void> {
+    let answered = true;
+    while (leading()) {
+      await watch.until(() => answered && isDeposed(), pauseMs(), leadership.signal);
+      const outcome = leading() ? await tryOnce() : false;
+      if (outcome === false) return;
+      answered = outcome === true;
+    }
+  }
+
+  function isWorthATry(): boolean {
+    if (!watch.follows() || !candidate.record?.holder) return true;
+    return monotonicMs() >= expiresAtMs(candidate) || watch.seemsGone();
+  }
+
+  function isDeposed(): boolean {
+    return candidate.record?.holder !== candidate.identity;
+  }
+
+  /** Undefined: the server could not be asked, which ends a leadership only by its deadline. */
   async function tryOnce(): Promise<boolean | undefined> {
     try {
       return await attempt(candidate);
     } catch (error) {
       if (!stopping.signal.aborted) logger.warn({ reason: String(error) }, 'leader election: trying again');
       return undefined;
+    } finally {
+      watch.tellAgain();
     }
   }
 
-  function pause(): Promise<void> {
-    return sleep(clock, times.retryMs * (0.8 + random() * 0.4), leadership.signal);
+  function pauseMs(): number {
+    return times.retryMs * (0.8 + random() * 0.4);
   }
 
   function leading(): boolean {
@@ -86,29 +144,56 @@ export function startElection(options: ElectionOptions): Election {
     leading,
     elected: () => elected,
     holder: () => candidate.record?.holder ?? '',
-    async stop() {
+    async stop(lastWrites = async () => undefined) {
       stopping.abort();
       await running;
+      await watch.close();
+      if (hasLed(candidate)) await lastWrites();
       await handBack(candidate);
     },
   };
 }
 
-function newCandidate(options: ElectionOptions, stopping: AbortSignal): Candidate {
-  const times = options.times ?? defaultTimes;
+/** As they stand in the Lease: in a pod that of this process and no other, which may have the same host name on another node. */
+function namesake(identity: string, { former = [] }: ElectionOptions): string[] {
+  const pod = podOfIdentity(identity);
+  return pod ? former.map((each) => identityInPod(pod, each)) : [...former];
+}
+
+function newCandidate(
+  options: ElectionOptions,
+  stopping: AbortSignal,
+  logger: Logger,
+): { candidate: Candidate; watch: LeaseWatch } {
+  const { client, namespace, name, clock = systemClock, times = defaultTimes } = options;
   if (!(times.retryMs < times.renewMs && times.renewMs < times.leaseMs)) {
     throw new RangeError('leader election: retry must be shorter than renew, and renew shorter than lease');
   }
-  return {
+  const isNews = (record: LeaseRecord | undefined) => !record || !isOlder(record, candidate.record);
+  const candidate: Candidate = {
     times,
+    clock,
     identity: options.identity,
-    store: createLeaseStore(options.client, options.namespace, options.name, options.manager),
-    clock: options.clock ?? systemClock,
+    former: [],
+    store: createLeaseStore(client, namespace, name, options.manager),
     monotonicMs: options.monotonicMs ?? (() => performance.now()),
     leadership: linkSignals(stopping),
+    onRenewal: (record) => watch.renewed(record?.holder === candidate.identity ? undefined : record),
+    async whyGone(record, signal) {
+      const why = await watch.readWhyGone(record, signal);
+      if (why) logger.info({ holder: record.holder, why }, 'leader election: the holder is gone');
+      return why;
+    },
     record: undefined,
     unchangedSinceMs: 0,
     leadsUntilMs: Number.NEGATIVE_INFINITY,
     cancelDeadline: () => undefined,
   };
+  const watch = watchLease({
+    ...{ client, namespace, name, clock, caches: options.caches },
+    onLease(record) {
+      if (isNews(record)) observe(candidate, record);
+    },
+  });
+  return { candidate, watch };
 }

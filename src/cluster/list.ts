@@ -14,6 +14,8 @@ export interface ListOptions {
   readonly name?: string;
   /** Only metadata is sent: for Secrets, ConfigMaps and other kinds whose content is not needed. */
   readonly metadataOnly?: boolean;
+  /** Caches keep of EndpointSlices only their ports and which pods are ready: addresses, nodes and hints change and weigh most. */
+  readonly endpointsOnly?: boolean;
 }
 
 /** Objects as of one moment, which `resourceVersion` names; a watch may start there. */

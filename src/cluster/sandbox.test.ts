@@ -116,7 +116,7 @@ describe('cluster client on the sandbox', () => {
 
   it('elects one leader of two and hands over at once', async () => {
     const times = { leaseMs: 60_000, renewMs: 40_000, retryMs: 100 };
-    const names = { client, namespace: 'default', name: 'holdfast', manager, times };
+    const names = { client, caches, namespace: 'default', name: 'holdfast', manager, times };
     const first = startElection({ ...names, identity: 'one' });
     const signal = await first.elected();
     const second = startElection({ ...names, identity: 'two' });

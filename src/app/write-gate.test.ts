@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import type { HttpClient } from '../http/types.ts';
+import { createWriteGate, whileLeading } from './write-gate.ts';
+
+function held<T>() {
+  let end: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((resolve) => {
+    end = resolve;
+  });
+  return { promise, end };
+}
+
+describe('writes of the copy that leads', () => {
+  it('are settled when the last one that was sent has its answer, also a refusal', async () => {
+    let leads = true;
+    const gate = createWriteGate(() => leads);
+    const first = held<string>();
+    const sent = gate.send(() => first.promise);
+    const refused = gate.send(() => Promise.reject(new Error('conflict')));
+    leads = false;
+    let isSettled = false;
+    const settled = gate.settled().then(() => {
+      isSettled = true;
+    });
+    await expect(refused).rejects.toThrow('conflict');
+    expect(isSettled).toBe(false);
+    first.end('stored');
+    await settled;
+    expect(await sent).toBe('stored');
+  });
+
+  it('are refused, and never sent, from the moment on that it does not lead (S20)', async () => {
+    const gate = createWriteGate(() => false);
+    let sent = 0;
+    await expect(gate.send(async () => (sent += 1))).rejects.toMatchObject({ kind: 'aborted' });
+    expect(sent).toBe(0);
+  });
+
+  it('hold for webhooks, alerts and Git, too', async () => {
+    const asked: string[] = [];
+    const http = new Proxy({} as HttpClient, { get: (_, verb) => async () => void asked.push(String(verb)) });
+    let leads = true;
+    const client = whileLeading(
+      http,
+      createWriteGate(() => leads),
+    );
+    await client.send({ url: 'http://hook.example.com/gate' });
+    leads = false;
+    const aborted = { code: 'Aborted', host: 'hook.example.com' };
+    await expect(client.send({ url: 'http://hook.example.com/gate' })).rejects.toMatchObject(aborted);
+    await expect(client.open({ url: 'http://hook.example.com/' })).rejects.toMatchObject(aborted);
+    await expect(client.sendJson({ url: 'no address' })).rejects.toMatchObject({ code: 'Aborted' });
+    expect(asked).toEqual(['send']);
+  });
+});

@@ -1,0 +1,57 @@
+import { localError } from '../cluster/errors.ts';
+import { HttpError } from '../http/errors.ts';
+import type { HttpClient, HttpRequest } from '../http/types.ts';
+
+/** What this process sends that changes something, as long as it may; and until when some of it is under way. */
+export interface WriteGate {
+  /** Sends. Throws an `aborted` ApiError when this process may not write any more. */
+  send<T>(write: () => Promise<T>): Promise<T>;
+  /** Counts what may be sent. */
+  track<T>(work: Promise<T>): Promise<T>;
+  mayWrite(): boolean;
+  /** Resolves when nothing is under way: at once, or when the last answer came. */
+  settled(): Promise<void>;
+}
+
+/** `mayWrite` is asked before every write: a process that lost the Lease must not act any more, whatever it had decided before (S20). */
+export function createWriteGate(mayWrite: () => boolean): WriteGate {
+  const underWay = new Set<Promise<void>>();
+
+  function track<T>(work: Promise<T>): Promise<T> {
+    const ended: Promise<void> = work.then(noted, noted);
+    function noted(): void {
+      underWay.delete(ended);
+    }
+    underWay.add(ended);
+    return work;
+  }
+
+  return {
+    mayWrite,
+    track,
+    async send(write) {
+      if (!mayWrite())
+        throw localError('aborted', 'this copy of Holdfast does not hold the Lease and writes nothing');
+      return track(write());
+    },
+    async settled() {
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
+}
+
+/** The client of webhooks, alerts, metrics and Git, which a process that lost the Lease has no use for: it tells and asks nobody any more. */
+export function whileLeading(http: HttpClient, gate: WriteGate): HttpClient {
+  async function pass<T>({ url }: HttpRequest, send: () => Promise<T>): Promise<T> {
+    if (gate.mayWrite()) return gate.track(send());
+    const host = URL.canParse(String(url)) ? new URL(url).host : '';
+    throw new HttpError('Aborted', host, 'this copy of Holdfast does not hold the Lease and sends nothing');
+  }
+
+  return {
+    open: (request) => pass(request, () => http.open(request)),
+    send: (request) => pass(request, () => http.send(request)),
+    sendJson: (request) => pass(request, () => http.sendJson(request)),
+    close: () => http.close(),
+  };
+}
