@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { type Gateway, type RouteKey, routeKeys } from './gateway.ts';
 import { asNumber, asRecords, asString, at, type JsonRecord } from './json.ts';
 import type { Store } from './store.ts';
 
@@ -18,25 +19,37 @@ interface Rule {
   readonly backends: ReadonlyArray<{ service: string; weight: number; mirrored: boolean }>;
 }
 
-/** Where the requests for an apex Service go now: by its HTTPRoute, else its HTTPProxy, else to the Service itself. */
-export function backendsOf(store: Store, namespace: string, apex: string): Backend[] {
+/** What says where requests go. */
+export interface RouteParts {
+  readonly store: Store;
+  readonly gateway: Gateway;
+}
+
+/** Where the requests for an apex Service go now: by the HTTPRoute or HTTPProxy as the gateway took it last, else to the Service itself. */
+export function backendsOf({ gateway }: RouteParts, namespace: string, apex: string): Backend[] {
   const names = [apex, `${apex}-primary`, `${apex}-canary`];
   const mentions = (rules: readonly Rule[]) =>
     rules.some((rule) => rule.backends.some((each) => names.includes(each.service)));
-  const routes = store.list('gateway.networking.k8s.io/httproutes', namespace).map(routeRules);
-  const proxies = store.list('projectcontour.io/httpproxies', namespace).map(proxyRules);
-  const rules = [...routes, ...proxies].find(mentions);
+  const rules = servedRules(gateway, namespace).find(mentions);
   return rules ? sharesOf(rules) : [{ service: apex, share: 1, mirrored: false }];
 }
 
 /** Services that users address: those that are no copy, and those that only routes know. */
-export function apexesOf(store: Store, namespace: string): string[] {
-  const routed = [
-    ...store.list('gateway.networking.k8s.io/httproutes', namespace).map(routeRules),
-    ...store.list('projectcontour.io/httpproxies', namespace).map(proxyRules),
-  ].flatMap((rules) => rules.flatMap((rule) => rule.backends.map((each) => each.service)));
+export function apexesOf({ store, gateway }: RouteParts, namespace: string): string[] {
+  const routed = servedRules(gateway, namespace).flatMap((rules) =>
+    rules.flatMap((rule) => rule.backends.map((each) => each.service)),
+  );
   const services = store.list('/services', namespace).map((service) => service.metadata.name);
   return [...new Set([...services, ...routed].map((name) => name.replace(/-(primary|canary)$/, '')))];
+}
+
+const rulesOf: Readonly<Record<RouteKey, (route: KubernetesObject) => Rule[]>> = {
+  'gateway.networking.k8s.io/httproutes': routeRules,
+  'projectcontour.io/httpproxies': proxyRules,
+};
+
+function servedRules(gateway: Gateway, namespace: string): Rule[][] {
+  return routeKeys.flatMap((key) => gateway.served(key, namespace).map(rulesOf[key]));
 }
 
 function routeRules(route: KubernetesObject): Rule[] {

@@ -21,6 +21,8 @@ export interface ControllerLoop {
   later(delayMs: number, controller: string, key: string): void;
   /** Looks at every stored object of this kind again, as if it had just been added. */
   touch(storageKey: string): void;
+  /** The controller stands still, as one whose leader is gone; the returned function lets it go on with what it missed. */
+  hold(controller: string): () => void;
   close(): void;
 }
 
@@ -29,6 +31,7 @@ export function createControllerLoop(store: Store, clock: Clock): ControllerLoop
   const controllers = new Map<string, Controller>();
   const dirty = new Map<string, { controller: string; key: string }>();
   const timers = new Map<string, () => void>();
+  const held = new Set<string>();
   let draining = false;
   let closed = false;
 
@@ -50,7 +53,7 @@ export function createControllerLoop(store: Store, clock: Clock): ControllerLoop
     try {
       for (let passes = 0; dirty.size > 0; passes += 1) {
         if (passes > MAX_PASSES) throw new Error('the sandbox controllers do not come to rest');
-        const [id, work] = [...dirty.entries()][0] ?? [];
+        const [id, work] = [...dirty.entries()].find(([, { controller }]) => !held.has(controller)) ?? [];
         if (!id || !work) return;
         dirty.delete(id);
         runOne(controllers.get(work.controller), work.key);
@@ -78,6 +81,13 @@ export function createControllerLoop(store: Store, clock: Clock): ControllerLoop
       for (const object of store.list(storageKey))
         notice({ type: 'ADDED', storageKey, object, resourceVersion });
       drain();
+    },
+    hold(controller) {
+      held.add(controller);
+      return () => {
+        held.delete(controller);
+        drain();
+      };
     },
     close() {
       closed = true;

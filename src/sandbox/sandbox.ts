@@ -9,6 +9,7 @@ import { type ControllerLoop, createControllerLoop } from './controller-loop.ts'
 import { sandboxNodes } from './controllers/pods.ts';
 import { startControllers } from './controllers/start-controllers.ts';
 import { serveCustomResources } from './custom-resources.ts';
+import { createGateway, type RouteRule } from './gateway.ts';
 import { createKindRegistry } from './kinds.ts';
 import { type ApiWorld, createObject } from './object-writer.ts';
 import { answerQuery } from './prometheus-api.ts';
@@ -47,8 +48,15 @@ export interface Sandbox {
   traffic(namespace: string, apexService: string): TrafficView;
   /** Counts requests and failures of an apex Service over time. */
   sampleTraffic(options: SamplerOptions): TrafficSampler;
+  /**
+   * From now on the gateway's controller does not look at routes of this rule, by default at none: their status stays of the generation it is
+   * of, and requests follow what was taken before. The returned function lets it go on.
+   */
+  holdRoutes(rule?: RouteRule): () => void;
   /** Adds a rule that answers, cuts or leaves hanging matching requests; the returned function takes it away. */
   fault(rule: FaultRule): () => void;
+  /** EndpointSlices stay as they are, as under a controller that stands still; the returned function ends that. */
+  holdEndpoints(): () => void;
   /** Forgets all watch history and continue tokens: resuming clients get 410. */
   expireHistory(): void;
   /** Cuts every open watch, mid-stream (`reset`) or in order (`end`). */
@@ -67,8 +75,10 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const loop = createControllerLoop(store, clock);
   const behaviour = createBehaviour(options, () => loop.touch('/pods'));
   serveCustomResources(world);
-  const { ageOf } = startControllers({ world, loop, behaviour, terminationMs: options.terminationMs ?? 100 });
-  const traffic = createTraffic({ store, clock, behaviour, ageOf });
+  const gateway = createGateway(store, (key) => loop.touch(key));
+  const terminationMs = options.terminationMs ?? 100;
+  const { ageOf } = startControllers({ world, loop, behaviour, gateway, terminationMs });
+  const traffic = createTraffic({ store, gateway, clock, behaviour, ageOf });
   createFirstObjects(world, loop);
   const lister = createLister(store);
   const requests = createRequestLog(REQUEST_LOG_LIMIT);
@@ -98,12 +108,14 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     prometheusUrl: `${url}/prometheus`,
     traffic: traffic.view,
     sampleTraffic: traffic.sample,
+    holdRoutes: gateway.hold,
     fault(rule) {
       faults = [...faults, rule];
       return () => {
         faults = faults.filter((each) => each !== rule);
       };
     },
+    holdEndpoints: () => loop.hold('endpointslices'),
     expireHistory() {
       store.forgetHistory();
       lister.forgetPages();

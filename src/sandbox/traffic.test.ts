@@ -45,6 +45,36 @@ describe('traffic', () => {
     ]);
   });
 
+  test('follows what the gateway took last while it is held back, and says so in the status', async () => {
+    await twoCopies({ ERROR_PERCENT: '100' });
+    clock.advance(1_000);
+    await apply(route(80));
+    const letGo = sandbox.holdRoutes(({ metadata }) => metadata.name === 'web');
+    await apply(route(50));
+    const read = () => sandbox.store.get('gateway.networking.k8s.io/httproutes', 'default', 'web');
+    const answered = () => {
+      const [parent] = asRecords(at(read(), 'status', 'parents'));
+      return asRecords(parent?.conditions)[0]?.observedGeneration;
+    };
+    expect([read()?.metadata.generation, answered()]).toEqual([2, 1]);
+    expect(sandbox.traffic('default', 'web').successShare).toBe(0.8);
+    letGo();
+    expect(answered()).toBe(2);
+    expect(sandbox.traffic('default', 'web').successShare).toBe(0.5);
+  });
+
+  test('goes on by a route that was deleted while the gateway is held back', async () => {
+    await twoCopies({ ERROR_PERCENT: '100' });
+    clock.advance(1_000);
+    await apply(route(80));
+    const letGo = sandbox.holdRoutes();
+    const path = '/apis/gateway.networking.k8s.io/v1/namespaces/default/httproutes/web';
+    await fetch(`${sandbox.url}${path}`, { method: 'DELETE' });
+    expect(sandbox.traffic('default', 'web').successShare).toBe(0.8);
+    letGo();
+    expect(sandbox.traffic('default', 'web').workloads).toEqual([]);
+  });
+
   test('follows the weights of an HTTPProxy', async () => {
     await twoCopies({ ERROR_PERCENT: '100' });
     clock.advance(1_000);

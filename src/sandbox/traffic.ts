@@ -1,10 +1,11 @@
 import type { Clock } from '../api/clock.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { apexesOf, backendsOf } from './backends.ts';
+import { apexesOf, backendsOf, type RouteParts } from './backends.ts';
 import { type Behaviour, errorPercentAt } from './behaviour.ts';
 import { controllerName } from './controllers/controller-client.ts';
-import { podsOfService } from './controllers/endpoint-slices.ts';
+import { endpointPorts, podsOfService } from './controllers/endpoint-slices.ts';
 import { isServing, type PodAges } from './controllers/pods.ts';
+import { asRecords, at } from './json.ts';
 import type { Store } from './store.ts';
 
 /** What one workload sees of an apex's traffic. */
@@ -57,8 +58,7 @@ export interface TrafficModel {
 const BASE_DURATION_MS = 5;
 
 /** What the model looks at. */
-export interface TrafficParts {
-  readonly store: Store;
+export interface TrafficParts extends RouteParts {
   readonly clock: Clock;
   readonly behaviour: Behaviour;
   readonly ageOf: PodAges;
@@ -70,7 +70,7 @@ export function createTraffic(parts: TrafficParts): TrafficModel {
   return {
     view,
     workload(namespace, name) {
-      const seen = apexesOf(parts.store, namespace).flatMap((apex) => view(namespace, apex).workloads);
+      const seen = apexesOf(parts, namespace).flatMap((apex) => view(namespace, apex).workloads);
       return combine(
         name,
         seen.filter((each) => each.workload === name && each.share > 0),
@@ -84,11 +84,11 @@ export function createTraffic(parts: TrafficParts): TrafficModel {
 function viewOf(parts: TrafficParts, namespace: string, apex: string): TrafficView {
   const workloads: WorkloadTraffic[] = [];
   let successShare = 0;
-  for (const { service, share, mirrored } of backendsOf(parts.store, namespace, apex)) {
+  for (const { service, share, mirrored } of backendsOf(parts, namespace, apex)) {
     const found = parts.store.get('/services', namespace, service);
-    const pods = found ? podsOfService(parts.store, found).filter(isServing) : [];
-    for (const pod of pods) {
-      const traffic = podTraffic(parts, pod, share / pods.length, mirrored);
+    const pods = found ? servingPods(parts.store, found) : [];
+    for (const { pod, isAnswering } of pods) {
+      const traffic = podTraffic(parts, pod, { share: share / pods.length, mirrored, isAnswering });
       if (!mirrored) successShare += (traffic.share * traffic.successPercent) / 100;
       workloads.push(traffic);
     }
@@ -106,6 +106,25 @@ function viewOf(parts: TrafficParts, namespace: string, apex: string): TrafficVi
   };
 }
 
+/** Requests go to ready pods that have every port of the Service; `isAnswering`: somebody listens there. */
+function servingPods(
+  store: Store,
+  service: KubernetesObject,
+): Array<{ readonly pod: KubernetesObject; readonly isAnswering: boolean }> {
+  const wanted = asRecords(at(service, 'spec', 'ports')).length;
+  return podsOfService(store, service).flatMap((pod) => {
+    const ports = endpointPorts(service, pod);
+    if (!isServing(pod) || ports.length < wanted) return [];
+    return [{ pod, isAnswering: ports.every(({ port }) => listensOn(pod, port)) }];
+  });
+}
+
+/** A pod of the sandbox listens where its containers say that they do; one that says nothing of ports listens everywhere. */
+function listensOn(pod: KubernetesObject, port: unknown): boolean {
+  const declared = asRecords(at(pod, 'spec', 'containers')).flatMap(({ ports }) => asRecords(ports));
+  return declared.length === 0 || declared.some(({ containerPort }) => containerPort === port);
+}
+
 function rounded(value: number): number {
   return Math.round(value * 1e9) / 1e9;
 }
@@ -113,15 +132,14 @@ function rounded(value: number): number {
 function podTraffic(
   parts: TrafficParts,
   pod: KubernetesObject,
-  share: number,
-  mirrored: boolean,
+  { share, mirrored, isAnswering }: { share: number; mirrored: boolean; isAnswering: boolean },
 ): WorkloadTraffic {
   const outcome = parts.behaviour.outcomeOf(pod);
   return {
     workload: workloadOf(parts.store, pod),
     share,
     mirrored,
-    successPercent: 100 - errorPercentAt(outcome, parts.ageOf(pod)),
+    successPercent: isAnswering ? 100 - errorPercentAt(outcome, parts.ageOf(pod)) : 0,
     durationMs: BASE_DURATION_MS + (outcome.delayMs ?? 0),
   };
 }

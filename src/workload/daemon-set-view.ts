@@ -29,7 +29,7 @@ export function viewDaemonSet(source: ViewSource): Omit<WorkloadView, keyof Drif
   const updatedReplicas = status.updatedNumberScheduled ?? 0;
   const current = currentOf(source, { observed, updatedReplicas });
   const { template } = workload.spec as unknown as { template: PodTemplate };
-  const facts = podFacts(current, template, source.service);
+  const facts = podFacts(current, template, source);
   return {
     name: metadata.name,
     uid: metadata.uid ?? '',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aDeployment, aPod, containerStatus, viewOf } from './deployment-view.test-support.ts';
+import { aSlice } from './endpoints.test-support.ts';
 
 describe('the facts about the pods of a Deployment', () => {
   const pulled = (imageID: string) => containerStatus({ running: {} }, { ready: true, imageID });
@@ -20,15 +21,25 @@ describe('the facts about the pods of a Deployment', () => {
     ]);
   });
 
-  it.each([
-    ['all ready pods', { app: 'podinfo-primary' }, 2],
-    ['none', { app: 'somebody-else' }, 0],
-    ['nothing, where the Service leaves it to others', undefined, undefined],
-  ])('count as endpoints what the Service selects: %s', (_what, selector, endpoints) => {
-    const pods = [1, 2, 3].map((n) => aPod({ name: `podinfo-primary-new-${n}`, ready: n < 3 }));
-    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'x' }, spec: { selector } };
+  it('count as endpoints the ready pods that a slice of their Service has', () => {
+    const pods = [1, 2, 3].map((n) => {
+      const pod = aPod({ name: `podinfo-primary-new-${n}`, ready: n < 3 });
+      return { ...pod, metadata: { ...pod.metadata, uid: `pod-${n}` } };
+    });
+    const service = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'podinfo-primary' },
+      spec: { selector: { app: 'podinfo-primary' }, ports: [{ name: 'http', port: 80, targetPort: 9898 }] },
+    };
+    const behind = [{ uid: 'pod-1' }, { uid: 'pod-2', ready: false }, { uid: 'pod-3' }];
+    const slice = aSlice('podinfo-primary', [{ name: 'http', protocol: 'TCP', port: 9898 }], behind);
 
-    expect(viewOf({ workload: aDeployment(), pods, service }).endpoints).toBe(endpoints);
+    const view = viewOf({ workload: aDeployment(), pods, service, endpointSlices: [slice] });
+
+    expect(view).toMatchObject({ updatedReadyReplicas: 2, endpoints: 1 });
+    expect(viewOf({ workload: aDeployment(), pods, service }).endpoints).toBe(0);
+    expect(viewOf({ workload: aDeployment(), pods }).endpoints).toBeUndefined();
   });
 });
 

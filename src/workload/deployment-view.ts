@@ -25,12 +25,8 @@ interface DeploymentStatus {
 }
 
 /** What the rollout core sees of a Deployment. Counts of an unobserved generation are those of the one before. */
-export function viewDeployment({
-  workload,
-  pods,
-  replicaSets,
-  service,
-}: ViewSource): Omit<WorkloadView, keyof DriftView> {
+export function viewDeployment(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
+  const { workload, pods, replicaSets } = source;
   const spec = workload.spec as unknown as DeploymentSpec;
   const status = (workload.status ?? {}) as DeploymentStatus;
   const { metadata } = workload;
@@ -55,7 +51,7 @@ export function viewDeployment({
       observed && progressing?.status === 'False' && progressing.reason === 'ProgressDeadlineExceeded',
     keepsReadyPod: keepsReadyPod(desiredReplicas, spec.strategy),
     faults: observed ? faultsOf(workload, current) : [],
-    ...podFacts(current, spec.template, service),
+    ...podFacts(current, spec.template, source),
   };
 }
 

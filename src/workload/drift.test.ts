@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { driftOf, saysAll } from './drift.ts';
+import { differencesBy, driftOf, saysAll } from './drift.ts';
 import { aPrimarySource } from './fixtures.test-support.ts';
 import { primaryObjects } from './objects.ts';
 
@@ -48,6 +48,12 @@ describe('drift', () => {
       [owner('holdfast-rollout', { 'f:minReadySeconds': {} })],
     ],
     [
+      'a container of ours, set by hand under our own name',
+      { kind: 'foreign', manager: 'somebody as holdfast-rollout' },
+      otherImage,
+      [owner('holdfast-rollout', image, { operation: 'Update' })],
+    ],
+    [
       'what a webhook rewrote while we applied it',
       { kind: 'own' },
       otherImage,
@@ -58,6 +64,13 @@ describe('drift', () => {
     ['something, without managedFields', { kind: 'gone' }, { minReadySeconds: 60 }, undefined],
   ])('of %s', (_, drift, spec, managedFields) => {
     expect(driftOf(live(spec, managedFields), applied, 'holdfast-rollout')).toEqual(drift);
+  });
+
+  it('is told with the fields that others changed, the template first', () => {
+    const spec = { minReadySeconds: 60, revisionHistoryLimit: 1, ...otherImage };
+    const others = [owner('kubectl-edit', { 'f:minReadySeconds': {}, ...image }, { operation: 'Update' })];
+    const paths = differencesBy(live(spec, others), applied, 'holdfast-rollout').map(({ path }) => path);
+    expect(paths).toEqual(['spec.template.spec.containers[podinfod].image', 'spec.minReadySeconds']);
   });
 
   it('is seen without managedFields', () => {

@@ -41,6 +41,10 @@ export interface ViewSource {
   revisions?: readonly KubernetesObject[];
   /** The Service of this side of the Canary, if it exists. */
   service: KubernetesObject | undefined;
+  /** EndpointSlices of the namespace: who gets requests by that Service. */
+  endpointSlices?: readonly KubernetesObject[];
+  /** The port by which requests come to a target that is a Service itself. */
+  routePort?: number | undefined;
 }
 
 /** One kind of target. All functions are pure. */

@@ -1,23 +1,27 @@
 /** What the pods of a template are made of, for every kind of workload. */
-import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import type { PodTemplate } from '../api/kubernetes.ts';
+import { undeclaredPorts } from '../release/declared-ports.ts';
 import type { ImageView, WorkloadView } from '../rollout/world.ts';
+import { type EndpointSource, endpointsOf, ownPorts } from './endpoints.ts';
 import { containerStatuses, isReady, type Pod, restartsOf } from './pods.ts';
 
 /** The part of a view that comes from pods. */
 export type PodFacts = Pick<
   WorkloadView,
-  'updatedReadyReplicas' | 'restarts' | 'imagesMatch' | 'images' | 'podContainers' | 'endpoints'
+  | 'updatedReadyReplicas'
+  | 'restarts'
+  | 'imagesMatch'
+  | 'images'
+  | 'podContainers'
+  | 'endpoints'
+  | 'undeclaredPorts'
 >;
 
 /** Different images of one name that are told; more would only fill the status. */
 const mostImages = 4;
 
-/** Facts about the pods of the current template. `service` is the Service that is to select them, if it exists. */
-export function podFacts(
-  pods: readonly Pod[],
-  template: PodTemplate,
-  service: KubernetesObject | undefined,
-): PodFacts {
+/** Facts about the pods of the current template, and the Service that is to send them requests, if it exists. */
+export function podFacts(pods: readonly Pod[], template: PodTemplate, source: EndpointSource): PodFacts {
   const images = imagesOf(pods, template);
   const ready = pods.filter(isReady);
   return {
@@ -30,7 +34,8 @@ export function podFacts(
       ids: ids.slice(0, mostImages),
     })),
     podContainers: unique(pods.flatMap((pod) => containersOf(pod).map(({ name }) => name))).sort(),
-    endpoints: selectedBy(service, ready),
+    endpoints: endpointsOf(source, ready),
+    ...undeclared(source, template),
   };
 }
 
@@ -70,16 +75,10 @@ function lastNameOf(image: string): string {
   return /:[^@]+@/.test(last) ? last.replace(/@.*/, '') : last;
 }
 
-/**
- * Endpoints as their controller would make them, from the pods and Services that are watched anyway: EndpointSlices would be one more
- * watch per namespace that repeats every change of readiness.
- */
-function selectedBy(service: KubernetesObject | undefined, pods: readonly Pod[]): number | undefined {
-  const { selector } = (service?.spec ?? {}) as { selector?: Record<string, string> };
-  if (!selector) return undefined;
-  const wanted = Object.entries(selector);
-  return pods.filter(({ metadata }) => wanted.every(([key, value]) => metadata.labels?.[key] === value))
-    .length;
+/** Absent while there is no Service, and where the template declares no port that its own could be compared with. */
+function undeclared({ service }: EndpointSource, template: PodTemplate): Pick<PodFacts, 'undeclaredPorts'> {
+  const found = service && undeclaredPorts(template, ownPorts(service));
+  return found ? { undeclaredPorts: found } : {};
 }
 
 function unique(values: readonly string[]): string[] {

@@ -3,6 +3,7 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import { isExternalName, selectorOf } from '../release/service-content.ts';
 import type { DriftView } from '../rollout/drift-view.ts';
 import type { PodFault, WorkloadView } from '../rollout/world.ts';
+import { endpointsOf } from './endpoints.ts';
 import type { ViewSource } from './kind.ts';
 import { digestAnnotation, settingsAnnotation } from './names.ts';
 import { isReady, type Pod } from './pods.ts';
@@ -21,14 +22,16 @@ export function restPatch(
 }
 
 /**
- * What the rollout core sees of a Service: one pod, which is ready as long as the Service selects a ready one. How many there are is the
+ * What the rollout core sees of a Service: one pod, which is ready as long as the port that requests come by has a ready address. How many there are is the
  * business of whoever made them. Unlike Flagger's, a Service that reaches nobody is not ready, so that no traffic goes there.
  */
-export function viewService({ workload, pods }: ViewSource): Omit<WorkloadView, keyof DriftView> {
+export function viewService(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
+  const { workload } = source;
   const { metadata } = workload;
   const isAtRest = metadata.annotations?.[atRestAnnotation] === 'true';
   const desired = isAtRest ? 0 : 1;
-  const reaches = !isAtRest && reachesSomebody(workload, pods);
+  const selected = readyPods(source);
+  const reaches = !isAtRest && reachesSomebody(source, selected);
   const ready = reaches ? 1 : 0;
   return {
     name: metadata.name,
@@ -47,7 +50,7 @@ export function viewService({ workload, pods }: ViewSource): Omit<WorkloadView, 
     progressDeadlineExceeded: false,
     // Another selector or port is in force at once; no pod goes away for it.
     keepsReadyPod: true,
-    faults: isAtRest || reaches ? [] : [nobody(workload)],
+    faults: isAtRest || reaches ? [] : [nobody(workload, selected)],
     restarts: 0,
     imagesMatch: true,
     images: [],
@@ -56,12 +59,12 @@ export function viewService({ workload, pods }: ViewSource): Omit<WorkloadView, 
   };
 }
 
-function reachesSomebody({ spec }: KubernetesObject, pods: readonly KubernetesObject[]): boolean {
-  if (isExternalName(spec)) return true;
+/** The pods that it selects and that count as ready by what it says. */
+function readyPods({ workload: { spec }, pods }: ViewSource): Pod[] {
   const selector = Object.entries(selectorOf(spec) ?? {});
   const { publishNotReadyAddresses } = spec as { publishNotReadyAddresses?: boolean };
-  return pods.some(
-    (pod) =>
+  return pods.filter(
+    (pod): pod is Pod =>
       selector.length > 0 &&
       pod.metadata.deletionTimestamp === undefined &&
       selector.every(([key, value]) => pod.metadata.labels?.[key] === value) &&
@@ -69,8 +72,20 @@ function reachesSomebody({ spec }: KubernetesObject, pods: readonly KubernetesOb
   );
 }
 
-function nobody({ metadata, spec }: KubernetesObject): PodFault {
+/** Copies have every port of the target, and only one of them is the route's: others may be for pods that do not have them. */
+function reachesSomebody(source: ViewSource, selected: readonly Pod[]): boolean {
+  const { workload, endpointSlices, routePort } = source;
+  if (isExternalName(workload.spec)) return true;
+  return (endpointsOf({ service: workload, endpointSlices, port: routePort }, selected) ?? 0) > 0;
+}
+
+function nobody({ metadata, spec }: KubernetesObject, selected: readonly Pod[]): PodFault {
+  const common = { pod: metadata.name, container: undefined };
+  if (selected.length > 0) {
+    const message = `Service ${metadata.name} selects ${selected.length} ready pods, and none is an endpoint of the port that its requests come by: see whether they have its targetPort`;
+    return { ...common, reason: 'NoPodSelected', message };
+  }
   const labels = Object.entries(selectorOf(spec) ?? {}).map(([key, value]) => `${key}=${value}`);
   const message = `no ready pod has the labels ${labels.join(', ')} that Service ${metadata.name} selects`;
-  return { pod: metadata.name, container: undefined, reason: 'NoPodSelected', message };
+  return { ...common, reason: 'NoPodSelected', message };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { partOfLabel } from '../api/applyset.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { aSlice } from './endpoints.test-support.ts';
 import { aCanary, aPrimarySource, aRelease } from './fixtures.test-support.ts';
 import { canaryObjects, primaryObjects } from './objects.ts';
 import { RefusedError } from './refusal.ts';
@@ -42,12 +43,23 @@ const source = aPrimarySource({
 
 function pod(labels: Record<string, string>, ready = 'True'): KubernetesObject {
   const status = { conditions: [{ type: 'Ready', status: ready }] };
-  return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'shop', labels }, status };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p', namespace: 'shop', uid: 'p', labels },
+    status,
+  };
 }
 
-function viewOf(workload: KubernetesObject, pods: readonly KubernetesObject[]) {
-  const others = { replicaSets: [], controllerRevisions: [], service: undefined };
-  return service.view({ workload, pods, ...others });
+const http = { name: 'http', protocol: 'TCP', port: 9898 };
+
+function viewOf(
+  workload: KubernetesObject,
+  pods: readonly KubernetesObject[],
+  endpointSlices = [aSlice('podinfo-canary', [http], [{ uid: 'p' }])],
+) {
+  const others = { replicaSets: [], controllerRevisions: [], service: undefined, endpointSlices };
+  return service.view({ workload, pods, routePort: 9898, ...others });
 }
 
 describe('the copies of a Service', () => {
@@ -129,6 +141,22 @@ describe('what a rollout sees of a Service', () => {
       readyReplicas: 0,
       faults: [{ reason: 'NoPodSelected', message: expect.stringContaining('version=two') }],
     });
+  });
+
+  it('is not ready while no pod that it selects has the port of the route; other ports do not count', () => {
+    const other = aSlice('podinfo-canary', [{ ...http, name: 'other' }], [{ uid: 'p' }]);
+    const more = { name: 'metrics', protocol: 'TCP', port: 9102, targetPort: 'metrics' };
+    const ports = [...(copy.spec as { ports: object[] }).ports, more];
+
+    expect(viewOf(copy, [pod(selected)], [other])).toMatchObject({
+      readyReplicas: 0,
+      faults: [
+        { reason: 'NoPodSelected', message: expect.stringContaining('none is an endpoint of the port') },
+      ],
+    });
+    expect(
+      viewOf({ ...copy, spec: { ...(copy.spec as object), ports } }, [pod(selected)]).readyReplicas,
+    ).toBe(1);
   });
 
   it('is ready without ready pods where it says so, and without pods where it is a name outside', () => {

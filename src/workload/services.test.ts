@@ -55,6 +55,13 @@ describe('the generated Services', () => {
     });
   });
 
+  it('give the apex the ports of the release that it selects', () => {
+    const { apex, primary } = services(aSource({ apexSelects: 'canary' }));
+
+    expect(apex).toEqual(expected('podinfo', 'podinfo', 8080));
+    expect(primary).toEqual(expected('podinfo-primary', 'podinfo-primary', 9898));
+  });
+
   it('leave the canary Service alone without its ports, and let the apex follow the traffic', () => {
     const { apex, canary } = services(aSource({ canaryPorts: undefined, apexSelects: 'canary' }));
 

@@ -17,9 +17,9 @@ const longestServiceName = 63;
 export interface ServiceSource {
   canary: Canary;
   label: SelectorLabel;
-  /** Ports of the release the primary runs: apex and primary Service. */
+  /** Ports of the release the primary runs: primary Service, and the apex while it selects the primary. */
   ports: readonly ServicePort[];
-  /** Ports of the canary's release; undefined leaves the canary Service alone. */
+  /** Ports of the canary's release: canary Service, and the apex while it selects the canary. Undefined leaves the canary Service alone. */
   canaryPorts: readonly ServicePort[] | undefined;
   /** Whose pods the apex selects; `canary` only where the apex Service itself is the traffic (provider kubernetes). */
   apexSelects: 'primary' | 'canary';
@@ -64,7 +64,8 @@ export function services(source: ServiceSource): GeneratedServices {
   return {
     apex: build({
       name: names.apex,
-      ports: source.ports,
+      // Pods of the other release may have neither the number nor the name.
+      ports: (source.apexSelects === 'canary' ? source.canaryPorts : undefined) ?? source.ports,
       selects: source.apexSelects === 'canary' ? label.canary : label.primary,
       custom: settings?.apex,
       live: live.apex,

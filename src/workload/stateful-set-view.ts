@@ -19,7 +19,7 @@ interface StatefulSetStatus {
 
 /** What the rollout core sees of a StatefulSet. Counts of an unobserved generation are those of the one before. */
 export function viewStatefulSet(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
-  const { workload, service } = source;
+  const { workload } = source;
   const { metadata } = workload;
   const { replicas = 1, template } = workload.spec as unknown as { replicas?: number; template: PodTemplate };
   const status = (workload.status ?? {}) as StatefulSetStatus;
@@ -41,7 +41,7 @@ export function viewStatefulSet(source: ViewSource): Omit<WorkloadView, keyof Dr
     progressDeadlineExceeded: false,
     keepsReadyPod: replicas > 1,
     faults: observed ? faultsOf(workload, current) : [],
-    ...podFacts(current, template, service),
+    ...podFacts(current, template, source),
   };
 }
 

@@ -4,6 +4,7 @@ import { autoscalerTests } from './autoscalers.ts';
 import { customResourceTests } from './custom-resources.ts';
 import { daemonSetTests } from './daemon-sets.ts';
 import { deploymentTests } from './deployments.ts';
+import { endpointTests } from './endpoints.ts';
 import { heldByRevisionTests } from './held-by-revision.ts';
 import { heldRolloutTests } from './held-rollouts.ts';
 import { kindTests } from './kinds.ts';
@@ -57,6 +58,7 @@ export function conformance(
     describe('custom resources', () => customResourceTests(suite));
     describe('routes', () => routeTests(suite));
     describe.concurrent('deployments', () => deploymentTests(suite));
+    describe.concurrent('endpoints', () => endpointTests(suite));
     describe.concurrent('held rollouts', () => heldRolloutTests(suite));
     describe.concurrent('held by revision', () => heldByRevisionTests(suite));
     describe.concurrent('autoscalers', () => autoscalerTests(suite));

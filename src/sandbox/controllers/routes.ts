@@ -1,5 +1,6 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Controller } from '../controller-loop.ts';
+import { type Gateway, type RouteKey, routeKeys } from '../gateway.ts';
 import { asRecord, asRecords, at } from '../json.ts';
 import { timestamp } from '../object-writer.ts';
 import { withTransitions } from './conditions.ts';
@@ -7,24 +8,31 @@ import { type ControllerClient, keyOf, splitKey } from './controller-client.ts';
 
 const CONTROLLER_NAME = 'projectcontour.io/gateway-controller';
 
-/** Accepts every HTTPRoute and HTTPProxy at once, as a healthy gateway does within moments. */
-export function routeControllers(client: ControllerClient): Controller[] {
+/** Answers every route that the gateway takes, which is at once unless a test holds it back: as a healthy one does within moments. */
+export function routeControllers(client: ControllerClient, gateway: Gateway): Controller[] {
+  const [routes, proxies] = routeKeys;
+  const takes = (key: RouteKey) => (route: KubernetesObject) => gateway.take(key, route);
   return [
-    statusController(client, 'gateway.networking.k8s.io/httproutes', routeStatus),
-    statusController(client, 'projectcontour.io/httpproxies', proxyStatus),
-    statusController(client, 'gateway.networking.k8s.io/gateways', gatewayStatus),
+    statusController(client, routes, routeStatus, takes(routes)),
+    statusController(client, proxies, proxyStatus, takes(proxies)),
+    statusController(client, 'gateway.networking.k8s.io/gateways', gatewayStatus, () => true),
   ];
 }
 
 type StatusOf = (object: KubernetesObject, now: string) => unknown;
 
-function statusController(client: ControllerClient, storageKey: string, statusOf: StatusOf): Controller {
+function statusController(
+  client: ControllerClient,
+  storageKey: string,
+  statusOf: StatusOf,
+  takes: (object: KubernetesObject) => boolean,
+): Controller {
   return {
     name: storageKey,
     keysFor: (event) => (event.storageKey === storageKey ? [keyOf(event.object)] : []),
     reconcile(key) {
       const object = client.get(storageKey, ...splitKey(key));
-      if (object) client.updateStatus(object, statusOf(object, timestamp(client.nowMs())));
+      if (object && takes(object)) client.updateStatus(object, statusOf(object, timestamp(client.nowMs())));
     },
   };
 }

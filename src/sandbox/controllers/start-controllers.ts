@@ -1,6 +1,7 @@
 import type { Behaviour } from '../behaviour.ts';
 import type { ControllerLoop } from '../controller-loop.ts';
 import { establish } from '../custom-resources.ts';
+import type { Gateway } from '../gateway.ts';
 import type { ApiWorld } from '../object-writer.ts';
 import { controllerClient } from './controller-client.ts';
 import { daemonSetController } from './daemon-sets.ts';
@@ -19,11 +20,12 @@ export interface ControllerParts {
   readonly world: ApiWorld;
   readonly loop: ControllerLoop;
   readonly behaviour: Behaviour;
+  readonly gateway: Gateway;
   readonly terminationMs: number;
 }
 
 /** Starts every controller; returns how to ask for the age of a pod. */
-export function startControllers({ world, loop, behaviour, terminationMs }: ControllerParts): {
+export function startControllers({ world, loop, behaviour, gateway, terminationMs }: ControllerParts): {
   ageOf: PodAges;
 } {
   const manager = controllerClient(world, 'kube-controller-manager');
@@ -41,7 +43,8 @@ export function startControllers({ world, loop, behaviour, terminationMs }: Cont
   loop.add(horizontalPodAutoscaler(manager));
   loop.add(pods.controller);
   loop.add(endpointSliceController(manager));
-  for (const controller of routeControllers(controllerClient(world, 'contour'))) loop.add(controller);
+  for (const controller of routeControllers(controllerClient(world, 'contour'), gateway))
+    loop.add(controller);
   loop.add(garbageCollector(world));
   loop.add(namespaceController(world));
   return { ageOf: pods.ageOf };

@@ -184,11 +184,11 @@ function allOf(whole: PodsView): Tried {
 }
 
 function triedIn(source: ViewSource, whole: PodsView): Tried {
-  const { workload, service } = source;
+  const { workload } = source;
   const stands = markOf(workload, triedRevisionAnnotation) !== undefined;
   const { tried, older, nodes, missing } = podsOf(source);
   const { template } = workload.spec as unknown as { template: PodTemplate };
-  const facts = podFacts(tried, template, service);
+  const facts = podFacts(tried, template, source);
   const { updatedReadyReplicas: ready } = facts;
   return {
     view: {
