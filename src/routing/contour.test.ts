@@ -13,6 +13,8 @@ function backend(name: string, weight: number): object {
   };
 }
 
+const refused = { type: 'Valid', status: 'False', observedGeneration: 1 };
+
 describe('the HTTPProxy', () => {
   it('is complete at 90/10', () => {
     const canary = aCanary({
@@ -86,17 +88,20 @@ describe('the HTTPProxy', () => {
 
   it.each([
     [{}, 'Contour has not answered yet'],
-    [{ currentStatus: 'orphaned' }, 'is not included by a root HTTPProxy'],
+    [{ currentStatus: 'valid' }, 'Contour has not answered yet'],
+    [{ currentStatus: 'orphaned', conditions: [refused] }, 'is not included by a root HTTPProxy'],
     [
-      { currentStatus: 'invalid', description: 'one service is missing' },
+      { currentStatus: 'invalid', description: 'one service is missing', conditions: [refused] },
       'is invalid: one service is missing',
+    ],
+    [
+      { currentStatus: 'orphaned', conditions: [{ ...refused, observedGeneration: 0 }] },
+      'Contour has not seen generation 1 yet',
     ],
     [
       {
         currentStatus: 'invalid',
-        conditions: [
-          { type: 'Valid', status: 'False', observedGeneration: 1, errors: [{ message: 'no such port' }] },
-        ],
+        conditions: [{ ...refused, errors: [{ message: 'no such port' }] }],
       },
       'is invalid: no such port',
     ],

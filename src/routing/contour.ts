@@ -152,16 +152,17 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
   };
 }
 
-/** Why Contour has not taken the current generation, undefined when it has. */
+/** Why Contour has not taken the current generation, undefined when it has. The condition alone says which generation is meant. */
 function refusal({ metadata, status }: HttpProxy): string | undefined {
-  const { name } = metadata;
-  if (!status?.currentStatus) return `HTTPProxy ${name}: Contour has not answered yet`;
-  const valid = status.conditions?.find(({ type }) => type === 'Valid');
-  if (valid && (valid.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    return `HTTPProxy ${name}: Contour has not seen generation ${metadata.generation} yet`;
-  if (status.currentStatus === 'valid') return undefined;
+  const { name, generation = 0 } = metadata;
+  const valid = status?.conditions?.find(({ type }) => type === 'Valid');
+  if (!status?.currentStatus || !valid)
+    return `HTTPProxy ${name}: Contour has not answered yet; see that it runs and serves this ingress class`;
+  if ((valid.observedGeneration ?? 0) < generation)
+    return `HTTPProxy ${name}: Contour has not seen generation ${generation} yet; see that it runs`;
+  if (status.currentStatus === 'valid' && valid.status === 'True') return undefined;
   if (status.currentStatus === 'orphaned')
     return `HTTPProxy ${name} is not included by a root HTTPProxy, so it gets no traffic; add it to the includes of one`;
-  const detail = valid?.errors?.map(({ message }) => message ?? '').join('; ') || status.description || '';
+  const detail = valid.errors?.map(({ message }) => message ?? '').join('; ') || status.description || '';
   return `HTTPProxy ${name} is ${status.currentStatus}: ${detail}`;
 }

@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { aCanary, aContext, acceptedBy, anAbCanary, initialTraffic } from './fixtures.test-support.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import {
+  aCanary,
+  aContext,
+  acceptedBy,
+  anAbCanary,
+  foundBy,
+  initialTraffic,
+  writtenOver,
+} from './fixtures.test-support.ts';
 import { routers } from './table.ts';
 
 /** What must hold for every provider that writes an object of its own. */
@@ -96,17 +105,98 @@ describe.each(withObjects.map((router) => [router.name, router] as const))('rout
 
     expect(router.read(aContext(), live)).toBeUndefined();
   });
+});
 
-  it('waits for the data plane to take the current generation', () => {
-    if (router.apexFollowsTraffic) return;
-    const live = router.objects(aContext(), initialTraffic, []).map((object) => {
-      const seen = acceptedBy(object, 1);
-      return { ...seen, metadata: { ...seen.metadata, generation: 2 } };
+/** Where the objects themselves are the data plane's, nobody has to accept them. */
+const answered = routers.filter(({ apexFollowsTraffic }) => !apexFollowsTraffic);
+
+describe.each(answered.map((router) => [router.name, router] as const))(
+  'acceptance by router %s',
+  (_, router) => {
+    const at = (canaryWeight: number) => ({
+      ...initialTraffic,
+      primaryWeight: 100 - canaryWeight,
+      canaryWeight,
+    });
+    const found = foundBy(router);
+    const write = (canaryWeight: number, live = found, generation = 2) =>
+      writtenOver(live, router.objects(aContext(), at(canaryWeight), live), generation);
+    const accept = (objects: readonly KubernetesObject[]) =>
+      objects.map((object) => acceptedBy(object, object.metadata.generation));
+
+    it('does not take a route for accepted that no controller has seen', () => {
+      const written = write(50).map(({ status: _status, ...object }) => object);
+
+      const reading = router.read(aContext(), written);
+
+      expect(reading?.accepted).toBe(false);
+      expect(reading?.problem).toMatch(/podinfo.*(see that|yet)/);
     });
 
-    const reading = router.read(aContext(), live);
+    it.each([
+      [0, 50],
+      [50, 100],
+      [50, 0],
+      [100, 0],
+    ])(
+      'from %i to %i percent: not accepted until the status is of the generation that was written',
+      (from, to) => {
+        const before = accept(write(from));
+        const written = write(to, before, 3);
+        const seen = accept(written);
 
-    expect(reading).toMatchObject({ accepted: false, primaryWeight: 100 });
-    expect(reading?.problem).toMatch(/generation/);
+        expect(router.read(aContext(), before)).toMatchObject({ canaryWeight: from, accepted: true });
+        expect(router.read(aContext(), written)).toMatchObject({
+          accepted: false,
+          problem: expect.stringContaining('generation 3'),
+        });
+        expect(router.read(aContext(), seen)).toMatchObject({ canaryWeight: to, accepted: true });
+        expect(router.read(aContext(), seen)?.problem).toBeUndefined();
+      },
+    );
+
+    it('takes no word about an older generation for one about this, be it good or bad', () => {
+      const good = accept(write(20));
+      const bad = good.map((object) => ({ ...object, status: JSON.parse(turned(object.status)) as object }));
+
+      const readings = [good, bad].map((live) => router.read(aContext(), write(50, live, 3)));
+
+      expect(
+        readings.map((reading) => [reading?.accepted, /generation 3/.test(reading?.problem ?? '')]),
+      ).toEqual([
+        [false, true],
+        [false, true],
+      ]);
+    });
+
+    it('takes no part of an answer for all of it', () => {
+      const whole = accept(write(20));
+
+      const parts = whole.flatMap((object) => withoutOneCondition(object)).map((object) => [object]);
+
+      expect(parts.length).toBeGreaterThan(0);
+      for (const part of parts) {
+        const reading = router.read(aContext(), part);
+        expect(reading?.accepted).toBe(false);
+        expect(reading?.problem).toContain('podinfo');
+      }
+    });
+  },
+);
+
+/** The same answer as a refusal. */
+function turned(status: unknown): string {
+  return JSON.stringify(status).replaceAll('"True"', '"False"').replaceAll('"valid"', '"invalid"');
+}
+
+/** The answer without each of the conditions that a controller always gives. ResolvedRefs is not one: see gateway-api.test.ts. */
+function withoutOneCondition(object: KubernetesObject): KubernetesObject[] {
+  const needed = ['Valid', 'RoutesReady', 'Accepted'].filter((type) =>
+    JSON.stringify(object.status).includes(`"type":"${type}"`),
+  );
+  return needed.map((type) => {
+    const kept = (key: string, value: unknown) =>
+      key === 'conditions' ? (value as Array<{ type: string }>).filter((one) => one.type !== type) : value;
+    return { ...object, status: JSON.parse(JSON.stringify(object.status, kept)) as object };
   });
-});
+}

@@ -2,7 +2,7 @@
 import type { Canary, CanarySpec } from '../api/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { RouteTarget } from '../api/observed.ts';
-import type { RouteContext } from './router.ts';
+import type { RouteContext, Router } from './router.ts';
 
 /** The first traffic of a new Canary. */
 export const initialTraffic: RouteTarget = {
@@ -57,22 +57,58 @@ export function aContext(canary: Canary = aCanary()): RouteContext {
 /** What a route's own controller writes when it takes a configuration. */
 export function acceptedBy(object: KubernetesObject, generation = 1): KubernetesObject {
   const metadata = { ...object.metadata, generation };
-  const condition = { status: 'True', reason: 'Valid', message: '', observedGeneration: generation };
-  if (object.kind === 'HTTPProxy')
-    return {
-      ...object,
-      metadata,
-      status: { currentStatus: 'valid', conditions: [{ ...condition, type: 'Valid' }] },
-    };
-  if (object.kind !== 'HTTPRoute') return { ...object, metadata };
-  const { parentRefs } = object.spec as { parentRefs: object[] };
-  const conditions = [
-    { ...condition, type: 'Accepted' },
-    { ...condition, type: 'ResolvedRefs' },
-  ];
+  return { ...object, metadata, ...acceptance(object, generation) };
+}
+
+function acceptance(object: KubernetesObject, observedGeneration: number): { status?: object } {
+  const condition = { status: 'True', reason: 'Valid', message: '', observedGeneration };
+  switch (object.kind) {
+    case 'HTTPProxy':
+      return { status: { currentStatus: 'valid', conditions: [{ ...condition, type: 'Valid' }] } };
+    case 'HTTPRoute': {
+      const { parentRefs } = object.spec as { parentRefs: object[] };
+      const conditions = ['Accepted', 'ResolvedRefs'].map((type) => ({ ...condition, type }));
+      return { status: { parents: parentRefs.map((parentRef) => ({ parentRef, conditions })) } };
+    }
+    default:
+      return isKnative(object) ? { status: knativeStatus(object, observedGeneration) } : {};
+  }
+}
+
+function isKnative({ apiVersion }: KubernetesObject): boolean {
+  return apiVersion === 'serving.knative.dev/v1';
+}
+
+function knativeStatus({ spec }: KubernetesObject, observedGeneration: number): object {
+  const { traffic } = spec as { traffic: object[] };
+  const latestCreatedRevisionName = 'podinfo-00002';
   return {
-    ...object,
-    metadata,
-    status: { parents: parentRefs.map((parentRef) => ({ parentRef, conditions })) },
+    ...{ observedGeneration, latestCreatedRevisionName, traffic },
+    conditions: [{ type: 'RoutesReady', status: 'True' }],
   };
+}
+
+/** What a router finds before it has written anything: nothing, or the target that divides the requests itself, between two revisions. */
+export function foundBy({ isTarget }: Router): KubernetesObject[] {
+  const annotations = { 'flagger.app/primary-revision': 'podinfo-00001' };
+  const target = {
+    apiVersion: 'serving.knative.dev/v1',
+    kind: 'Service',
+    metadata: { name: 'podinfo', namespace: 'shop', annotations },
+    spec: { traffic: [{ latestRevision: false, revisionName: 'podinfo-00001', percent: 100 }] },
+  };
+  return isTarget ? [acceptedBy(target)] : [];
+}
+
+/** The same objects after this traffic was written: their generation is a new one, which nobody has answered to. */
+export function writtenOver(
+  live: readonly KubernetesObject[],
+  written: readonly KubernetesObject[],
+  generation: number,
+): KubernetesObject[] {
+  return written.map((object) => {
+    const before = live.find(({ kind }) => kind === object.kind);
+    const metadata = { ...before?.metadata, ...object.metadata, generation };
+    return { ...object, metadata, ...(before?.status ? { status: before.status } : {}) };
+  });
 }

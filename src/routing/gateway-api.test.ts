@@ -184,16 +184,27 @@ describe('acceptance', () => {
       [{ ...accepted, status: 'False', reason: 'NotAllowedByListeners' }],
       'Accepted is False, NotAllowedByListeners',
     ],
-    [
-      'old generation',
-      [{ ...accepted, observedGeneration: 2 }],
-      'Accepted is for an older generation than 3',
-    ],
+    ['old generation', [{ ...accepted, observedGeneration: 2 }], 'has not seen generation 3'],
     ['condition missing', [], 'condition Accepted is missing'],
     [
       'a Service is missing',
       [accepted, { type: 'ResolvedRefs', status: 'False', reason: 'BackendNotFound', observedGeneration: 3 }],
       'ResolvedRefs is False, BackendNotFound',
+    ],
+    [
+      'references looked up for an older generation',
+      [accepted, { type: 'ResolvedRefs', status: 'True', observedGeneration: 2 }],
+      'has not seen generation 3',
+    ],
+    [
+      'refused for an older generation',
+      [{ ...accepted, status: 'False', reason: 'NoMatchingParent', observedGeneration: 2 }],
+      'has not seen generation 3',
+    ],
+    [
+      'taken in part',
+      [accepted, { ...accepted, type: 'PartiallyInvalid', reason: 'UnsupportedValue' }],
+      'PartiallyInvalid is True, UnsupportedValue',
     ],
   ])('is not there: %s', (_, conditions, problem) => {
     const reading = gatewayApi.read(aContext(), [routeWith(conditions)]);
@@ -212,6 +223,47 @@ describe('acceptance', () => {
     const reading = gatewayApi.read(aContext(canary), [{ ...route!, status }]);
 
     expect(reading?.problem).toContain('Gateway shop/inner has not answered yet');
+  });
+});
+
+describe('several answers', () => {
+  const parent = { name: 'public', namespace: 'infra' };
+  const taken = (controllerName: string, observedGeneration: number) => ({
+    parentRef: parentRefs[0],
+    controllerName,
+    conditions: [{ type: 'Accepted', status: 'True', observedGeneration }],
+  });
+  const read = (gatewayRefs: object[], parents: object[]) => {
+    const written = aContext(aCanary({ service: { port: 9898, gatewayRefs: [parent] } }));
+    const [route] = gatewayApi.objects(written, initialTraffic, []);
+    const live = { ...route!, metadata: { ...route!.metadata, generation: 2 }, status: { parents } };
+    const service = { port: 9898, gatewayRefs: gatewayRefs as [{ name: string }] };
+    return gatewayApi.read(aContext(aCanary({ service })), [live]);
+  };
+
+  it('needs every controller that answers for a parent', () => {
+    const reading = read([parent], [taken('example.com/one', 2), taken('example.com/two', 1)]);
+
+    expect(reading?.accepted).toBe(false);
+    expect(reading?.problem).toContain('(example.com/two) has not seen generation 2');
+    expect(read([parent], [taken('example.com/one', 2), taken('example.com/two', 2)])?.accepted).toBe(true);
+  });
+
+  it('needs an answer of each, whatever another one has said', () => {
+    const silent = { parentRef: parentRefs[0], controllerName: 'example.com/two', conditions: [] };
+
+    expect(read([parent], [taken('example.com/one', 2), silent])?.problem).toContain('(example.com/two)');
+  });
+
+  it('needs each parent that the Canary names, though somebody took it out of the route', () => {
+    const reading = read([parent, { name: 'inner' }], [taken('example.com/one', 2)]);
+
+    expect(reading?.accepted).toBe(false);
+    expect(reading?.problem).toContain('does not name Gateway shop/inner');
+  });
+
+  it('does not need ResolvedRefs, which Flagger does not ask for', () => {
+    expect(read([parent], [taken('example.com/one', 2)])).toMatchObject({ accepted: true });
   });
 });
 

@@ -5,12 +5,12 @@ import { percentOf, unreadable } from './route-object.ts';
 import type { RouteContext, RouteReading } from './router.ts';
 
 interface ParentRef {
-  group?: string;
-  kind?: string;
+  group?: string | undefined;
+  kind?: string | undefined;
   name: string;
-  namespace?: string;
-  sectionName?: string;
-  port?: number;
+  namespace?: string | undefined;
+  sectionName?: string | undefined;
+  port?: number | undefined;
 }
 
 interface RouteCondition {
@@ -30,17 +30,19 @@ export interface HttpRoute extends KubernetesObject {
       filters?: Array<{ type: string; requestMirror?: { backendRef?: { name?: string } } }>;
     }>;
   };
-  status?: { parents?: Array<{ parentRef: ParentRef; conditions?: RouteCondition[] }> };
+  status?: {
+    parents?: Array<{ parentRef: ParentRef; controllerName?: string; conditions?: RouteCondition[] }>;
+  };
 }
 
 /** Where an HTTPRoute names its backends. */
 export const httpRouteBackends: BackendFields = { rules: 'rules', backends: 'backendRefs', unweighted: 1 };
 
-/** Weights of the rule with both backends, and acceptance by every parent at the current generation. */
+/** Weights of the rule with both backends, and acceptance at the current generation by every parent that the Canary and the route name. */
 export function readHttpRoute(route: HttpRoute, context: RouteContext): RouteReading {
   const { names } = context;
   const others = othersIn(context, route, httpRouteBackends);
-  if (others === 'serving') return byOthers(context, `HTTPRoute ${names.apex}`, refusal(route));
+  if (others === 'serving') return byOthers(context, `HTTPRoute ${names.apex}`, refusal(route, []));
   const splits = (route.spec.rules ?? []).filter(({ backendRefs }) =>
     [names.primary, names.canary].every((name) => backendRefs?.some((backend) => backend.name === name)),
   );
@@ -63,46 +65,66 @@ export function readHttpRoute(route: HttpRoute, context: RouteContext): RouteRea
   const matched = (route.spec.rules ?? []).some(
     ({ backendRefs }) => backendRefs?.length === 1 && backendRefs[0]?.name === names.primary,
   );
-  const problem = refusal(route);
+  const problem = refusal(route, context.canary.spec.service?.gatewayRefs ?? []);
   const taken = { accepted: problem === undefined, ...(problem ? { problem } : {}) };
   return { ...weights, mirrored, matched, ...taken, ...named };
 }
 
-/** Why some parent has not taken the route's current generation, undefined when all have. */
-function refusal(route: HttpRoute): string | undefined {
+/**
+ * Why some parent has not taken the route's current generation, undefined when all have. `named` are those that it ought to have.
+ *
+ * Programmed of a Gateway is not asked for: it counts the generations of the Gateway, and says nothing about a route.
+ */
+function refusal(route: HttpRoute, named: readonly ParentRef[]): string | undefined {
+  const { name, namespace } = route.metadata;
   const parents = route.spec.parentRefs ?? [];
-  if (parents.length === 0) return 'HTTPRoute has no parentRefs';
+  if (parents.length === 0) return `HTTPRoute ${name} has no parentRefs, so that no Gateway takes it`;
+  const absent = named.find((one) => !parents.some((parent) => sameParent(one, parent, namespace)));
+  if (absent) return `HTTPRoute ${name} does not name ${titleOf(absent, namespace)} in its parentRefs`;
   return parents.map((parent) => parentRefusal(route, parent)).find((reason) => reason !== undefined);
 }
 
+/** Where several controllers answer for one parent, each has to agree: who serves the requests is not known here. */
 function parentRefusal({ metadata, status }: HttpRoute, parent: ParentRef): string | undefined {
-  const title = `${parent.kind ?? 'Gateway'} ${parent.namespace ?? metadata.namespace}/${parent.name}`;
-  const entries = (status?.parents ?? []).filter(({ parentRef }) =>
-    sameParent(parentRef, parent, metadata.namespace),
-  );
-  if (entries.length === 0) return `${title} has not answered yet: no status for it in the HTTPRoute`;
-  for (const type of ['Accepted', 'ResolvedRefs'] as const) {
-    const conditions = entries.flatMap((entry) =>
-      (entry.conditions ?? []).filter((one) => one.type === type),
-    );
-    const reason = conditionRefusal(conditions, type, metadata.generation ?? 0);
-    if (reason) return `${title}: ${reason}`;
+  const { name, namespace, generation = 0 } = metadata;
+  const title = titleOf(parent, namespace);
+  const answers = (status?.parents ?? []).filter(({ parentRef }) => sameParent(parentRef, parent, namespace));
+  if (answers.length === 0)
+    return `${title} has not answered yet about HTTPRoute ${name}; see that it exists and that its controller runs`;
+  for (const { conditions = [], controllerName } of answers) {
+    const by = answers.length > 1 && controllerName ? ` (${controllerName})` : '';
+    const reason = answerRefusal(conditions, name, generation);
+    if (reason) return `${title}${by} ${reason}`;
   }
   return undefined;
 }
 
-/** Accepted has to be there; ResolvedRefs counts only if it is False now, since Flagger does not ask for it. */
-function conditionRefusal(
+/** An answer about an older generation says nothing of this one, whatever it says. ResolvedRefs counts where it is told: Flagger does not ask for it. */
+function answerRefusal(
   conditions: readonly RouteCondition[],
-  type: string,
+  route: string,
   generation: number,
 ): string | undefined {
-  if (conditions.length === 0) return type === 'Accepted' ? 'condition Accepted is missing' : undefined;
-  const refused = conditions.find(({ status }) => status !== 'True');
-  if (refused)
-    return `${type} is ${refused.status}, ${refused.reason ?? 'no reason'}: ${refused.message ?? ''}`.trim();
-  const stale = conditions.some(({ observedGeneration }) => (observedGeneration ?? 0) < generation);
-  return stale ? `${type} is for an older generation than ${generation}` : undefined;
+  const isOld = ({ observedGeneration = 0 }: RouteCondition) => observedGeneration < generation;
+  const about = (type: string) => conditions.filter((condition) => condition.type === type);
+  const told = [...about('Accepted'), ...about('ResolvedRefs')];
+  if (told.some(isOld))
+    return `has not seen generation ${generation} of HTTPRoute ${route} yet; see that its controller runs`;
+  if (about('Accepted').length === 0)
+    return `has not said whether it takes HTTPRoute ${route}: condition Accepted is missing`;
+  // Some rules are left out, or those of an older generation are kept.
+  const partly = about('PartiallyInvalid').find((one) => one.status === 'True' && !isOld(one));
+  const refused = told.find(({ status }) => status !== 'True') ?? partly;
+  if (!refused) return undefined;
+  const { type, status, reason = 'no reason', message = '' } = refused;
+  return `does not take HTTPRoute ${route}: ${type} is ${status}, ${reason}: ${message}`.trim();
+}
+
+function titleOf(
+  { kind = 'Gateway', name, namespace }: ParentRef,
+  routeNamespace: string | undefined,
+): string {
+  return `${kind} ${namespace ?? routeNamespace}/${name}`;
 }
 
 function sameParent(left: ParentRef, right: ParentRef, routeNamespace: string | undefined): boolean {

@@ -102,6 +102,10 @@ describe('the traffic of a Knative Service', () => {
       accepted: false,
       problem: expect.stringContaining('load balancer'),
     });
+    expect(knative.read(context, [aService({ conditions: [] })])).toMatchObject({
+      accepted: false,
+      problem: expect.stringContaining('RoutesReady'),
+    });
   });
 
   it.each([

@@ -105,13 +105,14 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
   };
 }
 
-/** Why Knative has not taken the current generation, undefined when it has. */
+/** Why Knative has not taken the current generation, undefined when it has. Its route is a further object, which RoutesReady is about. */
 function refusal(found: KubernetesObject): string | undefined {
   const { name, generation = 0 } = found.metadata;
   const { status } = found as KnativeService;
   if ((status?.observedGeneration ?? 0) < generation)
-    return `Knative Service ${name}: its controller has not seen generation ${generation} yet`;
+    return `Knative Service ${name}: its controller has not seen generation ${generation} yet; see that it runs`;
   const routes = status?.conditions?.find(({ type }) => type === 'RoutesReady');
-  if (!routes || routes.status === 'True') return undefined;
-  return `Knative Service ${name}: its routes are not ready: ${routes.message ?? ''}`;
+  if (routes?.status === 'True') return undefined;
+  const message = routes ? `: ${routes.message ?? routes.status}` : ' yet: no condition RoutesReady';
+  return `Knative Service ${name}: its routes are not ready${message}`;
 }
