@@ -3,12 +3,13 @@ import { describe } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { configKeyOf, digestOf } from './digest.ts';
 import { isRecord, pointerSteps } from './json.ts';
+import { unknownPort } from './port-findings.ts';
 import { type ServicePortSpec, servicePorts } from './ports.ts';
 import { type ConfigReference, configReferences, isTracked } from './refs.ts';
 import { type Release, rolledOut, templateOf, type WorkloadSettings } from './release.ts';
 import { isKnative, isService } from './service-content.ts';
 import { settingsKey, settingsOf } from './settings.ts';
-import { targetProblem } from './target-problem.ts';
+import { type TargetProblem, targetProblem } from './target-problem.ts';
 
 /** The part of a Canary that shapes its releases. */
 export interface ReleaseCanary {
@@ -132,10 +133,16 @@ function withoutMount(reference: ConfigReference): Release['liveConfigs'][number
 
 function problemOf(canary: ReleaseCanary, target: KubernetesObject): ReleaseProblem | undefined {
   const found = targetProblem(target, canary.spec.service?.port);
-  return found ? { object: describe(target), ...found } : ignoreProblem(canary, target);
+  if (found) return { object: describe(target), ...found };
+  const own = ignoreProblem(canary, target) ?? unknownPort(canary.spec.service, target);
+  return own && { object: describeCanary(canary), ...own };
 }
 
-function ignoreProblem(canary: ReleaseCanary, target: KubernetesObject): ReleaseProblem | undefined {
+function describeCanary({ metadata: { name, namespace } }: ReleaseCanary): string {
+  return describe({ apiVersion: '', kind: 'Canary', name, ...(namespace ? { namespace } : {}) });
+}
+
+function ignoreProblem(canary: ReleaseCanary, target: KubernetesObject): TargetProblem | undefined {
   const below = isService(target) ? ['spec'] : ['spec', 'template'];
   const index = (canary.spec.revisionIgnore ?? []).findIndex((pointer) => {
     const steps = pointerSteps(pointer);
@@ -144,9 +151,7 @@ function ignoreProblem(canary: ReleaseCanary, target: KubernetesObject): Release
     );
   });
   if (index < 0) return undefined;
-  const { name, namespace } = canary.metadata;
   return {
-    object: describe({ apiVersion: '', kind: 'Canary', name, ...(namespace ? { namespace } : {}) }),
     field: `spec.revisionIgnore[${index}]`,
     message: `must be a JSON pointer below /${below.join('/')}/`,
   };

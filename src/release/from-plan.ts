@@ -3,6 +3,7 @@ import type { CommitInfo } from '../api/observed.ts';
 import type { FileProblem } from '../render/types.ts';
 import { buildRelease, type ReleaseCanary } from './build.ts';
 import type { LineOf } from './candidates.ts';
+import { undeclaredPort } from './port-findings.ts';
 import type { Release } from './release.ts';
 import type { CanaryPlan } from './select.ts';
 
@@ -29,7 +30,19 @@ export function releaseOfPlan(
   if (!built.problem) return built;
   const { object, field, message } = built.problem;
   const entry = [plan.target, ...plan.configs].find((one) => describe(one.object) === object);
-  const origin = entry?.origin ?? plan.origin;
-  const place = origin ? { file: origin.file, line: lineOf(origin, field) } : { file: '', line: 0 };
+  // A Canary that only the cluster has is told of at its target.
+  const origin = entry?.origin ?? plan.origin ?? plan.target.origin;
+  const place = { file: origin.file, line: lineOf(origin, field) };
   return { problem: { ...place, field, message: `${object}: ${message}` } };
+}
+
+/** What is doubtful about a release of this plan, with file, line and field; nothing waits for it. */
+export function releaseWarnings(
+  { plan, canary, lineOf }: Pick<PlanInput, 'plan' | 'canary' | 'lineOf'>,
+  release: Release,
+): FileProblem[] {
+  const found = undeclaredPort(canary.spec.service, release);
+  if (!found) return [];
+  const origin = plan.origin ?? plan.target.origin;
+  return [{ file: origin.file, line: lineOf(origin, found.field), ...found }];
 }

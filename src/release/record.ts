@@ -15,7 +15,7 @@ import { settingsOf } from './settings.ts';
 export const recordType = 'holdfast.dev/release';
 
 /**
- * Annotations of a record's first Secret. Its data is immutable; these may change: when the release proved itself, which commit carries it
+ * Annotations of a record's first Secret. Its data is immutable; these may change: when and in which order the release proved itself, which commit carries it
  * now, and the settings that replace those in the bytes.
  */
 export const recordAnnotations = {
@@ -25,6 +25,7 @@ export const recordAnnotations = {
   author: 'holdfast.dev/author',
   commitTime: 'holdfast.dev/commit-time',
   promotedTime: 'holdfast.dev/promoted-time',
+  sequence: 'holdfast.dev/sequence',
   settings: 'holdfast.dev/settings',
   parts: 'holdfast.dev/parts',
 } as const;
@@ -48,6 +49,8 @@ export type DecodeResult = { ok: DecodedRecord; problem?: never } | { ok?: never
 /** What may be stamped on a record after its bytes were written. */
 export interface RecordStamp {
   promotedTime?: string | undefined;
+  /** Which release of the Canary in a row this is that proved itself, from 1. */
+  sequence?: number | undefined;
   commit?: CommitInfo | undefined;
   settings?: WorkloadSettings | undefined;
 }
@@ -56,6 +59,12 @@ export interface RecordStamp {
 export function recordName(canary: { namespace: string; name: string }, digest: string): string {
   const id = shortHash(`${canary.namespace}/${canary.name} ${digest}`, 16);
   return `holdfast-${shortName(canary.name, 30)}-${id}`;
+}
+
+/** The number in the annotations of a record; undefined where there is none, or none of ours. */
+export function sequenceIn(annotations: Record<string, string>): number | undefined {
+  const text = annotations[recordAnnotations.sequence] ?? '';
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }
 
 /** Labels that select every record of a canary (its parts included). */
@@ -96,6 +105,7 @@ export function stampAnnotations(release: Release, stamp: RecordStamp): Record<s
     [recordAnnotations.commitTime]: commit.time,
     [recordAnnotations.settings]: JSON.stringify(settings),
     ...(stamp.promotedTime ? { [recordAnnotations.promotedTime]: stamp.promotedTime } : {}),
+    ...(stamp.sequence ? { [recordAnnotations.sequence]: String(stamp.sequence) } : {}),
   };
 }
 

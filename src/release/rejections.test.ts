@@ -22,6 +22,14 @@ test('at most 100 are kept, the newest, one for each digest', () => {
   expect(kept.at(-1)).toEqual(rejection(50));
 });
 
+test('the cause that was diagnosed is kept, and nothing is taken for one that is no text', () => {
+  const withCause = { ...rejection(1), cause: 'ReferenceMissing' };
+  const secret = encodeRejections(canary, [withCause, rejection(2)]);
+  expect(decodeRejections(secret)).toEqual([rejection(2), withCause]);
+  const rejections = btoa(JSON.stringify([{ ...rejection(1), cause: 7, more: true }]));
+  expect(decodeRejections({ ...secret, data: { rejections } })).toEqual([rejection(1)]);
+});
+
 test('a Secret that is damaged or not ours is not read as "nothing is rejected"', () => {
   const secret = encodeRejections(canary, [rejection(1)]);
   expect(decodeRejections({ ...secret, data: { rejections: 'AAAA' } })).toBeUndefined();

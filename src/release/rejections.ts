@@ -12,6 +12,8 @@ export interface Rejection {
   digest: string;
   commit: string;
   reason: string;
+  /** What was diagnosed, as in the table of causes; undefined where only checks said so. */
+  cause?: string | undefined;
   /** RFC 3339. */
   time: string;
 }
@@ -31,12 +33,9 @@ export function encodeRejections(
     .toSorted((left, right) => Date.parse(right.time) - Date.parse(left.time))
     .filter((rejection) => !seen.has(rejection.digest) && seen.add(rejection.digest))
     .slice(0, limits.rejectedDigests)
-    .map(({ digest, commit, reason, time }) => ({
-      digest,
-      commit,
-      reason: clip(reason, limits.conditionMessageCharacters),
-      time,
-    }));
+    .map((rejection) =>
+      known({ ...rejection, reason: clip(rejection.reason, limits.conditionMessageCharacters) }),
+    );
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -60,7 +59,12 @@ export function decodeRejections(secret: KubernetesObject): Rejection[] | undefi
   } catch {
     return undefined;
   }
-  return Array.isArray(list) && list.every(isRejection) ? list : undefined;
+  return Array.isArray(list) && list.every(isRejection) ? list.map(known) : undefined;
+}
+
+/** Its own fields and no others. */
+function known({ digest, commit, reason, cause, time }: Rejection): Rejection {
+  return { digest, commit, reason, time, ...(typeof cause === 'string' ? { cause } : {}) };
 }
 
 function isRejection(value: unknown): value is Rejection {
