@@ -113,7 +113,9 @@ export const canaryServiceSchema = z.object({
   name: z.string().describe('Name of the apex Service. Default: targetRef.name.').optional(),
   port: z.number().describe('Port of the Services.'),
   portName: z.string().describe('Name of that port. Default http.').optional(),
-  targetPort: intOrString().describe('Container port, number or name. Default: port.').optional(),
+  targetPort: intOrString()
+    .describe('Container port, number or name. A name must be one of the template. Default: port.')
+    .optional(),
   appProtocol: z.string().describe("The port's application protocol.").optional(),
   trafficDistribution: z
     .enum(['PreferClose', 'PreferSameZone', 'PreferSameNode'])

@@ -55,7 +55,9 @@ export const rejectionSchema = z.object({
   commit,
   reason: text(64).describe('Why it was rejected, as in the table of reasons.'),
   time: timestamp().describe('When it was rejected.'),
+  cause: text(64).describe('What was diagnosed, as in the table of causes.').optional(),
   suspect: z.boolean().describe('The last known good release failed the same check.').optional(),
+  pending: z.boolean().describe('Not written to its Secret yet; it counts all the same.').optional(),
 });
 
 export const checkResultSchema = z.object({
@@ -74,6 +76,7 @@ export const releaseHistorySchema = z.object({
   subject: subject.optional(),
   result: z.enum(['Initialized', 'Succeeded', 'Failed', 'Superseded']).describe('How the release ended.'),
   reason: text(64).describe('Why, as in the table of reasons.').optional(),
+  message: text(512).describe('How it ended, in one sentence.').optional(),
   startTime: timestamp().describe('When it began.').optional(),
   endTime: timestamp().describe('When it ended.'),
   postRollout: z
@@ -112,6 +115,12 @@ export const canaryRunSchema = z.looseObject({
   fastLane: z.boolean().describe('A proven release: steps and analysis are left out.').optional(),
 });
 
+/** Checked as any spec when it is read back. */
+export const specInForceSchema = z.object({
+  generation: z.int().describe('Generation of the Canary that brought it.'),
+  spec: z.looseObject({}).describe('The spec, with what an annotation said of it.'),
+});
+
 const flaggerFields = {
   phase: canaryPhaseSchema.describe("Flagger's phase.").optional(),
   failedChecks: z.number().describe('Failed checks of this analysis.').optional(),
@@ -136,7 +145,10 @@ const flaggerFields = {
 
 export const canaryStatusSchema = z.object({
   ...flaggerFields,
-  observedGeneration: z.int().describe('Generation this status was computed from.').optional(),
+  observedGeneration: z.int().describe('Generation that was looked at last, be it valid or not.').optional(),
+  specInForce: specInForceSchema
+    .describe('The last spec that could be acted on; it stays in force while a newer one cannot be.')
+    .optional(),
   lastAppliedCommit: text(64)
     .describe('Commit of the newest release that was started or rejected.')
     .optional(),
@@ -230,5 +242,6 @@ export type CheckResult = z.infer<typeof checkResultSchema>;
 export type ReleaseHistoryEntry = z.infer<typeof releaseHistorySchema>;
 export type Serving = z.infer<typeof servingSchema>;
 export type RequestAnswer = z.infer<typeof requestAnswerSchema>;
+export type SpecInForce = z.infer<typeof specInForceSchema>;
 export type CanaryRun = z.infer<typeof canaryRunSchema>;
 export type CanaryStatus = z.infer<typeof canaryStatusSchema>;

@@ -46,13 +46,18 @@ describe('CRDs', () => {
     for (const key of ['$ref', 'anyOf', 'allOf', '$schema', 'nullable']) expect(keys).not.toContain(key);
   });
 
-  test('keep unknown fields only where the rollout core keeps its books, and in values of charts', () => {
+  test('keep unknown fields only where the rollout core keeps its books, in the spec that stays in force, and in values of charts', () => {
     const open = kindNames.flatMap((name) =>
       nodesOf(objectSchemaOf(name)).flatMap(([path, node]) =>
         node['x-kubernetes-preserve-unknown-fields'] ? [`${name}${path}`] : [],
       ),
     );
-    expect(open).toEqual(['Canary.status.postPromotion', 'Canary.status.run', 'Source.spec.helm.values']);
+    expect(open).toEqual([
+      'Canary.status.specInForce.spec',
+      'Canary.status.postPromotion',
+      'Canary.status.run',
+      'Source.spec.helm.values',
+    ]);
   });
 
   test('bound every list and text of the status that Holdfast adds', () => {

@@ -45,8 +45,8 @@ export type SessionCookies =
 
 /** The one answer of a metric provider, before thresholds. Not knowing is a value of its own (S29). */
 export type MetricReading =
-  /** `baseline`: the same query about the primary, where the metric compares the two. */
-  | { kind: 'value'; value: number; baseline?: number }
+  /** `baseline`: the same query about the other side, where the metric compares the two; that is the primary unless `baselineOf` says so. */
+  | { kind: 'value'; value: number; baseline?: number; baselineOf?: 'canary' }
   | { kind: 'noData'; detail: string }
   | { kind: 'error'; detail: string };
 

@@ -8,6 +8,12 @@ export const analysisReasons = {
     'continues when the Source is read',
     'look at the Source if it stays',
   ),
+  InvalidManifests: row(
+    'head has no release that can be started: a file is broken, or its workload and Canary do not fit together',
+    'as before',
+    'continues when it is repaired',
+    'repair what the message names; holdfast validate says the same before a merge',
+  ),
   NoSource: row(
     'no Source holds its target any more',
     'as before',

@@ -102,9 +102,9 @@ export const promotionReasons = {
     'the cause is elsewhere: look at what both depend on',
   ),
   ThroughThePrimary: row(
-    'a newer revision goes straight to the primary',
-    'canary',
-    'traffic moves once the primary is whole',
+    'a newer revision is tried on the primary, since the last-known-good is not there to go back to',
+    'canary, then both by steps',
+    'the same steps and checks as on a canary',
     'look at the pods of the primary',
   ),
   RecordMissing: row(
@@ -181,6 +181,12 @@ export const promotionReasons = {
     'primary',
     'the next release takes it out',
     'stop the other writer',
+  ),
+  ReplicasChanged: row(
+    'somebody changed the number of pods of the primary',
+    'primary',
+    'it gets the number of Git again',
+    'leave replicas to Git, or to an autoscaler that spec.autoscalerRef names',
   ),
   NotHeld: row('no release is held', 'as read back', nothing),
   NotReverted: row('the newest release was not reverted', 'as read back', nothing),

@@ -2,6 +2,7 @@ import type { Canary } from '../api/canary.ts';
 import type { CanaryMetric } from '../api/canary-metric.ts';
 import { systemClock } from '../api/clock.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { metricsById } from '../api/metric-ids.ts';
 import type { MetricReading } from '../api/observed.ts';
 import { createMetricsPort } from '../app/metrics-port.ts';
 import type { ClusterClient } from '../cluster/client.ts';
@@ -33,29 +34,28 @@ export async function checkMetrics(checks: MetricChecks, canaries: readonly Cana
     cluster: checks.client,
   });
   const lines = canaries.flatMap((canary) =>
-    metricsOf(canary).map((metric) => checkOne(metrics, checks, canary, metric)),
+    [...metricsOf(canary)].map(([id, metric]) => checkOne(metrics, checks, canary, { id, metric })),
   );
   return Promise.all(lines);
 }
 
-/** Each name once: before and after promotion the same metric is asked alike. */
-function metricsOf({ spec }: Canary): CanaryMetric[] {
-  const all = [...(spec.analysis.metrics ?? []), ...(spec.postPromotion?.metrics ?? [])];
-  return [...new Map(all.map((metric) => [metric.name, metric])).values()];
+/** Each id once: before and after promotion the same metric is asked alike. */
+function metricsOf({ spec }: Canary): Map<string, CanaryMetric> {
+  return new Map([...metricsById(spec.analysis.metrics), ...metricsById(spec.postPromotion?.metrics)]);
 }
 
 async function checkOne(
   metrics: Metrics,
   { defaultProvider }: MetricChecks,
   canary: Canary,
-  metric: CanaryMetric,
+  { id, metric }: { readonly id: string; readonly metric: CanaryMetric },
 ): Promise<CheckLine> {
   const provider = canary.spec.provider ?? defaultProvider;
   const question = { canary, metric, role: 'primary', provider } as const;
   const reading = await metrics
     .read(question, AbortSignal.timeout(deadlineMs))
     .catch((error: Error): MetricReading => ({ kind: 'error', detail: error.message }));
-  const subject = `${describe(canary)}, metric ${metric.name}`;
+  const subject = `${describe(canary)}, metric ${id}`;
   switch (reading.kind) {
     case 'value':
       return ok(subject, `is ${Number(reading.value.toPrecision(6))} now`);

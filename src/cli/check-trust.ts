@@ -103,5 +103,5 @@ function refused(subject: string, error: unknown, act: string): CheckLine {
 }
 
 function portOf(client: ClusterClient): ReturnType<typeof createClusterPort> {
-  return createClusterPort(client, () => false);
+  return createClusterPort(client);
 }

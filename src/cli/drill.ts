@@ -5,6 +5,7 @@ import { parseCanary } from '../api/parse.ts';
 import { readClusterKey } from '../app/cluster-key.ts';
 import { createClusterPort, createDryRun } from '../app/cluster-port.ts';
 import { InputError } from '../app/options.ts';
+import { createWriteGate } from '../app/write-gate.ts';
 import type { ClusterClient } from '../cluster/client.ts';
 import { keyOf } from '../engine/canary/checks.ts';
 import { type DrillParts, type DrillReport, drill } from '../engine/drill/drill.ts';
@@ -39,7 +40,10 @@ export interface DrillOptions {
 /** Drills one Canary or all; exit code 1 when a last-known-good would be refused. Throws ApiError and InputError. */
 export async function drillAll(client: ClusterClient, options: DrillOptions): Promise<CommandResult> {
   const canaries = await canariesOf(client, options);
-  const cluster = createClusterPort(client, () => true);
+  const cluster = createClusterPort(
+    client,
+    createWriteGate(() => true),
+  );
   const { selectorLabels, includeLabelPrefixes } = options;
   const parts: DrillParts = {
     cluster,

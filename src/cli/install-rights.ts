@@ -42,10 +42,11 @@ export const ownRights: readonly Right[] = [
     group: 'coordination.k8s.io',
     resource: 'leases',
     names: ['holdfast'],
-    verbs: ['get', 'patch'],
+    verbs: [...read, 'patch'],
     why: 'leader election',
   },
   { group: 'coordination.k8s.io', resource: 'leases', verbs: ['create'], why: 'leader election' },
+  { group: '', resource: 'pods', verbs: read, why: 'whether the pod of the copy that leads is gone' },
   {
     group: '',
     resource: 'secrets',
@@ -104,6 +105,12 @@ export const watchedRights: readonly Right[] = [
     why: 'readiness, restarts and images of both copies; provider native replaces pods of DaemonSets node by node, and a stuck one of a StatefulSet',
   },
   { group: '', resource: 'services', verbs: readApplyAndPrune, why: 'apex, primary and canary Services' },
+  {
+    group: 'discovery.k8s.io',
+    resource: 'endpointslices',
+    verbs: read,
+    why: 'which pods get requests by those Services, and on which port',
+  },
   {
     group: '',
     resource: 'configmaps',

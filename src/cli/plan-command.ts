@@ -134,7 +134,7 @@ function sideParts(flags: PlanFlags, folder: string, connection: Connection | un
     builds: createBuildCache(),
     secretKey: randomBytes(32),
     signal: new AbortController().signal,
-    kindOf: connection && createClusterPort(connection.client, () => false).kindOf,
+    kindOf: connection && createClusterPort(connection.client).kindOf,
   };
 }
 

@@ -8,8 +8,8 @@ import type { Connection } from '../app/connection.ts';
 import { InputError } from '../app/options.ts';
 import { createOpenWatch } from '../app/watch-port.ts';
 import { isApiError } from '../cluster/errors.ts';
-import { readCanary } from '../engine/canary/canary-check.ts';
 import type { EngineOptions, ReadParts } from '../engine/canary/canary-parts.ts';
+import { canaryInForce } from '../engine/canary/spec-in-force.ts';
 import { kindsOf } from '../engine/canary/watched-kinds.ts';
 import { createHeads } from '../engine/observe/heads.ts';
 import { type NamespaceWatch, watchNamespace } from '../engine/observe/namespace-view.ts';
@@ -55,7 +55,7 @@ export async function readCanaryWith<T>(
   const canary = typed(object, canaries, options);
   const view = watchNamespace(namespace, createOpenWatch(connection.caches), () => undefined);
   try {
-    const kinds = kindsOf(object, { routing: routerFor, options });
+    const kinds = kindsOf(canary, { routing: routerFor, options });
     view.setKinds(kinds);
     await listed(view, kinds);
     const parts = { ...readParts(connection, view, options), canaries };
@@ -73,7 +73,7 @@ export async function readCanaryWith<T>(
 }
 
 function typed(object: KubernetesObject, canaries: ReadParts['canaries'], options: EngineOptions): Canary {
-  const read = readCanary({ canaries, options, routing: routerFor }, object);
+  const read = canaryInForce({ canaries, options, routing: routerFor }, object);
   if ('failure' in read) throw new InputError(`${describe(object)}: ${read.failure.message}`);
   return read.canary;
 }
@@ -111,7 +111,7 @@ export function readParts(
   options: EngineOptions,
 ): Omit<ReadParts, 'canaries'> {
   const nothing = () => undefined;
-  const cluster = createClusterPort(client, () => false);
+  const cluster = createClusterPort(client);
   return {
     clock: systemClock,
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },

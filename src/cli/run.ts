@@ -157,11 +157,16 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     includeLabelPrefixes: flags.includeLabelPrefix,
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
+    pod: podIn(process.env),
     shadow: flags.shadow === true,
     programs: programsIn(flags, process.env),
     ...limitsIn(flags),
     ...receiversOf(flags, process.env),
   };
+}
+
+function podIn({ POD_NAME: name, POD_UID: uid }: NodeJS.ProcessEnv): AppOptions['pod'] {
+  return name && uid ? { name, uid } : undefined;
 }
 
 function defaultDataDirectory(): string {

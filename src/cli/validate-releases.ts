@@ -1,6 +1,6 @@
 import type { Canary } from '../api/canary.ts';
 import { canaryKey } from '../release/candidates.ts';
-import { releaseOfPlan } from '../release/from-plan.ts';
+import { releaseOfPlan, releaseWarnings } from '../release/from-plan.ts';
 import type { Release } from '../release/release.ts';
 import { type CanaryPlan, selectPlans } from '../release/select.ts';
 import { settingsKey, settingsOf } from '../release/settings.ts';
@@ -60,14 +60,19 @@ function planFindings(
   if (!canary) return [];
   const built = releaseOfPlan({ plan, canary, commit, secretKey, lineOf });
   if (!built.ok) return [{ ...built.problem, severity: 'problem' }];
+  const doubts = releaseWarnings({ plan, canary, lineOf }, built.ok).map(
+    (doubt): Finding => ({ ...doubt, severity: 'warning' }),
+  );
   try {
-    const missing = missingConfigs(canary, built.ok, selectorLabels);
-    return missing.map(({ kind, name }) => ({
-      file: plan.target.origin.file,
-      line: plan.target.origin.line,
-      message: `${kind} ${name}, which the pod template names, is in none of these files; it must come from elsewhere`,
-      severity: 'warning',
-    }));
+    const missing = missingConfigs(canary, built.ok, selectorLabels).map(
+      ({ kind, name }): Finding => ({
+        file: plan.target.origin.file,
+        line: plan.target.origin.line,
+        message: `${kind} ${name}, which the pod template names, is in none of these files; it must come from elsewhere`,
+        severity: 'warning',
+      }),
+    );
+    return [...doubts, ...missing];
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
     const { field, object, message } = error.refusal;

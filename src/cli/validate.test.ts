@@ -105,6 +105,14 @@ describe('validate', () => {
       /^d\.yaml:5: spec\.selector\.matchLabels: Deployment shop\/web of Canary shop\/web: needs one of the labels/,
     ],
     [
+      'a targetPort whose name the template lacks',
+      {
+        'a.yaml': canary.replace('{port: 80}', '{port: 80, targetPort: web}'),
+        'd.yaml': deployment.replace('image:', 'ports: [{name: http, containerPort: 8080}], image:'),
+      },
+      /^a\.yaml:7: spec\.service\.targetPort: Canary shop\/web: "web" is the name of no TCP port of Deployment shop\/web, .*its ports: http \(8080\)/,
+    ],
+    [
       'a large file',
       { 'a.yaml': `# ${'x'.repeat(20 * 1024 * 1024)}` },
       /^a\.yaml: has 20971522 bytes; at most 1048576 are read/,
@@ -141,6 +149,19 @@ describe('validate', () => {
     expect(lines.join('\n')).toMatch(new RegExp(expected.source, 'm'));
     expect(lines.join('\n')).not.toContain('hunter2');
     expect(exitCode).toBe(2);
+  });
+
+  it('doubts a targetPort by number that the template declares nowhere, and takes it', async () => {
+    const { exitCode, lines } = await report({
+      'a.yaml': canary.replace('{port: 80}', '\n    port: 80\n    targetPort: 9999'),
+      'd.yaml': deployment.replace('image:', 'ports: [{name: http, containerPort: 8080}], image:'),
+    });
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^a\.yaml:9: warning: spec\.service\.targetPort: sends requests to port 9999, which no container of Deployment shop\/web declares/,
+      ),
+    ]);
+    expect(exitCode).toBe(0);
   });
 
   it('doubts a missing target, and is certain of it where a Source is among the files', async () => {

@@ -24,11 +24,20 @@ const reasons: Readonly<Record<string, { reason: string; transient: boolean }>> 
 /** Sorts any thrown value. The message is the error's own; adapters keep secrets out of theirs (S31). */
 export function failureOf(error: unknown): Failure {
   if (error instanceof EngineError) return error;
+  const refusal = refusalOf(error);
+  if (refusal) return refusal;
   const kind = (error as { kind?: unknown } | null)?.kind;
   const message = error instanceof Error ? error.message : String(error);
   const known = typeof kind === 'string' ? reasons[kind] : undefined;
   if (known) return { ...known, message };
   return { reason: typeof kind === 'string' ? 'ApiUnavailable' : 'Unexpected', message, transient: true };
+}
+
+/** What a builder refused, which only the author can end. */
+function refusalOf(error: unknown): Failure | undefined {
+  const refusal = (error as { refusal?: { reason?: unknown } } | null)?.refusal;
+  if (typeof refusal?.reason !== 'string' || !(error instanceof Error)) return undefined;
+  return { reason: refusal.reason, message: error.message, transient: false };
 }
 
 /** True when the API server refused a write because the object changed meanwhile: look again. */

@@ -115,3 +115,20 @@ test('stop waits for the pass under way and starts nothing more', async () => {
   await clock.advance(1_000);
   expect(started).toEqual(['a']);
 });
+
+test('a pass that could not do everything comes back with back-off, or earlier where it says so', async () => {
+  const { queue, started, finish, errors, clock } = bed();
+  const failure = new Error('refused');
+  queue.add('a');
+  await finish('a', { againAfterMs: undefined, failure });
+  expect(errors).toEqual([100]);
+  await clock.advance(100);
+  await finish('a', { againAfterMs: 20, failure });
+  expect(errors).toEqual([100, 20]);
+  await clock.advance(20);
+  expect(started).toEqual(['a', 'a', 'a']);
+  await finish('a');
+  queue.add('a');
+  await finish('a', { againAfterMs: undefined, failure });
+  expect(errors).toEqual([100, 20, 100]);
+});

@@ -4,6 +4,8 @@ import { createAppointments } from './canary/appointments.ts';
 /** What a pass over one key says about the next one: again after this time, or only when somebody asks. */
 export interface PassResult {
   readonly againAfterMs: number | undefined;
+  /** Something could not be done, and the rest went on: again with back-off, or earlier where `againAfterMs` says so. */
+  readonly failure?: unknown;
 }
 
 /** How the queue works. */
@@ -70,16 +72,21 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
 
   async function attempt(key: string): Promise<number | undefined> {
     try {
-      const { againAfterMs } = await options.pass(key);
+      const { againAfterMs, failure } = await options.pass(key);
+      if (failure !== undefined) return retry(key, failure, againAfterMs);
       failures.delete(key);
       return againAfterMs;
     } catch (error) {
-      const count = (failures.get(key) ?? 0) + 1;
-      failures.set(key, count);
-      const retryAfterMs = backoffMs(count, options);
-      options.onError(key, error, retryAfterMs);
-      return retryAfterMs;
+      return retry(key, error);
     }
+  }
+
+  function retry(key: string, error: unknown, atMostMs = Number.POSITIVE_INFINITY): number {
+    const count = (failures.get(key) ?? 0) + 1;
+    failures.set(key, count);
+    const retryAfterMs = Math.min(atMostMs, backoffMs(count, options));
+    options.onError(key, error, retryAfterMs);
+    return retryAfterMs;
   }
 
   return {

@@ -5,7 +5,7 @@ import type { RolloutReason } from '../api/reasons.ts';
 import type { ScalerView, StuckPod } from './world.ts';
 
 /**
- * What the engine is to do, in this order, stopping at the first failure. Plain data. Every action may be repeated: an action whose
+ * What the engine is to do, lane by lane and in a lane in this order (see `laneOf`). Plain data. Every action may be repeated: an action whose
  * effect is already there writes nothing and counts as unchanged. When any action changed something, or the status was written, the
  * engine observes and steps again (S33); when none did, it waits for a watch event or `wakeAfterMs`.
  */
@@ -47,7 +47,7 @@ export type Action =
   | { type: 'SetTraffic'; route: RouteTarget }
   /** Pods that hold the way back of the one workload up are deleted, over exactly these; its controller makes new ones. */
   | { type: 'ReplacePods'; pods: readonly StuckPod[] }
-  | { type: 'Reject'; digest: string; commit: string; reason: RolloutReason }
+  | { type: 'Reject'; digest: string; commit: string; reason: RolloutReason; cause?: string }
   | { type: 'Unreject'; digest: string }
   /** Services and routing objects stay when the Canary goes; with `primary` also the primary and what it needs. */
   | { type: 'Disown'; primary: boolean }
@@ -56,13 +56,51 @@ export type Action =
   /** The Canary, which is being deleted, may go. The last action of all: there is no status to write after it. */
   | { type: 'RemoveFinalizer' };
 
+/**
+ * What an action is for. A lane that fails stops no other one but the last: `safety` keeps requests answered and goes first, `bookkeeping`
+ * remembers in Secrets and marks, `housekeeping` keeps the rest as Git says, and `farewell` lets go of what was made, once all else is done.
+ */
+export type Lane = 'safety' | 'bookkeeping' | 'housekeeping' | 'farewell';
+
+/** The lanes in the order in which they are worked on. */
+export const lanes: readonly Lane[] = ['safety', 'bookkeeping', 'housekeeping', 'farewell'];
+
+const laneByType: Readonly<Record<Action['type'], Lane>> = {
+  SetTraffic: 'safety',
+  EnsureServices: 'safety',
+  ApplyPrimary: 'safety',
+  ApplyCanary: 'safety',
+  ScalePrimary: 'safety',
+  ScaleCanary: 'safety',
+  SetScalerFloor: 'safety',
+  PauseScaler: 'safety',
+  ReplacePods: 'safety',
+  SaveRecord: 'bookkeeping',
+  MarkProven: 'bookkeeping',
+  Reject: 'bookkeeping',
+  Unreject: 'bookkeeping',
+  AdoptPrimary: 'bookkeeping',
+  ApplySettings: 'housekeeping',
+  ApplyScalers: 'housekeeping',
+  RemoveScaler: 'housekeeping',
+  RestoreConfigs: 'housekeeping',
+  Disown: 'farewell',
+  ReleaseCopies: 'farewell',
+  RemoveFinalizer: 'farewell',
+};
+
+/** The lane of an action. */
+export function laneOf({ type }: Action): Lane {
+  return laneByType[type];
+}
+
 /** Metrics and webhooks to ask, side by side. `role` says whose pods and Service the queries are about. */
 export interface CheckRequest {
   /** Same key = same check: the engine runs it once and hands the outcome to the next step. */
   key: string;
   role: 'canary' | 'primary';
   purpose: 'analysis' | 'postPromotion' | 'control';
-  /** Names of metrics in analysis.metrics or postPromotion.metrics. */
+  /** Ids (`metricsById`) of metrics in analysis.metrics or postPromotion.metrics. */
   metrics: readonly string[];
   /** Types of webhooks: all of a type, in the order of the spec, up to the first that does not approve. */
   hooks: readonly HookType[];

@@ -1,8 +1,9 @@
 import type { CanaryMetric } from '../api/canary-metric.ts';
 import type { CheckResult } from '../api/canary-status.ts';
 import type { HookType } from '../api/hooks.ts';
+import { metricsById } from '../api/metric-ids.ts';
 import type { CheckRequest } from './action.ts';
-import { type Draft, remainingMs } from './draft.ts';
+import { type Context, later, remainingMs } from './context.ts';
 import { hasHooks, judgeHooks, keyPrefix, request } from './hooks.ts';
 import type { Run } from './run.ts';
 import { sinceMs, stamp } from './units.ts';
@@ -23,26 +24,30 @@ export interface CheckPlan {
   afterMs: number;
 }
 
-/**
- * One check: asked when it is due, answered in a later step, used once. Returns its results when they are there; until then the draft
- * holds the request or the wake-up. A check without metrics and webhooks answers itself.
- */
-export function check(draft: Draft, run: Run, plan: CheckPlan): CheckResult[] | undefined {
-  const answered = answerTo(draft, run, plan);
-  const key = keyOf(run, plan);
-  if (!answered && remainingMs(draft, plan.since, plan.afterMs) > 0) return undefined;
-  if (!answered && ask(draft, run, plan, key)) return undefined;
-  const outcome = answered ?? { key, atMs: draft.world.nowMs, readings: [], hooks: [] };
-  return take(draft, run, outcome, resultsOf(draft, plan, outcome));
+/** How a check stands: not due for so long; asked, with the question; or answered, used once. `run` is the bookkeeping from then on. */
+export type Check =
+  | { readonly kind: 'due'; readonly inMs: number; readonly run: Run }
+  | { readonly kind: 'asked'; readonly request: CheckRequest; readonly run: Run }
+  | { readonly kind: 'answered'; readonly results: readonly CheckResult[]; readonly run: Run };
+
+/** One check: asked when it is due, answered in a later step, used once. A check without metrics and webhooks answers itself. */
+export function check(context: Context, given: Run, plan: CheckPlan): Check {
+  const answer = answerTo(context, given, plan);
+  // One from before the traffic was as it is now says nothing of it (S4): another one is asked for.
+  const isOld = answer !== undefined && !isOf(answer, plan);
+  const run = isOld ? { ...given, checkNumber: given.checkNumber + 1 } : given;
+  if (answer && !isOld) return taken(context, run, plan, answer);
+  const inMs = remainingMs(context, plan.since, plan.afterMs);
+  if (inMs > 0) return { kind: 'due', inMs, run };
+  return asked(context, run, plan, keyOf(run, plan));
 }
 
-/** The answer that has come; one from before the traffic was as it is now says nothing of it (S4), and another one is asked for. */
-function answerTo({ world }: Draft, run: Run, plan: CheckPlan): CheckOutcome | undefined {
-  const { checks } = world;
-  if (checks?.key !== keyOf(run, plan)) return undefined;
-  if (plan.since === undefined || sinceMs(checks.atMs, plan.since) >= plan.afterMs) return checks;
-  run.checkNumber += 1;
-  return undefined;
+function isOf(answer: CheckOutcome, { since, afterMs }: CheckPlan): boolean {
+  return since === undefined || sinceMs(answer.atMs, since) >= afterMs;
+}
+
+function answerTo({ world }: Context, run: Run, plan: CheckPlan): CheckOutcome | undefined {
+  return world.checks?.key === keyOf(run, plan) ? world.checks : undefined;
 }
 
 function keyOf(run: Run, { purpose }: CheckPlan): string {
@@ -53,43 +58,44 @@ function keyOf(run: Run, { purpose }: CheckPlan): string {
  * As `check`, for a wait without end: an answer that says nothing changes nothing, so that waiting writes no status (L2). Its key goes on
  * from the answer before; after a restart there is none, and no answer that an older key could be taken for.
  */
-export function quietCheck(draft: Draft, run: Run, plan: CheckPlan): CheckResult[] | undefined {
+export function quietCheck(context: Context, run: Run, plan: CheckPlan): Check {
   const prefix = `${keyPrefix(run)}/${plan.purpose}/${run.checkNumber}/`;
-  const last = draft.world.checks?.key.startsWith(prefix) ? draft.world.checks : undefined;
-  const results = last && resultsOf(draft, plan, last);
-  if (last && results && verdictOf(results) !== 'unknown') return take(draft, run, last, results);
-  if (remainingMs(draft, last ? stamp(last.atMs) : plan.since, plan.afterMs) > 0) return undefined;
+  const { checks } = context.world;
+  const last = checks?.key.startsWith(prefix) ? checks : undefined;
+  if (last && verdictOf(resultsOf(context, plan, last)) !== 'unknown') return taken(context, run, plan, last);
+  const inMs = remainingMs(context, last ? stamp(last.atMs) : plan.since, plan.afterMs);
+  if (inMs > 0) return { kind: 'due', inMs, run };
   const number = last ? Number(last.key.slice(prefix.length)) + 1 : 0;
-  if (ask(draft, run, plan, `${prefix}${number}`)) return undefined;
-  const outcome = { key: prefix, atMs: draft.world.nowMs, readings: [], hooks: [] };
-  return take(draft, run, outcome, resultsOf(draft, plan, outcome));
+  return asked(context, run, plan, `${prefix}${number}`);
 }
 
-/** Puts the request into the draft; false when there is nothing to ask. */
-function ask(draft: Draft, run: Run, plan: CheckPlan, key: string): boolean {
-  const hooks = hasHooks(draft, plan.hooks) ? [plan.hooks] : [];
-  if (plan.metrics.length + hooks.length === 0) return false;
-  const metrics = plan.metrics.map((metric) => metric.name);
-  request(draft, plan.about ?? run, { key, role: plan.role, purpose: plan.purpose, metrics, hooks });
-  return true;
+function asked(context: Context, run: Run, plan: CheckPlan, key: string): Check {
+  const hooks = hasHooks(context, plan.hooks) ? [plan.hooks] : [];
+  if (plan.metrics.length + hooks.length === 0)
+    return taken(context, run, plan, { key, atMs: context.world.nowMs, readings: [], hooks: [] });
+  const metrics = [...metricsById(plan.metrics).keys()];
+  const { role, purpose } = plan;
+  return {
+    kind: 'asked',
+    run,
+    request: request(context, plan.about ?? run, { key, role, purpose, metrics, hooks }),
+  };
 }
 
-function resultsOf(draft: Draft, plan: CheckPlan, outcome: CheckOutcome): CheckResult[] {
+function resultsOf(context: Context, plan: CheckPlan, outcome: CheckOutcome): CheckResult[] {
   return [
-    ...judgeHooks(draft, outcome, plan.hooks, plan.purpose),
+    ...judgeHooks(context, outcome, plan.hooks, plan.purpose),
     ...judge(plan.metrics, outcome, plan.purpose === 'analysis' ? 'analysis' : 'postPromotion'),
   ];
 }
 
-function take(draft: Draft, run: Run, outcome: CheckOutcome, results: CheckResult[]): CheckResult[] {
-  run.checkNumber += 1;
-  run.lastCheckTime = stamp(outcome.atMs);
-  draft.status.checks = results;
-  return results;
+function taken(context: Context, run: Run, plan: CheckPlan, outcome: CheckOutcome): Check {
+  const used = { ...run, checkNumber: run.checkNumber + 1, lastCheckTime: stamp(outcome.atMs) };
+  return { kind: 'answered', results: resultsOf(context, plan, outcome), run: used };
 }
 
 /** The check after promotion: the primary's metrics and webhooks, once per interval. */
-export function primaryCheck({ plan: { postPromotion } }: Draft, run: Run): CheckPlan {
+export function primaryCheck({ plan: { postPromotion } }: Context, run: Run): CheckPlan {
   return {
     role: 'primary',
     purpose: 'postPromotion',
@@ -98,10 +104,4 @@ export function primaryCheck({ plan: { postPromotion } }: Draft, run: Run): Chec
     since: later(run.stepTime, run.lastCheckTime),
     afterMs: postPromotion.intervalMs,
   };
-}
-
-/** The later of two stamps; a check counts from the last one or from the last change of traffic. */
-export function later(a: string | undefined, b: string | undefined): string | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return Date.parse(a) >= Date.parse(b) ? a : b;
 }

@@ -2,8 +2,13 @@
 
 /** The part of a workload's view that takes the bytes of its release. */
 export interface DriftView {
-  /** Fields we own were changed by somebody. */
+  /** Fields we own were changed by somebody; those of the pod template, whose paths begin with `spec.template`, come first. */
   drift: ForeignChange | undefined;
+  /**
+   * Pods that the settings of the release ask for, of a primary whose number nobody else owns: no scaler, no other tool that applies the
+   * target. Undefined also where Git does not say, and while newer settings are on their way.
+   */
+  wantedReplicas?: number | undefined;
   /** The primary's copies of ConfigMaps and Secrets that its release needs; empty for the target, and where the release cannot be read. */
   configCopies: readonly ConfigCopyView[];
 }

@@ -3,77 +3,121 @@ import type { Incident } from '../api/incident.ts';
 import { eventTextOf, lineOf } from '../api/incident-text.ts';
 import type { Decision, RolloutEvent } from './action.ts';
 import { mergeConditions, promotedCondition } from './conditions.ts';
-import type { Draft } from './draft.ts';
+import type { Context } from './context.ts';
 import { newIncident, remembered } from './incident.ts';
 import { keepOthers } from './other-backends.ts';
-import { findingsOf, servingOf } from './report.ts';
-import { lastKnownGood } from './run.ts';
+import type { Effects } from './outcome.ts';
+import { findingsOf, type Result, servingOf } from './report.ts';
+import { runOf } from './run.ts';
 import { isSame } from './same.ts';
 import { keepSessions } from './sessions.ts';
+import { type State, statusOf } from './state.ts';
 import { shorten, stamp } from './units.ts';
 import type { World } from './world.ts';
 
 const MAX_LINE_CHARACTERS = 160;
 const MAX_REJECTED = 100;
 
-/** Derives the status from the draft: weights, commits and records only as read back (S27, S28), and one line for people. */
-export function finish(draft: Draft): Decision {
-  const { world } = draft;
-  if (draft.leavesStatus) return untouched(world);
-  keepSessions(draft);
-  keepOthers(draft);
-  const status = derive(draft);
-  const incident = newIncident(draft, status);
-  if (incident) status.incidents = remembered(status.incidents, incident);
-  status.message = messageOf(draft, status);
-  if (status.message === undefined) delete status.message;
-  const findings = [promotedCondition(status.phase), ...findingsOf(draft)].filter(
+/** What was decided, before the status says so. `state` undefined: what the status says of the release stays. */
+export interface Decided {
+  readonly state: State | undefined;
+  readonly effects: Effects;
+  readonly intentFirst: boolean;
+}
+
+/** Derives the status: weights, commits and records only as read back (S27, S28), and one line for people. */
+export function finish(context: Context, { state, effects, intentFirst }: Decided): Decision {
+  const { world } = context;
+  const run = state && 'run' in state ? state.run : undefined;
+  const sessions = keepSessions(world, run, effects.actions ?? []);
+  const others = keepOthers(context, sessions.actions);
+  const said = { ...sessions.cookies, otherBackends: others.otherBackends };
+  const derived = derive(context, state, { ...effects, status: { ...effects.status, ...said } });
+  const result = resultOf(context, { ...effects, actions: others.actions }, derived);
+  const incident = newIncident(result, derived);
+  const incidents = incident ? remembered(derived.incidents, incident) : derived.incidents;
+  const told = compact({ ...derived, incidents });
+  const findings = [promotedCondition(told.phase), ...findingsOf(result)].filter(
     (entry) => entry !== undefined,
   );
-  status.conditions = mergeConditions(status, findings, world.nowMs, world.canary.metadata.generation);
+  const status = compact({
+    ...told,
+    message: messageOf(result, told),
+    conditions: mergeConditions(told, findings, world.nowMs, world.canary.metadata.generation),
+  });
   const changed = !isSame(status, world.status);
-  if (changed) status.lastTransitionTime = stamp(world.nowMs);
+  const wakes = [...(effects.wakesMs ?? []), others.wakeMs].filter((ms) => ms > 0);
   return {
-    status: changed ? status : world.status,
-    actions: draft.actions,
-    intentFirst: draft.intentFirst,
-    check: draft.check,
-    events: incident ? told(draft.events, incident) : draft.events,
-    wakeAfterMs: draft.wakeAfterMs,
+    status: changed ? { ...status, lastTransitionTime: stamp(world.nowMs) } : world.status,
+    actions: others.actions,
+    intentFirst: intentFirst && others.actions.length > 0,
+    check: withPhase(effects.check, status.phase),
+    events: incident ? heard(effects.events ?? [], incident) : [...(effects.events ?? [])],
+    wakeAfterMs: wakes.length > 0 ? Math.max(1, Math.min(...wakes)) : undefined,
   };
 }
 
-function untouched({ status }: World): Decision {
+/** Nothing is known yet: the status stays as it was found. */
+export function untouched({ status }: World): Decision {
   return { status, actions: [], intentFirst: false, check: undefined, events: [], wakeAfterMs: undefined };
 }
 
-function derive(draft: Draft): CanaryStatus {
-  const { world } = draft;
-  const status: CanaryStatus = { ...draft.status };
+/** Webhooks hear of the phase as it is from now on. */
+function withPhase(check: Decision['check'], phase: CanaryStatus['phase']): Decision['check'] {
+  return check && { ...check, facts: { ...check.facts, phase: phase ?? '' } };
+}
+
+/** Without fields that have no value, as the server keeps it. */
+function compact(status: CanaryStatus): CanaryStatus {
+  return Object.fromEntries(
+    Object.entries(status).filter(([, value]) => value !== undefined),
+  ) as CanaryStatus;
+}
+
+function derive(
+  { world, good }: Context,
+  state: State | undefined,
+  { status: patch = {}, note }: Effects,
+): CanaryStatus {
   const { generation } = world.canary.metadata;
-  if (generation !== undefined) status.observedGeneration = generation;
-  status.canaryWeight = world.route?.canaryWeight ?? 0;
-  // Of two sorts of providers the one in effect is kept until it has moved.
-  if (world.movesTo === undefined)
-    status.provider = world.canary.spec.provider ?? world.options.defaultProvider;
-  status.failedChecks ??= 0;
-  status.iterations ??= 0;
-  nameTheGood(draft, status);
-  status.rejected = world.rejected.slice(-MAX_REJECTED).map((entry) => ({ ...entry }));
-  status.serving = servingOf(draft);
-  if (draft.next) {
-    const action = shorten(draft.next.action, MAX_LINE_CHARACTERS);
-    status.next = draft.next.timeMs === undefined ? { action } : { action, time: stamp(draft.next.timeMs) };
-  } else {
-    delete status.next;
-  }
-  if (draft.run) status.run = { ...draft.run };
-  else delete status.run;
-  return status;
+  const next = note?.stalled ? undefined : note?.next;
+  const status: CanaryStatus = {
+    ...world.status,
+    failedChecks: world.status.failedChecks ?? 0,
+    iterations: world.status.iterations ?? 0,
+    ...(state ? statusOf(state) : {}),
+    // Of two sorts of providers the one in effect is kept until it has moved.
+    ...(world.movesTo === undefined
+      ? { provider: world.canary.spec.provider ?? world.options.defaultProvider }
+      : {}),
+    ...patch,
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    canaryWeight: world.route?.canaryWeight ?? 0,
+    rejected: (patch.rejected ?? world.status.rejected ?? [])
+      .slice(-MAX_REJECTED)
+      .map((entry) => ({ ...entry })),
+    next: next && {
+      action: shorten(next.action, MAX_LINE_CHARACTERS),
+      ...(next.timeMs === undefined ? {} : { time: stamp(next.timeMs) }),
+    },
+  };
+  const named = good ? { ...status, ...nameTheGood(world, status, good) } : status;
+  return { ...named, serving: servingOf(world, runOf(named)) };
+}
+
+function resultOf(context: Context, effects: Effects, status: CanaryStatus): Result {
+  return {
+    ...context,
+    status,
+    run: runOf(status),
+    actions: effects.actions ?? [],
+    events: effects.events ?? [],
+    note: effects.note,
+  };
 }
 
 /** The status line; where it says what people were told last, it says what they can do, too. */
-function messageOf({ note }: Draft, { message, incidents }: CanaryStatus): string | undefined {
+function messageOf({ note }: Result, { message, incidents }: CanaryStatus): string | undefined {
   const [last] = incidents ?? [];
   if (!note) return message;
   const isBadNews = last?.severity !== 'info' && last?.message === note.message;
@@ -81,24 +125,20 @@ function messageOf({ note }: Draft, { message, incidents }: CanaryStatus): strin
 }
 
 /** Bad news is one event with everything in it, in place of the short one. */
-function told(events: readonly RolloutEvent[], incident: Incident): RolloutEvent[] {
+function heard(events: readonly RolloutEvent[], incident: Incident): RolloutEvent[] {
   const isIt = ({ type, reason }: RolloutEvent) =>
     type === 'Warning' && (reason === incident.reason || reason === incident.outcome);
   return events.map((event) => (isIt(event) ? { ...event, message: eventTextOf(incident) } : event));
 }
 
 /** lastKnownGood and lastPromoted* follow the record that was read back, never an intention. */
-function nameTheGood(draft: Draft, status: CanaryStatus): void {
-  const good = lastKnownGood(draft.world);
-  if (!good) return;
-  const sameAsBefore = status.lastKnownGood?.digest === good.digest;
-  const commit = sameAsBefore ? (status.lastPromotedCommit ?? good.commit.commit) : good.commit.commit;
-  status.lastPromotedSpec = good.digest;
-  status.lastPromotedCommit = commit;
-  status.lastKnownGood = {
-    commit,
-    digest: good.digest,
-    promotedTime: good.promotedTime ?? '',
-    record: good.name,
-  };
+function nameTheGood(
+  { status: before }: World,
+  status: CanaryStatus,
+  good: NonNullable<Context['good']>,
+): Pick<CanaryStatus, 'lastPromotedSpec' | 'lastPromotedCommit' | 'lastKnownGood'> {
+  const isAsBefore = before.lastKnownGood?.digest === good.digest;
+  const commit = isAsBefore ? (status.lastPromotedCommit ?? good.commit.commit) : good.commit.commit;
+  const record = { commit, digest: good.digest, promotedTime: good.promotedTime ?? '', record: good.name };
+  return { lastPromotedSpec: good.digest, lastPromotedCommit: commit, lastKnownGood: record };
 }

@@ -2,25 +2,29 @@ import { durationOr } from '../api/duration.ts';
 import { isGateOpen } from '../api/gates.ts';
 import { hooksOf } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
-import { type Draft, note, now, say, wakeIn } from './draft.ts';
+import { type Context, elapsedMs } from './context.ts';
 import { hasHooks, keyPrefix, poll, verdictOfHooks, whyClosed } from './hooks.ts';
+import { type Effects, note, say, together, wake } from './outcome.ts';
 import type { ClosedGate, Run } from './run.ts';
-import { sinceMs } from './units.ts';
-import { isApproved } from './verbs.ts';
+import { without } from './state.ts';
 import { verdictOf } from './verdict.ts';
 import type { CheckOutcome } from './world.ts';
 
 /** The gates between a passed check and what it leads to. */
 export type GateType = ClosedGate['type'];
 
-/** How a question to gates stands. */
+/** How a question to gates stands; `run` and `effects` hold what is news. */
 export type GateState =
-  /** Every gate approves, or there is none. */
-  | { kind: 'open' }
-  /** The answers are on their way; the request is in the draft. */
-  | { kind: 'asking' }
-  /** A gate said no, or did not answer: it was noted when that was news. `overdue`: its deadline has passed. */
-  | { kind: 'closed'; gate: ClosedGate; overdue: boolean };
+  | { readonly kind: 'open'; readonly run: Run; readonly effects: Effects }
+  | { readonly kind: 'asking'; readonly run: Run; readonly effects: Effects }
+  /** A gate said no, or did not answer. `overdue`: its deadline has passed. */
+  | {
+      readonly kind: 'closed';
+      readonly run: Run;
+      readonly effects: Effects;
+      readonly gate: ClosedGate;
+      readonly overdue: boolean;
+    };
 
 const REASONS: Readonly<Record<GateType, RolloutReason>> = {
   'confirm-rollout': 'Waiting',
@@ -31,26 +35,31 @@ const REASONS: Readonly<Record<GateType, RolloutReason>> = {
 /** In the keys of questions that are asked while our own gate is open: another question than before, which need not wait for the next interval. */
 const OPEN = '+open';
 
+/** A person approved this release in the phase in which it waits: Waiting (to begin) or WaitingPromotion (to be promoted). */
+export function isApproved(run: Run, phase: 'Waiting' | 'WaitingPromotion'): boolean {
+  return run.approved?.includes(phase) === true;
+}
+
 /** A person opened the closed gate, and the last check at this step passed: the next move need not wait for another one. */
-export function isOpenedByHand(draft: Draft, run: Run): boolean {
-  const { status, world } = draft;
+export function isOpenedByHand({ world }: Context, run: Run): boolean {
   if (!run.closedGate) return false;
   const isNews = isGateOpen(world.canary, 'gate') && world.checks?.key.includes(`${OPEN}/`) !== true;
   const opened =
     isNews || (run.closedGate.type === 'confirm-promotion' && isApproved(run, 'WaitingPromotion'));
-  return opened && verdictOf(status.checks ?? []) === 'pass';
+  return opened && verdictOf(world.status.checks ?? []) === 'pass';
 }
 
 /** Asks these gates, all at once. What a person approved and what has no webhooks is open. */
-export function askGates(draft: Draft, run: Run, wanted: readonly GateType[]): GateState {
-  const types = wanted.filter((type) => hasHooks(draft, type) && !isApprovedType(run, type));
-  if (types.length === 0) return passed(draft, run);
-  const own = isGateOpen(draft.world.canary, 'gate') ? OPEN : '';
+export function askGates(context: Context, run: Run, wanted: readonly GateType[]): GateState {
+  const types = wanted.filter((type) => hasHooks(context, type) && !isApprovedType(run, type));
+  if (types.length === 0) return passed(run, {});
+  const own = isGateOpen(context.world.canary, 'gate') ? OPEN : '';
   const stem = `${keyPrefix(run)}/${types.join('+')}${own}`;
-  const outcome = poll(draft, run, { stem, types, everyMs: draft.plan.intervalMs });
-  if (!outcome) return { kind: 'asking' };
-  const type = types.find((candidate) => verdictOfHooks(draft, outcome, candidate) !== 'approved');
-  return type ? closed(draft, run, type, outcome) : passed(draft, run);
+  const polled = poll(context, run, { stem, types, everyMs: context.plan.intervalMs });
+  if (!polled.answers) return { kind: 'asking', run, effects: { check: polled.request } };
+  const again = wake(polled.againMs);
+  const type = types.find((candidate) => verdictOfHooks(context, polled.answers, candidate) !== 'approved');
+  return type ? closed(context, run, { type, outcome: polled.answers, again }) : passed(run, again);
 }
 
 /** The reason under which people hear of a closed gate. */
@@ -58,9 +67,9 @@ export function gateReason(type: GateType): RolloutReason {
   return REASONS[type];
 }
 
-/** Says why a release stands still; the words stay the same for as long as the gate is closed, so that nothing is written again. */
-export function noteClosed(draft: Draft, { type, why }: ClosedGate, what: string): void {
-  note(draft, REASONS[type], `${what} waits for ${type}: ${why}`, { action: 'goes on when the gate opens' });
+/** Why a release stands still; the words stay the same for as long as the gate is closed, so that nothing is written again. */
+export function noteClosed({ type, why }: ClosedGate, what: string): Effects {
+  return note(REASONS[type], `${what} waits for ${type}: ${why}`, { action: 'goes on when the gate opens' });
 }
 
 function isApprovedType(run: Run, type: GateType): boolean {
@@ -68,39 +77,36 @@ function isApprovedType(run: Run, type: GateType): boolean {
   return type === 'confirm-promotion' && isApproved(run, 'WaitingPromotion');
 }
 
-function passed(draft: Draft, run: Run): GateState {
-  if (run.closedGate) {
-    say(draft, 'Normal', 'GateOpened', `${run.closedGate.type} is open`);
-    delete run.closedGate;
-  }
-  return { kind: 'open' };
+function passed(run: Run, effects: Effects): GateState {
+  if (!run.closedGate) return { kind: 'open', run, effects };
+  const opened = say('Normal', 'GateOpened', `${run.closedGate.type} is open`);
+  return { kind: 'open', run: without(run, 'closedGate'), effects: together(effects, opened) };
 }
 
-function closed(draft: Draft, run: Run, type: GateType, outcome: CheckOutcome): GateState {
-  if (run.closedGate?.type !== type) {
-    const why = whyClosed(outcome, type);
-    const names = new Set(
-      outcome.hooks.filter((answer) => answer.verdict !== 'approved').map(({ name }) => name),
-    );
-    const shut = hooksOf(draft.world.canary, type).filter((hook) => names.has(hook.name));
-    run.closedGate = {
-      type,
-      since: now(draft),
-      why,
-      muted: shut.length > 0 && shut.every((hook) => hook.muteAlert === true),
-    };
-    say(draft, 'Warning', REASONS[type], `${type} is closed: ${why}`);
-  }
-  return { kind: 'closed', gate: run.closedGate, overdue: isOverdue(draft, type, run.closedGate.since) };
+function closed(
+  context: Context,
+  run: Run,
+  { type, outcome, again }: { type: GateType; outcome: CheckOutcome; again: Effects },
+): GateState {
+  const known = run.closedGate?.type === type ? run.closedGate : undefined;
+  const gate = known ?? newlyClosed(context, type, outcome);
+  const told = known ? {} : say('Warning', REASONS[type], `${type} is closed: ${gate.why}`);
+  const leftMs = leftOf(context, gate);
+  const effects = together(again, told, wake(Number.isFinite(leftMs) ? leftMs : 0));
+  return { kind: 'closed', gate, overdue: leftMs <= 0, run: { ...run, closedGate: gate }, effects };
+}
+
+function newlyClosed({ world, now }: Context, type: GateType, outcome: CheckOutcome): ClosedGate {
+  const refused = outcome.hooks.filter((answer) => answer.verdict !== 'approved').map(({ name }) => name);
+  const shut = hooksOf(world.canary, type).filter((hook) => refused.includes(hook.name));
+  const muted = shut.length > 0 && shut.every((hook) => hook.muteAlert === true);
+  return { type, since: now, why: whyClosed(outcome, type), muted };
 }
 
 /** Gates wait without end unless one of them has a deadline; the shortest counts. */
-function isOverdue(draft: Draft, type: GateType, since: string): boolean {
-  const deadlines = hooksOf(draft.world.canary, type).map((hook) =>
+function leftOf(context: Context, { type, since }: ClosedGate): number {
+  const deadlines = hooksOf(context.world.canary, type).map((hook) =>
     durationOr('deadline' in hook ? hook.deadline : undefined, Number.POSITIVE_INFINITY),
   );
-  const leftMs = Math.min(...deadlines) - sinceMs(draft.world.nowMs, since);
-  if (leftMs <= 0) return true;
-  if (Number.isFinite(leftMs)) wakeIn(draft, leftMs);
-  return false;
+  return Math.min(...deadlines) - elapsedMs(context, since);
 }

@@ -1,40 +1,36 @@
 import type { CheckResult } from '../api/canary-status.ts';
 import { type HookAnswer, type HookType, hooksOf } from '../api/hooks.ts';
 import type { CheckRequest } from './action.ts';
-import { type Draft, wakeIn } from './draft.ts';
+import { type Context, elapsedMs } from './context.ts';
 import type { Run } from './run.ts';
-import { shorten, sinceMs, stamp } from './units.ts';
+import { shorten, stamp } from './units.ts';
 import type { CheckOutcome } from './world.ts';
 
 const MAX_NAME_CHARACTERS = 253;
 const MAX_DETAIL_CHARACTERS = 512;
 
 /** The beginning of every key of one run's requests. */
-export function keyPrefix(run: Run): string {
+export function keyPrefix(run: Pick<Run, 'digest' | 'startTime'>): string {
   return `${run.digest}/${run.startTime}`;
 }
 
 /** Whether the Canary has webhooks of this type. */
-export function hasHooks(draft: Draft, type: HookType): boolean {
-  return hooksOf(draft.world.canary, type).length > 0;
+export function hasHooks({ world }: Context, type: HookType): boolean {
+  return hooksOf(world.canary, type).length > 0;
 }
 
-/** Puts a request into the draft, with what webhooks are told of this release. */
+/** A request, with what webhooks are told of this release; the phase they hear is that of the status at the end of the step. */
 export function request(
-  draft: Draft,
+  { world }: Context,
   about: { digest: string; commit: string },
   asked: Pick<CheckRequest, 'key' | 'role' | 'purpose'> & Partial<CheckRequest>,
-): void {
+): CheckRequest {
   const { digest, commit } = about;
-  draft.check = {
+  const canaryWeight = world.route?.canaryWeight ?? 0;
+  return {
     metrics: [],
     hooks: [],
-    facts: {
-      phase: draft.status.phase ?? '',
-      digest,
-      commit,
-      canaryWeight: draft.world.route?.canaryWeight ?? 0,
-    },
+    facts: { phase: world.status.phase ?? '', digest, commit, canaryWeight },
     ...asked,
   };
 }
@@ -47,36 +43,37 @@ export interface Poll {
   everyMs: number;
 }
 
+/** The answers that count now, or the question that brings them. `againMs`: when to look again. */
+export type Polled =
+  | { readonly answers: CheckOutcome; readonly againMs: number }
+  | { readonly answers?: never; readonly request: CheckRequest };
+
 /**
  * Asks the same webhooks every so often. Answers are used while they are young; nothing of it is kept in the status, so that waiting writes
- * nothing. Undefined while there are none: then the request is in the draft.
+ * nothing.
  */
 export function poll(
-  draft: Draft,
+  context: Context,
   about: { digest: string; commit: string },
   { stem, types, everyMs }: Poll,
-): CheckOutcome | undefined {
-  const { checks: last, nowMs } = draft.world;
+): Polled {
+  const { checks: last } = context.world;
   const answered = last?.key.startsWith(`${stem}/`) ? last : undefined;
-  const ageMs = answered && sinceMs(nowMs, stamp(answered.atMs));
-  if (answered && ageMs !== undefined && ageMs < everyMs) {
-    wakeIn(draft, everyMs - ageMs);
-    return answered;
-  }
+  const ageMs = answered ? elapsedMs(context, stamp(answered.atMs)) : Number.POSITIVE_INFINITY;
+  if (answered && ageMs < everyMs) return { answers: answered, againMs: everyMs - ageMs };
   const key = `${stem}/${answered?.atMs ?? 0}`;
-  request(draft, about, { key, role: 'canary', purpose: 'analysis', hooks: types });
-  return undefined;
+  return { request: request(context, about, { key, role: 'canary', purpose: 'analysis', hooks: types }) };
 }
 
 /** What the webhooks of a type said as a whole. Every one in the spec must have approved; no webhooks approve. */
 export function verdictOfHooks(
-  draft: Draft,
+  { world }: Context,
   outcome: Pick<CheckOutcome, 'hooks'>,
   type: HookType,
 ): HookAnswer['verdict'] {
   const answers = outcome.hooks.filter((answer) => answer.type === type);
   const open = answers.filter((answer) => answer.verdict === 'approved').length;
-  if (open >= hooksOf(draft.world.canary, type).length) return 'approved';
+  if (open >= hooksOf(world.canary, type).length) return 'approved';
   return answers.some((answer) => answer.verdict === 'refused') ? 'refused' : 'unreachable';
 }
 
@@ -91,7 +88,7 @@ export function whyClosed({ hooks }: Pick<CheckOutcome, 'hooks'>, type: HookType
  * webhook that was not reached leaves the verdict open (design section 2.3).
  */
 export function judgeHooks(
-  draft: Draft,
+  { world }: Context,
   outcome: Pick<CheckOutcome, 'hooks' | 'atMs'>,
   type: HookType,
   purpose: CheckRequest['purpose'],
@@ -108,7 +105,7 @@ export function judgeHooks(
     };
   });
   const missing = results.every((result) => result.verdict === 'pass')
-    ? hooksOf(draft.world.canary, type)[answers.length]
+    ? hooksOf(world.canary, type)[answers.length]
     : undefined;
   if (!missing) return results;
   const verdict = purpose === 'analysis' ? 'fail' : 'inconclusive';

@@ -5,11 +5,11 @@ import { revertCommand } from '../api/incident-text.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import { diagnose } from './diagnosis/diagnose.ts';
-import type { Draft } from './draft.ts';
-import { describe } from './phases/admit.ts';
 import { isReady, whyNotReady } from './readiness.ts';
+import type { Result } from './report.ts';
 import { headRelease, lastKnownGood, type Run } from './run.ts';
 import { stamp } from './units.ts';
+import { describe } from './words.ts';
 
 /** The release that news are about. */
 export interface About {
@@ -22,7 +22,7 @@ export interface About {
 }
 
 /** The run's release, else head's, with the author from whoever knows the commit. */
-export function aboutOf(draft: Draft, run: Run | undefined): About {
+export function aboutOf(draft: Result, run: Run | undefined): About {
   const head = headRelease(draft.world);
   if (!run) {
     const { commit, author, subject } = head?.commit ?? unknown;
@@ -41,7 +41,7 @@ const ON_PODS: ReadonlySet<RolloutReason> = new Set(['PrimaryNotReady', 'Primary
 
 /** Whether the canary with the same release showed the same; undefined where there is nothing to compare. */
 export function canaryComparison(
-  { world, plan }: Draft,
+  { world, plan }: Result,
   reason: RolloutReason,
   run: Run | undefined,
 ): string | undefined {
@@ -62,7 +62,11 @@ export function canaryComparison(
 }
 
 /** What of the bad commit is not undone: everything outside the workload's own release (design section 5, scope). */
-export function staysApplied({ world }: Draft, outcome: IncidentOutcome, commit: string): string | undefined {
+export function staysApplied(
+  { world }: Result,
+  outcome: IncidentOutcome,
+  commit: string,
+): string | undefined {
   if (outcome !== 'Failed' && outcome !== 'Reverted') return undefined;
   const good = lastKnownGood(world);
   if (!good || !commit) return undefined;

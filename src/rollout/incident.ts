@@ -2,12 +2,12 @@ import type { CanaryStatus } from '../api/canary-status.ts';
 import type { Incident, IncidentOutcome, Severity } from '../api/incident.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { alertsFor } from './alerts.ts';
-import type { Draft } from './draft.ts';
 import { gateReason } from './gates.ts';
 import { aboutOf, canaryComparison, commandFor, staysApplied } from './incident-facts.ts';
-import { nameOf } from './phases/admit.ts';
+import type { Result } from './report.ts';
 import { headRelease, type Run, runOf } from './run.ts';
 import { shorten, stamp } from './units.ts';
+import { nameOf } from './words.ts';
 
 const MAX_KEPT = 5;
 const MAX_TEXT = 512;
@@ -40,7 +40,7 @@ const WARNINGS: ReadonlySet<string> = new Set(['Rejected', 'Aborted', 'RolledBac
  * What people are told because of this decision; undefined when it enters no state worth telling. Compared with the status that was read
  * back, so that a crash before the write tells again and one after it does not; nothing is told twice under one key.
  */
-export function newIncident(draft: Draft, status: CanaryStatus): Incident | undefined {
+export function newIncident(draft: Result, status: CanaryStatus): Incident | undefined {
   // Only names change then; whoever was there before told of the rest.
   const isTakenOver = draft.actions.some(({ type }) => type === 'AdoptPrimary');
   const moment = isTakenOver ? undefined : momentOf(draft, status);
@@ -78,7 +78,7 @@ export function remembered(before: readonly Incident[] | undefined, incident: In
 }
 
 /** The state that this decision enters, if people are told of it. */
-function momentOf(draft: Draft, status: CanaryStatus): Moment | undefined {
+function momentOf(draft: Result, status: CanaryStatus): Moment | undefined {
   const before = draft.world.status;
   const runBefore = runOf(before);
   const { run } = draft;
@@ -114,7 +114,7 @@ function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Momen
 }
 
 /** A gate that is closed is told once, unless its webhooks want no alert (muteAlert). */
-function gateMoment(draft: Draft, run: Run, runBefore: Run | undefined): Moment | undefined {
+function gateMoment(draft: Result, run: Run, runBefore: Run | undefined): Moment | undefined {
   const { closedGate } = run;
   if (!closedGate || closedGate.muted) return undefined;
   const isKnown = runBefore?.startTime === run.startTime && runBefore.closedGate?.type === closedGate.type;
@@ -122,7 +122,7 @@ function gateMoment(draft: Draft, run: Run, runBefore: Run | undefined): Moment 
 }
 
 /** No release ran and none runs: head was found to be good already, or rejected before. */
-function settledMoment(draft: Draft, { phase, lastAppliedSpec }: CanaryStatus): Moment | undefined {
+function settledMoment(draft: Result, { phase, lastAppliedSpec }: CanaryStatus): Moment | undefined {
   const before = draft.world.status;
   if (before.phase === undefined || before.phase === '') return undefined;
   if (phase === before.phase && lastAppliedSpec === before.lastAppliedSpec) return undefined;
@@ -131,7 +131,7 @@ function settledMoment(draft: Draft, { phase, lastAppliedSpec }: CanaryStatus): 
 }
 
 /** Nothing goes on without a person. */
-function stoppedMoment(draft: Draft): Moment | undefined {
+function stoppedMoment(draft: Result): Moment | undefined {
   const { note, world } = draft;
   if (!note?.stalled) return undefined;
   const stalled = world.status.conditions?.find(({ type }) => type === 'Stalled');
@@ -140,7 +140,7 @@ function stoppedMoment(draft: Draft): Moment | undefined {
 }
 
 /** As the event of this decision says it. */
-function plain(draft: Draft, outcome: IncidentOutcome, reason: RolloutReason, run: Run | undefined): Moment {
+function plain(draft: Result, outcome: IncidentOutcome, reason: RolloutReason, run: Run | undefined): Moment {
   const said = draft.events.find((event) => event.reason === reason)?.message;
   const message = said ?? draft.note?.message ?? headRelease(draft.world)?.commit.subject ?? outcome;
   return { outcome, reason, message, run };

@@ -1,6 +1,8 @@
 /** What is kept of releases, and what can still be done when the record of the last-known-good is damaged (S10-S12). */
-import { act, type Draft, say, stall, wakeIn } from './draft.ts';
-import { lastKnownGood, provenReleases } from './run.ts';
+import type { Context } from './context.ts';
+import { act, type Effects, say, stall, wake } from './outcome.ts';
+import { provenReleases } from './run.ts';
+import { describe } from './words.ts';
 import type { RecordView, World } from './world.ts';
 
 /** Git is asked again for a lost release after this time. */
@@ -22,32 +24,29 @@ export function isLostDigest(world: World, digest: string): boolean {
 }
 
 /** What a revert of this release goes back to; undefined where there is nothing to go back to. */
-export function wayBack(world: World, run: { readonly digest: string }): RecordView | undefined {
-  const good = lastKnownGood(world);
+export function wayBack(
+  good: RecordView | undefined,
+  run: { readonly digest: string },
+): RecordView | undefined {
   return good && !isLost(good) && good.digest !== run.digest ? good : undefined;
 }
 
-/** A damaged record of the last-known-good is written anew from Git: the digest proves that these are its bytes. */
-export function restoreRecord(draft: Draft, good: RecordView): void {
-  if (good.damaged === undefined || good.promotedTime === undefined) return;
-  if (isLost(good)) return wakeIn(draft, ASK_AGAIN_MS);
-  act(draft, { type: 'SaveRecord', digest: good.digest, promotedTime: good.promotedTime });
+/** A damaged record of the last-known-good is written anew from Git: the digest proves that these are its bytes. People hear of it once. */
+export function tendRecord({ world, good }: Context): Effects {
+  if (good?.damaged === undefined || good.promotedTime === undefined) return {};
+  const before = world.status.conditions?.find((condition) => condition.type === 'RollbackReady');
+  const told =
+    before?.reason === 'RecordDamaged' ? {} : say('Warning', 'RecordDamaged', damageOf(world, good));
+  if (isLost(good)) return { ...told, ...wake(ASK_AGAIN_MS) };
+  return { ...told, ...act({ type: 'SaveRecord', digest: good.digest, promotedTime: good.promotedTime }) };
 }
 
 /** Says that nothing is written since the last-known-good cannot be had; a person must act. */
-export function standStill(draft: Draft, good: RecordView): void {
-  stall(
-    draft,
+export function standStill(world: World, good: RecordView): Effects {
+  return stall(
     'RecordDamaged',
-    `the last-known-good cannot be had, so nothing is written: ${damageOf(draft.world, good)}`,
+    `the last-known-good cannot be had, so nothing is written: ${damageOf(world, good)}`,
   );
-}
-
-/** Tells people once that the record of the last-known-good is damaged. */
-export function tellDamage(draft: Draft, good: RecordView): void {
-  const before = draft.world.status.conditions?.find((condition) => condition.type === 'RollbackReady');
-  if (good.damaged === undefined || before?.reason === 'RecordDamaged') return;
-  say(draft, 'Warning', 'RecordDamaged', damageOf(draft.world, good));
 }
 
 /** Which Secret, what is wrong with it, what to do, and which proven release is next. */
@@ -55,14 +54,9 @@ export function damageOf(world: World, good: RecordView): string {
   const problem = good.damaged ?? '';
   if (!isLost(good)) return `${problem}; Git holds the same release, the record is written anew`;
   const next = provenReleases(world).find((record) => record.damaged === undefined);
-  const way = `restore the Secret from a backup, or put ${nameOf(good)} back to Git's head`;
+  const way = `restore the Secret from a backup, or put ${describe(good)} back to Git's head`;
   const other = next
-    ? `; the next proven release is ${nameOf(next)}: put it to Git's head, or annotate the Canary with holdfast.dev/rollback-to: "${next.commit.commit.slice(0, 7) || next.digest}"`
+    ? `; the next proven release is ${describe(next)}: put it to Git's head, or annotate the Canary with holdfast.dev/rollback-to: "${next.commit.commit.slice(0, 7) || next.digest}"`
     : '; no other proven release is kept';
   return `${problem}; ${way}${other}`;
-}
-
-function nameOf({ commit, digest }: RecordView): string {
-  const id = commit.commit ? commit.commit.slice(0, 7) : digest.slice(0, 10);
-  return commit.subject ? `${id} "${commit.subject}"` : id;
 }

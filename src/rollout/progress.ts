@@ -1,4 +1,6 @@
 /** What counts as progress of a workload that is waited for (design section 2.3, progressDeadlineSeconds). */
+import { type Context, elapsedMs } from './context.ts';
+import type { Run } from './run.ts';
 import type { WorkloadView } from './world.ts';
 
 /** Pods that bring a rollout forward, `old` ones by going, and how many are asked for. */
@@ -62,4 +64,22 @@ function parse(key: string | undefined): Counts | undefined {
   if (digest === undefined) return undefined;
   const [updated = 0, ready = 0, old = 0, desired = 0] = counts.map(Number);
   return { digest, updated, ready, old, desired };
+}
+
+/** The run with when the workload that is waited for last made progress. */
+export function tracked(context: Pick<Context, 'now'>, run: Run, view: WorkloadView | undefined): Run {
+  const key = progressKey(run.progressKey, view);
+  if (run.progressKey === key && run.lastProgressTime !== undefined) return run;
+  return { ...run, progressKey: key, lastProgressTime: context.now };
+}
+
+/** Milliseconds without progress. */
+export function standingMs(context: Context, run: Run): number {
+  return elapsedMs(context, run.lastProgressTime);
+}
+
+/** The run with its progress clock started anew, for another thing to wait for. */
+export function restarted({ now }: Pick<Context, 'now'>, run: Run): Run {
+  const { progressKey: _, ...rest } = run;
+  return { ...rest, lastProgressTime: now };
 }

@@ -1,15 +1,6 @@
 import { differences, firstDifference, podComparisons } from './expectation/expectation.ts';
+import { isLost } from './expectation/fault-words.ts';
 import type { PodFault, WorkloadView } from './world.ts';
-
-/** Reasons of containers that do not run at all. */
-const NOT_RUNNING = new Set([
-  'CrashLoopBackOff',
-  'ImagePullBackOff',
-  'ErrImagePull',
-  'InvalidImageName',
-  'CreateContainerConfigError',
-  'CreateContainerError',
-]);
 
 /** Enough pods of the current template are available, and none of an older one is left (flagger-behaviour 2.6). */
 export function isReady(view: WorkloadView | undefined, readyPercent: number): boolean {
@@ -27,8 +18,19 @@ export function servingPods(view: WorkloadView | undefined): number {
 }
 
 /** Faults of running pods that count as lost readiness; pods that are only being replaced do not. */
-export function lostReadiness(view: WorkloadView): PodFault | undefined {
-  return view.faults.find((fault) => NOT_RUNNING.has(fault.reason) || fault.reason === 'ProbeFailing');
+export function lostReadiness({ faults }: WorkloadView): PodFault | undefined {
+  return faults.find(isLost);
+}
+
+/**
+ * A serving primary fails at once: nobody is ready, or fewer pods than the ready threshold asks for, and one of them shows a fault. Without one its pods are only being made. A fault of
+ * single pods above it is a failed check like any other (design section 2.3).
+ */
+export function failsAtOnce(view: WorkloadView | undefined, readyPercent: number): boolean {
+  if (!view || lostReadiness(view) === undefined) return false;
+  if (servingPods(view) === 0) return true;
+  const least = Math.max(1, Math.floor((view.desiredReplicas * readyPercent) / 100));
+  return view.availableReplicas < least;
 }
 
 /** One line about why a workload is not ready, for messages. */

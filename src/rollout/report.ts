@@ -1,26 +1,41 @@
-import type { Serving } from '../api/canary-status.ts';
+import type { CanaryStatus, Serving } from '../api/canary-status.ts';
+import type { Action, RolloutEvent } from './action.ts';
 import type { Finding } from './conditions.ts';
-import type { Draft } from './draft.ts';
+import type { Context } from './context.ts';
 import { driftComparisons } from './expectation/drift-comparisons.ts';
 import { damageOf } from './kept.ts';
+import type { Note } from './outcome.ts';
 import { hasConverged } from './readiness.ts';
-import { headRelease, lastKnownGood, runOf } from './run.ts';
+import { headRelease, lastKnownGood, type Run, runOf } from './run.ts';
 import { restsAtZero } from './scalers.ts';
+import { wantedPods } from './states/missing.ts';
 import type { RecordView, WorkloadView, World } from './world.ts';
 
+/** A decision and the status that says so, for what people are told of it. */
+export interface Result extends Context {
+  readonly status: CanaryStatus;
+  readonly run: Run | undefined;
+  readonly actions: readonly Action[];
+  readonly events: readonly RolloutEvent[];
+  readonly note: Note | undefined;
+}
+
 /** Who answers requests, read back: workload, release, share and ready pods; largest share first. */
-export function servingOf(draft: Draft): Serving[] {
-  const { route, primary, target } = draft.world;
+export function servingOf(world: World, run: Run | undefined): Serving[] {
+  const { route, primary, target } = world;
   if (!route) return [];
+  const seen = { world, run };
   const rows = [
-    entry(draft, primary, route.primaryWeight, digestOfPrimaryPods(draft)),
-    entry(draft, target, route.canaryWeight, target?.digest),
+    entry(seen, primary, route.primaryWeight, digestOfPrimaryPods(seen)),
+    entry(seen, target, route.canaryWeight, target?.digest),
   ];
   return rows.filter((row) => row !== undefined).sort((a, b) => b.weight - a.weight);
 }
 
 /** What the primary's ready pods run: until one of the new template is ready, it is what the primary ran before. */
-function digestOfPrimaryPods(draft: Draft): string | undefined {
+type Seen = { readonly world: World; readonly run: Run | undefined };
+
+function digestOfPrimaryPods(draft: Seen): string | undefined {
   const { primary } = draft.world;
   if (!primary || primary.updatedReadyReplicas > 0 || primary.readyReplicas === 0) return primary?.digest;
   const good = lastKnownGood(draft.world)?.digest;
@@ -28,7 +43,7 @@ function digestOfPrimaryPods(draft: Draft): string | undefined {
 }
 
 function entry(
-  draft: Draft,
+  draft: Seen,
   view: WorkloadView | undefined,
   weight: number,
   digest: string | undefined,
@@ -46,7 +61,7 @@ function entry(
 }
 
 /** The commit of a digest, from whoever knows it: the run, head or a record. */
-function commitOf(draft: Draft, digest: string | undefined): { commit: string; subject: string } | undefined {
+function commitOf(draft: Seen, digest: string | undefined): { commit: string; subject: string } | undefined {
   const head = headRelease(draft.world);
   if (draft.run && draft.run.digest === digest) return draft.run;
   const record = draft.world.records.find((candidate) => candidate.digest === digest);
@@ -55,19 +70,25 @@ function commitOf(draft: Draft, digest: string | undefined): { commit: string; s
 }
 
 /** The conditions beside Promoted, from the draft: Ready, Reconciling, Stalled (kstatus), Verified, Reverted, Held, Drifted, RollbackReady. */
-export function findingsOf(draft: Draft): Finding[] {
-  return [...readiness(draft), rollbackReady(draft), drifted(draft), ...verified(draft), ...reverted(draft)];
+export function findingsOf(result: Result): Finding[] {
+  return [
+    ...readiness(result),
+    rollbackReady(result),
+    drifted(result),
+    ...verified(result),
+    ...reverted(result),
+  ];
 }
 
-function readiness(draft: Draft): Finding[] {
-  const { status, note, run } = draft;
+function readiness(result: Result): Finding[] {
+  const { status, note, run } = result;
   const reason = note?.reason ?? status.phase ?? 'Unknown';
   const message = note?.message ?? '';
   const isHeld = status.postPromotion?.state === 'Held';
   const stalled = note?.stalled === true || (status.phase === 'Failed' && (!run || isHeld));
   const say = (type: string, value: boolean): Finding => ({ type, status: bool(value), reason, message });
   return [
-    say('Ready', isReady(draft)),
+    say('Ready', isReady(result)),
     say('Reconciling', run !== undefined && !isHeld),
     say('Stalled', stalled),
     isHeld ? say('Held', true) : { type: 'Held', status: 'False', reason: 'NotHeld', message: '' },
@@ -75,18 +96,18 @@ function readiness(draft: Draft): Finding[] {
 }
 
 /** S27: Ready only when the primary runs the last-known-good with all traffic and nothing is pending. */
-function isReady(draft: Draft): boolean {
-  const { status, world, run } = draft;
+function isReady(result: Result): boolean {
+  const { status, world, run } = result;
   const settled = status.phase === 'Succeeded' || status.phase === 'Initialized';
   if (!settled || run || world.route?.canaryWeight !== 0) return false;
   const good = lastKnownGood(world)?.digest;
   const runsGood = good !== undefined && world.primary?.digest === good;
-  return runsGood && (hasConverged(world.primary, draft.plan.primaryReadyPercent) || restsAtZero(world));
+  return runsGood && (hasConverged(world.primary, result.plan.primaryReadyPercent) || restsAtZero(world));
 }
 
-function rollbackReady(draft: Draft): Finding {
+function rollbackReady(result: Result): Finding {
   const type = 'RollbackReady';
-  const { world } = draft;
+  const { world } = result;
   const good = lastKnownGood(world);
   if (!good)
     return { type, status: 'False', reason: 'NoRecord', message: 'no release has proven itself yet' };
@@ -106,17 +127,22 @@ function drillOf(world: World, good: RecordView): Omit<Finding, 'type'> | undefi
   return { status, reason, message: message ?? '' };
 }
 
-function drifted(draft: Draft): Finding {
-  const { primary } = draft.world;
+function drifted(result: Result): Finding {
+  const { primary, scaler, sharesWorkload } = result.world;
   const changed = primary ? driftComparisons(primary).filter(({ met }) => !met) : [];
+  const wanted = primary && !scaler?.primary && !sharesWorkload ? wantedPods(primary) : undefined;
+  if (primary && wanted !== undefined && wanted !== primary.desiredReplicas) {
+    const message = `somebody scaled ${primary.name} to ${primary.desiredReplicas} pods; it gets ${wanted} again`;
+    return { type: 'Drifted', status: 'True', reason: 'ReplicasChanged', message };
+  }
   if (changed.length === 0) return { type: 'Drifted', status: 'False', reason: 'InSync', message: '' };
   const what = changed.map(({ detail }) => detail).join('; ');
   const message = `${what}; the next release takes it out`;
   return { type: 'Drifted', status: 'True', reason: 'ForeignChange', message };
 }
 
-function verified(draft: Draft): Finding[] {
-  const { status, run } = draft;
+function verified(result: Result): Finding[] {
+  const { status, run } = result;
   const state = status.postPromotion?.state;
   if (run?.ending?.phase === 'Succeeded' && run.ending.reason === 'Succeeded') {
     return [{ type: 'Verified', status: 'True', reason: 'Succeeded', message: run.ending.message }];
@@ -125,7 +151,7 @@ function verified(draft: Draft): Finding[] {
     const reason = status.postPromotion?.reason ?? 'Verifying';
     return [{ type: 'Verified', status: 'Unknown', reason, message: 'checks after promotion are under way' }];
   }
-  const superseded = draft.events.find((event) => event.reason === 'Superseded');
+  const superseded = result.events.find((event) => event.reason === 'Superseded');
   if (superseded)
     return [{ type: 'Verified', status: 'False', reason: 'Superseded', message: superseded.message }];
   if (run?.revert?.reject) {
@@ -135,8 +161,8 @@ function verified(draft: Draft): Finding[] {
 }
 
 /** Unknown on the way back; True together with the phase Failed that ends it; False from the next release on. */
-function reverted(draft: Draft): Finding[] {
-  const { run, status, world } = draft;
+function reverted(result: Result): Finding[] {
+  const { run, status, world } = result;
   if (run?.revert) {
     return [{ type: 'Reverted', status: 'Unknown', reason: run.revert.reason, message: run.revert.finding }];
   }

@@ -1,66 +1,73 @@
 import type { CanaryPhase, CanaryStatus } from '../api/canary-status.ts';
+import { gitPart } from '../api/digest.ts';
 import type { HookType } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import { copy } from './copy.ts';
-import type { RecordView, ReleaseView, World } from './world.ts';
+import { newestFirst } from './record-order.ts';
+import type { RecordView, RejectionView, ReleaseView, World } from './world.ts';
 
-/** Bookkeeping of the release under way, kept in status.run. Times are RFC 3339. */
+/** One of the two copies of a workload. */
+export type Side = 'canary' | 'primary';
+
+/** Bookkeeping of the release under way, kept in status.run. Times are RFC 3339. Never changed in place: a step makes the next one. */
 export interface Run {
-  digest: string;
-  commit: string;
-  subject: string;
-  startTime: string;
+  readonly digest: string;
+  readonly commit: string;
+  readonly subject: string;
+  readonly startTime: string;
   /** Plan.restartKey at admission; another one restarts the analysis. */
-  restartKey: string;
+  readonly restartKey: string;
   /** Running pods mount tracked config, so traffic leaves them before it is written. */
-  mountsConfig: boolean;
+  readonly mountsConfig: boolean;
   /** A proven release: no steps, no analysis. */
-  fastLane: boolean;
-  /** The canary's weight as last observed, and since when: checks count from there (S4). */
-  weight?: number;
-  stepTime?: string;
+  readonly fastLane: boolean;
+  /** Where it is tried: on the canary, or, while that has to serve, on the primary (design section 5). Absent: on the canary. */
+  readonly side?: Side;
+  /** The share of the side it is tried on as last observed, and since when: checks count from there (S4). */
+  readonly weight?: number;
+  readonly stepTime?: string;
   /** Number of the next check; part of its key, so that no answer is used twice. */
-  checkNumber: number;
-  lastCheckTime?: string;
+  readonly checkNumber: number;
+  readonly lastCheckTime?: string;
   /** The best that was seen of the workload that is waited for (see progress.ts), and since when it stands. */
-  progressKey?: string;
-  lastProgressTime?: string;
+  readonly progressKey?: string;
+  readonly lastProgressTime?: string;
   /** Since when route and pods are as they are: the data plane follows them (see standing.ts). */
-  standing?: Partial<Record<Watched, Standing>>;
+  readonly standing?: Partial<Record<Watched, Standing>>;
   /** Since when checks cannot be had (design section 2.3). */
-  unknownSince?: string;
+  readonly unknownSince?: string;
   /** A window must be open before anything of this release is written. */
-  awaitsWindow?: boolean;
+  readonly awaitsWindow?: boolean;
   /** Webhooks of type confirm-rollout must approve before anything of this release is written. */
-  awaitsConfirmation?: boolean;
+  readonly awaitsConfirmation?: boolean;
   /** The canary's pods were started for it by Flagger: they are not replaced. */
-  keepsPods?: boolean;
+  readonly keepsPods?: boolean;
   /** The canary was brought up for it: where another tool writes the target, that cannot be seen on the target itself. */
-  broughtUp?: boolean;
-  /** Once confirmed it goes straight to the primary, whose last-known-good does not come up (design section 5). */
-  throughPrimary?: boolean;
+  readonly broughtUp?: boolean;
   /** When the webhooks of type pre-rollout approved; they are asked once per release. */
-  preRolloutTime?: string;
+  readonly preRolloutTime?: string;
   /** The check before the next move passed; the gates before that move are being asked. */
-  asksGates?: boolean;
+  readonly asksGates?: boolean;
   /** The gate that keeps this release where it is. */
-  closedGate?: ClosedGate;
+  readonly closedGate?: ClosedGate;
   /** Why this release is going back, once that is decided. */
-  revert?: RevertCause;
+  readonly revert?: RevertCause;
   /** How this release ends, once that is decided: traffic to the primary, canary to zero, then this. */
-  ending?: Ending;
+  readonly ending?: Ending;
+  /** How it ended before the last-known-good was found not to come up; it ends so once that does. */
+  readonly deferred?: Ending;
   /** Phases whose gate a person opened for this release. */
-  approved?: ReadonlyArray<'Waiting' | 'WaitingPromotion'>;
+  readonly approved?: ReadonlyArray<'Waiting' | 'WaitingPromotion'>;
   /** A person wants it promoted as soon as the canary is ready. */
-  promoteNow?: boolean;
+  readonly promoteNow?: boolean;
   /** A person says it is good, whatever checks are still due. */
-  countsAsGood?: boolean;
+  readonly countsAsGood?: boolean;
   /** A person wants it held until the primary is well, without the deadline of auto. */
-  keepWaiting?: boolean;
-  /** Position (Draft.positionOf) at which a person left the check out. */
-  skipStepAt?: string;
+  readonly keepWaiting?: boolean;
+  /** Position (see states/analysing.ts) at which a person left the check out. */
+  readonly skipStepAt?: string;
   /** It goes back to an older release on request: what head was then, rejected once that has taken its place. */
-  rollback?: { digest: string; commit: string };
+  readonly rollback?: { readonly digest: string; readonly commit: string };
 }
 
 /**
@@ -77,34 +84,40 @@ export interface Standing {
 
 /** A gate that did not open. */
 export interface ClosedGate {
-  type: Extract<HookType, 'confirm-rollout' | 'confirm-traffic-increase' | 'confirm-promotion'>;
+  readonly type: Extract<HookType, 'confirm-rollout' | 'confirm-traffic-increase' | 'confirm-promotion'>;
   /** Since when: its deadline counts from here. */
-  since: string;
+  readonly since: string;
   /** What it said when it was found closed. */
-  why: string;
+  readonly why: string;
   /** Every webhook that refused wants no alert (muteAlert). */
-  muted: boolean;
+  readonly muted: boolean;
 }
 
 /** Why the primary goes back to the last-known-good. */
 export interface RevertCause {
-  reason: RolloutReason;
-  finding: string;
+  readonly reason: RolloutReason;
+  readonly finding: string;
   /** The digest is rejected; false when Git itself moved on. */
-  reject: boolean;
+  readonly reject: boolean;
   /** A check said so, and is asked again of the last-known-good (design section 5, control). */
-  control: boolean;
+  readonly control: boolean;
   /** How often the last-known-good failed it. */
-  controlFailures?: number;
+  readonly controlFailures?: number;
+  /** What the primary runs is well, and only not what it should be: it is not given up for what does not come up. */
+  readonly isWell?: boolean;
+  /** Git itself went back: the commit that did so. */
+  readonly headCommit?: string;
 }
 
 /** The terminal phase of a release and why. */
 export interface Ending {
-  phase: Extract<CanaryPhase, 'Succeeded' | 'Failed'>;
-  reason: RolloutReason;
-  message: string;
-  /** The digest is rejected for this; kept here so that a crash before that write does not lose it (S14). */
-  reject?: RolloutReason;
+  readonly phase: Extract<CanaryPhase, 'Succeeded' | 'Failed'>;
+  readonly reason: RolloutReason;
+  readonly message: string;
+  /** The digest is rejected for this. */
+  readonly reject?: RolloutReason;
+  /** What its pods showed, by the table of causes. */
+  readonly cause?: string;
 }
 
 /** The run of a status, if one is under way. */
@@ -121,12 +134,12 @@ export function lastKnownGood(world: World): RecordView | undefined {
   return provenReleases(world)[0];
 }
 
-/** Proven releases that are not rejected, newest first. */
+/** Proven releases that are not rejected, the one that proved itself last first. */
 export function provenReleases(world: World): RecordView[] {
-  const rejected = new Set(world.rejected.map((rejection) => rejection.digest));
+  const rejected = new Set(rejectionsOf(world).map((rejection) => rejection.digest));
   return world.records
     .filter((record) => record.promotedTime !== undefined && !rejected.has(record.digest))
-    .sort((a, b) => Date.parse(b.promotedTime ?? '') - Date.parse(a.promotedTime ?? ''));
+    .sort(newestFirst);
 }
 
 /** Head's release, when Git was read and holds one. */
@@ -134,7 +147,38 @@ export function headRelease(world: World): ReleaseView | undefined {
   return world.head.kind === 'release' ? world.head.release : undefined;
 }
 
+/**
+ * Every rejection in force: those read back from their Secret, and those of the status that are on their way there. Where the Secret cannot
+ * be read, the status is what is known.
+ */
+export function rejectionsOf({ rejected, rejectionsProblem, status }: World): RejectionView[] {
+  const noted = status.rejected ?? [];
+  if (rejectionsProblem !== undefined) return [...noted];
+  const saved = new Set(rejected.map(({ digest }) => digest));
+  return [...rejected, ...noted.filter(({ pending, digest }) => pending && !saved.has(digest))];
+}
+
+/**
+ * The rejection that bars this digest (S14). It bars every release with the same bytes in Git: a Secret that rotates outside Git is no
+ * reason to try it again, unless that config was the cause, or the last-known-good has these bytes, so that only the config differs.
+ */
+export function rejectionIn(
+  all: readonly RejectionView[],
+  good: string | undefined,
+  digest: string,
+): RejectionView | undefined {
+  const exact = all.find((rejection) => rejection.digest === digest);
+  if (exact) return exact;
+  if (good !== undefined && gitPart(good) === gitPart(digest)) return undefined;
+  return all.find(
+    (rejection) => gitPart(rejection.digest) === gitPart(digest) && !OF_CONFIG.has(rejection.cause ?? ''),
+  );
+}
+
+/** Causes that config outside Git may end by itself. */
+const OF_CONFIG: ReadonlySet<string> = new Set(['ReferenceMissing', 'ConfigCopyMissing']);
+
 /** Is this digest barred from being rolled out? (S14) */
 export function isRejected(world: World, digest: string): boolean {
-  return world.rejected.some((rejection) => rejection.digest === digest);
+  return rejectionIn(rejectionsOf(world), lastKnownGood(world)?.digest, digest) !== undefined;
 }

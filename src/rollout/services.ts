@@ -1,45 +1,44 @@
+import type { Action } from './action.ts';
 import { canaryServes } from './capacity.ts';
-import { act, type Draft } from './draft.ts';
+import type { Context } from './context.ts';
 import { trafficAt } from './plan.ts';
 import { servingPods } from './readiness.ts';
-import { headRelease } from './run.ts';
-import type { World } from './world.ts';
+import type { Run } from './run.ts';
 
 /**
  * Apex, primary and canary Service, and a route, are there in every state, whatever else is done: what somebody deleted comes back at once,
  * and Services before any traffic is moved to them (design section 4). Costs no request while nothing is missing.
  */
-export function keepServices(draft: Draft): void {
-  const { world, actions, plan } = draft;
+export function withServices(
+  context: Context,
+  run: Run | undefined,
+  actions: readonly Action[],
+): readonly Action[] {
+  const { world, plan } = context;
   const { primary, target } = world;
   const digest = primary ? primary.digest : target?.digest;
-  if (digest === undefined || !isOnRecord(world, digest)) return;
-  // Who is ready gets it at once (see rescueTraffic); where nobody is, it waits for the primary.
-  const isReady = servingPods(primary) > 0 || canaryServes(target);
-  if (!world.route && !isReady && moveIn(draft) < 0)
-    act(draft, { type: 'SetTraffic', route: trafficAt(plan, 0) });
+  if (digest === undefined || !isOnRecord(context, digest)) return actions;
   const services = {
     type: 'EnsureServices',
     primaryDigest: digest,
-    canaryDigest: canaryDigest(draft, digest),
+    canaryDigest: canaryDigest(context, run, digest),
   } as const;
-  const move = moveIn(draft);
-  actions.splice(move < 0 ? actions.length : move, 0, services);
+  const move = actions.findIndex(({ type }) => type === 'SetTraffic');
+  if (move >= 0) return [...actions.slice(0, move), services, ...actions.slice(move)];
+  // Who is ready gets it at once (see traffic.ts); where nobody is, it waits for the primary.
+  const isReady = servingPods(primary) > 0 || canaryServes(target);
+  const route: Action[] = world.route || isReady ? [] : [{ type: 'SetTraffic', route: trafficAt(plan, 0) }];
+  return [...actions, services, ...route];
 }
 
 /** What the canary's Service is made for. Where nobody can tell what the target runs and nothing is tried, it rests as the primary's. */
-function canaryDigest({ world, run }: Draft, primaryDigest: string): string | undefined {
-  const { target, route } = world;
+function canaryDigest(context: Context, run: Run | undefined, primaryDigest: string): string | undefined {
+  const { target, route } = context.world;
   if (target && target.digest === undefined && !run && !route?.canaryWeight) return primaryDigest;
-  return target?.digest !== undefined && isOnRecord(world, target.digest) ? target.digest : undefined;
-}
-
-/** Index of the first move of traffic; -1 when there is none. */
-function moveIn({ actions }: Draft): number {
-  return actions.findIndex(({ type }) => type === 'SetTraffic');
+  return target?.digest !== undefined && isOnRecord(context, target.digest) ? target.digest : undefined;
 }
 
 /** Its ports can be told, or are known to be lost. */
-function isOnRecord(world: World, digest: string): boolean {
-  return headRelease(world)?.digest === digest || world.records.some((record) => record.digest === digest);
+function isOnRecord({ world, head }: Context, digest: string): boolean {
+  return head?.digest === digest || world.records.some((record) => record.digest === digest);
 }

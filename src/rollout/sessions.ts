@@ -1,56 +1,77 @@
+import type { CanaryStatus } from '../api/canary-status.ts';
 import { keepsSessions } from '../api/effective.ts';
 import type { SessionCookies } from '../api/observed.ts';
-import type { Draft } from './draft.ts';
+import type { Action } from './action.ts';
 import type { Run } from './run.ts';
+import type { World } from './world.ts';
+
+type Cookies = Pick<
+  CanaryStatus,
+  'sessionAffinityCookie' | 'primarySessionAffinityCookie' | 'previousSessionAffinityCookie'
+>;
 
 /**
  * Session affinity (flagger-behaviour 3.1): while the canary has a share, users stay on the side that answered them; once it has none, its
- * cookie is taken back. Says so in the status and in every move of traffic. The cookies follow from the run, so that a crash before the
- * status was written gives the same ones again.
+ * cookie is taken back. Gives what the status says of it, and every move of traffic with it. The cookies follow from the run, so that a crash
+ * before the status was written gives the same ones again.
  */
-export function keepSessions(draft: Draft): void {
-  const sessions = sessionsOf(draft);
-  for (const [index, action] of draft.actions.entries()) {
-    if (action.type === 'SetTraffic' && sessions && !action.route.matched)
-      draft.actions[index] = { ...action, route: { ...action.route, sessions } };
-  }
+export function keepSessions(
+  world: World,
+  run: Run | undefined,
+  actions: readonly Action[],
+): { actions: readonly Action[]; cookies: Cookies } {
+  const { sessions, cookies } = sessionsOf(world, run, actions);
+  const kept = actions.map((action) =>
+    action.type === 'SetTraffic' && sessions && !action.route.matched
+      ? { ...action, route: { ...action.route, sessions } }
+      : action,
+  );
+  return { actions: kept, cookies };
 }
 
-function sessionsOf(draft: Draft): SessionCookies | undefined {
-  const { world, status } = draft;
-  const settings = world.canary.spec.analysis?.sessionAffinity;
-  if (!settings || !keepsSessions(world.canary.spec.provider ?? world.options.defaultProvider)) {
-    forget(draft);
-    delete status.previousSessionAffinityCookie;
-    return undefined;
-  }
-  if (shareOfCanary(draft) > 0) {
-    const canary = cookie(settings.cookieName, status.sessionAffinityCookie, draft.run);
-    if (canary === undefined) return undefined;
-    status.sessionAffinityCookie = canary;
-    const primary =
-      settings.primaryCookieName === undefined
-        ? undefined
-        : cookie(settings.primaryCookieName, status.primarySessionAffinityCookie, draft.run);
-    if (primary === undefined) return { kind: 'keep', canary };
-    status.primarySessionAffinityCookie = primary;
-    return { kind: 'keep', canary, primary };
-  }
-  if (status.sessionAffinityCookie) status.previousSessionAffinityCookie = status.sessionAffinityCookie;
-  forget(draft);
-  const previous = status.previousSessionAffinityCookie;
-  return previous ? { kind: 'end', previous } : undefined;
-}
+const NONE: Cookies = {
+  sessionAffinityCookie: undefined,
+  primarySessionAffinityCookie: undefined,
+  previousSessionAffinityCookie: undefined,
+};
 
-/** What the canary has once the actions are done. */
-function shareOfCanary({ actions, world }: Draft): number {
+function sessionsOf(
+  { canary, options, status, route }: World,
+  run: Run | undefined,
+  actions: readonly Action[],
+): { sessions: SessionCookies | undefined; cookies: Cookies } {
+  const settings = canary.spec.analysis?.sessionAffinity;
+  if (!settings || !keepsSessions(canary.spec.provider ?? options.defaultProvider))
+    return { sessions: undefined, cookies: NONE };
   const moves = actions.flatMap((action) => (action.type === 'SetTraffic' ? [action.route] : []));
-  return (moves.at(-1) ?? world.route)?.canaryWeight ?? 0;
+  const share = (moves.at(-1) ?? route)?.canaryWeight ?? 0;
+  const previous = status.sessionAffinityCookie ?? status.previousSessionAffinityCookie;
+  if (share === 0) {
+    const cookies = { ...NONE, previousSessionAffinityCookie: previous };
+    return { sessions: previous ? { kind: 'end', previous } : undefined, cookies };
+  }
+  const { previousSessionAffinityCookie } = status;
+  const canaryCookie = cookie(settings.cookieName, status.sessionAffinityCookie, run);
+  if (canaryCookie === undefined) return { sessions: undefined, cookies: cookiesOf(status) };
+  const name = settings.primaryCookieName;
+  const primary = name === undefined ? undefined : cookie(name, status.primarySessionAffinityCookie, run);
+  const cookies = {
+    sessionAffinityCookie: canaryCookie,
+    primarySessionAffinityCookie: primary ?? status.primarySessionAffinityCookie,
+    previousSessionAffinityCookie,
+  };
+  return {
+    sessions: { kind: 'keep', canary: canaryCookie, ...(primary === undefined ? {} : { primary }) },
+    cookies,
+  };
 }
 
-function forget({ status }: Draft): void {
-  delete status.sessionAffinityCookie;
-  delete status.primarySessionAffinityCookie;
+function cookiesOf({
+  sessionAffinityCookie,
+  primarySessionAffinityCookie,
+  previousSessionAffinityCookie,
+}: CanaryStatus): Cookies {
+  return { sessionAffinityCookie, primarySessionAffinityCookie, previousSessionAffinityCookie };
 }
 
 /** The cookie as it was given out before, or a new one of this run; undefined when there is no run that it could be of. */

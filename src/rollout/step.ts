@@ -1,97 +1,200 @@
-import type { Decision } from './action.ts';
+import { knownReason } from '../api/reasons.ts';
+import { type Action, type Decision, laneOf } from './action.ts';
 import { keepConfigCopies } from './config-copies.ts';
-import { type Draft, newDraft, note } from './draft.ts';
-import { finish } from './finish.ts';
-import { restoreRecord, tellDamage } from './kept.ts';
-import { adopts } from './phases/adopt.ts';
-import { bootstrap, initialized } from './phases/bootstrap.ts';
-import { windDown } from './phases/ending.ts';
-import { fallen } from './phases/fallen.ts';
-import { held } from './phases/held.ts';
-import { idle } from './phases/idle.ts';
-import { awaitsServices, moves } from './phases/moving.ts';
-import { progressing } from './phases/progressing.ts';
-import { converging } from './phases/promoting.ts';
-import { reverting } from './phases/reverting.ts';
-import { askRollback, rolledBack } from './phases/rollback-hook.ts';
-import { terminating } from './phases/terminating.ts';
-import { verifying } from './phases/verifying.ts';
-import { planOf } from './plan.ts';
-import { lastKnownGood, type Run } from './run.ts';
-import { wakePrimaryScaler } from './scalers.ts';
-import { keepServices } from './services.ts';
-import { noteStandings } from './standing.ts';
-import { rescueTraffic } from './traffic.ts';
+import { type Context, contextOf } from './context.ts';
+import { type Decided, finish, untouched } from './finish.ts';
+import { tendRecord } from './kept.ts';
+import { act, type Effects, note, type Outcome, together } from './outcome.ts';
+import { restsAtZero, wakePrimaryScaler } from './scalers.ts';
+import { withServices } from './services.ts';
+import { type RunState, type State, stateOf } from './state.ts';
+import { adopting } from './states/adopting.ts';
+import { followHead } from './states/head.ts';
+import { putBackReplicas } from './states/missing.ts';
+import { awaitsServices, moving } from './states/moving.ts';
+import { askRollback, rolledBack } from './states/rollback-hook.ts';
+import { terminating } from './states/terminating.ts';
+import { type Row, TABLE } from './table.ts';
+import { allocate } from './traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
 import type { World } from './world.ts';
+
+/** A release passes at most so many states in one step; more would be a circle. */
+const MOST_STATES = 8;
 
 /**
  * The heart: from what was observed of one Canary, what to do next and what to say about it. Pure: no clock, no I/O, no randomness; the
  * same world gives the same decision, and repeating a decision after a crash at any point carries on (S33).
  */
 export function step(world: World): Decision {
-  const draft = newDraft(world, planOf(world.canary, world.options));
-  if (world.canary.metadata.deletionTimestamp === undefined) decide(draft);
-  else leave(draft);
-  return finish(draft);
-}
-
-function decide(draft: Draft): void {
-  if (draft.world.canary.spec.suspend) {
-    return note(draft, 'Suspended', 'suspended: nothing is written until spec.suspend is removed', {
+  const context = contextOf(world);
+  if (world.canary.metadata.deletionTimestamp !== undefined) return leave(context);
+  if (world.canary.spec.suspend) {
+    const words = note('Suspended', 'suspended: nothing is written until spec.suspend is removed', {
       action: 'nothing automatic',
     });
+    return finish(context, { state: undefined, effects: words, intentFirst: false });
   }
-  if (!handleVerbs(draft)) {
-    noteStandings(draft);
-    wakePrimaryScaler(draft);
-    if (moves(draft)) return keepServicesOfMoves(draft);
-    goOn(draft);
-    keepConfigCopies(draft);
-  }
-  // The first release of all has its Services when its primary is ready: until then the target serves as it did before.
-  if (lastKnownGood(draft.world)) keepServices(draft);
+  const state = stateOf(context);
+  const asked = handleVerbs(context, state);
+  if (asked.taken) return verbTaken(context, asked.taken, asked.effects);
+  const moved = moving(context, state);
+  if (moved) return finish(context, decided(context, moved, asked.effects, true));
+  const adopted = adopting(context, state);
+  if (adopted?.leavesStatus) return untouched(world);
+  const early = adopted ?? awaitsServices(context, state);
+  if (early) return finish(context, tended(context, decided(context, early, asked.effects)));
+  const gone = goOn(context, state);
+  const record = context.good ? tendRecord(context) : {};
+  const before = together(
+    asked.effects,
+    record,
+    act(...wakePrimaryScaler(world), ...keepReplicas(context, gone)),
+  );
+  return finish(
+    context,
+    tended(context, { ...decided(context, gone, before), intentFirst: gone.next.kind !== state.kind }),
+  );
+}
+
+/** Whoever scaled the primary by hand, it gets its pods back; not while everything is to stand still, and not one that is written anyway. */
+function keepReplicas(context: Context, { next, actions = [] }: Outcome): Action[] {
+  const standsStill = next.kind === 'Held' && context.plan.postPromotion.onFailure === 'halt';
+  const isWritten = actions.some(
+    ({ type }) => type === 'ApplyPrimary' || type === 'ScalePrimary' || type === 'ApplySettings',
+  );
+  return standsStill || isWritten || restsAtZero(context.world) ? [] : putBackReplicas(context);
 }
 
 /** On its way out: Services are made again only for traffic that is moved. */
-function leave(draft: Draft): void {
-  terminating(draft);
-  keepServicesOfMoves(draft);
+function leave(context: Context): Decision {
+  const { intentFirst = false, ...effects } = terminating(context);
+  const actions = movesTraffic(effects)
+    ? withServices(context, undefined, effects.actions ?? [])
+    : effects.actions;
+  return finish(context, { state: undefined, effects: { ...effects, actions: actions ?? [] }, intentFirst });
 }
 
-function keepServicesOfMoves(draft: Draft): void {
-  const types = new Set(draft.actions.map(({ type }) => type));
-  if (types.has('SetTraffic') && !types.has('EnsureServices')) keepServices(draft);
+function verbTaken(context: Context, taken: Outcome, effects: Effects): Decision {
+  return finish(context, { ...decided(context, taken, effects), intentFirst: true });
 }
 
-function goOn(draft: Draft): void {
-  const { world, run } = draft;
-  const good = lastKnownGood(world);
-  if (adopts(draft)) return;
-  if (!good) return bootstrap(draft);
-  tellDamage(draft, good);
-  restoreRecord(draft, good);
-  if (draft.status.phase === 'Initializing' && run) return initialized(draft, run);
-  if (awaitsServices(draft) || rescueTraffic(draft)) return;
-  if (!run) return idle(draft, good);
-  if (run.ending) return windDown(draft, run, run.ending);
-  if (rolledBack(draft, run)) return;
-  inState(draft, run);
-  askRollback(draft);
+function movesTraffic({ actions = [] }: Effects): boolean {
+  return (
+    actions.some(({ type }) => type === 'SetTraffic') &&
+    !actions.some(({ type }) => type === 'EnsureServices')
+  );
 }
 
-/** The one switch on where a release stands. */
-function inState(draft: Draft, run: Run): void {
-  switch (draft.status.postPromotion?.state) {
-    case 'Converging':
-      return converging(draft, run);
-    case 'Verifying':
-      return verifying(draft, run);
-    case 'Held':
-      return draft.status.phase === 'Failed' ? fallen(draft, run) : held(draft, run);
-    case 'Reverting':
-      return reverting(draft, run);
-    case undefined:
-      return progressing(draft, run);
+/** The state's handler, and that of each state it enters: the last one acts, those before only spoke. */
+function goOn(context: Context, first: State): Outcome {
+  let state = first;
+  let told: Effects = {};
+  for (let passed = 0; passed < MOST_STATES; passed += 1) {
+    const outcome = handle(context, state);
+    if (!enters(state, outcome.next) || outcome.next.kind === 'Resting')
+      return { ...outcome, ...together(told, outcome) };
+    const { note: _, ...words } = outcome;
+    told = together(told, words);
+    state = outcome.next;
   }
+  return { next: state, ...told };
+}
+
+/** Another state, or the same one for another release. */
+function enters(before: State, after: State): boolean {
+  if (before.kind !== after.kind) return true;
+  const of = (state: State) => ('run' in state ? state.run?.digest : undefined);
+  return of(before) !== of(after) && after.kind !== 'Initializing';
+}
+
+function handle(context: Context, state: State): Outcome {
+  const row = TABLE[state.kind] as Row<typeof state.kind>;
+  if (state.kind === 'Resting' || state.kind === 'Initializing') return row.handle(context, state as never);
+  const release: RunState = state;
+  const decided = state.kind === 'Ending' ? undefined : rolledBack(context, release);
+  return decided ?? followHead(context, release, row.head) ?? row.handle(context, state as never);
+}
+
+/** What a state gave, with the traffic it prefers, and what people are told comes next by its row. `moves`: Services only for traffic that is moved. */
+function decided(context: Context, outcome: Outcome, before: Effects, moves = false): Decided {
+  const { next } = outcome;
+  const row = TABLE[next.kind] as Row<typeof next.kind>;
+  const run = 'run' in next ? next.run : undefined;
+  const prefers = outcome.prefers ?? row.prefers(context, next as never);
+  const traffic = allocate(context, run, prefers);
+  const effects = together(before, traffic, outcome, askRollback(context, next, outcome.check));
+  const rejected = withRejections(context, effects, triedAgain(next));
+  const actions = rejected.actions ?? [];
+  const isServed = moves ? movesTraffic(rejected) : context.good !== undefined;
+  const withAll = inOrder(isServed ? withServices(context, run, actions) : actions);
+  const told =
+    rejected.note && !rejected.note.stalled && !rejected.note.next
+      ? { ...rejected.note, next: row.next(next as never) }
+      : rejected.note;
+  return {
+    state: next,
+    effects: { ...rejected, actions: withAll, ...(told ? { note: told } : {}) },
+    intentFirst: false,
+  };
+}
+
+/** Pods before the traffic that they are for, traffic before what takes pods away, and bookkeeping last: any prefix is safe (S33). */
+function inOrder(actions: readonly Action[]): Action[] {
+  return actions.toSorted((a, b) => rankOf(a) - rankOf(b));
+}
+
+function rankOf(action: Action): number {
+  if (bringsPods(action)) return 0;
+  if (action.type === 'EnsureServices' || action.type === 'SetTraffic') return 1;
+  // A record comes before the template that it keeps (S10).
+  return laneOf(action) === 'bookkeeping' && action.type !== 'SaveRecord' ? 3 : 2;
+}
+
+function bringsPods(action: Action): boolean {
+  if (action.type === 'SetScalerFloor') return action.minReplicas !== undefined;
+  if (action.type === 'PauseScaler') return !action.paused;
+  return (action.type === 'ScaleCanary' || action.type === 'ScalePrimary') && action.replicas > 0;
+}
+
+/** Copies of config that are gone are written again, whatever else is done, unless everything is to stand still (onFailure halt). */
+function tended(context: Context, { effects, ...rest }: Decided): Decided {
+  const standsStill = rest.state?.kind === 'Held' && context.plan.postPromotion.onFailure === 'halt';
+  return standsStill
+    ? { ...rest, effects }
+    : { ...rest, effects: together(effects, keepConfigCopies(context, effects.actions ?? [])) };
+}
+
+/** The digest that is being tried: a retry lifted its rejection, which goes until it is read back that it went. */
+function triedAgain(state: State): string | undefined {
+  const isTried = state.kind === 'Waiting' || state.kind === 'Starting' || state.kind === 'Analysing';
+  return isTried ? state.run.digest : undefined;
+}
+
+/** Digests that are barred stand in the status first, and are written to their Secret until they are read back from there (S14; issue 11, 5). */
+function withRejections(context: Context, effects: Effects, tried: string | undefined): Effects {
+  const { world, now } = context;
+  const lifts = new Set([...(effects.lifts ?? []), ...(tried ? [tried] : [])]);
+  const known = context.rejections.filter(({ digest }) => !lifts.has(digest));
+  const bars = (effects.bars ?? []).filter(
+    ({ digest }, index, all) =>
+      !known.some((one) => one.digest === digest) && all.findIndex((one) => one.digest === digest) === index,
+  );
+  const added = bars.map(({ digest, commit, reason, cause }) => ({
+    ...{ digest, commit, reason, time: now, pending: true },
+    ...(cause === undefined ? {} : { cause }),
+  }));
+  const rejected = [...known, ...added];
+  const isSaved = (digest: string) => world.rejected.some((one) => one.digest === digest);
+  const writes: Action[] = rejected
+    .filter(({ digest }) => world.rejectionsProblem === undefined && !isSaved(digest))
+    .map(({ digest, commit, reason, cause }) => ({
+      type: 'Reject',
+      digest,
+      commit,
+      reason: knownReason(reason, 'Rejected'),
+      ...(cause ? { cause } : {}),
+    }));
+  const lifted: Action[] = [...lifts].filter(isSaved).map((digest) => ({ type: 'Unreject', digest }));
+  return together(effects, { status: { rejected } }, act(...writes, ...lifted));
 }

@@ -1,154 +1,190 @@
-import { canaryPods, canaryServes, carriedBy, mostToCanary, podsFor, shareFor } from './capacity.ts';
-import { act, type Draft } from './draft.ts';
+/**
+ * The one allocator of traffic: from the ready pods of both sides, who should serve, and the route as read back, to the next route (issue
+ * 11). A side that is left loses at once what the other one carries; nobody gets more than it carries while somebody else can; and nothing
+ * goes to a side without ready pods while the other one has some. In place, both sides are pods of one workload, and the share brings them.
+ */
+import type { RouteTarget, RouteView } from '../api/observed.ts';
+import type { Action } from './action.ts';
+import {
+  canaryPods,
+  canaryServes,
+  carriedBy,
+  podsNeeded,
+  readyPods,
+  scalerOf,
+  shareCarried,
+} from './capacity.ts';
+import { type Context, elapsedMs } from './context.ts';
 import { othersServe } from './other-backends.ts';
+import { act, type Effects, together, wake } from './outcome.ts';
 import { ALL_TO_CANARY, trafficAt } from './plan.ts';
-import { hasConverged, servingPods } from './readiness.ts';
-import type { Run } from './run.ts';
-import { ensurePrimaryCapacity, pauseCanary, raiseFloor, resumeReplicas, scalerOf } from './scalers.ts';
-import { isUnsettled } from './standing.ts';
-import type { WorkloadView, World } from './world.ts';
+import type { Preference } from './preference.ts';
+import { servingPods } from './readiness.ts';
+import type { Run, Side } from './run.ts';
+import { growCanary, raiseFloor } from './scalers.ts';
+import { unsettledMs } from './standing.ts';
 
-/** All traffic is on the primary, read back. */
-export function isAllOnPrimary(draft: Draft): boolean {
-  const { route } = draft.world;
-  return route !== undefined && route.canaryWeight === 0 && !route.mirrored && !othersServe(draft);
+/** All traffic is on this side, read back, and it can answer if anybody can; an A/B match leaves some with the primary. */
+export function isAllOn(context: Context, side: Side): boolean {
+  const { world } = context;
+  const { route } = world;
+  if (!world.sharesWorkload && rescued(context)) return false;
+  if (side === 'canary') return route?.canaryWeight === 100 && !route.matched;
+  return route !== undefined && route.canaryWeight === 0 && !route.mirrored && !othersServe(world);
+}
+
+/**
+ * The move has arrived: read back, taken over by the gateway, and the data plane had time to follow. Only then may what it left be scaled
+ * down, written or judged (issue 11, 17).
+ */
+export function hasArrived(context: Context, run: Run | undefined, side: Side): boolean {
+  const { world } = context;
+  if (!isAllOn(context, side) || world.route?.accepted !== true) return false;
+  if (world.sharesWorkload) return side === 'canary' || !isTried(context);
+  return unsettledMs(context, run, 'route') === 0;
 }
 
 /** The one workload of both sides says another release than its old pods run, be it without a pod of it. */
-function isTried({ sharesWorkload, primary, target }: World): boolean {
+function isTried({ world: { sharesWorkload, primary, target } }: Context): boolean {
   return sharesWorkload === true && primary !== undefined && target?.digest !== primary.digest;
 }
 
-/** All traffic is on the canary, also what an A/B match would leave out, read back. */
-export function isAllOnCanary(draft: Draft): boolean {
-  const { route } = draft.world;
-  return route?.canaryWeight === 100 && !route.matched;
-}
-
-/**
- * Moves all traffic to the primary if it may serve it: converged, or nobody else is ready (S1). True once that was read back.
- */
-export function returnToPrimary(draft: Draft): boolean {
-  const { primary, target } = draft.world;
-  if (isAllOnPrimary(draft) && !isTried(draft.world)) return true;
-  // Going back brings the pods that it needs, and takes none away before.
-  if (draft.world.sharesWorkload) {
-    act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
-    replaceStuck(draft);
-    return false;
-  }
-  const isWhole =
-    hasConverged(primary, draft.plan.primaryReadyPercent) || servingPods(primary) >= carriedBy(draft.world);
-  if (servingPods(target) === 0 || (isWhole && ensurePrimaryCapacity(draft, 100)))
-    act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
-  else if (isWhole) returnInPart(draft);
-  return false;
-}
-
-/** On the way back alone: pods that its controller would wait for, though their release is left. */
-export function replaceStuck(draft: Draft): void {
-  const { stuckPods = [] } = draft.world;
-  if (stuckPods.length > 0) act(draft, { type: 'ReplacePods', pods: stuckPods });
-}
-
-/** A primary whose scaler brings up more pods already takes what it can carry. */
-function returnInPart({ world, plan, actions }: Draft): void {
-  const canaryWeight = 100 - shareFor(servingPods(world.primary), carriedBy(world));
-  if (plan.splitsTraffic && world.route && canaryWeight < world.route.canaryWeight)
-    actions.push({ type: 'SetTraffic', route: trafficAt(plan, canaryWeight) });
-}
-
-/** Raises the canary's pods until it can carry this share. True when enough are ready (S4). */
-export function ensureCanaryCapacity(draft: Draft, sharePercent: number): boolean {
-  const { target, primary } = draft.world;
-  // The share itself brings its pods.
-  if (draft.world.sharesWorkload) return true;
-  const needed = podsFor(sharePercent, carriedBy(draft.world));
-  if (canaryPods(target) >= needed) return true;
-  if (target && primary) growCanary(draft, target, needed);
-  return false;
-}
-
-/** Asks for this many canary pods; under a scaler by its minReplicas, and only one at rest is started by us (S18). */
-export function growCanary(draft: Draft, target: WorkloadView, pods: number): void {
-  if (draft.world.sharesWorkload) return;
-  const scaler = scalerOf(draft.world, 'canary');
-  pauseCanary(draft, false);
-  if (scaler && target.desiredReplicas > 0) return raiseFloor(draft, 'canary', pods);
-  if (target.desiredReplicas < pods)
-    act(draft, { type: 'ScaleCanary', replicas: scaler ? resumeReplicas(scaler) : pods });
-}
-
-/** Takes the canary to zero; its scaler stands still first, so that it does not bring it back. */
-export function restCanary(draft: Draft): void {
-  pauseCanary(draft, true);
-  act(draft, { type: 'ScaleCanary', replicas: 0 });
-}
-
 /** The canary may stand in for this release: it runs it, unless another tool wrote something newer to the target meanwhile. */
-export function canStandIn({ world }: Draft, run: { readonly digest: string } | undefined): boolean {
+export function canStandIn({ world }: Context, run: { readonly digest: string } | undefined): boolean {
   return !world.foreignTarget || world.target?.digest === run?.digest;
 }
 
-/** Traffic is to leave the primary before that is written, for a canary that can stand in for it: it has not, or only just now (S2). */
-export function mustClear(draft: Draft, run: Run): boolean {
-  const { primary, sharesWorkload } = draft.world;
-  if (sharesWorkload || !primary || servingPods(primary) === 0 || !canStandIn(draft, run)) return false;
-  if (primary.keepsReadyPod && !run.mountsConfig) return false;
-  return !isAllOnCanary(draft) || isUnsettled(draft, run, 'route');
+/** The next route towards what is preferred, and the pods it takes. Nothing where that is reached, or must wait. */
+export function allocate(context: Context, run: Run | undefined, preference: Preference): Effects {
+  const { world } = context;
+  const settling = wake(unsettledMs(context, run, 'route'));
+  if (preference.kind === 'none') return {};
+  if (world.sharesWorkload) return inOneWorkload(context, preference);
+  if (!world.route) return routeAnew(context, run, preference);
+  const rescue = rescued(context);
+  if (rescue) return act({ type: 'SetTraffic', route: rescue });
+  const isThere =
+    preference.kind === 'stay' || (preference.kind === 'all' && isAllOn(context, preference.side));
+  if (isThere) {
+    if (preference.kind === 'all' && preference.keeps)
+      return act({ type: 'SetTraffic', route: trafficAt(context.plan, 0) });
+    const isSlow = elapsedMs(context, run?.standing?.route?.since) >= context.plan.intervalMs;
+    return world.route.accepted || world.route.others || !isSlow
+      ? settling
+      : together(settling, writtenAgain(world.route));
+  }
+  if (preference.kind === 'share') return toShare(context, preference);
+  return preference.side === 'primary'
+    ? toPrimary(context, run, preference)
+    : toCanary(context, run, preference);
 }
 
-/**
- * Moves all traffic to the canary, at once or as far as its pods can carry it. True once all of it was read back there.
- */
-export function moveToCanary(draft: Draft): boolean {
-  if (isAllOnCanary(draft)) return true;
-  if (draft.world.sharesWorkload || !canStandIn(draft, draft.run)) return false;
-  ensureCanaryCapacity(draft, 100);
-  const most = mostToCanary(draft.plan, draft.world);
-  const weight = draft.world.route?.canaryWeight ?? 0;
-  if (
-    weight === 0 &&
-    draft.run &&
-    servingPods(draft.world.primary) > 0 &&
-    isUnsettled(draft, draft.run, 'standIn')
-  )
-    return false;
-  if (most && (most === ALL_TO_CANARY || most.canaryWeight > weight))
-    act(draft, { type: 'SetTraffic', route: most });
-  return false;
+/** A route that the gateway has not taken over for an interval is written as it is: what the Canary says of it may have changed. It costs nothing where nothing differs. */
+function writtenAgain({ primaryWeight, canaryWeight, mirrored, matched }: RouteView): Effects {
+  return act({ type: 'SetTraffic', route: { primaryWeight, canaryWeight, mirrored, matched } });
 }
 
-/**
- * Whatever the policy says: traffic goes to whichever copy is ready (design section 5). Acts only when the copy that has traffic has no
- * ready pod and the other one does, or when somebody took the route away. True when it acted.
- */
-export function rescueTraffic(draft: Draft): boolean {
-  const { route, primary, target } = draft.world;
-  // A Service sends requests to the ready pods of either side by itself.
-  if (draft.world.sharesWorkload) return false;
-  if (!route) return routeAnew(draft);
+/** What the traffic needs at once, whoever should have it: a route that is gone, or one that leads to nobody while somebody is ready. */
+export function rescueTraffic(context: Context, run?: Run): Effects | undefined {
+  const { world } = context;
+  if (world.sharesWorkload) return undefined;
+  const isAnybodyReady = servingPods(world.primary) > 0 || canaryServes(world.target);
+  if (!world.route) return isAnybodyReady ? routeAnew(context, run, { kind: 'stay' }) : undefined;
+  const route = rescued(context);
+  return route && act({ type: 'SetTraffic', route });
+}
+
+/** Whoever has traffic has no ready pod, and the other one has: it goes there, whatever is preferred (S1). */
+function rescued({ world, plan }: Context): RouteTarget | undefined {
+  const { route, primary, target } = world;
+  if (!route) return undefined;
   const primaryServes = route.canaryWeight < 100 || route.matched;
-  if (primaryServes && servingPods(primary) === 0 && canaryPods(target) > 0) {
-    act(draft, { type: 'SetTraffic', route: ALL_TO_CANARY });
-    return true;
-  }
-  if (route.canaryWeight > 0 && servingPods(target) === 0 && servingPods(primary) > 0) {
-    act(draft, { type: 'SetTraffic', route: trafficAt(draft.plan, 0) });
-    return true;
-  }
-  return false;
+  if (primaryServes && servingPods(primary) === 0 && canaryPods(target) > 0) return ALL_TO_CANARY;
+  const isLeft = route.canaryWeight > 0 && servingPods(target) === 0 && servingPods(primary) > 0;
+  return isLeft ? trafficAt(plan, 0) : undefined;
 }
 
-/**
- * The route is gone: whoever is ready gets all the traffic. After promotion that is the canary, where it had all of it before; else the
- * primary first.
- */
-function routeAnew(draft: Draft): boolean {
-  const { primary, target, status } = draft.world;
-  if (servingPods(primary) === 0 && !canaryServes(target)) return false;
-  const hadAll = status.postPromotion !== undefined && status.canaryWeight === 100 && canaryServes(target);
-  const toPrimary = servingPods(primary) > 0 && !hadAll;
-  act(draft, { type: 'SetTraffic', route: toPrimary ? trafficAt(draft.plan, 0) : ALL_TO_CANARY });
-  return true;
+/** The route is gone: whoever should have the traffic and is ready gets all of it; where nobody is, it waits for the primary. */
+function routeAnew({ world, plan }: Context, run: Run | undefined, preference: Preference): Effects {
+  const { primary, target, status } = world;
+  const hadAll = status.postPromotion !== undefined || run?.side === 'primary';
+  const wantsCanary =
+    (preference.kind === 'all' && preference.side === 'canary') || (hadAll && status.canaryWeight === 100);
+  const toPrimary = !canaryServes(target) || (servingPods(primary) > 0 && !wantsCanary);
+  return act({ type: 'SetTraffic', route: toPrimary ? trafficAt(plan, 0) : ALL_TO_CANARY });
+}
+
+type All = Extract<Preference, { kind: 'all' }>;
+
+function toPrimary(context: Context, run: Run | undefined, { leaves, overdue }: All): Effects {
+  const { world, plan } = context;
+  const weight = world.route?.canaryWeight ?? 0;
+  const all = act({ type: 'SetTraffic', route: trafficAt(plan, 0) });
+  if (servingPods(world.target) === 0) return all;
+  const ready = servingPods(world.primary);
+  if (ready === 0) return {};
+  const grown = act(...raiseFloor(world, 'primary', carriedBy(world)));
+  // A match leaves the rest with the primary anyway.
+  if (overdue || (leaves && world.route?.matched)) return together(all, grown);
+  const waitMs = leaves ? 0 : unsettledMs(context, run, 'primary');
+  if (waitMs > 0) return together(grown, wake(waitMs));
+  if (shareCarried(context, 'primary') >= 100) return together(all, grown);
+  const canaryWeight = 100 - shareCarried(context, 'primary');
+  const isPart =
+    plan.splitsTraffic && canaryWeight < weight && (leaves === true || scalerOf(world, 'primary'));
+  return isPart ? together(act({ type: 'SetTraffic', route: trafficAt(plan, canaryWeight) }), grown) : grown;
+}
+
+/** As much as its pods carry now, never less than it has: for clear and hold (design sections 4 and 5). */
+function toCanary(context: Context, run: Run | undefined, { overdue }: All): Effects {
+  const { world, plan } = context;
+  if (!canStandIn(context, run)) return {};
+  const grown = act(...growCanary(world, podsNeeded(context, 'canary', 100)));
+  const share = shareCarried(context, 'canary');
+  const weight = world.route?.canaryWeight ?? 0;
+  if (share < 1) return grown;
+  const waitMs = weight === 0 && servingPods(world.primary) > 0 ? unsettledMs(context, run, 'standIn') : 0;
+  if (waitMs > 0) return together(grown, wake(waitMs));
+  if (share >= 100 || overdue) return together(act({ type: 'SetTraffic', route: ALL_TO_CANARY }), grown);
+  if (!plan.splitsTraffic || share <= weight) return grown;
+  const route = { primaryWeight: 100 - share, canaryWeight: share, mirrored: false, matched: false };
+  return together(act({ type: 'SetTraffic', route }), grown);
+}
+
+/** Nothing rises before its pods are there (S4). */
+function toShare(
+  context: Context,
+  { side, percent, mirrored = false }: Extract<Preference, { kind: 'share' }>,
+): Effects {
+  const { world, plan } = context;
+  // An A/B match takes an unknown share: one pod is asked for, as Flagger does.
+  const needed = podsNeeded(context, side, plan.strategy.kind === 'ab' ? 1 : percent);
+  const canaryWeight = side === 'canary' ? percent : 100 - percent;
+  // To the primary no match leads: what it does not have yet is the canary's.
+  const route =
+    side === 'canary'
+      ? trafficAt(plan, canaryWeight, mirrored)
+      : { primaryWeight: percent, canaryWeight, mirrored: false, matched: false };
+  const set = act({ type: 'SetTraffic', route });
+  const other = side === 'canary' ? 'primary' : 'canary';
+  const before = world.route?.canaryWeight ?? 0;
+  const givesBack = side === 'canary' ? canaryWeight < before : canaryWeight > before;
+  // A side gets back no more than it carries (S1, S4).
+  if (givesBack && shareCarried(context, other) < 100 - percent && readyPods(context, side) > 0)
+    return act(...raiseFloor(world, 'primary', carriedBy(world)));
+  if (percent === 0 || readyPods(context, side) >= needed) return set;
+  return act(...(side === 'canary' ? growCanary(world, needed) : raiseFloor(world, 'primary', needed)));
+}
+
+/** The share brings its pods; going back brings those that it needs, and takes none away before. */
+function inOneWorkload(context: Context, preference: Preference): Effects {
+  const { world, plan } = context;
+  if (preference.kind === 'share')
+    return act({ type: 'SetTraffic', route: trafficAt(plan, preference.percent) });
+  if (preference.kind !== 'all' || preference.side === 'canary') return {};
+  if (isAllOn(context, 'primary') && !isTried(context))
+    return preference.keeps ? act({ type: 'SetTraffic', route: trafficAt(plan, 0) }) : {};
+  const { stuckPods = [] } = world;
+  const replaced: Action[] = stuckPods.length > 0 ? [{ type: 'ReplacePods', pods: stuckPods }] : [];
+  return act({ type: 'SetTraffic', route: trafficAt(plan, 0) }, ...replaced);
 }

@@ -34,6 +34,36 @@ describe('a metric without thresholdRange', () => {
   });
 });
 
+it('judges each of two metrics of one name by its own answer and bound', () => {
+  const metrics = [
+    { name: 'latency', query: 'p50', thresholdRange: { max: 100 } },
+    { name: 'latency', query: 'p99', thresholdRange: { max: 500 } },
+  ];
+  const readings = [
+    { name: 'latency', reading: value(90) },
+    { name: 'latency (2)', reading: value(501) },
+  ];
+  const results = judge(metrics, { key: 'k', atMs: 0, readings, hooks: [] }, 'analysis');
+  expect(results.map(({ name, verdict }) => [name, verdict])).toEqual([
+    ['latency', 'pass'],
+    ['latency (2)', 'fail'],
+  ]);
+  expect(results.map(finding)).toEqual(['latency 90', 'latency (2) 501 > 500']);
+});
+
+it('keeps the bound of a built-in metric that is there twice', () => {
+  const metrics = ['1m', '5m'].map((interval) => ({ name: 'request-success-rate', threshold: 99, interval }));
+  const readings = ['request-success-rate', 'request-success-rate (2)'].map((name) => ({
+    name,
+    reading: value(98),
+  }));
+  const results = judge(metrics, { key: 'k', atMs: 0, readings, hooks: [] }, 'analysis');
+  expect(results.map(({ min, verdict }) => [min, verdict])).toEqual([
+    [99, 'fail'],
+    [99, 'fail'],
+  ]);
+});
+
 describe('a metric that is compared with the primary', () => {
   const latency = { query: 'latency', compareWith: 'primary', maxRelativeIncrease: 10 } as const;
   const beside = (number: number, baseline: number): MetricReading => ({

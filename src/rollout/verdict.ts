@@ -1,5 +1,6 @@
 import type { CanaryMetric } from '../api/canary-metric.ts';
 import type { CheckResult } from '../api/canary-status.ts';
+import { metricsById } from '../api/metric-ids.ts';
 import type { MetricReading } from '../api/observed.ts';
 import { stamp } from './units.ts';
 import type { CheckOutcome } from './world.ts';
@@ -10,7 +11,7 @@ export type Verdict = 'pass' | 'fail' | 'unknown';
 const SUCCESS_RATE = 'request-success-rate';
 
 /**
- * Judges the readings of a check. During analysis an answer without a value is a failed check unless `onNoData` says otherwise, as in
+ * Judges the readings of a check, which name metrics by their id in the list (`metricsById`), as the results do. During analysis an answer without a value is a failed check unless `onNoData` says otherwise, as in
  * Flagger; after promotion not knowing is a verdict of its own.
  */
 export function judge(
@@ -19,9 +20,9 @@ export function judge(
   purpose: 'analysis' | 'postPromotion',
 ): CheckResult[] {
   const readings = new Map(outcome.readings.map(({ name, reading }) => [name, reading]));
-  return metrics.map((metric) => {
-    const reading = readings.get(metric.name) ?? { kind: 'error', detail: 'it was not asked' };
-    return { ...judgeOne(metric, reading, purpose), time: stamp(outcome.atMs) };
+  return [...metricsById(metrics)].map(([id, metric]) => {
+    const reading = readings.get(id) ?? { kind: 'error', detail: 'it was not asked' };
+    return { name: id, ...judgeOne(metric, reading, purpose), time: stamp(outcome.atMs) };
   });
 }
 
@@ -41,28 +42,34 @@ export function finding(result: CheckResult): string {
   return `${result.name} ${round(result.value)}`;
 }
 
+type Judged = Omit<CheckResult, 'time' | 'name'>;
+
 function judgeOne(
   metric: CanaryMetric,
   reading: MetricReading,
   purpose: 'analysis' | 'postPromotion',
-): Omit<CheckResult, 'time'> {
+): Judged {
   const bounds = boundsOf(metric);
   if (reading.kind === 'value' && Number.isFinite(reading.value)) {
-    const { value, baseline } = reading;
-    if (baseline !== undefined) return besidePrimary(metric, value, baseline);
-    return { name: metric.name, value, ...bounds, verdict: isInside(value, bounds) ? 'pass' : 'fail' };
+    const { value, baseline, baselineOf = 'primary' } = reading;
+    if (baseline !== undefined) return besideOther(metric, value, { baseline, baselineOf });
+    return { value, ...bounds, verdict: isInside(value, bounds) ? 'pass' : 'fail' };
   }
   const detail = reading.kind === 'value' ? 'the value is not a finite number' : reading.detail;
-  return { name: metric.name, ...bounds, detail, verdict: withoutValue(metric, reading, purpose) };
+  return { ...bounds, detail, verdict: withoutValue(metric, reading, purpose) };
 }
 
 /** `maxRelativeIncrease` beside the metric's own bounds; the lower ceiling counts. */
-function besidePrimary(metric: CanaryMetric, value: number, baseline: number): Omit<CheckResult, 'time'> {
+function besideOther(
+  metric: CanaryMetric,
+  value: number,
+  { baseline, baselineOf }: { baseline: number; baselineOf: string },
+): Judged {
   const { min, max = Number.POSITIVE_INFINITY } = boundsOf(metric);
   const relative = baseline + (Math.abs(baseline) * (metric.maxRelativeIncrease ?? 0)) / 100;
   const bounds = { ...(min === undefined ? {} : { min }), max: Math.min(max, relative) };
-  const detail = `the primary has ${round(baseline)}`;
-  return { name: metric.name, value, ...bounds, detail, verdict: isInside(value, bounds) ? 'pass' : 'fail' };
+  const detail = `the ${baselineOf} has ${round(baseline)}`;
+  return { value, ...bounds, detail, verdict: isInside(value, bounds) ? 'pass' : 'fail' };
 }
 
 function isInside(value: number, { min, max }: { min?: number; max?: number }): boolean {

@@ -8,6 +8,8 @@ import type { DriftView } from './drift-view.ts';
 export interface World {
   /** Milliseconds since the epoch on a clock that does not jump inside a process (S30). */
   nowMs: number;
+  /** Since when this process leads, on the clock of `nowMs`; undefined where nobody leads, as for who only looks. */
+  leadingSinceMs?: number | undefined;
   canary: Canary;
   /** As last acknowledged by the API server; an empty object before the first write. */
   status: CanaryStatus;
@@ -17,6 +19,8 @@ export interface World {
   records: readonly RecordView[];
   /** Digests that failed and must not be tried again (S14), read back from their Secret. */
   rejected: readonly RejectionView[];
+  /** Why that Secret cannot be read; then what the status says of rejections counts. */
+  rejectionsProblem?: string | undefined;
   primary: WorkloadView | undefined;
   /** The target of the Canary: Flagger's canary workload. */
   target: WorkloadView | undefined;
@@ -142,8 +146,10 @@ export interface RecordView {
   commit: CommitInfo;
   /** Name of the Secret. */
   name: string;
-  /** RFC 3339; undefined while the release has not proven itself. */
+  /** RFC 3339; undefined while the release has not proven itself. For people: what came first is told by `sequence`. */
   promotedTime: string | undefined;
+  /** The how-many-eth release of the Canary that proved itself; undefined of records from before there was a sequence. */
+  sequence?: number | undefined;
   /** Why its bytes cannot be used (gone, altered, of another release); undefined when they were read back sound. */
   damaged?: string | undefined;
   /** Of a damaged one: Git gives a release with this very digest, so that the record can be written anew. */
@@ -156,6 +162,8 @@ export interface RejectionView {
   commit: string;
   reason: string;
   time: string;
+  /** What was diagnosed, as in the table of causes: some are of config outside Git, which may change without a commit. */
+  cause?: string | undefined;
 }
 
 /** One workload as the cluster reports it. Counts are pods. */
@@ -169,6 +177,8 @@ export interface WorkloadView extends DriftView {
   /** status.observedGeneration has caught up. */
   observed: boolean;
   desiredReplicas: number;
+  /** Pods that the settings of its release ask for; undefined where Git names no number, or a scaler owns it. */
+  wantedReplicas?: number | undefined;
   replicas: number;
   updatedReplicas: number;
   readyReplicas: number;
@@ -179,7 +189,10 @@ export interface WorkloadView extends DriftView {
   followsNodes: boolean;
   /** The workload controller says so (Progressing=False, ProgressDeadlineExceeded). */
   progressDeadlineExceeded: boolean;
-  /** A change of the template leaves a ready pod at every moment (RollingUpdate with room for it). */
+  /**
+   * A change of the template leaves a ready pod at every moment (RollingUpdate with room for it), and requests reach it: the Service's ports
+   * go to the same numbers or names before and after.
+   */
   keepsReadyPod: boolean;
   /** What keeps pods of the current template from being ready, worst first. */
   faults: readonly PodFault[];
@@ -191,8 +204,16 @@ export interface WorkloadView extends DriftView {
   images: readonly ImageView[];
   /** Names of all containers in pods of the current template, also those that somebody else puts in; init containers included. */
   podContainers: readonly string[];
-  /** Ready pods of the current template that the workload's own Service selects; undefined while there is no such Service. */
+  /**
+   * Ready pods of the current template that are ready addresses of every port which the workload's own Service names, as its EndpointSlices
+   * say; undefined while there is no such Service, or it has no selector.
+   */
   endpoints: number | undefined;
+  /**
+   * Numbers that the workload's own Service sends requests to and that neither a port nor a probe of the template names: no endpoint tells
+   * whether anybody listens there. Absent where the template names no port at all.
+   */
+  undeclaredPorts?: readonly number[];
 }
 
 /** One container of a template beside its pods. */

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { nameOfMetric } from '../api/metric-ids.ts';
 import { gauge, named } from './gauge.ts';
 
 /** Flagger's gauges of Canaries, with its names and meaning (flagger-behaviour 5.4). */
@@ -60,7 +61,7 @@ export function addCanaryMetrics(
 
 /** Flagger shows the built-in duration in seconds; checks have it in milliseconds. */
 function inUnitOf(check: string, value: number): number {
-  return check === 'request-duration' ? value / 1000 : value;
+  return nameOfMetric(check) === 'request-duration' ? value / 1000 : value;
 }
 
 function statusNumber({ status }: KubernetesObject): number {

@@ -53,6 +53,16 @@ describe('the ledger', () => {
     ['moves to what proved itself', { ledger: v3 }, { before: v3, after: v1 }],
     ['is created', { ledger: undefined }, { before: undefined, after: v1 }],
     ['stays where it is right', { ledger: v1 }, undefined],
+    [
+      'names what proved itself, whatever else is called promoted',
+      { ledger: v2, status: { ...reverted, lastPromotedCommit: v3 } },
+      { before: v2, after: v1 },
+    ],
+    [
+      'waits until a release has proven itself',
+      { ledger: undefined, status: { lastPromotedCommit: v3 } },
+      undefined,
+    ],
     ['is not written unless asked for', { ledger: v3, write: {} }, undefined],
     ['never loses what another life of the cluster promoted', { ledger: v3, status: {} }, undefined],
   ] as const)('%s', (_name, facts, expected) => {

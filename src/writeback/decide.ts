@@ -71,9 +71,9 @@ export function wantedInGit(facts: Facts): WantedInGit {
   };
 }
 
-/** The ledger moves with what has proven itself, and never back to nothing. */
+/** The ledger moves with the release that has proven itself, whose digest and commit are named together, and never back to nothing. */
 function wantedLedger({ where, write, status, ledger }: Facts): WantedInGit['ledger'] {
-  const after = status.lastPromotedCommit;
+  const after = status.lastKnownGood?.commit;
   if (!write.ledger || !isCommit(after) || after === ledger) return undefined;
   return { ref: ledgerRef(where), before: ledger, after };
 }

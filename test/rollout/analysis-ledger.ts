@@ -1,9 +1,9 @@
 import type { Canary } from '../../src/api/canary.ts';
 import { hooksOf } from '../../src/api/hooks.ts';
 import type { Action, CheckRequest } from '../../src/rollout/action.ts';
-import type { Violation } from '../../src/rollout/invariants.ts';
 import { lastKnownGood, runOf } from '../../src/rollout/run.ts';
 import type { CheckOutcome, World } from '../../src/rollout/world.ts';
+import type { Violation } from './invariants.ts';
 
 /** Requests of people that leave checks out. */
 const leavesOut = ['promote', 'skip-step'].map((verb) => `holdfast.dev/${verb}`);
@@ -22,11 +22,14 @@ export function noteAnswer(
   outcome: CheckOutcome,
 ): void {
   const digest = runOf(status)?.digest;
-  if (role !== 'canary' || purpose !== 'analysis' || digest === undefined) return;
+  if (purpose !== 'analysis' || digest === undefined) return;
   const isWhole = outcome.readings.length > 0 || hooks.includes('rollout');
   const metrics = outcome.readings.every(({ reading }) => reading.kind === 'value' && reading.value >= 99);
   const webhooks = outcome.hooks.every(({ type, verdict }) => type !== 'rollout' || verdict === 'approved');
-  if (isWhole && metrics && webhooks) passed.add(`${digest}/${route?.canaryWeight ?? 0}`).add(digest);
+  if (!isWhole || !metrics || !webhooks) return;
+  const weight = route?.canaryWeight ?? 0;
+  if (role === 'canary') passed.add(`${digest}/${weight}`).add(digest);
+  else passed.add(onPrimary(digest, 100 - weight)).add(onPrimary(digest));
 }
 
 /**
@@ -36,7 +39,7 @@ export function noteAnswer(
 export function withoutCheck(passed: PassedChecks, world: World, action: Action): Violation[] {
   const { route, status } = world;
   const digest = runOf(status)?.digest;
-  if (digest === undefined || !isAnalysed(world, digest)) return [];
+  if (digest === undefined || runOf(status)?.side === 'primary' || !isAnalysed(world, digest)) return [];
   if (action.type === 'SetTraffic') {
     const [before, after] = [route?.canaryWeight ?? 0, action.route.canaryWeight];
     if (status.phase !== 'Progressing' || before === 0) return [];
@@ -49,6 +52,36 @@ export function withoutCheck(passed: PassedChecks, world: World, action: Action)
   return [{ rule: 'S5', detail: `${digest} reaches the primary, and no check of it passed` }];
 }
 
+/** A release that was tried on the primary, at this share of it. */
+function onPrimary(digest: string, share?: number): string {
+  return share === undefined ? `primary:${digest}` : `primary:${digest}/${share}`;
+}
+
+/**
+ * The same for a release that goes through the primary (S4, S5): it is written there while the canary has all traffic, its share rises
+ * only after a check at the one it has, and it gets all of the traffic only after one passed.
+ */
+export function withoutCheckOnPrimary(passed: PassedChecks, world: World, action: Action): Violation[] {
+  const { route, primary, target } = world;
+  const digest = runOf(world.status)?.digest;
+  const isReady = (copy: typeof primary) => (copy?.readyReplicas ?? 0) > 0;
+  if (digest === undefined || !isAnalysed(world, digest) || passed.has(digest) || !route) return [];
+  // Nobody else serves.
+  if (!isReady(target) && (!isReady(primary) || primary?.digest === digest)) return [];
+  const isOnCanary = route.canaryWeight === 100 && !route.matched && route.accepted;
+  if (action.type === 'ApplyPrimary' && action.digest === digest && primary?.digest !== digest && !isOnCanary)
+    return [{ rule: 'S5', detail: `${digest} is written to a primary with traffic, and no check passed` }];
+  if (action.type !== 'SetTraffic' || primary?.digest !== digest) return [];
+  const [before, after] = [100 - route.canaryWeight, 100 - action.route.canaryWeight];
+  if (after <= before) return [];
+  const isUnchecked =
+    (before > 0 && !passed.has(onPrimary(digest, before))) ||
+    (after === 100 && !passed.has(onPrimary(digest)));
+  return isUnchecked
+    ? [{ rule: 'S4', detail: `the primary with ${digest}: ${before} % -> ${after} % before a check passed` }]
+    : [];
+}
+
 function forget(passed: PassedChecks, digest: string): void {
   for (const key of [...passed]) if (key === digest || key.startsWith(`${digest}/`)) passed.delete(key);
 }
@@ -58,7 +91,7 @@ function isAnalysed(world: World, digest: string): boolean {
   const { canary, status } = world;
   const run = runOf(status);
   const isAsked = leavesOut.some((key) => canary.metadata.annotations?.[key] !== undefined);
-  const isExcused = run?.fastLane || run?.throughPrimary || run?.revert !== undefined || run?.rollback;
+  const isExcused = run?.fastLane || run?.revert !== undefined || run?.rollback;
   const isBootstrap = lastKnownGood(world) === undefined || lastKnownGood(world)?.digest === digest;
   return hasChecks(canary) && canary.spec.skipAnalysis !== true && !isAsked && !isExcused && !isBootstrap;
 }

@@ -1,11 +1,11 @@
 import type { Canary } from '../../src/api/canary.ts';
 import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import { gitPart } from '../../src/api/digest.ts';
 import { type HookAnswer, type HookType, hooksOf } from '../../src/api/hooks.ts';
 import type { RouteView } from '../../src/api/observed.ts';
 import type { Action, CheckRequest, Decision, RolloutEvent } from '../../src/rollout/action.ts';
 import { copy } from '../../src/rollout/copy.ts';
-import type { ConfigCopyView } from '../../src/rollout/drift-view.ts';
-import { type Violation, violations } from '../../src/rollout/invariants.ts';
+import type { ConfigCopyView, ForeignChange } from '../../src/rollout/drift-view.ts';
 import { lastKnownGood, runOf } from '../../src/rollout/run.ts';
 import { isSame } from '../../src/rollout/same.ts';
 import { step } from '../../src/rollout/step.ts';
@@ -21,9 +21,22 @@ import type {
   WorkloadView,
   World,
 } from '../../src/rollout/world.ts';
-import { noteAnswer, type PassedChecks, withoutCheck } from './analysis-ledger.ts';
+import { noteAnswer, type PassedChecks, withoutCheck, withoutCheckOnPrimary } from './analysis-ledger.ts';
 import { frozen } from './frozen.ts';
-import { savedRecord, withProven } from './record-model.ts';
+import { afterWrite, type Gateway } from './gateway-model.ts';
+import { type Violation, violations } from './invariants.ts';
+import { inLanes, reliesOn } from './lanes.ts';
+import {
+  type BrokenPods,
+  brokenOf,
+  countsOf,
+  faultsOf,
+  type Pods,
+  resized,
+  rolled,
+  type Side,
+} from './pods-model.ts';
+import { savedRecord, shaOf, withProven } from './record-model.ts';
 import { newBackendStage, routeRead, seeBackends, servedBy } from './route-model.ts';
 import { ScalerModel } from './scaler-model.ts';
 
@@ -33,6 +46,8 @@ export interface Behaviour {
   primaryReady: boolean;
   canaryMetric: number | undefined;
   primaryMetric: number | undefined;
+  /** What single metrics say instead, by their id. */
+  metrics?: Readonly<Record<string, number>>;
 }
 
 export const GOOD: Behaviour = {
@@ -42,17 +57,7 @@ export const GOOD: Behaviour = {
   primaryMetric: 100,
 };
 
-interface Pods {
-  digest: string;
-  settingsKey: string;
-  desired: number;
-  /** Ready pods of the current template, and of the one before. */
-  ready: number;
-  oldReady: number;
-  version: number;
-  /** Its controller has not seen the last change of the number of pods. */
-  unseen?: boolean;
-}
+const NO_GATEWAY = 'the gateway has not taken over what was written';
 
 /** What Flagger writes where Holdfast writes a digest. */
 export const FLAGGERS_HASH = '85d557f47b';
@@ -71,6 +76,8 @@ export class Model {
   rejected: RejectionView[] = [];
   answer: CheckOutcome | undefined;
   asked: CheckRequest | undefined;
+  /** Every check that was answered: `role purpose digest`. */
+  readonly asks: string[] = [];
   events: RolloutEvent[] = [];
   broken: Violation[] = [];
   /** Moments at which requests would have failed. */
@@ -114,6 +121,27 @@ export class Model {
   /** Git holds the route, with backends of its own. */
   routeInGit = false;
   private readonly backends = newBackendStage();
+  /** Pods that never become ready, by side. */
+  brokenPods: Partial<Record<Side, BrokenPods>> = {};
+  /** Pods that the manifest asks for. */
+  replicas = 2;
+  /** The target's pods go before new ones come; `recreate` is about the primary alone. */
+  recreateTarget = false;
+  /** Types of actions that the API server refuses, and what was refused. */
+  refused = new Set<Action['type']>();
+  readonly refusals: string[] = [];
+  /** Why the Secret with the rejections can be neither read nor written. */
+  rejectionsProblem: string | undefined;
+  /** The data plane takes over what was written after this time. */
+  gatewayDelayMs = 0;
+  private gatewayStoppedUntilMs = 0;
+  private gateway: Gateway | undefined;
+  /** How far the clock of whoever leads is off the true one. */
+  clockOffsetMs = 0;
+  /** On that clock; undefined: it has led for ever. */
+  leadingSinceMs: number | undefined;
+  /** Somebody changed the primary's template. */
+  drift: ForeignChange | undefined;
   peers: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
   /** What webhooks say, by type; those not named approve, and rollback refuses. `hang`: no answer comes while it is so. */
   hooks: Partial<Record<HookType, HookAnswer['verdict'] | 'hang'>> = {};
@@ -147,16 +175,22 @@ export class Model {
   }
 
   /** Commits a release; the same letter is the same digest. */
-  commit(digest: string, behaviour: Behaviour = GOOD, settingsKey = 's1', sha = `sha-${digest}`): void {
-    this.behaviours.set(digest, behaviour);
-    const release = releaseOf(digest, sha, settingsKey);
+  commit(digest: string, behaviour: Behaviour = GOOD, settingsKey = 's1', sha = shaOf(digest)): void {
+    this.behaviours.set(gitPart(digest), behaviour);
+    const release = { ...releaseOf(digest, sha, settingsKey), replicas: this.replicas };
     this.head = { kind: 'release', release: this.foreign ? { ...release, hasLiveConfig: true } : release };
-    if (this.foreign) this.target = this.applied(this.target, digest, this.target?.desired ?? 2, false);
+    if (this.foreign)
+      this.target = this.applied(
+        this.target,
+        digest,
+        this.target?.desired ?? this.replicas,
+        this.recreateTarget,
+      );
   }
 
   /** The other tool applies its manifest again, replicas included. */
   applyAgain(): void {
-    if (this.foreign && this.target) this.target.desired = 2;
+    if (this.foreign && this.target) this.target.desired = this.replicas;
   }
 
   /** Somebody deletes the Canary; with `revertOnDeletion` it waits for its finalizer. */
@@ -206,12 +240,91 @@ export class Model {
     };
   }
 
+  /** Config outside Git changes: another digest of the same commit. */
+  rotate(live: string): void {
+    if (this.head.kind !== 'release') return;
+    const { release } = this.head;
+    this.head = { kind: 'release', release: { ...release, digest: `${gitPart(release.digest)}+${live}` } };
+  }
+
+  /** From now on this many pods of a side are not ready: those of what it runs, of another release, or of any. */
+  breakPods(side: Side, count: number, { fault, of }: { fault?: string; of?: string } = {}): void {
+    const pods = this.podsAt(side);
+    this.brokenPods[side] = { count, fault, of: of === 'any' ? undefined : (of ?? pods?.digest) };
+    if (pods) pods.ready = Math.min(pods.ready, pods.desired - brokenOf(pods, this.brokenPods[side]));
+  }
+
+  healPods(): void {
+    this.brokenPods = {};
+  }
+
+  /** Every pod of this release is gone for good, wherever it runs, until `behaviours` says otherwise. */
+  die(digest: string): void {
+    const dead = { canaryReady: false, primaryReady: false };
+    this.behaviours.set(gitPart(digest), { ...this.behaviourOf(digest), ...dead });
+    for (const pods of [this.primary, this.target]) {
+      if (pods?.digest === digest) pods.ready = 0;
+      if (pods?.oldDigest === digest) pods.oldReady = 0;
+    }
+  }
+
+  /** kubectl scale. */
+  scaleByHand(side: Side, pods: number): void {
+    const copy = this.podsAt(side);
+    if (copy) resized(copy, pods);
+  }
+
+  /** kubectl set image: the pods are replaced by others, which come up. */
+  editPrimary(image = 'podinfo:by-hand'): void {
+    const path = 'spec.template.spec.containers[app].image';
+    const expected = this.primary?.digest ?? '';
+    this.drift = { manager: 'kubectl-set', fields: [{ path, expected, actual: image }] };
+    if (this.primary) this.primary.version += 1;
+  }
+
+  /** The controller of the gateway stands still: what is written meanwhile counts afterwards. */
+  stopGateway(forMs: number): void {
+    this.gatewayStoppedUntilMs = this.nowMs + forMs;
+  }
+
+  /** Another process leads from now on, whose clock is off by so much; answers of before are lost. */
+  leadAnew(clockOffsetMs = 0): void {
+    this.clockOffsetMs = clockOffsetMs;
+    this.leadingSinceMs = this.clockMs;
+    this.answer = undefined;
+  }
+
+  /** What whoever leads takes for now. */
+  get clockMs(): number {
+    return this.nowMs + this.clockOffsetMs;
+  }
+
+  /** What requests follow now. */
+  get served(): RouteView | undefined {
+    return this.isWritten ? this.route : this.gateway?.serves;
+  }
+
+  /** The data plane has taken over the last write. */
+  private get isWritten(): boolean {
+    return !this.gateway || this.nowMs >= this.gateway.untilMs || !this.route;
+  }
+
+  private podsAt(side: Side): Pods | undefined {
+    return side === 'primary' ? this.primary : this.target;
+  }
+
+  private behaviourOf(digest: string): Behaviour {
+    return this.behaviours.get(gitPart(digest)) ?? GOOD;
+  }
+
   world(): World {
-    const { nowMs, canary, status } = this;
+    const { clockMs: nowMs, leadingSinceMs, rejectionsProblem, status } = this;
     const others = copy({
+      ...(leadingSinceMs === undefined ? {} : { leadingSinceMs }),
+      ...(rejectionsProblem === undefined ? {} : { rejectionsProblem }),
       head: this.head,
       records: this.records.map((record) => this.recordAsRead(record)),
-      rejected: this.rejected,
+      rejected: rejectionsProblem === undefined ? this.rejected : [],
       primary: this.primaryAsRead(),
       target: this.targetAsRead(),
       ...(this.foreign ? { foreignTarget: true } : {}),
@@ -219,13 +332,18 @@ export class Model {
       movesTo: this.movesTo,
       routeInGit: this.isSucceeded || undefined,
       scaler: this.scalers?.view,
-      route: this.route && routeRead(this.route, this.isSucceeded),
+      route: this.routeAsRead(),
       checks: this.answer,
       window: this.windowNow(),
       peers: this.peers,
       options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' } as const,
     });
-    return { nowMs, canary, status, ...others };
+    return { nowMs, canary: this.canary, status, ...others };
+  }
+
+  private routeAsRead(): RouteView | undefined {
+    const read = this.route && routeRead(this.route, this.isSucceeded);
+    return read && !this.isWritten ? { ...read, accepted: false, problem: NO_GATEWAY } : read;
   }
 
   /** Objects and status as Flagger left them: what the primary runs, and what is on the target and at head. */
@@ -332,20 +450,8 @@ export class Model {
     const changed = decision.status !== undefined && !isSame(decision.status, this.status);
     if (decision.intentFirst && budget-- > 0) this.save(decision);
     if (budget < 0) return true;
-    let acted = false;
-    for (const action of decision.actions) {
-      if (budget-- <= 0) return true;
-      const world = { ...this.world(), status: decision.status };
-      this.broken.push(
-        ...violations(world, action),
-        ...this.beforeItsCheck(world, action),
-        ...this.behindGates(action),
-        ...this.behindWindow(action),
-        ...this.toNoService(action),
-      );
-      acted = this.perform(action) || acted;
-      this.look();
-    }
+    const { acted, left } = this.act(decision, budget);
+    budget = left;
     if (budget <= 0) return true;
     if (changed) this.writes += 1;
     this.save(decision);
@@ -359,13 +465,71 @@ export class Model {
   private hearAnswer(asked: CheckRequest): boolean {
     if (asked.hooks.some((type) => this.hooks[type] === 'hang')) return false;
     this.answer = this.answerTo(asked);
+    this.asks.push(`${asked.role} ${asked.purpose} ${asked.facts.digest}`);
     noteAnswer(this.passedChecks, this.world(), asked, this.answer);
     return true;
   }
 
-  /** S4, S5: but for a newer revision that goes straight to the primary. */
+  /** Does the actions lane by lane, up to so many; what is left of them is below zero where it crashed on the way. */
+  private act({ actions, status }: Decision, budget: number): { acted: boolean; left: number } {
+    let [acted, left] = [false, budget];
+    const undone: Action[] = [];
+    // What a person lifted with this very decision bars nothing, whichever lane is first.
+    const lifted = new Set(actions.flatMap((one) => (one.type === 'Unreject' ? [one.digest] : [])));
+    for (const action of inLanes(actions)) {
+      if (undone.some((other) => reliesOn(action, other))) {
+        undone.push(action);
+        continue;
+      }
+      if (left-- <= 0) return { acted, left };
+      const rejected = this.rejected.filter(({ digest }) => !lifted.has(digest));
+      this.broken.push(...this.judge({ ...this.world(), status, rejected: copy(rejected) }, action));
+      if (this.refuses(action)) undone.push(action);
+      else acted = this.perform(action) || acted;
+      this.look();
+    }
+    return { acted, left };
+  }
+
+  /** Every rule that this action would break. */
+  private judge(world: World, action: Action): Violation[] {
+    return [
+      ...violations(world, action),
+      ...this.beforeItsCheck(world, action),
+      ...this.behindGates(action),
+      ...this.behindWindow(action),
+      ...this.toNoService(action),
+      ...this.whileItDiffers(action),
+    ];
+  }
+
+  private refuses({ type }: Action): boolean {
+    const isKept = type === 'Reject' || type === 'Unreject';
+    const isRefused = this.refused.has(type) || (isKept && this.rejectionsProblem !== undefined);
+    if (isRefused) this.refusals.push(type);
+    return isRefused;
+  }
+
+  /** S9: what somebody changed by hand has proven nothing. */
+  private whileItDiffers({ type }: Action): Violation[] {
+    if (type !== 'MarkProven' || !this.drift) return [];
+    return [{ rule: 'S9', detail: `MarkProven while the primary runs ${this.drift.fields[0]?.actual}` }];
+  }
+
+  /** S4, S5: on whichever side it is tried. */
   private beforeItsCheck(world: World, action: Action): Violation[] {
-    return this.wasThroughPrimary ? [] : withoutCheck(this.passedChecks, world, action);
+    return [
+      ...(this.target?.digest === runOf(world.status)?.digest
+        ? withoutCheck(this.passedChecks, world, action)
+        : []),
+      ...(this.isFlaggers(world, action) ? [] : withoutCheckOnPrimary(this.passedChecks, world, action)),
+    ];
+  }
+
+  /** Flagger analysed what the primary runs, and had written it. */
+  private isFlaggers(world: World, { type }: Action): boolean {
+    const digest = runOf(world.status)?.digest;
+    return type === 'SetTraffic' && digest !== undefined && !this.written.includes(digest);
   }
 
   private save({ status }: Decision): void {
@@ -401,11 +565,6 @@ export class Model {
     throw new Error(`not ${phase} but ${this.status.phase}: ${this.status.message}`);
   }
 
-  /** A newer revision went straight to the primary, since the last-known-good did not come up. */
-  private get wasThroughPrimary(): boolean {
-    return this.events.some(({ reason }) => reason === 'ThroughThePrimary');
-  }
-
   /** From here on both copies have a scaler; the load needs this many pods, and the primary has them. */
   scale(kind: ScalerView['kind'], load: number, bounds?: { canaryMax?: number }): void {
     this.scalers = new ScalerModel(kind, load, bounds);
@@ -427,45 +586,40 @@ export class Model {
 
   private roll(pods: Pods | undefined, role: 'primaryReady' | 'canaryReady'): void {
     if (!pods) return;
-    const healthy = this.behaviours.get(pods.digest)?.[role] ?? true;
-    const most = role === 'primaryReady' ? this.room : Number.POSITIVE_INFINITY;
-    pods.ready = healthy ? Math.min(pods.desired, most) : 0;
-    if (healthy) pods.oldReady = 0;
+    const side = role === 'primaryReady' ? 'primary' : 'canary';
+    const most = side === 'primary' ? this.room : Number.POSITIVE_INFINITY;
+    rolled(pods, { healthy: this.behaviourOf(pods.digest)[role], most, broken: this.brokenPods[side] });
   }
 
   private view(name: string, pods: Pods | undefined, role: 'primary' | 'canary'): WorkloadView | undefined {
     if (!pods) return undefined;
-    const updated = pods.desired;
     const stuck = pods.ready < pods.desired;
-    const behaviour = this.behaviours.get(pods.digest);
-    const broken = role === 'primary' ? behaviour?.primaryReady === false : behaviour?.canaryReady === false;
+    const behaviour = this.behaviourOf(pods.digest);
+    const broken = role === 'primary' ? !behaviour.primaryReady : !behaviour.canaryReady;
+    const isPrimary = role === 'primary';
+    const image = (isPrimary ? this.drift?.fields[0]?.actual : undefined) ?? pods.digest;
+    const keepsReadyPod = !this.followsNodes && !(isPrimary ? this.recreate : this.recreateTarget);
     return {
       name,
       uid: name,
       resourceVersion: String(pods.version),
       digest: pods.digest,
       settingsKey: pods.settingsKey,
-      drift: undefined,
+      drift: isPrimary ? this.drift : undefined,
       configCopies: role === 'primary' ? [this.copyOf(pods)] : [],
-      observed: !pods.unseen,
-      desiredReplicas: pods.desired,
-      replicas: updated + pods.oldReady,
-      updatedReplicas: updated,
-      readyReplicas: pods.ready + pods.oldReady,
-      availableReplicas: pods.ready + pods.oldReady,
-      updatedReadyReplicas: pods.unseen ? 0 : pods.ready,
+      ...countsOf(pods),
+      ...(isPrimary && !this.scalers && !this.followsNodes ? { wantedReplicas: this.replicas } : {}),
       followsNodes: this.followsNodes,
       progressDeadlineExceeded: false,
-      keepsReadyPod: !this.followsNodes && (role === 'canary' || !this.recreate),
+      keepsReadyPod,
       faults:
         stuck && broken && !pods.unseen
           ? [{ pod: 'p', container: 'app', reason: 'ProbeFailing', message: 'not ready' }]
-          : [],
+          : faultsOf(name, pods, this.brokenPods[role]),
       restarts: 0,
       imagesMatch: true,
-      images: [{ container: 'app', image: pods.digest, found: [pods.digest], ids: [pods.digest] }],
+      images: [{ container: 'app', image, found: [image], ids: [image] }],
       podContainers: ['app'],
-      endpoints: pods.unseen ? 0 : pods.ready,
     };
   }
 
@@ -477,16 +631,17 @@ export class Model {
 
   private answerTo(request: CheckRequest): CheckOutcome {
     const pods = request.role === 'primary' ? this.primary : this.target;
-    const behaviour = this.behaviours.get(pods?.digest ?? '') ?? GOOD;
-    const value = request.role === 'primary' ? behaviour.primaryMetric : behaviour.canaryMetric;
+    const behaviour = this.behaviourOf(pods?.digest ?? '');
+    const overall = request.role === 'primary' ? behaviour.primaryMetric : behaviour.canaryMetric;
     const readings = request.metrics.map((name) => {
       if (this.providerDown)
         return { name, reading: { kind: 'error' as const, detail: 'connection refused' } };
+      const value = behaviour.metrics?.[name] ?? overall;
       if (value === undefined) return { name, reading: { kind: 'noData' as const, detail: 'no values' } };
       return { name, reading: { kind: 'value' as const, value } };
     });
     const hooks = request.hooks.flatMap((type) => this.answersOf(type, request.facts.digest));
-    return { key: request.key, atMs: this.nowMs, readings, hooks };
+    return { key: request.key, atMs: this.clockMs, readings, hooks };
   }
 
   private answersOf(type: HookType, digest: string): HookAnswer[] {
@@ -505,7 +660,7 @@ export class Model {
 
   /** Traffic goes to a Service that is there, or that nobody can make: what its ports are is lost. */
   private toNoService(action: Action): Violation[] {
-    if (action.type !== 'SetTraffic') return [];
+    if (action.type !== 'SetTraffic' || this.refused.has('EnsureServices')) return [];
     const { primaryWeight, canaryWeight, matched } = action.route;
     const { primary, target } = this.world();
     const misses = (side: 'primary' | 'canary', view: WorkloadView | undefined) =>
@@ -540,7 +695,7 @@ export class Model {
       action.type === 'ApplyPrimary' &&
       analysed &&
       !approved.includes('WaitingPromotion') &&
-      !this.wasThroughPrimary
+      runOf(this.status)?.side !== 'primary'
     )
       gates.push('confirm-promotion');
     return gates
@@ -556,7 +711,8 @@ export class Model {
 
   private windowNow(): WindowView | undefined {
     const { window, nowMs } = this;
-    return window && nowMs >= (window.nextOpeningMs ?? nowMs) ? { open: true } : window;
+    if (!window || nowMs >= (window.nextOpeningMs ?? nowMs)) return window && { open: true };
+    return { ...window, nextOpeningMs: (window.nextOpeningMs ?? nowMs) + this.clockOffsetMs };
   }
 
   /** Nothing of a release is written first while its window is closed, unless it is a way back or a person wants it. */
@@ -582,7 +738,7 @@ export class Model {
       ...seeBackends(this.backends, { route: this.route, inGit: this.isSucceeded, nowMs: this.nowMs }),
     );
     const ready = (pods: Pods | undefined) => (pods ? pods.ready + pods.oldReady : 0);
-    const served = servedBy(this.route);
+    const served = servedBy(this.served ?? this.route);
     const where = `${this.status.phase}/${this.status.postPromotion?.state ?? '-'}`;
     if (served.primary && ready(this.primary) === 0) this.outages.push(`primary ${where}`);
     if (served.target && ready(this.target) === 0) this.outages.push(`canary ${where}`);
@@ -591,7 +747,7 @@ export class Model {
   private perform(action: Action): boolean {
     const all = () => [
       [this.primary, this.target, this.route, this.scalers?.view],
-      [this.records, this.rejected, [...this.damaged], this.copy, this.services],
+      [this.records, this.rejected, [...this.damaged], this.copy, this.services, this.drift],
     ];
     const before = JSON.stringify(all());
     this.change(action);
@@ -600,16 +756,23 @@ export class Model {
     return changed;
   }
 
+  private reject({ digest, commit, reason, cause }: Extract<Action, { type: 'Reject' }>): void {
+    if (this.rejected.some((entry) => entry.digest === digest)) return;
+    const time = new Date(this.clockMs).toISOString();
+    this.rejected.push({ digest, commit, reason, time, ...(cause ? { cause } : {}) });
+  }
+
+  private saveRecord(digest: string): void {
+    this.damaged.delete(digest);
+    if (!this.records.some((record) => record.digest === digest)) this.records.unshift(savedRecord(digest));
+  }
+
   private change(action: Action): void {
     switch (action.type) {
       case 'SaveRecord':
-        this.damaged.delete(action.digest);
-        if (!this.records.some((record) => record.digest === action.digest)) {
-          this.records.unshift(savedRecord(action.digest));
-        }
-        return;
+        return this.saveRecord(action.digest);
       case 'MarkProven':
-        this.records = withProven(this.records, action.digest, this.nowMs);
+        this.records = withProven(this.records, action.digest, this.clockMs);
         return;
       case 'ApplyCanary':
         return this.writeTarget(action.digest, action.replicas);
@@ -628,9 +791,10 @@ export class Model {
         return;
       case 'ApplySettings':
         if (this.primary) this.primary.settingsKey = action.settingsKey;
+        if (this.primary && !this.scalers && !this.followsNodes) resized(this.primary, this.replicas);
         return;
       case 'ScalePrimary':
-        if (this.primary) this.primary.desired = action.replicas;
+        if (this.primary) resized(this.primary, action.replicas);
         return;
       case 'EnsureServices':
         return this.ensureServices(action);
@@ -641,14 +805,9 @@ export class Model {
       case 'PauseScaler':
         return this.scalers?.change(action);
       case 'SetTraffic':
-        this.route = routeRead(action.route, this.isSucceeded);
-        return;
+        return this.setRoute(routeRead(action.route, this.isSucceeded));
       case 'Reject':
-        if (!this.rejected.some((entry) => entry.digest === action.digest)) {
-          const { digest, commit, reason } = action;
-          this.rejected.push({ digest, commit, reason, time: new Date(this.nowMs).toISOString() });
-        }
-        return;
+        return this.reject(action);
       case 'Unreject':
         this.rejected = this.rejected.filter((entry) => entry.digest !== action.digest);
         return;
@@ -664,9 +823,17 @@ export class Model {
     }
   }
 
+  private setRoute(after: RouteView): void {
+    const untilMs = Math.max(this.nowMs + this.gatewayDelayMs, this.gatewayStoppedUntilMs);
+    const gateway = this.isWritten ? undefined : this.gateway;
+    this.gateway =
+      untilMs > this.nowMs ? afterWrite(gateway, { before: this.route, after, untilMs }) : gateway;
+    this.route = after;
+  }
+
   /** Under a scaler the number is left alone. */
   private primaryPods(): number {
-    return this.scalers ? (this.primary?.desired ?? 1) : 2;
+    return this.scalers ? (this.primary?.desired ?? 1) : this.replicas;
   }
 
   /** Of a lost release nobody can tell the ports. */
@@ -680,22 +847,35 @@ export class Model {
     const isAsked = this.target?.digest === digest;
     if (this.foreign && !isAsked) throw new Error("another tool's target was to be written");
     if (this.foreign) this.scaleTarget(replicas);
-    else this.target = this.applied(this.target, digest, this.podsOf(replicas), this.followsNodes);
+    else
+      this.target = this.applied(
+        this.target,
+        digest,
+        this.podsOf(replicas),
+        this.followsNodes || this.recreateTarget,
+      );
   }
 
   private scaleTarget(replicas: number): void {
     const { target } = this;
     if (!target || target.desired === this.podsOf(replicas)) return;
-    target.desired = this.podsOf(replicas);
-    target.ready = Math.min(target.ready, target.desired);
-    target.oldReady = Math.min(target.oldReady, target.desired);
+    resized(target, this.podsOf(replicas));
   }
 
   private applyPrimary(digest: string): void {
     this.copy = digest;
     if (this.primary?.digest !== digest) this.written.push(digest);
     const recreate = this.recreate || this.followsNodes;
+    if (this.drift && this.primary?.digest === digest) this.replaceEdited(this.primary, recreate);
+    this.drift = undefined;
     this.primary = this.applied(this.primary, digest, this.primaryPods(), recreate);
+  }
+
+  /** Its template is written again over what somebody made of it. */
+  private replaceEdited(pods: Pods, recreate: boolean): void {
+    const serving = pods.ready + pods.oldReady;
+    Object.assign(pods, { ready: 0, oldReady: recreate ? 0 : Math.min(serving, pods.desired) });
+    pods.version += 1;
   }
 
   /** A DaemonSet runs on both nodes or on none. */
@@ -711,7 +891,8 @@ export class Model {
       return { ...pods, desired, ready: Math.min(pods.ready, desired), settingsKey };
     const serving = pods.ready + pods.oldReady;
     const oldReady = recreate ? 0 : Math.min(serving, desired);
-    return { digest, settingsKey, desired, ready: 0, oldReady, version: pods.version + 1 };
+    const { digest: oldDigest, version } = pods;
+    return { digest, settingsKey, desired, ready: 0, oldReady, oldDigest, version: version + 1 };
   }
 }
 

@@ -3,7 +3,6 @@ import type { CanaryStatus } from '../../src/api/canary-status.ts';
 import type { RouteView } from '../../src/api/observed.ts';
 import type { Action } from '../../src/rollout/action.ts';
 import { copy } from '../../src/rollout/copy.ts';
-import { type Violation, violations } from '../../src/rollout/invariants.ts';
 import { isSame } from '../../src/rollout/same.ts';
 import { step } from '../../src/rollout/step.ts';
 import type {
@@ -16,6 +15,7 @@ import type {
 } from '../../src/rollout/world.ts';
 import { grantedBy, type Hold, isWholeStep, nextHold, podsOfShare } from '../../src/workload/native/hold.ts';
 import { frozen } from './frozen.ts';
+import { type Violation, violations } from './invariants.ts';
 import { releaseOf } from './model.ts';
 import { savedRecord, withProven } from './record-model.ts';
 

@@ -22,7 +22,7 @@ describe('a route that named backends of somebody else', () => {
     expect(watched(model, 40)).toEqual([
       '0.5 s: alone 0',
       '2 s: serving -',
-      '4 s: idle 100',
+      '4.5 s: idle 0',
       '6.5 s: none 0',
     ]);
     expect(model.route).toMatchObject({ canaryWeight: 0, accepted: true });

@@ -56,6 +56,7 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
       'Progressing 100',
       'Promoting 100',
       'Promoting 50',
+      'Promoting 0',
       'Finalising 0',
       'Succeeded 0',
     ]);
@@ -67,6 +68,7 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
       'Progressing 0',
       'Progressing 100',
       'Promoting 100',
+      'Promoting 0',
       'Finalising 0',
       'Succeeded 0',
     ]);
@@ -79,6 +81,7 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
       'Progressing 0',
       'Progressing 100',
       'Promoting 100',
+      'Promoting 0',
       'Finalising 0',
       'Succeeded 0',
     ]);

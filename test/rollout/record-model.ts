@@ -1,10 +1,17 @@
+import { gitPart } from '../../src/api/digest.ts';
+import { nextSequence } from '../../src/rollout/record-order.ts';
 import type { RecordView } from '../../src/rollout/world.ts';
+
+/** The commit that a model's release comes with, unless it says otherwise. */
+export function shaOf(digest: string): string {
+  return `sha-${gitPart(digest)}`;
+}
 
 /** A record as a model keeps it right after it was saved: nothing is proven yet. */
 export function savedRecord(digest: string): RecordView {
   return {
     digest,
-    commit: { commit: `sha-${digest}`, subject: digest, author: 'a', time: '' },
+    commit: { commit: shaOf(digest), subject: `release ${digest}`, author: 'a', time: '' },
     name: `record-${digest}`,
     promotedTime: undefined,
   };
@@ -13,5 +20,6 @@ export function savedRecord(digest: string): RecordView {
 /** The records after one of them proved itself. */
 export function withProven(records: readonly RecordView[], digest: string, nowMs: number): RecordView[] {
   const promotedTime = new Date(nowMs).toISOString();
-  return records.map((record) => (record.digest === digest ? { ...record, promotedTime } : record));
+  const sequence = nextSequence(records, digest);
+  return records.map((record) => (record.digest === digest ? { ...record, promotedTime, sequence } : record));
 }

@@ -51,7 +51,7 @@ describe('a damaged record of the last-known-good', () => {
     const condition = rollbackReady(model);
     expect([condition?.status, condition?.reason]).toEqual(['False', 'RecordDamaged']);
     expect(condition?.message).toContain('record-b is gone');
-    expect(condition?.message).toContain('the next proven release is sha-a "a"');
+    expect(condition?.message).toContain('the next proven release is sha-a "release a"');
     expect(model.events.filter(({ reason }) => reason === 'RecordDamaged')).toHaveLength(1);
   });
 

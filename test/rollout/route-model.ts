@@ -1,6 +1,6 @@
 import type { RouteTarget, RouteView } from '../../src/api/observed.ts';
-import type { Violation } from '../../src/rollout/invariants.ts';
 import { SETTLE_MS } from '../../src/rollout/standing.ts';
+import type { Violation } from './invariants.ts';
 
 /**
  * What is read of a route that was written so, or of one that was read before; `inGit`: backends of others are those that Git puts in its

@@ -128,7 +128,7 @@ describe('a rollout', () => {
       if (model.status.phase === 'Promoting') seen.add(model.status.canaryWeight ?? -1);
     }
     expect(model.status.phase).toBe('Succeeded');
-    expect([...seen]).toEqual([100, 70, 40, 10]);
+    expect([...seen]).toEqual([100, 70, 40, 10, 0]);
     expectSafe(model);
   });
 

@@ -267,5 +267,12 @@ describe('a Canary whose target another tool applies', () => {
     labelled.metadata.annotations = { 'holdfast.dev/commit': commit };
     await runFirst(JSON.stringify(labelled));
     expect(statusOf(await bed.canary()).lastPromotedCommit).toBe(commit);
+    // Who stamps manifests stamps them with each commit, whatever it is about.
+    await bed.pass(3_000);
+    const before = await bed.canary();
+    labelled.metadata.annotations = { 'holdfast.dev/commit': 'bad'.padEnd(40, '0') };
+    await flux.apply(JSON.stringify(labelled));
+    await bed.pass(3_000);
+    expect((await bed.canary())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
   });
 });

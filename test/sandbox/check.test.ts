@@ -199,8 +199,8 @@ describe('check, on a cluster', () => {
       metadata: { name, namespace: 'default' },
       spec: { provider: { type: 'prometheus', address: sandbox.prometheusUrl }, query },
     });
-    const asking = (name: string, metric: object, spec: object = {}) => {
-      const metrics = [{ name: 'asked', thresholdRange: { max: 50 }, ...metric }];
+    const asking = (name: string, metric: object, spec: object = {}, more: readonly object[] = []) => {
+      const metrics = [{ name: 'asked', thresholdRange: { max: 50 }, ...metric }, ...more];
       const analysis = { interval: '1m', threshold: 1, iterations: 2, metrics };
       return canaryDocument(
         { provider: 'kubernetes', analysis, ...spec },
@@ -213,12 +213,20 @@ describe('check, on a cluster', () => {
     );
     await apply(asking('known', { templateRef: { name: 'answer' } }));
     await apply(asking('quiet', { templateRef: { name: 'silence' } }));
+    await apply(template('other', 'vector(7)'));
+    await apply(
+      asking('twice', { templateRef: { name: 'answer' } }, {}, [
+        { name: 'asked', thresholdRange: { max: 50 }, templateRef: { name: 'other' } },
+      ]),
+    );
     await apply(asking('lost', { templateRef: { name: 'nothing' } }));
     const builtIn = { name: 'request-success-rate', thresholdRange: { min: 99 } };
     await apply(asking('blind', builtIn, { metricsServer: 'http://127.0.0.1:9' }));
     const lines = await linesOf();
     expect(line(lines, /known, metric/)).toMatchObject({ state: 'ok', detail: 'is 42 now' });
     expect(line(lines, /quiet, metric/)).toMatchObject({ state: 'warning', actor: 'author' });
+    expect(line(lines, /twice, metric asked$/)).toMatchObject({ detail: 'is 42 now' });
+    expect(line(lines, /twice, metric asked \(2\)/)).toMatchObject({ detail: 'is 7 now' });
     expect(line(lines, /lost, metric/)).toMatchObject({
       state: 'failed',
       detail: expect.stringContaining('MetricTemplate default/nothing does not exist'),

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   canary,
+  condition,
   createSource,
   deployment,
   eventually,
@@ -154,10 +155,20 @@ async function takeLabels(): Promise<void> {
     );
 }
 
+/** The spec cannot be acted on, and none is kept that could be: as where a version before kept none. */
+async function breakSpec(spec: Record<string, unknown>): Promise<void> {
+  const patch = (at: string, body: unknown) =>
+    bed.send('PATCH', `${path}/web${at}`, body, 'application/merge-patch+json');
+  await patch('', { spec });
+  await eventually('it is told', async () => {
+    return condition(await bed.canary(), 'Ready')?.reason === 'InvalidSpec';
+  });
+  await patch('/status', { status: { specInForce: null } });
+}
+
 test('a Canary whose spec broke meanwhile is not held up for ever, and all that serves stays', async () => {
   await running({ progressDeadlineSeconds: 0 });
-  const broken = { spec: { provider: 'istio' } };
-  await bed.send('PATCH', `${path}/web`, broken, 'application/merge-patch+json');
+  await breakSpec({ provider: 'istio' });
   await takeLabels();
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   expect(await deleted()).toBeGreaterThan(50_000);
@@ -169,8 +180,7 @@ test('a Canary whose spec broke meanwhile is not held up for ever, and all that 
 
 test('a Canary whose spec broke goes at once when revertOnDeletion is off', async () => {
   await running();
-  const broken = { spec: { provider: 'istio', revertOnDeletion: false } };
-  await bed.send('PATCH', `${path}/web`, broken, 'application/merge-patch+json');
+  await breakSpec({ provider: 'istio', revertOnDeletion: false });
   expect(await deleted()).toBeLessThan(20_000);
 });
 

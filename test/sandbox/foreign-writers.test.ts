@@ -55,6 +55,36 @@ test('a primary that another manager changed is Drifted with its name until it i
   await untilDrifted(/^False/);
 });
 
+/** What `kubectl set image` sends. */
+async function setImage(image: string, manager: string): Promise<void> {
+  const { status } = await bed.send(
+    'PATCH',
+    `/apis/apps/v1/namespaces/shop/deployments/web-primary?fieldManager=${manager}`,
+    { spec: { template: { spec: { containers: [{ name: 'app', image }] } } } },
+    'application/strategic-merge-patch+json',
+  );
+  expect(status).toBe(200);
+}
+
+test.each(['kubectl-set', 'kubectl-edit', 'holdfast-rollout'])(
+  'an image that was set by hand as %s is told before all else, also after a restart (issue 11, 11)',
+  async (manager) => {
+    const first = await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    await untilDrifted(/^False/);
+    await setImage('shop/web:by-hand', manager);
+    const words = new RegExp(
+      `^True .*${manager} changed spec.template.spec.containers\\[app\\].image \\(shop/web:by-hand, not shop/web:1\\)`,
+    );
+    await untilDrifted(words);
+    await first.drain();
+    await bed.start();
+    await untilDrifted(words);
+    await setImage('shop/web:1', manager);
+    await untilDrifted(/^False/);
+  },
+);
+
 test('a change that was made while no Holdfast ran is found at the start', async () => {
   const first = await bed.start();
   await waitForPhase(bed, 'Initialized');

@@ -46,6 +46,9 @@ export interface Bed {
 /** Log level of the program under test: set HOLDFAST_TEST_LOG to look inside. */
 const logLevel = process.env.HOLDFAST_TEST_LOG ?? 'silent';
 
+/** A machine that many tests share may stand still for longer than a Lease is for. */
+const leaseTimes = { leaseMs: 60_000, renewMs: 50_000, retryMs: 2_000 };
+
 /** A bed with our CRDs and the namespace `shop`; nothing of Holdfast runs yet. With a clock, pods, polls and rollouts live in its time. */
 export async function startBed(clock?: Clock): Promise<Bed> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
@@ -106,6 +109,7 @@ export async function startBed(clock?: Clock): Promise<Bed> {
           clusterName: 'test',
           gitIdentity: { name: 'Holdfast', email: 'holdfast@example.com' },
           listen: { host: '127.0.0.1', port: 0 },
+          leaseTimes,
           logLevel,
           minAnalysisIntervalMs: 100,
           meshProvider: 'kubernetes',

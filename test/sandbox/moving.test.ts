@@ -211,7 +211,7 @@ for (const { provider, key, apiVersion, kind, spec } of routes)
     expect(backends.lines()).toEqual([
       'web=1',
       'web=1 web-primary=0 web-canary=0',
-      'web-primary=0 web-canary=100 web=0',
+      'web-primary=100 web-canary=0 web=0',
       'web-primary=100 web-canary=0',
       'web-primary=0 web-canary=100',
       'web-primary=0 web-canary=100 web=0',

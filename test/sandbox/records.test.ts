@@ -221,3 +221,23 @@ test('a release that is too large to be kept is refused before anything of it is
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web'))).toBe('shop/web:2');
   expect(await bed.get('v1', 'ConfigMap', 'a')).toBeUndefined();
 });
+
+test('a record stamped by a leader whose clock was ahead hides no newer release, and is not kept before it (S30)', async () => {
+  await twoReleases();
+  await bed.start();
+  const { record } = await goodRecord();
+  const stamped = { metadata: { annotations: { 'holdfast.dev/promoted-time': '2099-01-01T00:00:00Z' } } };
+  await bed.send('PATCH', `${secrets}/${record}`, stamped, 'application/merge-patch+json');
+  const v3 = await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
+  await eventually(
+    'v3 is the last-known-good',
+    async () => {
+      const { phase, lastKnownGood } = statusOf(await bed.canary()) as CanaryStatus;
+      return phase === 'Succeeded' && lastKnownGood?.commit === v3;
+    },
+    { seen: async () => statusOf(await bed.canary()), timeoutMs: 30_000 },
+  );
+  const newest = await secretNamed((await goodRecord()).record);
+  expect(newest.metadata.annotations).toMatchObject({ 'holdfast.dev/sequence': '3' });
+  expect((await secretNamed(record)).metadata.annotations).toMatchObject({ 'holdfast.dev/sequence': '2' });
+});

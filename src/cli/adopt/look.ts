@@ -111,7 +111,7 @@ async function createLook(
   query: LookQuery,
   { canaries, views }: Around,
 ): Promise<(object: KubernetesObject) => Promise<Seen['found']>> {
-  const cluster = createClusterPort(connection.client, () => false);
+  const cluster = createClusterPort(connection.client);
   // Where Holdfast never ran no digest of it can be compared with: any key serves.
   const secretKey = (await readClusterKey(cluster, query.ownNamespace)) ?? randomBytes(32);
   const { tracksConfig, options } = query;

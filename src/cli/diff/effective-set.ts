@@ -162,13 +162,13 @@ function openRepository(
   });
   // What is read is the commit that the controller took, which looked at its signature; who compares need not read the signers.
   const { verify: _, ...spec } = source.spec;
-  return open({ ...source, spec }, secretsOf({ cluster: createClusterPort(client, () => false) }, source));
+  return open({ ...source, spec }, secretsOf({ cluster: createClusterPort(client) }, source));
 }
 
 /** As the controller's, without a way to write. */
 async function partsOf({ client, namespace }: Access, builders: Builders): Promise<SourceParts> {
   const nothing = () => undefined;
-  const cluster = createClusterPort(client, () => false);
+  const cluster = createClusterPort(client);
   const items = await canariesOf({ client, namespace });
   return {
     clock: systemClock,

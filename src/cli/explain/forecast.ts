@@ -2,6 +2,7 @@ import { sharesWorkload } from '../../api/effective.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { Action, Decision } from '../../rollout/action.ts';
 import { describeAction } from '../../rollout/action-words.ts';
+import { nextSequence } from '../../rollout/record-order.ts';
 import { step } from '../../rollout/step.ts';
 import type { World } from '../../rollout/world.ts';
 
@@ -105,9 +106,10 @@ function assume(world: World, action: Action): World {
   if (action.type === 'Unreject')
     return { ...world, rejected: world.rejected.filter(({ digest }) => digest !== action.digest) };
   if (action.type === 'Reject') {
-    const { digest, commit, reason } = action;
+    const { digest, commit, reason, cause } = action;
     const time = new Date(world.nowMs).toISOString();
-    return { ...world, rejected: [...world.rejected, { digest, commit, reason, time }] };
+    const rejection = { digest, commit, reason, time, ...(cause ? { cause } : {}) };
+    return { ...world, rejected: [...world.rejected, rejection] };
   }
   if (action.type === 'AdoptPrimary') {
     const primary = world.primary && { ...world.primary, digest: action.digest };
@@ -123,5 +125,7 @@ function recordsAfter(action: Action, { records, nowMs }: World): World['records
   }
   if (action.type !== 'MarkProven') return records;
   const promotedTime = new Date(nowMs).toISOString();
-  return records.map((record) => (record.digest === action.digest ? { ...record, promotedTime } : record));
+  const { digest } = action;
+  const sequence = nextSequence(records, digest);
+  return records.map((record) => (record.digest === digest ? { ...record, promotedTime, sequence } : record));
 }

@@ -11,7 +11,7 @@ import { diagnose } from '../../rollout/diagnosis/diagnose.ts';
 import type { Comparison } from '../../rollout/expectation/comparison.ts';
 import { wayBack } from '../../rollout/kept.ts';
 import { planOf } from '../../rollout/plan.ts';
-import { type Run, runOf } from '../../rollout/run.ts';
+import { lastKnownGood, type Run, runOf } from '../../rollout/run.ts';
 import { sharedCause } from '../../rollout/shared-cause.ts';
 import { finding } from '../../rollout/verdict.ts';
 import type { World } from '../../rollout/world.ts';
@@ -72,7 +72,7 @@ function ofChecks(world: World, run: Run, evidence: readonly string[]): Judgemen
 
 /** Where there is nothing to go back to, it is held (phases/failure.ts). */
 function whereTo(world: World, run: Run, decision: FailureDecision): FailureDecision {
-  if (decision.action === 'hold' || wayBack(world, run)) return decision;
+  if (decision.action === 'hold' || wayBack(lastKnownGood(world), run)) return decision;
   return { action: 'hold', why: `${decision.why}; but there is no last-known-good to go back to` };
 }
 

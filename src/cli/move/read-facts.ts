@@ -80,7 +80,7 @@ interface Found extends Member {
 
 /** Everything of the kinds and namespaces of a Source, controllers' own objects left out. */
 async function membersOf({ client }: Connection, source: KubernetesObject): Promise<Found[]> {
-  const cluster = createClusterPort(client, () => false);
+  const cluster = createClusterPort(client);
   const places = await placesOf({ cluster }, source as Source, inventoryOf(source), []);
   const id = applySetId(source);
   const found: Found[] = [];

@@ -18,6 +18,8 @@ export interface CanarySide {
   readonly release: Release | undefined;
   /** Why there is no release although the plan holds one. */
   readonly problem?: string | undefined;
+  /** `file:line: field: message` of what is doubtful about the release. */
+  readonly doubts?: readonly string[];
 }
 
 /** What is known of what is promoted. */

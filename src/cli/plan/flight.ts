@@ -3,6 +3,7 @@ import type { Canary } from '../../api/canary.ts';
 import type { CanaryMetric } from '../../api/canary-metric.ts';
 import { sharesWorkload } from '../../api/effective.ts';
 import { type HookType, hooksOf } from '../../api/hooks.ts';
+import { metricsById } from '../../api/metric-ids.ts';
 import { type Plan, planOf } from '../../rollout/plan.ts';
 import { boundsOf } from '../../rollout/verdict.ts';
 import { nextMove } from '../../rollout/weights.ts';
@@ -141,15 +142,19 @@ function strategyName({ strategy }: Plan, provider: string, isAnalysed: boolean)
 
 function metricsOf(plan: Plan, { isAnalysed, isFirst }: { isAnalysed: boolean; isFirst: boolean }) {
   return [
-    ...(isAnalysed ? plan.metrics.map((metric) => asMetric(metric, 'analysis')) : []),
-    ...(isFirst ? [] : plan.postPromotion.metrics.map((metric) => asMetric(metric, 'afterPromotion'))),
+    ...(isAnalysed ? asMetrics(plan.metrics, 'analysis') : []),
+    ...(isFirst ? [] : asMetrics(plan.postPromotion.metrics, 'afterPromotion')),
   ];
 }
 
-function asMetric(metric: CanaryMetric, when: FlightMetric['when']): FlightMetric {
+function asMetrics(metrics: readonly CanaryMetric[], when: FlightMetric['when']): FlightMetric[] {
+  return [...metricsById(metrics)].map(([id, metric]) => asMetric(id, metric, when));
+}
+
+function asMetric(id: string, metric: CanaryMetric, when: FlightMetric['when']): FlightMetric {
   const { maxRelativeIncrease } = metric;
   return {
-    name: metric.name,
+    name: id,
     when,
     ...boundsOf(metric),
     ...(maxRelativeIncrease === undefined ? {} : { maxRelativeIncrease }),

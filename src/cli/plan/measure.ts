@@ -3,6 +3,7 @@ import type { Canary } from '../../api/canary.ts';
 import type { CanaryMetric } from '../../api/canary-metric.ts';
 import { systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { metricsById } from '../../api/metric-ids.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import { createMetricsPort } from '../../app/metrics-port.ts';
 import type { HttpClient } from '../../http/types.ts';
@@ -55,7 +56,7 @@ export async function measure(
 
 function metricOf({ spec }: Canary, { name, when }: FlightMetric): CanaryMetric | undefined {
   const metrics = when === 'analysis' ? spec.analysis.metrics : spec.postPromotion?.metrics;
-  return metrics?.find((metric) => metric.name === name);
+  return metricsById(metrics).get(name);
 }
 
 function asMeasured(one: FlightMetric, metric: CanaryMetric, reading: MetricReading): Measured {

@@ -141,6 +141,28 @@ describe('a plan', () => {
     expect(source.canaries).toMatchObject([{ change: 'frozen' }]);
   });
 
+  it('refuses a targetPort whose name the template lacks, and doubts a number that it does not declare', async () => {
+    const to = (port: string) => canaryText().replace('{port: 80}', `{port: 80, targetPort: ${port}}`);
+    const ports = '          ports: [{name: http, containerPort: 8080}]\n';
+    bed.repository.commit({
+      'apps/web.yaml': `${deploymentText('shop/web:2')}${ports}`,
+      'apps/canary.yaml': to('web'),
+    });
+    const refused = only(await bed.plan());
+    const place =
+      /^apps\/canary\.yaml:7: spec\.service\.targetPort: Canary shop\/web: "web" is the name of no/;
+    expect(refused.problems).toEqual([expect.stringMatching(place)]);
+    expect(refused.canaries).toMatchObject([{ change: 'frozen' }]);
+
+    bed.repository.commit({ 'apps/canary.yaml': to('9999') });
+    const doubtful = only(await bed.plan({ base: 'HEAD~2' }));
+    expect(doubtful.problems).toEqual([]);
+    expect(doubtful.notes).toEqual([
+      expect.stringMatching(/^apps\/canary\.yaml:7: spec\.service\.targetPort: sends requests to port 9999,/),
+    ]);
+    expect(doubtful.canaries).toMatchObject([{ change: 'release' }]);
+  });
+
   it('tells a selector that cannot be changed, and a Canary that comes first', async () => {
     bed.repository.commit({ 'apps/web.yaml': deploymentText('shop/web:2', { selector: 'shop' }) });
     const selector = only(await bed.plan());

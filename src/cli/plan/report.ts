@@ -104,7 +104,7 @@ export interface SourcePlanned {
   readonly oneWay: readonly OneWayChange[];
   /** Absent: not asked. */
   readonly dryRun?: readonly DryRunFinding[];
-  /** What is not in this plan, and why. */
+  /** What is not in this plan, and why; and what of head is doubtful, with file and line. */
   readonly notes: readonly string[];
 }
 

@@ -6,6 +6,7 @@ import type { CommitReader, ReadingParts, Snapshot } from '../../engine/source/s
 import { readSnapshot } from '../../engine/source/source-read.ts';
 import { GitError } from '../../git/errors.ts';
 import { canaryKey } from '../../release/candidates.ts';
+import { releaseWarnings } from '../../release/from-plan.ts';
 import type { Release } from '../../release/release.ts';
 import type { BuildCache } from '../../render/build/build-cache.ts';
 import type { Builders } from '../../render/build/builder.ts';
@@ -75,8 +76,18 @@ export async function sideOf(
     const canaries = new Map(
       plans.map((plan) => [canaryKey(plan.canary), canarySide(reading, plan, snapshot)] as const),
     );
+    // A running Source tells these as its own problems, too.
+    const refused = [...canaries.values()].flatMap(({ problem }) => problem ?? []);
     const brokenFiles = new Set(snapshot.problems.map(({ file }) => file));
-    return { entries, rest, plans, problems, canaries, brokenFiles, isAbsent: false };
+    return {
+      entries,
+      rest,
+      plans,
+      problems: [...problems, ...refused],
+      canaries,
+      brokenFiles,
+      isAbsent: false,
+    };
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
     const isAbsent = error.code === 'PathNotFound';
@@ -92,8 +103,10 @@ function releasesOf({ canaries }: SideOfSource): Map<string, Release> {
 function canarySide(parts: ReadingParts, plan: Snapshot['plans'][number], snapshot: Snapshot): CanarySide {
   if (plan.state !== 'release') return { plan, release: undefined };
   const built = releaseAt(parts, plan, snapshot);
-  if (built?.ok) return { plan, release: built.ok };
-  return { plan, release: undefined, problem: built && formatProblem(built.problem) };
+  if (!built?.ok) return { plan, release: undefined, problem: built && formatProblem(built.problem) };
+  const canary = plan.object;
+  const doubts = canary ? releaseWarnings({ plan, canary, lineOf: snapshot.lineOf }, built.ok) : [];
+  return { plan, release: built.ok, doubts: doubts.map(formatProblem) };
 }
 
 function readingParts(parts: SideParts, source: Source): ReadingParts {

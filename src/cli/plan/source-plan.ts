@@ -59,7 +59,7 @@ export async function planSource(pair: RenderedPair, context: SourceContext): Pr
     canaries,
     oneWay: [...changes, ...lostOf(before, afterSide, known)],
     ...(dryRun ? { dryRun: dryRun.findings } : {}),
-    notes: [...notesOf(pair, source), ...known.notes, ...(dryRun?.notes ?? [])],
+    notes: [...notesOf(pair, source), ...doubtsOf(afterSide), ...known.notes, ...(dryRun?.notes ?? [])],
   };
 }
 
@@ -137,6 +137,11 @@ function sourceChange({ before, after }: RenderedPair): SourcePlanned['change'] 
   if (!before) return 'added';
   if (!after) return 'removed';
   return canonicalJson(before.spec) === canonicalJson(after.spec) ? 'same' : 'changed';
+}
+
+/** What is taken, and perhaps not as meant. */
+function doubtsOf({ canaries }: SideOfSource): string[] {
+  return [...canaries.values()].flatMap(({ doubts = [] }) => doubts);
 }
 
 function notesOf({ beforeSide, afterSide, before }: RenderedPair, source: Source): string[] {

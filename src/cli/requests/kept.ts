@@ -2,6 +2,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { labelValue } from '../../api/short-name.ts';
 import { recordViews } from '../../engine/records/records.ts';
 import { labelCanary, labelRecord } from '../../release/names.ts';
+import { newestFirst } from '../../rollout/record-order.ts';
 import type { RecordView } from '../../rollout/world.ts';
 import type { RequestClient } from './request.ts';
 
@@ -12,9 +13,10 @@ export async function keptReleases(
 ): Promise<RecordView[]> {
   const labelSelector = `${labelCanary}=${labelValue(name)},${labelRecord}=release`;
   const { items } = await client.list('v1', 'Secret', { namespace, labelSelector, metadataOnly: true });
-  return recordViews(items, { namespace, name }).sort((left, right) => timeOf(right) - timeOf(left));
+  const kept = recordViews(items, { namespace, name }).sort(newestFirst);
+  return [...kept.filter(isProven), ...kept.filter((record) => !isProven(record))];
 }
 
-function timeOf({ promotedTime }: RecordView): number {
-  return promotedTime === undefined ? 0 : Date.parse(promotedTime);
+function isProven({ promotedTime }: RecordView): boolean {
+  return promotedTime !== undefined;
 }

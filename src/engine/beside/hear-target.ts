@@ -5,6 +5,7 @@ import { isService } from '../../release/service-content.ts';
 import { digestAnnotation } from '../../workload/names.ts';
 import type { ReadParts } from '../canary/canary-parts.ts';
 import { keyOf } from '../canary/checks.ts';
+import { EngineError, type Failure, failureOf } from '../failure.ts';
 import type { Head } from '../observe/heads.ts';
 import type { NamespaceView } from '../observe/namespace-view.ts';
 
@@ -14,33 +15,49 @@ export interface LiveWorkloads {
   readonly primary: KubernetesObject | undefined;
 }
 
-/** Whose the target is: Git's through Holdfast, or another tool's. `waiting`: it is, but cannot be read yet. */
-export type TargetKeeper = 'holdfast' | 'another' | 'waiting';
+/** Whose the target is: Git's through Holdfast, or another tool's. */
+export type TargetKeeper = 'holdfast' | 'another';
+
+/** What was heard. */
+export interface Heard {
+  readonly keeper: TargetKeeper;
+  /** It is not known yet which config there is. */
+  readonly isWaiting?: boolean;
+  /** Why what is wanted now could not be read: nothing new is begun, and what is under way and what serves goes on. */
+  readonly problem?: Failure;
+}
 
 /**
  * Config that is not in Git is put into what Git says. Where no Source speaks for a Canary, its live target does: what that says is put where Git's word would be (design section 2.5), so that
- * everything else is alike.
+ * everything else is alike. Never throws.
  */
 export async function hearTarget(
   { heads, liveHeads }: Pick<ReadParts, 'heads' | 'liveHeads'>,
   canary: Canary,
   workloads: LiveWorkloads,
   view: NamespaceView,
-): Promise<TargetKeeper> {
+): Promise<Heard> {
   const key = keyOf(canary);
   const git = heads.inGit(key);
-  if (!isAnothers(git, workloads)) {
-    const head = await liveHeads.withLiveConfig(key, git, view);
-    if (!head) return 'waiting';
-    heads.setLive(key, head === git ? undefined : head);
-    return 'holdfast';
-  }
+  const keeper = isAnothers(git, workloads) ? 'another' : 'holdfast';
   const { target } = workloads;
   const isThere = target !== undefined && target.metadata.deletionTimestamp === undefined;
-  const head = isThere ? await liveHeads.read(canary, target, view) : absent(canary);
-  if (!head) return 'waiting';
-  heads.setLive(key, head);
-  return 'another';
+
+  function read(): Promise<Head | undefined> | Head {
+    if (keeper === 'holdfast') return liveHeads.withLiveConfig(key, git, view);
+    return isThere ? liveHeads.read(canary, target, view) : absent(canary);
+  }
+
+  try {
+    const head = await read();
+    const unread = head ? undefined : view.unread('configs');
+    if (unread !== undefined) throw new EngineError('WatchFailed', unread, true);
+    if (!head) return { keeper, isWaiting: true };
+    heads.setLive(key, head === git ? undefined : head);
+    return { keeper };
+  } catch (error) {
+    return { keeper, problem: failureOf(error) };
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Canary } from '../../api/canary.ts';
+import type { CanaryStatus } from '../../api/canary-status.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import { buildRelease, viewOf } from '../../release/build.ts';
@@ -6,6 +7,7 @@ import { tooLarge } from '../../release/record-size.ts';
 import { type ConfigReference, configReferences } from '../../release/refs.ts';
 import { type Release, templateOf } from '../../release/release.ts';
 import { isKnative } from '../../release/service-content.ts';
+import { commitOfDigest } from '../../rollout/identity.ts';
 import { wantedConfig, wantedTarget } from '../../workload/live-target.ts';
 import { keyOf } from '../canary/checks.ts';
 import type { Head } from '../observe/heads.ts';
@@ -65,18 +67,26 @@ export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOp
     return { view: { kind: 'release', release: seen }, release };
   }
 
-  /** The commit of a digest stays what it was found to be first: tools tell of their newest one, which may not have touched it. */
+  /**
+   * The commit of a digest stays what it was found to be first, and what the Canary remembers of it after a start: tools, and who stamps
+   * manifests, tell of their newest one, which may not have touched it.
+   */
   async function commitFor(
     { digest, canary: name }: Release,
     canary: Canary,
     { live, view }: { live: KubernetesObject; view: NamespaceView },
   ): Promise<CommitInfo> {
+    const before = memory.get(keyOf(canary))?.head.release;
+    if (before?.digest === digest && before.commit.commit) return before.commit;
+    const records = recordViews(view.records(), name);
+    const { lastAppliedSpec, lastAppliedCommit, run } = (canary.status ?? {}) as CanaryStatus;
+    const startedLast = { run, lastAppliedSpec, lastAppliedCommit };
+    const started = before ? undefined : commitOfDigest({ status: startedLast, rejected: [] }, digest);
+    if (started) return started;
     const told = toldCommit(live);
     if (told) return { ...noCommit, commit: told };
-    const kept = recordViews(view.records(), name).find((record) => record.digest === digest)?.commit;
-    const before = memory.get(keyOf(canary))?.head.release;
+    const kept = records.find((record) => record.digest === digest)?.commit;
     if (kept?.commit) return kept;
-    if (before?.digest === digest) return before.commit;
     return { ...noCommit, commit: await trackedCommit(cluster, live) };
   }
 

@@ -1,7 +1,7 @@
 import type { Decision } from '../../rollout/action.ts';
 import { describeAction } from '../../rollout/action-words.ts';
-import { readCanary } from '../canary/canary-check.ts';
 import type { CanaryParts } from '../canary/canary-parts.ts';
+import { canaryInForce } from '../canary/spec-in-force.ts';
 import { observe } from '../observe/observe.ts';
 import type { Log } from '../ports/ports.ts';
 import type { PassResult } from '../work-queue.ts';
@@ -18,7 +18,7 @@ export function createShadowPass(parts: CanaryParts): (key: string) => Promise<P
   return async (key) => {
     const object = parts.canaries.get(key);
     if (!object) return { againAfterMs: undefined };
-    const read = readCanary(parts, object);
+    const read = canaryInForce(parts, object);
     if ('failure' in read) {
       tell(key, { problem: read.failure.message });
       return { againAfterMs: undefined };

@@ -90,3 +90,15 @@ it('says that it could not be compared where nothing was told before', async () 
 
   expect(after.conditionOf(key, status)).toMatchObject({ status: 'Unknown', reason: 'CommitUnavailable' });
 });
+
+it('compares again when the Source moves on, although the release at head stays', async () => {
+  const { after, waiting, answer } = start();
+  after.look(world('b1'), status, 'c1');
+  await answer(0, same('ConfigMap shop/old'));
+  after.look(world('b1'), status, 'c1');
+  expect(waiting.length).toBe(1);
+  after.look(world('b1'), status, 'c2');
+  await answer(1, same());
+
+  expect(after.othersOf(key, status)).toEqual([]);
+});

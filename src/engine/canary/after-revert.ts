@@ -21,8 +21,11 @@ export type Reproduced =
 
 /** Renders the last-known-good's commit again beside a revert and remembers how it compares with the record, and with head. */
 export interface AfterRevert {
-  /** Starts the comparison if this status says that a revert ended, once Git was read; once per Canary, release and commit at head. */
-  look(world: Pick<World, 'canary' | 'head'>, status: CanaryStatus): void;
+  /**
+   * Starts the comparison if this status says that a revert ended, once Git was read; once per Canary, release and commit that the Source
+   * stands at, `at`: what else a commit changed may stay, too.
+   */
+  look(world: Pick<World, 'canary' | 'head'>, status: CanaryStatus, at?: string): void;
   /** The result for a Canary whose revert stands, if it is there. */
   conditionOf(canaryKey: string, status: CanaryStatus): ConditionNews | undefined;
   /** Objects of no Canary that differ from the last-known-good's commit and stay as head says; undefined until it was compared. */
@@ -68,12 +71,12 @@ export function createAfterRevert(
   }
 
   return {
-    look({ canary, head }, status) {
+    look({ canary, head }, status, standsAt) {
       if (head.kind === 'unknown' && head.reason === 'SourceNotRead') return;
       const good = status.lastKnownGood;
       const key = keyOf(canary);
       if (!isReverted(status) || !good?.commit) return;
-      const at = head.kind === 'release' ? head.release.commit.commit : undefined;
+      const at = placeOf(head, standsAt);
       const before = results.get(key);
       if (before?.digest === good.digest && (at === undefined || before.head === at)) return;
       const isToldBefore = findCondition(canary.status?.conditions, reproducedCondition) !== undefined;
@@ -83,6 +86,11 @@ export function createAfterRevert(
     conditionOf: (canaryKey, status) => resultOf(canaryKey, status)?.news,
     othersOf: (canaryKey, status) => resultOf(canaryKey, status)?.others,
   };
+}
+
+/** The commit that the Source stands at; undefined where Git holds no release. */
+function placeOf(head: World['head'], standsAt: string | undefined): string | undefined {
+  return head.kind === 'release' ? (standsAt ?? head.release.commit.commit) : undefined;
 }
 
 /** True while a revert stands; the condition goes with it. */

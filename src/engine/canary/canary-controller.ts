@@ -15,6 +15,7 @@ import type { CanaryParts } from './canary-parts.ts';
 import { createCanaryPass } from './canary-pass.ts';
 import { createChecks, keyOf } from './checks.ts';
 import { createEventHooks } from './event-hooks.ts';
+import { specsOf } from './spec-in-force.ts';
 import { mayName } from './spec-notices.ts';
 import { kindsByNamespace } from './watched-kinds.ts';
 
@@ -93,7 +94,8 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     for (const canary of ours()) {
       if (canary.metadata.namespace !== namespace) continue;
       const isNamed = object !== undefined && options.liveHeads.names(keyOf(canary), object);
-      if (!object || isNamed || affects(object, canary)) queue.addAfter(keyOf(canary), gatherMs);
+      if (!object || isNamed || specsOf(canary).some((one) => affects(object, one)))
+        queue.addAfter(keyOf(canary), gatherMs);
     }
   }
 
@@ -116,7 +118,8 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
 
   function referenceChanged(object: KubernetesObject | undefined): void {
     for (const canary of ours())
-      if (!object || mayName(canary, object)) queue.addAfter(keyOf(canary), gatherMs);
+      if (!object || specsOf(canary).some((one) => mayName(one, object)))
+        queue.addAfter(keyOf(canary), gatherMs);
   }
 
   return {
@@ -152,7 +155,7 @@ function newQueue(
       let succeeded = false;
       try {
         const result = await pass(key);
-        succeeded = true;
+        succeeded = result.failure === undefined;
         return result;
       } finally {
         onPass?.(key, clock.nowMs() - startedMs, succeeded);

@@ -45,6 +45,8 @@ export interface EngineOptions {
 /** Everything one pass over a Canary uses. */
 export interface CanaryParts {
   readonly clock: Clock;
+  /** Since when this process leads, on that clock; undefined for who only looks. */
+  readonly leadingSinceMs?: number | undefined;
   readonly log: Log;
   readonly cluster: Cluster;
   readonly routing: Routing;
@@ -91,6 +93,7 @@ export type ReadParts = Pick<
   | 'cluster'
   | 'drift'
   | 'heads'
+  | 'leadingSinceMs'
   | 'liveHeads'
   | 'log'
   | 'lostRecords'
@@ -111,6 +114,8 @@ export interface Observation {
   readonly provider: string;
   /** Where both sides are pods of one workload: which are whose. */
   readonly revision?: RevisionPods | undefined;
+  /** Something could not be read: it is asked again after this time. */
+  readonly againMs?: number | undefined;
 }
 
 /** Finds out what a primary runs whose digest does not tell (flagger-behaviour 2.16). */

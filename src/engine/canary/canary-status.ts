@@ -78,10 +78,18 @@ export function withEngineConditions(
   conditions = withoutIfThere(conditions, foreignControllerCondition);
   if (written === 'absent') conditions = withoutIfThere(conditions, writtenCondition);
   else if (written) conditions = withCondition(conditions, { ...written, ...at }, nowMs);
-  if (failure) conditions = withFailure(conditions, failure, at, nowMs);
-  return conditions === status.conditions || conditions.length === 0
-    ? status
-    : { ...status, conditions: [...conditions] };
+  if (failure) conditions = withFailure(conditions, { failure, live: canary.status?.conditions, at }, nowMs);
+  if (conditions === status.conditions || conditions.length === 0) return status;
+  const told = { ...status, conditions: [...conditions] };
+  return failure ? withoutMereTime(canary.status, told) : told;
+}
+
+/** The core said other conditions than those of the failure, so that it found something new each time: where nothing else is, time stands still. */
+function withoutMereTime(live: CanaryStatus | undefined, next: CanaryStatus): CanaryStatus {
+  const { lastTransitionTime } = live ?? {};
+  const { specInForce: _, ...before } = live ?? {};
+  const still = { ...next, lastTransitionTime };
+  return lastTransitionTime !== undefined && mergePatchOf(before, still) === undefined ? still : next;
 }
 
 function withoutIfThere(conditions: readonly Condition[], type: string): readonly Condition[] {
@@ -90,13 +98,27 @@ function withoutIfThere(conditions: readonly Condition[], type: string): readonl
 
 function withFailure(
   before: readonly Condition[],
-  { reason, message, transient }: Failure,
-  at: { observedGeneration?: number },
+  { failure, live, at }: FailureOver,
   nowMs: number,
 ): Condition[] {
-  const ready = withCondition(before, { type: 'Ready', status: 'False', reason, message, ...at }, nowMs);
-  const stalled = transient ? 'False' : 'True';
-  return withCondition(ready, { type: 'Stalled', status: stalled, reason, message, ...at }, nowMs);
+  const { reason, message, transient } = failure;
+  const ready = { type: 'Ready', status: 'False' as const, reason, message, ...at };
+  const stalled = { ...ready, type: 'Stalled', status: transient ? ('False' as const) : ('True' as const) };
+  return [ready, stalled].reduce<Condition[]>(
+    (conditions, news) => {
+      const now = findCondition(live, news.type);
+      const others = now ? conditions.map((one) => (one.type === news.type ? now : one)) : conditions;
+      return withCondition(others, news, nowMs);
+    },
+    [...before],
+  );
+}
+
+/** It takes the place of what the core said this time, beside what the status says by now. */
+interface FailureOver {
+  readonly failure: Failure;
+  readonly at: { readonly observedGeneration?: number };
+  readonly live: readonly Condition[] | undefined;
 }
 
 /** What is new about the spec, the decision's events, and one when the Canary cannot begin or go on without a person and they do not say so. A failed release has told. */
@@ -113,6 +135,21 @@ export function newsOf(
   const told = known?.status === 'True' && known.reason === reason;
   if (told || events.some((event) => event.reason === reason)) return news;
   return [...news, { type: 'Warning', reason, message }];
+}
+
+/** Several failures as one, with the reason of the first; undefined when there is none. */
+export function together(failures: ReadonlyArray<Failure | undefined>): Failure | undefined {
+  const found = failures.filter((failure) => failure !== undefined);
+  const [first] = found;
+  if (!first || found.length === 1) return first;
+  const message = found.map((failure) => failure.message).join('; ');
+  return { reason: first.reason, message, transient: found.every(({ transient }) => transient) };
+}
+
+/** People were told of exactly this by the conditions. */
+export function isTold(status: CanaryStatus | undefined, { reason, message }: Failure): boolean {
+  const ready = findCondition(status?.conditions, 'Ready');
+  return ready?.reason === reason && ready.message !== '' && message.startsWith(ready.message);
 }
 
 /** A failure that only the author of the Canary can end. */

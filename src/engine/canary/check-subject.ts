@@ -10,17 +10,12 @@ interface Seen {
   readonly revision?: CheckSubject['pods'];
 }
 
-/** What queries may name beside the Canary: provider, the workload that the check is about, and the primary it may be compared with. */
+/** What queries may name beside the Canary: provider, the workload that the check is about, and the one it may be compared with. */
 export function checkSubject(
   { provider, world, revision }: Seen,
   { role }: Pick<CheckRequest, 'role'>,
 ): CheckSubject {
-  const others = revision && { pods: revision.otherPods, otherPods: revision.pods };
-  const primary = { workload: world.primary?.name, pods: others };
-  return {
-    provider,
-    workload: (role === 'primary' ? world.primary : world.target)?.name,
-    pods: revision,
-    primary,
-  };
+  const otherPods = revision && { pods: revision.otherPods, otherPods: revision.pods };
+  const [own, other] = role === 'primary' ? [world.primary, world.target] : [world.target, world.primary];
+  return { provider, workload: own?.name, pods: revision, other: { workload: other?.name, pods: otherPods } };
 }

@@ -143,13 +143,41 @@ test('a metric that the Canary does not define is an error', async () => {
   expect(checks.outcomeOf('shop/web')?.readings[0]?.reading).toMatchObject({ kind: 'error' });
 });
 
+test('two metrics of one name are asked with their own queries', async () => {
+  const queries: string[] = [];
+  const checks = createChecks({
+    clock: createVirtualClock(),
+    metrics: {
+      async read({ metric }) {
+        queries.push(metric.query ?? '');
+        return { kind: 'value', value: metric.query === 'p50' ? 50 : 99 };
+      },
+    },
+    hooks: { call: async () => expect.fail('no webhook is declared') },
+    onDone: () => undefined,
+  });
+  const metrics = [
+    { name: 'latency', query: 'p50' },
+    { name: 'latency', query: 'p99' },
+  ];
+  const twice = { ...canary, spec: { analysis: { metrics } } } as unknown as Canary;
+  const request = { ...analysis, metrics: ['latency', 'latency (2)'] };
+  checks.request(twice, request, { provider: 'kubernetes' });
+  await settle();
+  expect(queries).toEqual(['p50', 'p99']);
+  expect(checks.outcomeOf('shop/web')?.readings).toEqual([
+    { name: 'latency', reading: { kind: 'value', value: 50 } },
+    { name: 'latency (2)', reading: { kind: 'value', value: 99 } },
+  ]);
+});
+
 describe('a metric with compareWith: primary', () => {
   const metric = { name: 'latency', compareWith: 'primary', maxRelativeIncrease: 10 };
   const compared = {
     ...canary,
     spec: { analysis: { metrics: [metric] }, postPromotion: { metrics: [metric] } },
   } as unknown as Canary;
-  const subject = { provider: 'knative', workload: 'web-2', primary: { workload: 'web-1' } };
+  const subject = { provider: 'knative', workload: 'web-2', other: { workload: 'web-1' } };
 
   /** Answers by the workload that is asked about, and the questions. */
   async function ask(
@@ -187,6 +215,19 @@ describe('a metric with compareWith: primary', () => {
   test('has no value without that of the primary', async () => {
     const { reading } = await ask({}, { 'web-2': { kind: 'value', value: 1 } });
     expect(reading).toEqual({ kind: 'error', detail: 'of the primary: nobody knows it' });
+  });
+
+  test('is compared with the canary where a release is tried on the primary', async () => {
+    const both = { 'web-2': { kind: 'value', value: 120 }, 'web-1': { kind: 'value', value: 100 } } as const;
+    expect(await ask({ role: 'primary' }, both)).toEqual({
+      reading: { kind: 'value', value: 120, baseline: 100, baselineOf: 'canary' },
+      asked: [
+        ['primary', 'web-2'],
+        ['canary', 'web-1'],
+      ],
+    });
+    const { reading } = await ask({ role: 'primary' }, { 'web-2': { kind: 'value', value: 1 } });
+    expect(reading).toEqual({ kind: 'error', detail: 'of the canary: nobody knows it' });
   });
 
   test('is asked of the primary alone after promotion', async () => {

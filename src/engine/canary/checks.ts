@@ -1,6 +1,7 @@
 import type { Canary } from '../../api/canary.ts';
 import type { CanaryMetric } from '../../api/canary-metric.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
+import { metricsById } from '../../api/metric-ids.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { CheckRequest } from '../../rollout/action.ts';
 import type { CheckOutcome } from '../../rollout/world.ts';
@@ -25,8 +26,8 @@ export interface CheckSubject {
   readonly workload?: string | undefined;
   /** Names of its pods by their template, where both sides are pods of one workload. */
   readonly pods?: MetricQuestion['pods'];
-  /** The same of the primary, for metrics that compare a canary with it. */
-  readonly primary?: Pick<MetricQuestion, 'workload' | 'pods'>;
+  /** The same of the other side, for metrics that compare the two. */
+  readonly other?: Pick<MetricQuestion, 'workload' | 'pods'>;
 }
 
 /** What the checks need. `onDone` is called when all answers of a check are there. */
@@ -61,7 +62,7 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
       request.metrics.map(async (name) => {
         const metric = metricNamed(canary, request, name);
         const reading = metric
-          ? readCompared(metrics, { canary, metric, role: request.role, subject }, signal)
+          ? readCompared(metrics, { canary, metric, request, subject }, signal)
           : notDefined(name);
         return { name, reading: await withDeadline(reading, clock, signal) };
       }),
@@ -99,31 +100,37 @@ export function keyOf(object: { metadata: { namespace?: string; name: string } }
   return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
-function metricNamed(canary: Canary, request: CheckRequest, name: string): CanaryMetric | undefined {
-  const analysis = canary.spec.analysis?.metrics ?? [];
-  const postPromotion = canary.spec.postPromotion?.metrics ?? [];
-  const inOrder = request.purpose === 'analysis' ? analysis : [...postPromotion, ...analysis];
-  return inOrder.find((metric) => metric.name === name);
+/** Each list has its own ids; after promotion its own list is asked first. */
+function metricNamed({ spec }: Canary, { purpose }: CheckRequest, id: string): CanaryMetric | undefined {
+  const own = purpose === 'analysis' ? undefined : metricsById(spec.postPromotion?.metrics).get(id);
+  return own ?? metricsById(spec.analysis?.metrics).get(id);
 }
 
-/** One metric; with `compareWith` the primary is asked at the same moment, and without its answer there is none. */
+/**
+ * One metric; with `compareWith` the other side is asked at the same moment, and without its answer there is none. A release that is tried on
+ * the primary is compared with the canary, which serves then. After promotion there is nothing to compare with.
+ */
 async function readCompared(
   metrics: Metrics,
-  asked: Pick<MetricQuestion, 'canary' | 'metric' | 'role'> & { readonly subject: CheckSubject },
+  asked: Pick<MetricQuestion, 'canary' | 'metric'> & {
+    readonly request: Pick<CheckRequest, 'role' | 'purpose'>;
+    readonly subject: CheckSubject;
+  },
   signal: AbortSignal,
 ): Promise<MetricReading> {
-  const { canary, metric, role, subject } = asked;
-  const { primary, ...own } = subject;
+  const { canary, metric, subject, request } = asked;
+  const { role } = request;
+  const { other, ...own } = subject;
   const first = metrics.read({ canary, metric, role, ...own }, signal);
-  if (metric.compareWith !== 'primary' || role === 'primary') return first;
-  const second = metrics.read(
-    { canary, metric, provider: own.provider, ...primary, role: 'primary' },
-    signal,
-  );
+  if (metric.compareWith !== 'primary' || request.purpose !== 'analysis') return first;
+  const otherRole = role === 'primary' ? 'canary' : 'primary';
+  const second = metrics.read({ canary, metric, provider: own.provider, ...other, role: otherRole }, signal);
   const [reading, baseline] = await Promise.all([first, second]);
   if (reading.kind !== 'value') return reading;
-  if (baseline.kind === 'value') return { ...reading, baseline: baseline.value };
-  return { kind: baseline.kind, detail: `of the primary: ${baseline.detail}` };
+  if (baseline.kind !== 'value')
+    return { kind: baseline.kind, detail: `of the ${otherRole}: ${baseline.detail}` };
+  const compared = { ...reading, baseline: baseline.value };
+  return otherRole === 'canary' ? { ...compared, baselineOf: otherRole } : compared;
 }
 
 async function notDefined(name: string): Promise<MetricReading> {

@@ -6,6 +6,7 @@ import { fieldsNotActedOn } from '../../api/not-acted-on.ts';
 import { postPromotionAnnotation } from '../../api/post-promotion-annotation.ts';
 import type { Problem } from '../../api/problems.ts';
 import { checkCanary } from '../../api/semantic.ts';
+import { undeclaredPort } from '../../release/port-findings.ts';
 import {
   type ConditionNews,
   findCondition,
@@ -15,6 +16,7 @@ import {
 } from '../conditions.ts';
 import type { ReferenceKind } from '../ports/references-port.ts';
 import { type CanaryParts, providerOf } from './canary-parts.ts';
+import { keyOf } from './checks.ts';
 
 /** Types of the conditions, and their reasons. */
 const notActedOn = 'FieldsNotActedOn';
@@ -56,9 +58,9 @@ export function mayName({ spec = {}, metadata }: KubernetesObject, changed: Kube
   return JSON.stringify(spec).includes(JSON.stringify(name)) || annotated.includes(name);
 }
 
-/** Everything to be told about the spec: of the Canary alone, of its routing provider, and of objects it names. */
+/** Everything to be told about the spec: of the Canary alone, of its routing provider, of objects it names, and of head's template beside it. */
 export function specNotices(
-  parts: Pick<CanaryParts, 'options' | 'references' | 'routing'>,
+  parts: Pick<CanaryParts, 'heads' | 'options' | 'references' | 'routing'>,
   canary: Canary,
 ): ConditionNews[] {
   const { defaultProvider, minIntervalMs: intervalFloorMs } = parts.options;
@@ -69,10 +71,13 @@ export function specNotices(
       path,
       message: `there is no ${kind} ${namespace}/${name}`,
     }));
+  const { release, view } = parts.heads.of(keyOf(canary));
+  const port = release && undeclaredPort(canary.spec.service, release);
   const warnings: Problem[] = [
     ...missing,
     ...checkCanary(canary, { defaultProvider, intervalFloorMs }).warnings,
     ...(parts.routing(provider)?.check(canary) ?? []).filter(({ severity }) => severity === 'warning'),
+    ...(port ? [{ path: port.field, message: port.message }] : []),
   ];
   const fields = fieldsNotActedOn(canary);
   const generation = canary.metadata.generation;
@@ -81,12 +86,16 @@ export function specNotices(
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   });
   const text = warnings.map(({ path, message }) => `${path}: ${message}`).join('; ');
+  const told = findCondition(canary.status?.conditions, specWarnings);
+  // Nothing was read since the start: what was said of this very spec is not taken back, and told again a moment later.
+  const isUnread = view.kind === 'unknown' && view.reason === 'SourceNotRead';
+  const still = isUnread && told && told.observedGeneration === generation ? [told] : undefined;
   const reason = missing.length > 0 ? 'ReferenceMissing' : specWarnings;
   return [
     ...(fields.length > 0
       ? [news(notActedOn, notActedOn, `valid, but not acted on by this version: ${fields.join(', ')}`)]
       : []),
-    ...(warnings.length > 0 ? [news(specWarnings, reason, text)] : []),
+    ...(still ?? (warnings.length > 0 ? [news(specWarnings, reason, text)] : [])),
   ];
 }
 

@@ -1,8 +1,11 @@
+import { sharesWorkload } from '../../api/effective.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { endpointSliceKind } from '../../workload/endpoints.ts';
 import { watchedKinds } from '../../workload/kinds.ts';
 import { type ScalerSpec, scalerKindOf } from '../../workload/scaler.ts';
 import type { RouteKind } from '../ports/routing-port.ts';
 import type { CanaryParts } from './canary-parts.ts';
+import { specsOf } from './spec-in-force.ts';
 
 type Parts = Pick<CanaryParts, 'routing' | 'options'>;
 
@@ -14,10 +17,12 @@ export function kindsOf({ spec, status }: KubernetesObject, { routing, options }
   const current = (status as { provider?: string } | undefined)?.provider;
   const providers = [provider ?? options.defaultProvider, ...(current === undefined ? [] : [current])];
   const routes = providers.flatMap((name) => routing(name)?.kinds ?? []);
-  return [...watchedKinds(scaled.targetRef ?? {}), ...(scaler ? [scaler] : []), ...routes];
+  // Both sides have a Service of their own, unless they are pods of one workload.
+  const endpoints = providers.every(sharesWorkload) ? [] : [endpointSliceKind];
+  return [...watchedKinds(scaled.targetRef ?? {}), ...(scaler ? [scaler] : []), ...endpoints, ...routes];
 }
 
-/** The same for many Canaries, by namespace. */
+/** The same for many Canaries, by namespace: of their newest specs, and of those in force. */
 export function kindsByNamespace(
   canaries: readonly KubernetesObject[],
   parts: Parts,
@@ -25,7 +30,8 @@ export function kindsByNamespace(
   const byNamespace = new Map<string, RouteKind[]>();
   for (const canary of canaries) {
     const namespace = canary.metadata.namespace ?? '';
-    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...kindsOf(canary, parts)]);
+    const kinds = specsOf(canary).flatMap((one) => kindsOf(one, parts));
+    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...kinds]);
   }
   return byNamespace;
 }

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { WorkloadSettings } from '../../release/release.ts';
 import type { ConfigCopyView, ForeignChange } from '../../rollout/drift-view.ts';
 import type { ExpectedCopy } from '../../workload/expected-copies.ts';
 
@@ -6,7 +7,9 @@ import type { ExpectedCopy } from '../../workload/expected-copies.ts';
 export interface KnownPrimary {
   /** The object, its release and settings; another one is built anew. */
   readonly id: string;
-  readonly applied: KubernetesObject;
+  /** Undefined where it stands between two releases. */
+  readonly applied: KubernetesObject | undefined;
+  readonly settings: WorkloadSettings;
   /** The primary said all of it once: what is missing later was taken away, and is not what the server never took. */
   hasMatched: boolean;
   /** What reading it once gave, for this generation. */

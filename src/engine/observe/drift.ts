@@ -1,13 +1,13 @@
 import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
 import type { DriftView, ForeignChange } from '../../rollout/drift-view.ts';
-import { differencesOf } from '../../workload/covers.ts';
-import { contentOf, driftOf, saysAll } from '../../workload/drift.ts';
+import { allDifferences, differencesBy, driftOf, saysAll } from '../../workload/drift.ts';
 import { sharedIn } from '../../workload/expected-copies.ts';
 import { inWords } from '../../workload/field-differences.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { digestAnnotation, settingsAnnotation } from '../../workload/names.ts';
 import { promotedOf, shareOf } from '../../workload/native/marks.ts';
 import { nativeWorkload } from '../../workload/native/native-workload.ts';
+import { primaryReplicas } from '../../workload/objects.ts';
 import { keyOf } from '../canary/checks.ts';
 import type { ReadContext } from '../perform/action-context.ts';
 import { observeCopies } from './config-copies.ts';
@@ -18,6 +18,8 @@ const nothing: DriftView = { drift: undefined, configCopies: [] };
 /** Differences of the primary that are told. */
 const mostFields = 5;
 const mostCharacters = 80;
+/** Who writes primaries. */
+const manager = 'holdfast-rollout';
 
 /**
  * What of the primary is not as it was written: fields that another manager changed, and copies of its config. Nothing where it cannot be
@@ -30,20 +32,34 @@ export async function primaryDrift(context: ReadContext): Promise<DriftView> {
   if (workloadKind(canary).sides === 'revisions') return nothing;
   if (!primary?.metadata.annotations?.[digestAnnotation]) return nothing;
   try {
-    const drift = await look(context, primary);
+    const known = await writtenTo(context, primary);
+    const drift = known && (await look(context, primary, known));
+    const wantedReplicas = known && replicasOf(context, known);
     // Of one workload for both sides no config is copied.
     const isShared = context.observation.world.sharesWorkload === true;
-    return { drift, configCopies: isShared ? [] : await observeCopies(context, primary) };
+    // While nobody knows which are there, none is said to be gone.
+    const hasNone = isShared || context.observation.view.unread('copies') !== undefined;
+    const configCopies = hasNone ? [] : await observeCopies(context, primary);
+    return { drift, configCopies, ...(wantedReplicas === undefined ? {} : { wantedReplicas }) };
   } catch (error) {
     context.parts.log.debug({ err: error, canary: keyOf(canary) }, 'could not look for drift');
     return nothing;
   }
 }
 
-async function look(context: ReadContext, primary: KubernetesObject): Promise<ForeignChange | undefined> {
-  const known = await appliedTo(context, primary);
-  if (!known) return undefined;
-  if (saysAll(primary, known.applied)) {
+function replicasOf({ observation }: ReadContext, { settings }: KnownPrimary): number | undefined {
+  const { canary, world } = observation;
+  return world.foreignTarget ? undefined : primaryReplicas({ canary, settings });
+}
+
+async function look(
+  context: ReadContext,
+  primary: KubernetesObject,
+  known: KnownPrimary,
+): Promise<ForeignChange | undefined> {
+  const { applied } = known;
+  if (!applied) return undefined;
+  if (saysAll(primary, applied)) {
     known.hasMatched = true;
     return undefined;
   }
@@ -51,43 +67,47 @@ async function look(context: ReadContext, primary: KubernetesObject): Promise<Fo
   if (known.found?.generation === generation) return known.found?.change;
   const live = await context.parts.cluster.get(referenceOf(primary));
   if (live?.metadata.generation !== generation) return undefined;
-  const change = foreignChange(live, known);
+  const change = live && foreignChange(live, applied, known.hasMatched);
   known.found = { generation, change };
   return change;
 }
 
-async function appliedTo(context: ReadContext, primary: KubernetesObject): Promise<KnownPrimary | undefined> {
+/** What the primary was written from; undefined while newer settings are on their way. Bytes are read once. */
+async function writtenTo(context: ReadContext, primary: KubernetesObject): Promise<KnownPrimary | undefined> {
   const entry = entryOf(context.parts.drift, keyOf(context.observation.canary));
-  const { uid, annotations } = primary.metadata;
-  const id = `${uid} ${annotations?.[digestAnnotation]} ${annotations?.[settingsAnnotation]}`;
+  const { uid, annotations = {} } = primary.metadata;
+  const id = `${uid} ${annotations[digestAnnotation]} ${annotations[settingsAnnotation]}`;
   if (entry.primary?.id === id) return entry.primary;
-  const applied = await build(context, primary);
-  if (!applied) return undefined;
-  entry.primary = { id, applied, hasMatched: false };
-  return entry.primary;
+  const bytes = await bytesOf(context, annotations[digestAnnotation] ?? '');
+  const { settings, settingsKey } = bytes;
+  if (settingsKey !== annotations[settingsAnnotation]) return undefined;
+  const known = { id, applied: build(context, primary, bytes), settings, hasMatched: false };
+  // Between two releases it is looked at anew until it has arrived.
+  if (known.applied) entry.primary = known;
+  return known;
 }
 
 function foreignChange(
-  live: KubernetesObject | undefined,
-  { applied, hasMatched }: KnownPrimary,
+  live: KubernetesObject,
+  applied: KubernetesObject,
+  hasMatched: boolean,
 ): ForeignChange | undefined {
-  if (!live) return undefined;
-  const drift = driftOf(live, applied, 'holdfast-rollout');
+  const drift = driftOf(live, applied, manager);
   if (drift.kind !== 'foreign' && !(drift.kind === 'gone' && hasMatched)) return undefined;
-  const fields = inWords(differencesOf(live, contentOf(applied)).slice(0, mostFields), {
-    isSecret: false,
-    mostCharacters,
-  });
+  // What was there once and is not now was changed; else only what somebody else is on record for.
+  const changed = hasMatched ? allDifferences(live, applied) : differencesBy(live, applied, manager);
+  const fields = inWords(changed.slice(0, mostFields), { isSecret: false, mostCharacters });
   return { manager: drift.kind === 'foreign' ? drift.manager : 'unknown', fields };
 }
 
-/** The primary as its release and settings would be written; undefined while newer settings are on their way. */
-async function build(context: ReadContext, primary: KubernetesObject): Promise<KubernetesObject | undefined> {
+/** The primary as its release and settings would be written; undefined where it stands between two. */
+function build(
+  context: ReadContext,
+  primary: KubernetesObject,
+  bytes: ReleaseBytes,
+): KubernetesObject | undefined {
   const { parts, observation } = context;
   const { canary } = observation;
-  const annotations = primary.metadata.annotations ?? {};
-  const bytes = await bytesOf(context, annotations[digestAnnotation] ?? '');
-  if (bytes.settingsKey !== annotations[settingsAnnotation]) return undefined;
   if (observation.world.sharesWorkload) return inPlace(context, primary, bytes);
   const { selectorLabels, includeLabelPrefixes } = parts.options;
   // Which live config is tracked is not asked here: names that differ for it are in fields that we own ourselves.

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import type { Release } from '../../release/release.ts';
 import { createHeads, type Head } from './heads.ts';
 
-function head(digest: string): Head {
-  const commit = { commit: digest, subject: '', author: '', time: '' };
+function head(digest: string, at = digest): Head {
+  const commit = { commit: at, subject: '', author: '', time: '' };
   const view = { digest, commit, settingsKey: '', replicas: 1, mountsConfig: false };
-  return { view: { kind: 'release', release: view }, release: { digest } as unknown as Release };
+  return { view: { kind: 'release', release: view }, release: { digest, commit } as unknown as Release };
 }
 
 test('nothing is known of any Canary while a Source has not been read', () => {
@@ -75,4 +75,63 @@ test('a Canary of two Sources belongs to the one that was read first, until that
   expect(heads.sourceOf('shop/web')).toBe('shop/one');
   expect(heads.forget('shop/one')).toEqual(['shop/web']);
   expect(heads.of('shop/web').release?.digest).toBe('b');
+});
+
+/** What everybody takes the commit from: the view and the bytes. */
+function commitsOf({ view, release }: Head): unknown[] {
+  return [view.kind === 'release' && view.release.commit.commit, release?.commit.commit];
+}
+
+test('the commit of a head is the one that brought its digest, and another one is no news', () => {
+  const heads = createHeads();
+  const publish = (digest: string, at: string) =>
+    heads.publish('shop/git', new Map([['shop/web', head(digest, at)]]));
+  heads.expect('shop/git');
+  heads.listed();
+  publish('a', 'c1');
+  expect(publish('a', 'c2')).toEqual([]);
+  expect(commitsOf(heads.of('shop/web'))).toEqual(['c1', 'c1']);
+  expect(heads.of('shop/web').at).toBe('c2');
+  expect(publish('b', 'c3')).toEqual(['shop/web']);
+  expect(publish('a', 'c4')).toEqual(['shop/web']);
+  expect(publish('a', 'c5')).toEqual([]);
+  expect(commitsOf(heads.of('shop/web'))).toEqual(['c4', 'c4']);
+});
+
+test('files that are broken for a while change no commit, a workload that was away does', () => {
+  const heads = createHeads();
+  heads.publish('shop/git', new Map([['shop/web', head('a', 'c1')]]));
+  const broken: Head = { view: { kind: 'unknown', reason: 'InvalidManifests', message: '' } };
+  heads.publish('shop/git', new Map([['shop/web', broken]]));
+  heads.publish('shop/git', new Map([['shop/web', head('a', 'c3')]]));
+  expect(commitsOf(heads.of('shop/web'))).toEqual(['c1', 'c1']);
+  heads.publish('shop/git', new Map([['shop/web', { view: { kind: 'missing', message: '' } }]]));
+  heads.publish('shop/git', new Map([['shop/web', head('a', 'c5')]]));
+  expect(commitsOf(heads.of('shop/web'))).toEqual(['c5', 'c5']);
+});
+
+test('after a start the commit is what the Canary remembers, once, and only of a digest that was there before', () => {
+  const heads = createHeads();
+  const recall = (commit: string) =>
+    heads.recall('shop/web', () => ({ commit, subject: '', author: '', time: '' }));
+  heads.publish('shop/git', new Map([['shop/web', head('a', 'c7')]]));
+  recall('c1');
+  expect(commitsOf(heads.of('shop/web'))).toEqual(['c1', 'c1']);
+  recall('c0');
+  heads.publish('shop/git', new Map([['shop/web', head('a', 'c8')]]));
+  recall('c0');
+  expect(commitsOf(heads.of('shop/web'))).toEqual(['c1', 'c1']);
+  heads.publish('shop/git', new Map([['shop/web', head('b', 'c9')]]));
+  recall('c0');
+  expect(commitsOf(heads.of('shop/web'))).toEqual(['c9', 'c9']);
+});
+
+test('what stands beside a release is news whatever the commit', () => {
+  const heads = createHeads();
+  const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' } };
+  heads.publish('shop/git', new Map([['shop/web', head('a', 'c1')]]));
+  const shared = { ...head('a', 'c2'), shared: [service] };
+  expect(heads.publish('shop/git', new Map([['shop/web', shared]]))).toEqual(['shop/web']);
+  const actAs = { ...shared, actAs: 'system:serviceaccount:shop:deployer' };
+  expect(heads.publish('shop/git', new Map([['shop/web', actAs]]))).toEqual(['shop/web']);
 });

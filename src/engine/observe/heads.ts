@@ -1,23 +1,11 @@
 import { gitPart, livePart } from '../../api/digest.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { CommitInfo } from '../../api/observed.ts';
 import type { SourceWindow } from '../../api/source.ts';
 import { type Release, withLivePart } from '../../release/release.ts';
-import type { HeadView } from '../../rollout/world.ts';
+import { createBroughtCommits } from './brought.ts';
+import { differs, type Head } from './head.ts';
 
-/** What one Source says about one Canary. */
-export interface Head {
-  readonly view: HeadView;
-  /** Bytes of the release; present when `view.kind` is `release`. */
-  readonly release?: Release;
-  /** Bytes of `view.ledger`. */
-  readonly ledger?: Release;
-  /** The scaler that the Canary names, where the Source holds it. */
-  readonly scaler?: KubernetesObject;
-  /** What the Source holds under the names of the Canary's Services and routes. */
-  readonly shared?: readonly KubernetesObject[] | undefined;
-  /** User that what the Source holds is written as; undefined: Holdfast itself. */
-  readonly actAs?: string;
-}
+export type { Head } from './head.ts';
 
 /** What Git says about every Canary. Filled by the Source loops, read by the Canary loop. Lost on restart on purpose: Git says it again. */
 export interface Heads {
@@ -33,6 +21,11 @@ export interface Heads {
   windowsOf(canaryKey: string): readonly SourceWindow[] | undefined;
   /** Replaces the windows of a Source, whether Git can be read or not; returns the keys it speaks for. */
   setWindows(sourceKey: string, windows: readonly SourceWindow[] | undefined): string[];
+  /**
+   * After a start, and for what a Source began to hold: the Canary may remember which commit brought the digest, which `commitOf` then gives.
+   * Asks once per Canary and Source.
+   */
+  recall(canaryKey: string, commitOf: (digest: string) => CommitInfo | undefined): void;
   /** Bytes of a release that was head before, while Holdfast runs; a few per Canary. */
   earlier(canaryKey: string, digest: string): Release | undefined;
   /** Keeps a release among those that were head before. */
@@ -45,23 +38,50 @@ export interface Heads {
   listed(): void;
   /** Called each time that everything there is to read has been read. */
   onAllRead(listener: () => void): void;
-  /** Replaces everything this Source says; returns the keys of Canaries whose head changed. */
+  /**
+   * Replaces everything this Source says; returns the keys of Canaries whose head changed. While a digest stays, so does the commit that
+   * brought it: a commit that is about something else is no news.
+   */
   publish(sourceKey: string, heads: ReadonlyMap<string, Head>): string[];
   /** The Source is gone; returns the keys it spoke for. */
   forget(sourceKey: string): string[];
 }
 
+/** Releases that were head before, by Canary. */
+interface Earlier {
+  keep(canaryKey: string, release: Release | undefined): void;
+  find(canaryKey: string, digest: string): Release | undefined;
+  forget(canaryKey: string): void;
+}
+
 /** A release that waits for its promotion while head moved on is among the newest few; older ones have a record. */
 const rememberedReleases = 3;
 
+function createEarlier(): Earlier {
+  const byCanary = new Map<string, Release[]>();
+  return {
+    keep(canaryKey, release) {
+      if (!release) return;
+      const others = (byCanary.get(canaryKey) ?? []).filter(({ digest }) => digest !== release.digest);
+      byCanary.set(canaryKey, [release, ...others].slice(0, rememberedReleases));
+    },
+    find(canaryKey, digest) {
+      const found = byCanary.get(canaryKey)?.find((one) => gitPart(one.digest) === gitPart(digest));
+      return found && withLivePart(found, livePart(digest));
+    },
+    forget: (canaryKey) => void byCanary.delete(canaryKey),
+  };
+}
+
 /** An empty registry. A Canary that two Sources hold belongs to the one that was read first. */
 export function createHeads(): Heads {
-  const bySource = new Map<string, ReadonlyMap<string, Head>>();
+  const bySource = new Map<string, Map<string, Head>>();
   const live = new Map<string, Head>();
   const windows = new Map<string, readonly SourceWindow[]>();
   const unread = new Set<string>([theList]);
   const listeners: Array<() => void> = [];
-  const earlier = new Map<string, Release[]>();
+  const earlier = createEarlier();
+  const brought = createBroughtCommits();
 
   function sourceOf(canaryKey: string): string | undefined {
     for (const [sourceKey, heads] of bySource) if (heads.has(canaryKey)) return sourceKey;
@@ -82,17 +102,11 @@ export function createHeads(): Heads {
     return was;
   }
 
-  function remember(canaryKey: string, release: Release | undefined): void {
-    if (!release) return;
-    const others = (earlier.get(canaryKey) ?? []).filter(({ digest }) => digest !== release.digest);
-    earlier.set(canaryKey, [release, ...others].slice(0, rememberedReleases));
-  }
-
   return {
     of: (canaryKey) => live.get(canaryKey) ?? inGit(canaryKey),
     inGit,
     setLive(canaryKey, head) {
-      remember(canaryKey, live.get(canaryKey)?.release);
+      earlier.keep(canaryKey, live.get(canaryKey)?.release);
       if (head) live.set(canaryKey, head);
       else live.delete(canaryKey);
     },
@@ -103,11 +117,14 @@ export function createHeads(): Heads {
       else windows.delete(sourceKey);
       return [...(bySource.get(sourceKey)?.keys() ?? [])];
     },
-    earlier(canaryKey, digest) {
-      const found = earlier.get(canaryKey)?.find((one) => gitPart(one.digest) === gitPart(digest));
-      return found && withLivePart(found, livePart(digest));
+    recall(canaryKey, commitOf) {
+      const source = sourceOf(canaryKey) ?? '';
+      const heads = bySource.get(source);
+      const head = brought.recall(source, canaryKey, heads?.get(canaryKey), commitOf);
+      if (head) heads?.set(canaryKey, head);
     },
-    keep: remember,
+    earlier: earlier.find,
+    keep: earlier.keep,
     releasesIn(namespace) {
       const entries = [...[...bySource.values()].flatMap((heads) => [...heads]), ...live];
       const inside = entries.filter(([key]) => key.startsWith(`${namespace}/`));
@@ -118,13 +135,14 @@ export function createHeads(): Heads {
     },
     listed: () => void noLongerUnread(theList),
     onAllRead: (listener) => void listeners.push(listener),
-    publish(sourceKey, heads) {
+    publish(sourceKey, said) {
       const before = bySource.get(sourceKey);
+      const heads = brought.settle(sourceKey, said, before);
       const firstRead = unread.has(sourceKey);
       const keys = new Set([...(before?.keys() ?? []), ...heads.keys()]);
       const changed = [...keys].filter((key) => firstRead || differs(before?.get(key), heads.get(key)));
-      for (const [key, head] of before ?? []) remember(key, head.release);
-      for (const [key, head] of heads) remember(key, head.ledger);
+      for (const [key, head] of before ?? []) earlier.keep(key, head.release);
+      for (const [key, head] of heads) earlier.keep(key, head.ledger);
       bySource.set(sourceKey, heads);
       noLongerUnread(sourceKey);
       return changed;
@@ -132,8 +150,9 @@ export function createHeads(): Heads {
     forget(sourceKey) {
       const keys = [...(bySource.get(sourceKey)?.keys() ?? [])];
       bySource.delete(sourceKey);
+      brought.forget(sourceKey);
       windows.delete(sourceKey);
-      for (const key of keys) earlier.delete(key);
+      for (const key of keys) earlier.forget(key);
       noLongerUnread(sourceKey);
       return keys;
     },
@@ -159,9 +178,4 @@ function notRead(sourceKey: string): Head {
       message: `${sourceKey === theList ? 'the list of Sources' : `Source ${sourceKey}`} has not been read since the start of Holdfast`,
     },
   };
-}
-
-function differs(before: Head | undefined, after: Head | undefined): boolean {
-  const said = (head: Head | undefined) => JSON.stringify([head?.view, head?.scaler]);
-  return said(before) !== said(after);
 }

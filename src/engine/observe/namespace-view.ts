@@ -1,5 +1,6 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { labelCanary, labelRecord } from '../../release/names.ts';
+import { endpointSliceKind, serviceNameLabel } from '../../workload/endpoints.ts';
 import type { OpenWatch, WatchedSet, WatchQuery } from '../ports/ports.ts';
 import type { RouteKind } from '../ports/routing-port.ts';
 
@@ -8,9 +9,11 @@ export interface NamespaceView {
   readonly namespace: string;
   /**
    * What is still missing or unreadable of these kinds and those every Canary needs, for people; undefined when all of it was listed. A
-   * kind that only another Canary asks for, and that the server does not have, stops nobody else.
+   * kind that only another Canary asks for, and that the server does not have, stops nobody else; nor does what `unread` names.
    */
   problem(kinds: readonly RouteKind[]): { readonly waiting: boolean; readonly message: string } | undefined;
+  /** Why this cannot be listed, for people; undefined when it was, or is being. Traffic is kept safe without it. */
+  unread(what: Unneeded): string | undefined;
   get(kind: RouteKind, name: string): KubernetesObject | undefined;
   list(kind: RouteKind): readonly KubernetesObject[];
   /** Metadata of the ReplicaSets here. */
@@ -32,6 +35,9 @@ export interface NamespaceView {
   remember(object: KubernetesObject): void;
 }
 
+/** What a Canary can be looked at without: its memory, and config. */
+export type Unneeded = 'records' | 'rejections' | 'copies' | 'configs';
+
 /** A NamespaceView whose watches can be changed and ended. */
 export interface NamespaceWatch extends NamespaceView {
   /** Watches these kinds beside those every Canary needs, and no others. */
@@ -46,9 +52,27 @@ export const serviceKind: RouteKind = { apiVersion: 'v1', kind: 'Service' };
 /** They tell which pods run a DaemonSet's current template; watched only where a Canary has one. */
 export const controllerRevisionKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ControllerRevision' };
 const baseKinds: readonly RouteKind[] = [podKind, serviceKind];
+/** What of a kind is watched, where that is not everything. */
+const narrowed: ReadonlyMap<string, Pick<WatchQuery, 'labelSelector' | 'endpointsOnly'>> = new Map([
+  [idOf(endpointSliceKind), { labelSelector: serviceNameLabel, endpointsOnly: true }],
+]);
 const secretKind: RouteKind = { apiVersion: 'v1', kind: 'Secret' };
 const configMapKind: RouteKind = { apiVersion: 'v1', kind: 'ConfigMap' };
 const replicaSetKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
+
+/** What is watched for every Canary, whatever kinds it needs. */
+function watchAlways(namespace: string, open: OpenWatch) {
+  const secrets = { ...secretKind, namespace };
+  return {
+    replicaSets: open({ ...replicaSetKind, namespace, metadataOnly: true }),
+    records: open({ ...secrets, labelSelector: `${labelRecord}=release`, metadataOnly: true }),
+    rejections: open({ ...secrets, labelSelector: `${labelRecord}=rejections` }),
+    copies: {
+      ConfigMap: open({ ...configMapKind, namespace, labelSelector: labelCanary, metadataOnly: true }),
+      Secret: open({ ...secrets, labelSelector: `${labelCanary},!${labelRecord}`, metadataOnly: true }),
+    },
+  };
+}
 
 /** Opens the watches of one namespace. `onChange` gets every object that changes, and nothing when a watch got its first list. */
 export function watchNamespace(
@@ -62,27 +86,22 @@ export function watchNamespace(
     set.onChange(onChange);
     return set;
   };
-  const secrets = { ...secretKind, namespace };
-  const replicaSets = open({ ...replicaSetKind, namespace, metadataOnly: true });
-  const records = open({ ...secrets, labelSelector: `${labelRecord}=release`, metadataOnly: true });
-  const rejections = open({ ...secrets, labelSelector: `${labelRecord}=rejections` });
-  const copies = {
-    ConfigMap: open({ ...configMapKind, namespace, labelSelector: labelCanary, metadataOnly: true }),
-    Secret: open({ ...secrets, labelSelector: `${labelCanary},!${labelRecord}`, metadataOnly: true }),
-  };
+  const { replicaSets, records, rejections, copies } = watchAlways(namespace, open);
   const configs = new Map<string, WatchedSet>();
 
   function configsOf(kind: 'ConfigMap' | 'Secret'): WatchedSet {
-    const known = configs.get(kind);
+    const known = configs.get(`v1 ${kind}`);
     if (known) return known;
     const set = open({ apiVersion: 'v1', kind, namespace, metadataOnly: true });
-    configs.set(kind, set);
+    configs.set(`v1 ${kind}`, set);
     return set;
   }
 
   function setKinds(kinds: Iterable<RouteKind>): void {
     const wanted = new Map([...baseKinds, ...kinds].map((kind) => [idOf(kind), kind]));
-    for (const [id, kind] of wanted) if (!sets.has(id)) sets.set(id, open({ ...kind, namespace }));
+    for (const [id, kind] of wanted) {
+      if (!sets.has(id)) sets.set(id, open({ ...kind, namespace, ...narrowed.get(id) }));
+    }
     for (const [id, set] of sets) {
       if (wanted.has(id)) continue;
       sets.delete(id);
@@ -90,21 +109,35 @@ export function watchNamespace(
     }
   }
 
+  const unneeded = (): Record<Unneeded, NamedSet[]> => ({
+    records: [[idOf(secretKind), records]],
+    rejections: [[idOf(secretKind), rejections]],
+    copies: [
+      [idOf(configMapKind), copies.ConfigMap],
+      [idOf(secretKind), copies.Secret],
+    ],
+    configs: [...configs],
+  });
+
   setKinds([]);
   return {
     namespace,
     setKinds,
     problem(kinds) {
       const needed = new Set([...baseKinds, ...kinds].map(idOf));
-      return problemOf(namespace, [
+      const all: NamedSet[] = [
         ...[...sets].filter(([id]) => needed.has(id)),
         [idOf(replicaSetKind), replicaSets],
-        [idOf(secretKind), records],
-        [idOf(secretKind), rejections],
-        [idOf(configMapKind), copies.ConfigMap],
-        [idOf(secretKind), copies.Secret],
-        ...configs,
-      ]);
+        // What is being listed is waited for; what cannot be is told by who needs it.
+        ...Object.values(unneeded()).flatMap((named) =>
+          named.filter(([, set]) => set.problem() === undefined),
+        ),
+      ];
+      return problemOf(namespace, all);
+    },
+    unread(what) {
+      const problem = problemOf(namespace, unneeded()[what]);
+      return problem?.waiting ? undefined : problem?.message;
     },
     get: (kind, name) => sets.get(idOf(kind))?.get(namespace, name),
     list: (kind) => sets.get(idOf(kind))?.list(namespace) ?? [],
@@ -129,9 +162,11 @@ export function watchNamespace(
   };
 }
 
+type NamedSet = readonly [id: string, set: WatchedSet];
+
 function problemOf(
   namespace: string,
-  sets: ReadonlyArray<readonly [string, WatchedSet]>,
+  sets: readonly NamedSet[],
 ): { waiting: boolean; message: string } | undefined {
   const unsynced = sets.filter(([, set]) => !set.synced());
   if (unsynced.length === 0) return undefined;

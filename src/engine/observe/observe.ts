@@ -2,15 +2,16 @@ import type { Canary } from '../../api/canary.ts';
 import type { CanaryStatus } from '../../api/canary-status.ts';
 import { sharesWorkload } from '../../api/effective.ts';
 import { describe } from '../../api/kubernetes.ts';
-import type { World, WorldOptions } from '../../rollout/world.ts';
+import { commitOfDigest } from '../../rollout/identity.ts';
+import type { HeadView, World, WorldOptions } from '../../rollout/world.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { hearTarget } from '../beside/hear-target.ts';
 import type { EngineOptions, Observation, ReadParts } from '../canary/canary-parts.ts';
 import { keyOf } from '../canary/checks.ts';
 import { peersOf } from '../canary/peers.ts';
 import { kindsOf } from '../canary/watched-kinds.ts';
-import { EngineError } from '../failure.ts';
-import { rejectionsOf } from '../records/records.ts';
+import { EngineError, type Failure, failureOf } from '../failure.ts';
+import { type CanaryName, recordViews, rejectionsOf } from '../records/records.ts';
 import { windowAt } from '../windows/windows.ts';
 import { primaryDrift } from './drift.ts';
 import { refuseAnother, refuseInPlace } from './in-place.ts';
@@ -25,34 +26,38 @@ export type Observed =
   | { readonly kind: 'observed'; readonly observation: Observation }
   | { readonly kind: 'waiting'; readonly message: string };
 
+/** What could not be read is asked again after this time, when nothing changes before. */
+const unreadAgainMs = 10_000;
+
 /**
  * Builds the World of a Canary from the watches: no request, except that each record is read once to check it (S10), and the primary once
- * when somebody changed it.
- * Throws EngineError when something needed cannot be watched or read, RefusedError for a target that cannot be handled.
+ * when somebody changed it. Memory and config that cannot be read stop nothing: the world says so, and nothing new begins meanwhile.
+ * Throws EngineError when the workloads, routes or Services cannot be watched, or, where nobody knows what ran before, the records;
+ * RefusedError for a target that cannot be handled.
  */
 export async function observe(parts: ReadParts, given: Canary): Promise<Observed> {
   const { canary, provider, movesTo } = providerInEffect(given, parts.options);
   const view = parts.namespace(canary.metadata.namespace ?? '');
   const context = { parts, canary, view, provider, movesTo };
-  const problem = view.problem(kindsOf(given, parts));
-  if (problem?.waiting) return { kind: 'waiting', message: problem.message };
-  if (problem) throw new EngineError('WatchFailed', problem.message, true);
-  const kind = workloadKind(canary);
+  const waitsFor = watchesOf(parts, given, view);
+  if (waitsFor !== undefined) return { kind: 'waiting', message: waitsFor };
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
+  recallCommit(parts, canary, view);
+  const heard = await hearTarget(parts, canary, { target: wanted, primary }, view);
+  if (heard.isWaiting) return { kind: 'waiting', message: 'the watches of its config are being started' };
+  if (sharesWorkload(provider)) refuseInPlace(context, heard.keeper);
+  if (movesTo !== undefined && sharesWorkload(movesTo)) refuseAnother(canary, heard.keeper);
+  const { records, isUnread } = await observeRecords(parts, canary, view);
   const key = keyOf(canary);
-  const keeper = await hearTarget(parts, canary, { target: wanted, primary }, view);
-  if (keeper === 'waiting')
-    return { kind: 'waiting', message: 'the watches of its config are being started' };
-  if (sharesWorkload(provider)) refuseInPlace(context, keeper);
-  if (movesTo !== undefined && sharesWorkload(movesTo)) refuseAnother(canary, keeper);
   const world: World = {
     nowMs: parts.clock.nowMs(),
+    leadingSinceMs: parts.leadingSinceMs,
     canary,
-    status: (canary.status ?? {}) as CanaryStatus,
-    head: parts.heads.of(key).view,
-    records: await observeRecords(parts, canary, view),
-    rejected: rejected(canary, view),
+    status: withoutSpec(canary.status ?? {}),
+    head: heard.problem ? unknownHead(heard.problem) : parts.heads.of(key).view,
+    records,
+    ...rejections(canary, view),
     ...sideViews(context, objects),
     movesTo,
     window: windowAt(parts.heads.windowsOf(key), parts.clock.nowMs()),
@@ -61,19 +66,61 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     options: worldOptions(parts.options),
   };
   const revision = revisionOf(context, objects);
-  const observation = { canary, world, view, target, primary, provider, revision };
+  const againMs = heard.problem || isUnread ? unreadAgainMs : undefined;
+  const observation = { canary, world, view, target, primary, provider, revision, againMs };
   if (movesTo !== undefined && sharesWorkload(movesTo)) await refuseOtherRoutes({ parts, observation });
   // A copy is the rollout's own, whoever applies what it is made from.
-  const isForeign = keeper === 'another' && kind.sides !== 'copies';
+  const isForeign = heard.keeper === 'another' && workloadKind(canary).sides !== 'copies';
   const seen = isForeign ? withForeignTarget(observation) : observation;
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, seen)) };
 }
 
+/** What is still being listed, for people. Throws EngineError for what cannot be listed and is needed. */
+function watchesOf(parts: ReadParts, canary: Canary, view: NamespaceView): string | undefined {
+  const problem = view.problem(kindsOf(canary, parts));
+  if (problem?.waiting) return problem.message;
+  // The status names the last-known-good, which is then read by its name.
+  const unknownPast = canary.status?.lastKnownGood ? undefined : view.unread('records');
+  const message = problem?.message ?? unknownPast;
+  if (message !== undefined) throw new EngineError('WatchFailed', message, true);
+  return undefined;
+}
+
+/** Before anything names head by its commit. The watched metadata of records is enough. */
+function recallCommit({ heads }: ReadParts, canary: Canary, view: NamespaceView): void {
+  const status = (canary.status ?? {}) as CanaryStatus;
+  const name = nameOf(canary);
+  heads.recall(keyOf(canary), (digest) =>
+    commitOfDigest({ status, records: recordViews(view.records(), name) }, digest),
+  );
+}
+
 async function withAdoptable(parts: ReadParts, observation: Observation): Promise<Observation> {
+  const { world } = observation;
   // Where nothing is generated, nothing was left by anybody.
-  if (observation.world.sharesWorkload) return observation;
-  const adoptable = await parts.adoption.look(parts, observation);
-  return adoptable ? { ...observation, world: { ...observation.world, adoptable } } : observation;
+  if (world.sharesWorkload) return observation;
+  try {
+    const adoptable = await parts.adoption.look(parts, observation);
+    return adoptable ? { ...observation, world: { ...world, adoptable } } : observation;
+  } catch (error) {
+    // What Flagger left would be taken for nothing, and written over.
+    if (world.primary?.digest === undefined) throw error;
+    return {
+      ...observation,
+      world: { ...world, head: unknownHead(failureOf(error)) },
+      againMs: unreadAgainMs,
+    };
+  }
+}
+
+/** Who is not understood begins nothing new. */
+function unknownHead({ reason, message }: Failure): HeadView {
+  return { kind: 'unknown', reason, message };
+}
+
+/** The spec in force is in `canary` already, and is nothing for a decision to carry along. */
+function withoutSpec({ specInForce: _, ...status }: CanaryStatus): CanaryStatus {
+  return status;
 }
 
 /** A target that another tool applies runs what is read from it. */
@@ -95,13 +142,16 @@ async function withDrift(parts: ReadParts, observation: Observation): Promise<Ob
   return { ...observation, world: { ...observation.world, primary: { ...primary, ...found } } };
 }
 
-function rejected(canary: Canary, view: NamespaceView) {
-  const name = { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
-  const found = rejectionsOf(view.rejections(), name);
+function rejections(canary: Canary, view: NamespaceView): Pick<World, 'rejected' | 'rejectionsProblem'> {
+  const unread = view.unread('rejections');
+  const found = unread === undefined ? rejectionsOf(view.rejections(), nameOf(canary)) : undefined;
   // The Secret has the newest first, the status has it last.
-  if (found) return found.toReversed();
-  throw new EngineError(
-    'RejectionsDamaged',
-    `${describe(canary)}: the Secret with its rejected releases cannot be read; delete it to forget them`,
-  );
+  if (found) return { rejected: found.toReversed() };
+  const why = unread === undefined ? '; delete it to forget them' : `: ${unread}`;
+  const rejectionsProblem = `${describe(canary)}: the Secret with its rejected releases cannot be read${why}`;
+  return { rejected: [], rejectionsProblem };
+}
+
+function nameOf({ metadata }: Canary): CanaryName {
+  return { namespace: metadata.namespace ?? '', name: metadata.name };
 }

@@ -4,6 +4,7 @@ import { sharesWorkload } from '../../api/effective.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteView } from '../../api/observed.ts';
 import type { ScalerView, WorkloadView, World } from '../../rollout/world.ts';
+import { endpointSliceKind, haveSameTargets } from '../../workload/endpoints.ts';
 import type { ViewSource } from '../../workload/kind.ts';
 import { workloadKind } from '../../workload/kinds.ts';
 import { revisionKind } from '../../workload/knative.ts';
@@ -67,12 +68,18 @@ function copiedViews(
   const names = serviceNames(canary);
   const router = routerOf(parts, provider);
   const successor = successorOf(parts, canary, { router, movesTo });
+  const primary = workloadView(canary, view, {
+    workload: objects.primary,
+    service: names.primary,
+    side: 'primary',
+  });
+  // One Service reaches either its older or its newer pods where a release changes where its ports go to.
+  const isReachable = haveSameTargets(
+    view.get(serviceKind, names.primary),
+    view.get(serviceKind, names.canary),
+  );
   return {
-    primary: workloadView(canary, view, {
-      workload: objects.primary,
-      service: names.primary,
-      side: 'primary',
-    }),
+    primary: primary && { ...primary, keepsReadyPod: primary.keepsReadyPod && isReachable },
     target: workloadView(canary, view, { workload: objects.target, service: names.canary, side: 'canary' }),
     scaler: scalerView(canary, view),
     route: routeView(parts, canary, { router, view, target: objects.target, successor }),
@@ -123,12 +130,14 @@ interface SideRead {
   /** Name of its Service; empty for none. */
   readonly service: string;
   readonly side: 'canary' | 'primary';
+  /** The port of the Canary's own route. */
+  readonly routePort?: number | undefined;
 }
 
 /** What the pods of a workload are seen from. */
 export function viewSource(
   view: NamespaceView,
-  { workload, service, side }: SideRead & { readonly workload: KubernetesObject },
+  { workload, service, side, routePort }: SideRead & { readonly workload: KubernetesObject },
 ): ViewSource {
   return {
     workload,
@@ -136,6 +145,8 @@ export function viewSource(
     replicaSets: view.replicaSets(),
     controllerRevisions: view.list(controllerRevisionKind),
     service: service === '' ? undefined : view.get(serviceKind, service),
+    endpointSlices: view.list(endpointSliceKind),
+    routePort,
     side,
     revisions: view.list(revisionKind),
   };
@@ -175,6 +186,8 @@ function scalerView({ spec }: Canary, view: NamespaceView): ScalerView | undefin
 function workloadView(canary: Canary, view: NamespaceView, read: SideRead): WorkloadView | undefined {
   const { workload } = read;
   if (!workload || workload.metadata.deletionTimestamp) return undefined;
-  const seen = workloadKind(canary).view(viewSource(view, { ...read, workload }));
+  const seen = workloadKind(canary).view(
+    viewSource(view, { ...read, workload, routePort: canary.spec.service?.port }),
+  );
   return { ...seen, drift: undefined, configCopies: [] };
 }

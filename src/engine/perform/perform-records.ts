@@ -9,7 +9,10 @@ import type { ActionContext, Performer } from './action-context.ts';
 /** Keeps the bytes of a release in the cluster and reads them back (S10); records that nobody can need any more go. */
 export const saveRecord: Performer<'SaveRecord'> = async (context, { digest, promotedTime }) => {
   const { release } = await bytesOf(context, digest);
-  const wrote = await context.parts.records.save(release, { promotedTime });
+  // A proven one that is written anew keeps its place.
+  const known = context.observation.world.records.find((record) => record.digest === digest);
+  const sequence = promotedTime === undefined ? undefined : known?.sequence;
+  const wrote = await context.parts.records.save(release, { promotedTime, sequence });
   if (wrote) await removeSurplus(context, digest);
   return wrote;
 };
@@ -20,7 +23,8 @@ export const markProven: Performer<'MarkProven'> = async (context, { digest }) =
   const { release, settings } = await bytesOf(context, digest);
   await parts.records.save(release);
   const promotedTime = new Date(parts.clock.nowMs()).toISOString();
-  const annotations = stampAnnotations(release, { promotedTime, settings });
+  const sequence = await parts.records.nextSequence(nameOf(observation), digest);
+  const annotations = stampAnnotations(release, { promotedTime, sequence, settings });
   const wrote = await parts.records.stamp(nameOf(observation), digest, annotations);
   await removeSurplus(context, digest);
   return wrote;
@@ -59,9 +63,10 @@ function withoutOlderTwins(
 }
 
 /** Remembers that a digest failed (S14). */
-export const reject: Performer<'Reject'> = ({ parts, observation }, { digest, commit, reason }) => {
+export const reject: Performer<'Reject'> = ({ parts, observation }, rejected) => {
+  const { digest, commit, reason, cause } = rejected;
   const time = new Date(parts.clock.nowMs()).toISOString();
-  return parts.records.reject(nameOf(observation), digest, { digest, commit, reason, time });
+  return parts.records.reject(nameOf(observation), digest, { digest, commit, reason, cause, time });
 };
 
 /** Forgets that a digest failed, for instance after a retry was asked for. */

@@ -1,9 +1,13 @@
 import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import type { RouteTarget } from '../../api/observed.ts';
 import { isLostDigest } from '../../rollout/kept.ts';
 import { covers } from '../../workload/covers.ts';
 import { workloadKind } from '../../workload/kinds.ts';
+import { serviceNames } from '../../workload/names.ts';
 import { sideNames } from '../../workload/sides.ts';
 import { versionOf } from '../canary/canary-parts.ts';
+import { EngineError } from '../failure.ts';
+import { serviceKind } from '../observe/namespace-view.ts';
 import type { ActionContext, Performer } from './action-context.ts';
 import { withMark } from './applied.ts';
 import { applyCanary } from './perform-workloads.ts';
@@ -65,12 +69,29 @@ export const setTraffic: Performer<'SetTraffic'> = async (context, { route }) =>
   const live = liveRoutes(router, observation.view, observation.canary);
   const objects = await wantedRoutes(context, route);
   if (router.isTarget) return divideTarget(context, objects);
+  if (!router.apexFollowsTraffic) refuseMissing(context, route);
   const pending = objects.filter((object) => !parts.applied.has(liveOf(live, object), object));
   if (pending.length === 0) return false;
   await ensureFresh(context);
   for (const object of pending) await applyRollout(context, object, liveOf(live, object), withMark);
   return true;
 };
+
+/** Requests that are sent to a Service that is not there fail: the traffic stays where it is until there is one. Throws EngineError ServiceMissing. */
+function refuseMissing({ observation }: ActionContext, route: RouteTarget): void {
+  const { canary, view } = observation;
+  // Both sides are named, and others have the requests.
+  if (route.others !== undefined && route.others !== 'idle') return;
+  const names = serviceNames(canary);
+  const used = [
+    ...(route.primaryWeight > 0 || route.matched ? [names.primary] : []),
+    ...(route.canaryWeight > 0 || route.mirrored ? [names.canary] : []),
+  ];
+  const missing = used.find((name) => view.get(serviceKind, name) === undefined);
+  if (missing === undefined) return;
+  const message = `Service ${view.namespace}/${missing} is not there, and requests are not sent to it`;
+  throw new EngineError('ServiceMissing', message, true);
+}
 
 /** A target that divides the requests itself: other fields of it are written elsewhere, so that this is a patch of the traffic alone. */
 async function divideTarget(context: ActionContext, objects: readonly KubernetesObject[]): Promise<boolean> {

@@ -1,8 +1,10 @@
-import type { Action } from '../../rollout/action.ts';
+import { type Action, laneOf } from '../../rollout/action.ts';
 import { adoptPrimary } from '../beside/perform-adopt.ts';
 import { removeFinalizer } from '../canary/finalizer.ts';
+import { failureOf, isStale } from '../failure.ts';
 import type { ActionContext, ActionType, Performer } from './action-context.ts';
 import { disown } from './disown.ts';
+import { type ActionFailure, inLanes, isReversible, reliesOn } from './lanes.ts';
 import { restoreConfigs } from './perform-configs.ts';
 import { nativePerformers } from './perform-native.ts';
 import { markProven, reject, saveRecord, unreject } from './perform-records.ts';
@@ -36,11 +38,55 @@ const performers: { readonly [Type in ActionType]: Performer<Type> } = {
   RemoveFinalizer: removeFinalizer,
 };
 
-/** Does the actions in order and stops at the first failure; true when something was written (S33). */
-export async function performAll(context: ActionContext, actions: readonly Action[]): Promise<boolean> {
+/** What became of the actions of one decision. */
+export interface Performed {
+  /** Something was written (S33). */
+  readonly wrote: boolean;
+  readonly failures: readonly ActionFailure[];
+  /** Actions that failed, or were left out since they rely on one that did. */
+  readonly undone: readonly Action[];
+}
+
+/**
+ * Does the actions lane by lane; one that fails keeps back only those that rely on it (ADR 31). Without the intent, which could not be
+ * written, only what can be taken back is done. Throws a conflict or StaleView: then the world is another one, and is looked at anew.
+ */
+export async function performAll(
+  context: ActionContext,
+  actions: readonly Action[],
+  hasIntent = true,
+): Promise<Performed> {
+  const failures: ActionFailure[] = [];
+  const undone: Action[] = [];
   let wrote = false;
-  for (const action of actions) wrote = (await perform(context, action)) || wrote;
-  return wrote;
+  let stale: unknown;
+
+  function failed(action: Action, error: unknown): void {
+    undone.push(action);
+    if (!isStale(error)) failures.push({ action, failure: failureOf(error) });
+    // Traffic is moved over a look of its own, which the Services have no part in.
+    else if (action.type === 'EnsureServices') stale = error;
+    else throw error;
+  }
+
+  for (const action of inLanes(actions)) {
+    if (stale !== undefined && laneOf(action) !== 'safety') break;
+    const isKeptBack = (!hasIntent && !isReversible(action)) || relies(action, undone);
+    if (isKeptBack) undone.push(action);
+    else
+      await perform(context, action).then(
+        (written) => {
+          wrote = written || wrote;
+        },
+        (error: unknown) => failed(action, error),
+      );
+  }
+  if (stale !== undefined) throw stale;
+  return { wrote, failures, undone };
+}
+
+function relies(action: Action, undone: readonly Action[]): boolean {
+  return undone.some((other) => reliesOn(action, other));
 }
 
 function perform(context: ActionContext, action: Action): Promise<boolean> {

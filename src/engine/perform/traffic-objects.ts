@@ -33,7 +33,7 @@ export async function wantedRoutes(context: ReadContext, route: RouteTarget): Pr
   const { parts, observation } = context;
   const router = routerOf(parts, observation.provider);
   const live = liveRoutes(router, observation.view, observation.canary);
-  const apex = router.apexFollowsTraffic ? await apexService(context) : undefined;
+  const apex = router.apexFollowsTraffic ? await apexService(context, route) : undefined;
   const { sides } = workloadKind(observation.canary);
   const label = sides === 'workloads' ? requiredLabel(context) : undefined;
   const { movesTo } = observation.world;
@@ -69,13 +69,15 @@ function apexSelects({ parts, observation }: ReadContext): 'primary' | 'canary' 
     : 'primary';
 }
 
-/** The apex Service as EnsureServices writes it, with the ports of the release that the primary runs; without one, of the only other copy. */
-async function apexService(context: ReadContext): Promise<KubernetesObject> {
+/** The apex Service as EnsureServices writes it, with the ports of the release that it is to select; where nobody knows that one, of the other. */
+async function apexService(context: ReadContext, { canaryWeight }: RouteTarget): Promise<KubernetesObject> {
   const { world, canary } = context.observation;
-  const primaryDigest = world.primary?.digest ?? world.target?.digest;
-  if (primaryDigest === undefined)
+  const [ofPrimary, ofTarget] = [world.primary?.digest, world.target?.digest];
+  const isKnown = ofTarget !== undefined && hasPorts(context, ofTarget);
+  const digest = canaryWeight === 100 && isKnown ? ofTarget : (ofPrimary ?? ofTarget);
+  if (digest === undefined)
     throw new EngineError('PrimaryMissing', `${describe(canary)}: the primary does not exist yet`, true);
-  return (await wantedServices(context, { primaryDigest, canaryDigest: undefined })).apex;
+  return (await wantedServices(context, { primaryDigest: digest, canaryDigest: undefined })).apex;
 }
 
 /** Whether the ports of a release can be told: of one whose bytes are lost only from its Service. */

@@ -80,6 +80,8 @@ export interface WatchQuery {
   readonly name?: string;
   /** Only metadata is kept and sent by the server. */
   readonly metadataOnly?: boolean;
+  /** Of EndpointSlices only their ports and which pods are ready is kept. */
+  readonly endpointsOnly?: boolean;
 }
 
 /** A set of objects kept up to date by a watch, with what we wrote ourselves already in it. */

@@ -1,6 +1,12 @@
 /** The Secrets of one release record: read, written anew and deleted whole, over direct requests. */
 import { describe, type KubernetesObject, type ObjectReference, referenceOf } from '../../api/kubernetes.ts';
-import { encodeRecord, recordAnnotations, recordName, recordType } from '../../release/record.ts';
+import {
+  encodeRecord,
+  type RecordStamp,
+  recordAnnotations,
+  recordName,
+  recordType,
+} from '../../release/record.ts';
 import type { Release } from '../../release/release.ts';
 import { EngineError } from '../failure.ts';
 import type { Cluster } from '../ports/ports.ts';
@@ -33,7 +39,7 @@ export async function readParts(
 export async function writeParts(
   cluster: Requests,
   release: Release,
-  stamp: { promotedTime?: string | undefined },
+  stamp: Pick<RecordStamp, 'promotedTime' | 'sequence'>,
 ): Promise<void> {
   const encoded = encodeRecord(release, stamp);
   if (encoded.problem !== undefined) throw new EngineError('RecordTooLarge', encoded.problem);

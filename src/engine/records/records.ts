@@ -3,7 +3,15 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import { labelValue } from '../../api/short-name.ts';
 import { labelCanary } from '../../release/names.ts';
-import { type DecodedRecord, decodeRecord, recordAnnotations, recordName } from '../../release/record.ts';
+import {
+  type DecodedRecord,
+  decodeRecord,
+  type RecordStamp,
+  recordAnnotations,
+  recordLabels,
+  recordName,
+  sequenceIn,
+} from '../../release/record.ts';
 import {
   decodeRejections,
   encodeRejections,
@@ -11,8 +19,9 @@ import {
   rejectionsName,
 } from '../../release/rejections.ts';
 import type { Release } from '../../release/release.ts';
+import { nextSequence } from '../../rollout/record-order.ts';
 import type { RecordView } from '../../rollout/world.ts';
-import { EngineError, StaleView } from '../failure.ts';
+import { EngineError, failureOf, StaleView } from '../failure.ts';
 import type { Cluster } from '../ports/ports.ts';
 import { createRecordMemory } from './record-memory.ts';
 import { readParts, recordReference, removeParts, writeParts } from './record-store.ts';
@@ -29,22 +38,32 @@ export interface Records {
    * Writes the record unless it exists whole, reads it back and checks it (S10); a damaged one is replaced, since the digest of `release`
    * proves its bytes. True when something was written. Throws EngineError RecordTooLarge or RecordNameTaken.
    */
-  save(release: Release, stamp?: { promotedTime?: string | undefined }): Promise<boolean>;
+  save(release: Release, stamp?: Pick<RecordStamp, 'promotedTime' | 'sequence'>): Promise<boolean>;
+  /** The number of a release that proves itself now, from the records as the API server has them at this moment. */
+  nextSequence(canary: CanaryName, digest: string): Promise<number>;
   /**
    * The bytes of a record, checked: as `problemOf` read them last, else read now. Throws EngineError RecordDamaged or RecordMissing.
    */
   load(canary: CanaryName, digest: string): Promise<DecodedRecord>;
   /**
-   * What is wrong with a record, for people; undefined when its bytes fit its digest. Read once per version; `version` names what is
-   * there (see `recordVersion`).
+   * What is wrong with a record; undefined when its bytes fit its digest. Read once per version, and again each time while it cannot be
+   * read; `version` names what is there (see `recordVersion`). Never throws.
    */
-  problemOf(canary: CanaryName, digest: string, version: string): Promise<string | undefined>;
+  problemOf(canary: CanaryName, digest: string, version: string): Promise<RecordProblem | undefined>;
   /** Stamps annotations on a record, for instance when it proved itself. */
   stamp(canary: CanaryName, digest: string, annotations: Record<string, string>): Promise<boolean>;
   /** Deletes a record whole. */
   remove(canary: CanaryName, name: string): Promise<void>;
   /** Adds (or takes away, by undefined) the rejection of a digest. */
   reject(canary: CanaryName, digest: string, rejection: Rejection | undefined): Promise<boolean>;
+}
+
+/** Why a record cannot be used. */
+export interface RecordProblem {
+  /** For people. */
+  readonly message: string;
+  /** Nobody knows what it holds: the API server gave no answer, or refused to. */
+  readonly isUnread?: boolean;
 }
 
 /** Names the versions of a record's Secrets as watched: another one is read again. Empty when there is none. */
@@ -56,7 +75,7 @@ export function recordVersion(secrets: readonly KubernetesObject[], name: string
     .join(',');
 }
 
-/** Reads the records of one Canary from the watched metadata, newest first. */
+/** Reads the records of one Canary from the watched metadata, in no order. */
 export function recordViews(secrets: readonly KubernetesObject[], canary: CanaryName): RecordView[] {
   return secrets
     .filter(({ metadata }) => metadata.labels?.[labelCanary] === labelValue(canary.name))
@@ -74,7 +93,9 @@ function recordView({ metadata }: KubernetesObject): RecordView[] {
     author: annotations[recordAnnotations.author] ?? '',
     time: annotations[recordAnnotations.commitTime] ?? '',
   };
-  return [{ digest, commit, name: metadata.name, promotedTime: annotations[recordAnnotations.promotedTime] }];
+  const promotedTime = annotations[recordAnnotations.promotedTime];
+  const sequence = sequenceIn(annotations);
+  return [{ digest, commit, name: metadata.name, promotedTime, ...(sequence ? { sequence } : {}) }];
 }
 
 /** The rejections of one Canary from the watched Secrets; undefined when their Secret is damaged: then nothing is known. */
@@ -88,7 +109,7 @@ export function rejectionsOf(
 
 /** Works on the Secrets through direct requests. `secretKey` is the cluster's HMAC key; who only reads may do without (see decodeRecord). */
 export function createRecords(
-  cluster: Pick<Cluster, 'get' | 'create' | 'patch' | 'apply' | 'delete'>,
+  cluster: Pick<Cluster, 'get' | 'list' | 'create' | 'patch' | 'apply' | 'delete'>,
   secretKey: Uint8Array | undefined,
 ): Records {
   const memory = createRecordMemory();
@@ -113,15 +134,29 @@ export function createRecords(
       await read(release.canary, release.digest);
       return true;
     },
+    async nextSequence(canary, digest) {
+      const labels = Object.entries(recordLabels(canary.name));
+      const labelSelector = labels.map(([key, value]) => `${key}=${value}`).join(',');
+      const { namespace } = canary;
+      const secrets = await cluster.list({ apiVersion: 'v1', kind: 'Secret', namespace, labelSelector });
+      return nextSequence(recordViews(secrets, canary), digest);
+    },
     async problemOf(canary, digest, version) {
       const key = memoryKey(canary, digest);
       const known = memory.get(key);
-      if (known?.version === version) return known.problem;
+      if (known?.version === version)
+        return known.problem === undefined ? undefined : { message: known.problem };
       // What no watch shows may change unseen.
       memory.delete(key);
-      const found = await tryTo(() => read(canary, digest));
-      if (version !== '') memory.set(key, { version, ...found });
-      return found.problem;
+      try {
+        const found = await tryTo(() => read(canary, digest));
+        if (version !== '') memory.set(key, { version, ...found });
+        return found.problem === undefined ? undefined : { message: found.problem };
+      } catch (error) {
+        const { name } = recordReference(canary, digest);
+        const { message } = failureOf(error);
+        return { message: `Secret ${canary.namespace}/${name} cannot be read: ${message}`, isUnread: true };
+      }
     },
     async stamp(canary, digest, annotations) {
       const reference = recordReference(canary, digest);
@@ -155,6 +190,11 @@ async function tryTo(
   }
 }
 
+/** When it was rejected first stays, and what was diagnosed then unless something else is. */
+function isSameRejection(known: Rejection | undefined, { reason, cause }: Rejection): boolean {
+  return known?.reason === reason && (cause === undefined || known.cause === cause);
+}
+
 async function changeRejections(
   cluster: Pick<Cluster, 'get' | 'create' | 'patch'>,
   canary: CanaryName,
@@ -171,7 +211,7 @@ async function changeRejections(
       `Secret ${canary.namespace}/${reference.name} cannot be read; delete it to forget what was rejected`,
     );
   const known = before.find((entry) => entry.digest === digest);
-  if (rejection ? known?.reason === rejection.reason : !known) return false;
+  if (rejection ? isSameRejection(known, rejection) : !known) return false;
   const others = before.filter((entry) => entry.digest !== digest);
   const object = encodeRejections(canary, rejection ? [rejection, ...others] : others);
   if (!live) {

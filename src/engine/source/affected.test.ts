@@ -29,4 +29,16 @@ describe('a changed object', () => {
       expect(affects(copyFor(kind, one), other)).toBe(false);
     },
   );
+
+  it.each([
+    ['web-primary', true],
+    ['web-canary', true],
+    ['web', false],
+    ['other-primary', false],
+  ])('that is an EndpointSlice of Service %s matters by its Service: %s', (service, matters) => {
+    const labels = { 'kubernetes.io/service-name': service };
+    const metadata = { name: `${service}-x2x4z`, namespace: 'shop', labels };
+    const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata };
+    expect(affects(slice, canaryNamed('web'))).toBe(matters);
+  });
 });

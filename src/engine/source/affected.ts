@@ -1,6 +1,7 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { labelValue } from '../../api/short-name.ts';
 import { labelCanary } from '../../release/names.ts';
+import { serviceNameLabel } from '../../workload/endpoints.ts';
 
 interface Names {
   readonly canary: string;
@@ -39,11 +40,18 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
       return name === names.scaler || name === `${names.scaler}-primary`;
     case 'Service':
       return name === names.apex || name === `${names.apex}-primary` || name === `${names.apex}-canary`;
+    case 'EndpointSlice':
+      return sideServices(names).includes(labels?.[serviceNameLabel] ?? '');
     case 'Secret':
       return labels?.[labelCanary] === labelValue(names.canary);
     default:
       return name === names.apex || labels?.[labelCanary] === labelValue(names.canary);
   }
+}
+
+/** Names of the Services of both sides; of a Service as target they are its copies. */
+function sideServices({ apex }: Names): string[] {
+  return [`${apex}-primary`, `${apex}-canary`];
 }
 
 /** From the raw object: a Canary that does not parse has no say here. */

@@ -1,7 +1,11 @@
+import type { CanaryStatus } from '../../api/canary-status.ts';
 import { sourceTimeoutMs } from '../../api/effective.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source.ts';
+import { isReverted } from '../canary/after-revert.ts';
+import { keyOf } from '../canary/checks.ts';
 import { codeOf, failureOf } from '../failure.ts';
+import type { Head } from '../observe/heads.ts';
 import { accountOf } from './act-as.ts';
 import { commitsInUse } from './commits-in-use.ts';
 import { whyNotYet } from './dependency-gate.ts';
@@ -200,8 +204,17 @@ async function apply(
   const added = problems.filter(({ message }) => !known.has(message));
   state.snapshot = { ...snapshot, problems: [...snapshot.problems, ...added] };
   const published = await withLedger(parts, source, state, { heads, snapshot, signal });
-  for (const key of parts.heads.publish(state.key, published)) parts.wakeCanary(key);
+  const changed = parts.heads.publish(state.key, published);
+  for (const key of new Set([...changed, ...revertedOf(parts, published)])) parts.wakeCanary(key);
   state.pruned = await prune(parts, source, state, { watch, signal });
+}
+
+/** A Canary that was reverted tells what else of the bad commit stays, which any commit may change. */
+function revertedOf(parts: SourceParts, heads: ReadonlyMap<string, Head>): string[] {
+  return parts
+    .canaries()
+    .filter((canary) => heads.has(keyOf(canary)) && isReverted((canary.status ?? {}) as CanaryStatus))
+    .map(keyOf);
 }
 
 async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | undefined> {

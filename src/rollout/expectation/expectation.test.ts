@@ -86,6 +86,33 @@ describe('expected against actual', () => {
     );
   });
 
+  it('needs as many endpoints as pods must be available, and never more than are ready', () => {
+    const four = { desiredReplicas: 4, replicas: 4, updatedReplicas: 4, availableReplicas: 4 };
+    const view = aWorkload({ ...four, updatedReadyReplicas: 4, endpoints: 2 });
+    expect(namesOf(view, { readyPercent: 50 })).toEqual([]);
+    expect(namesOf(view, { readyPercent: 75 })).toEqual(['endpoints']);
+    expect(namesOf(view, { replicas: { min: 2, max: 9 } })).toEqual([]);
+    expect(differences(view, expected)[0]?.detail).toBe(
+      '2 of 4 ready pods are endpoints of the port that their Service names',
+    );
+    expect(namesOf(aWorkload({ updatedReadyReplicas: 1, endpoints: 1 }))).toEqual([]);
+  });
+
+  it('tells of a port that nothing in the template names, and lets traffic through', () => {
+    const view = aWorkload({ undeclaredPorts: [9999] });
+    expect(differences(view, expected)).toMatchObject([
+      {
+        name: 'ports',
+        severity: 'tells',
+        actual: '9999',
+        detail: expect.stringContaining('port 9999, which'),
+      },
+    ]);
+    expect(hasConverged(view, 100)).toBe(true);
+    expect(namesOf(aWorkload({ undeclaredPorts: [] }))).toEqual([]);
+    expect(compare(aWorkload(), expected).map(({ name }) => name)).not.toContain('ports');
+  });
+
   it('is one source of words: the worst fault first, then the first difference that blocks', () => {
     expect(whyNotReady(aWorkload({ availableReplicas: 1 }))).toBe('1 of 2 pods are available');
     expect(whyNotReady(aWorkload({ availableReplicas: 1, faults: [aFault('CrashLoopBackOff')] }))).toBe(

@@ -1,6 +1,7 @@
 import type { WorkloadView } from '../world.ts';
 import { type Comparison, compareAtLeast, compareAtMost, compareText, type Expected } from './comparison.ts';
 import { copyComparisons } from './drift-comparisons.ts';
+import { enoughPods } from './enough-pods.ts';
 import { faultWords, isStarting } from './fault-words.ts';
 import { releaseComparisons } from './release-comparisons.ts';
 
@@ -48,7 +49,7 @@ export function podComparisons(
     compareAtMost('old-replicas', { value: old, max: 0, detail: `${old} old pods are terminating` }),
     compareAtLeast('available-replicas', {
       value: availableReplicas,
-      min: Math.max(1, Math.floor((Math.min(updatedReplicas, enough) * expected.readyPercent) / 100)),
+      min: enoughPods(view, expected),
       detail: `${availableReplicas} of ${desiredReplicas} pods are available`,
     }),
   ];

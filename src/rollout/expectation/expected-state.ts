@@ -1,5 +1,5 @@
+import { scalerOf } from '../capacity.ts';
 import type { Plan } from '../plan.ts';
-import { scalerOf } from '../scalers.ts';
 import type { World } from '../world.ts';
 import type { Expected } from './comparison.ts';
 

@@ -9,3 +9,18 @@ export function faultWords({ reason, container, message }: PodFault): string {
 export function isStarting(reason: string): boolean {
   return reason === 'ContainerCreating' || reason === 'PodInitializing';
 }
+
+/** Reasons of containers that do not run at all. */
+const NOT_RUNNING = new Set([
+  'CrashLoopBackOff',
+  'ImagePullBackOff',
+  'ErrImagePull',
+  'InvalidImageName',
+  'CreateContainerConfigError',
+  'CreateContainerError',
+]);
+
+/** A pod that ran and does not any more, or cannot: what counts as lost readiness. */
+export function isLost({ reason }: PodFault): boolean {
+  return NOT_RUNNING.has(reason) || reason === 'ProbeFailing';
+}

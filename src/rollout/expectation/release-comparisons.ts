@@ -1,9 +1,10 @@
 import type { WorkloadView } from '../world.ts';
 import { type Comparison, compareAtLeast, compareAtMost, compareText, type Expected } from './comparison.ts';
 import { driftComparisons } from './drift-comparisons.ts';
-import { faultWords, isStarting } from './fault-words.ts';
+import { enoughPods } from './enough-pods.ts';
+import { faultWords, isLost, isStarting } from './fault-words.ts';
 
-/** What the pods run and are made of, beside their number: template, images, endpoints, restarts, fields and faults. */
+/** What the pods run and are made of, beside their number: template, images, endpoints, ports, restarts, fields and faults. */
 export function releaseComparisons(view: WorkloadView, expected: Expected): Comparison[] {
   return [
     ...template(view, expected),
@@ -13,7 +14,8 @@ export function releaseComparisons(view: WorkloadView, expected: Expected): Comp
       min: 1,
       detail: 'no pod of the new template is ready',
     }),
-    ...endpoints(view),
+    ...endpoints(view, expected),
+    ...ports(view),
     ...resolvedImages(view),
     ...replicaRange(view, expected),
     ...restarts(view, expected),
@@ -48,11 +50,36 @@ function images({ images: all, imagesMatch }: WorkloadView): Comparison {
   });
 }
 
-/** Pods that are ready and that the Service does not select get no request. */
-function endpoints({ endpoints: selected, updatedReadyReplicas }: WorkloadView): Comparison[] {
-  if (selected === undefined) return [];
-  const detail = `the Service selects ${selected} of ${updatedReadyReplicas} ready pods`;
-  return [compareAtLeast('endpoints', { value: selected, min: updatedReadyReplicas, detail })];
+/**
+ * Pods that are ready and that are no endpoints of the port which the Service names get no request. As many as must be available are enough:
+ * what is ready beyond that may have become so a moment ago.
+ */
+function endpoints(view: WorkloadView, expected: Expected): Comparison[] {
+  const { endpoints: addresses, updatedReadyReplicas: ready } = view;
+  if (addresses === undefined) return [];
+  const detail = `${addresses} of ${ready} ready pods are endpoints of the port that their Service names`;
+  return [
+    compareAtLeast('endpoints', {
+      value: addresses,
+      min: Math.min(ready, enoughPods(view, expected)),
+      detail,
+    }),
+  ];
+}
+
+/** Told only: the pods may listen on more ports than their template names, and then all is well. */
+function ports({ undeclaredPorts }: WorkloadView): Comparison[] {
+  if (undeclaredPorts === undefined) return [];
+  const numbers = undeclaredPorts.join(', ');
+  return [
+    compareText('ports', {
+      expected: 'those that the template declares',
+      actual: numbers || 'those that the template declares',
+      met: undeclaredPorts.length === 0,
+      severity: 'tells',
+      detail: `the Service sends requests to port ${numbers}, which no container declares and no probe asks: if nothing listens there, every request fails`,
+    }),
+  ];
 }
 
 /** A tag that was pushed again between two pulls: nobody's fault in the cluster, and worth knowing. */
@@ -91,15 +118,16 @@ function restarts({ restarts: most }: WorkloadView, { maxRestarts }: Expected): 
   return [compareAtMost('restarts', { value: most, max: maxRestarts, detail, severity: 'fails' })];
 }
 
-/** Told only: a fault that matters shows in the counts as well. */
-function faults({ faults: all }: WorkloadView): Comparison {
-  const worst = all.find(({ reason }) => !isStarting(reason));
+/** A pod that does not run, though enough others do, is a failed check; a fault of one that is only being replaced is told. */
+function faults(view: WorkloadView): Comparison {
+  const lost = view.faults.find(isLost);
+  const worst = lost ?? view.faults.find(({ reason }) => !isStarting(reason));
   const actual = worst ? faultWords(worst) : 'none';
   return compareText('faults', {
     expected: 'none',
     actual,
     met: worst === undefined,
-    severity: 'tells',
+    severity: lost ? 'fails' : 'tells',
     detail: actual,
   });
 }

@@ -1,80 +1,77 @@
+import type { CanaryStatus } from '../../api/canary-status.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
-import { annotationPrefix, type CanaryVerb, canaryVerbs, unknownVerbs } from '../../api/verbs.ts';
-import { type Draft, now, say } from '../draft.ts';
+import { annotationPrefix, canaryVerbs, unknownVerbs } from '../../api/verbs.ts';
+import type { Context } from '../context.ts';
+import { type Effects, type Outcome, say, together } from '../outcome.ts';
+import type { State } from '../state.ts';
 import { shorten } from '../units.ts';
-import { type Request, requestOf } from '../verbs.ts';
-import { abort } from './abort.ts';
-import type { Verb } from './answer.ts';
-import { approve } from './approve.ts';
-import { ignoreWindow } from './ignore-window.ts';
-import { promote } from './promote.ts';
-import { retry } from './retry.ts';
-import { rollbackTo } from './rollback-to.ts';
-import { skipStep } from './skip-step.ts';
-
-const TABLE: Readonly<Record<CanaryVerb, Verb>> = {
-  abort,
-  'rollback-to': rollbackTo,
-  retry,
-  approve,
-  promote,
-  'skip-step': skipStep,
-  'ignore-window': ignoreWindow,
-};
+import { type Request, requestOf } from './request.ts';
+import { type Answer, VERBS } from './verbs.ts';
 
 const MAX_MESSAGE_CHARACTERS = 256;
 const MAX_UNKNOWN = 8;
 const MAX_VERB_CHARACTERS = 64;
 
-/** Handles what people asked for and was not handled yet. True when the draft holds what follows: the cluster is observed again first. */
-export function handleVerbs(draft: Draft): boolean {
-  warnOfUnknown(draft);
-  return canaryVerbs.some((verb) => {
-    const request = requestOf(draft, verb);
-    return request !== undefined && handle(draft, request, TABLE[verb]);
-  });
+type Answers = Pick<CanaryStatus, 'handled' | 'answers'>;
+
+/** What people asked for: `taken` where the cluster is to be observed again before anything else; `effects` are the answers. */
+export interface Handled {
+  readonly taken: Outcome | undefined;
+  readonly effects: Effects;
 }
 
-function handle(draft: Draft, request: Request, verb: Verb): boolean {
-  const answer = verb(draft, request);
-  if (answer.result === 'Later') return answer.acted;
-  const isDone = answer.result === 'Done';
-  record(draft, request, { ...answer, reason: isDone ? 'Requested' : answer.reason });
-  return isDone;
-}
-
-/** A key of ours that no version knows is spelt wrong: said once, and forgotten with the annotation. */
-function warnOfUnknown(draft: Draft): void {
-  const found = unknownVerbs(draft.world.canary.metadata.annotations).slice(0, MAX_UNKNOWN);
-  const verbs = found.map((verb) => verb.slice(0, MAX_VERB_CHARACTERS));
-  forgetOthers(draft, new Set<string>([...canaryVerbs, ...verbs]));
-  for (const verb of verbs) {
-    const value = 'unknown';
-    if (draft.status.handled?.[verb] === value) continue;
-    const message = 'there is no such request; it is ignored';
-    record(draft, { verb, value, revision: '' }, { result: 'Refused', reason: 'UnknownRequest', message });
+/** Handles what people asked for and was not handled yet; the first request that is taken ends the step. */
+export function handleVerbs(context: Context, state: State): Handled {
+  const { status } = context.world;
+  let said: Effects = {};
+  let answers: Answers = { handled: status.handled, answers: status.answers };
+  const record = (request: Request, reason: RolloutReason, message: string, isDone: boolean): void => {
+    answers = withAnswer(context, answers, request, { reason, message, isDone });
+    const line = `${annotationPrefix}${request.verb}: ${shorten(message, MAX_MESSAGE_CHARACTERS)}`;
+    said = together(said, say(isDone ? 'Normal' : 'Warning', reason, line));
+  };
+  const unknown = unknownVerbs(context.world.canary.metadata.annotations)
+    .slice(0, MAX_UNKNOWN)
+    .map((verb) => verb.slice(0, MAX_VERB_CHARACTERS));
+  answers = onlyOf(answers, new Set<string>([...canaryVerbs, ...unknown]));
+  for (const verb of unknown)
+    if (answers.handled?.[verb] !== 'unknown')
+      record(
+        { verb, value: 'unknown', revision: '' },
+        'UnknownRequest',
+        'there is no such request; it is ignored',
+        false,
+      );
+  for (const verb of canaryVerbs) {
+    const request = requestOf(context, verb);
+    const answer: Answer | undefined = request && VERBS[verb](context, state, request);
+    if (!request || !answer) continue;
+    if (answer.result === 'Refused') record(request, answer.reason, answer.message, false);
+    if (answer.result === 'Done') record(request, 'Requested', answer.message, true);
+    if (answer.result === 'Refused' || !answer.outcome) continue;
+    return { taken: answer.outcome, effects: { ...said, status: answers } };
   }
+  return { taken: undefined, effects: { ...said, status: answers } };
 }
 
-function forgetOthers(draft: Draft, known: ReadonlySet<string>): void {
-  const { handled, answers } = draft.status;
+/** Keys that no version knows are said once, and forgotten with the annotation. */
+function onlyOf({ handled, answers }: Answers, known: ReadonlySet<string>): Answers {
   const keep = <T>(entries: Record<string, T> | undefined) =>
     entries && Object.fromEntries(Object.entries(entries).filter(([verb]) => known.has(verb)));
-  if (handled) draft.status.handled = keep(handled);
-  if (answers) draft.status.answers = keep(answers);
+  return { handled: keep(handled), answers: keep(answers) };
 }
 
-function record(
-  draft: Draft,
+function withAnswer(
+  { now }: Context,
+  { handled, answers }: Answers,
   { verb, value }: Request,
-  answer: { result: 'Done' | 'Refused'; reason: RolloutReason; message: string },
-): void {
-  const { result, reason } = answer;
-  const message = shorten(answer.message, MAX_MESSAGE_CHARACTERS);
-  draft.status.handled = { ...draft.status.handled, [verb]: value };
-  draft.status.answers = {
-    ...draft.status.answers,
-    [verb]: { result, reason, message, time: now(draft) },
+  { reason, message, isDone }: { reason: RolloutReason; message: string; isDone: boolean },
+): Answers {
+  const answer = {
+    result: isDone ? ('Done' as const) : ('Refused' as const),
+    reason,
+    message: shorten(message, MAX_MESSAGE_CHARACTERS),
+    time: now,
   };
-  say(draft, result === 'Done' ? 'Normal' : 'Warning', reason, `${annotationPrefix}${verb}: ${message}`);
+  return { handled: { ...handled, [verb]: value }, answers: { ...answers, [verb]: answer } };
 }

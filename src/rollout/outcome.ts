@@ -1,0 +1,105 @@
+import type { CanaryStatus } from '../api/canary-status.ts';
+import type { RolloutReason } from '../api/reasons.ts';
+import type { Action, CheckRequest, RolloutEvent } from './action.ts';
+import type { Preference } from './preference.ts';
+import type { State } from './state.ts';
+
+/** What is going on, for the status line; `stalled`: a person must act. */
+export interface Note {
+  readonly reason: RolloutReason;
+  readonly message: string;
+  readonly stalled?: boolean;
+  /** What comes next by itself, where the state alone does not tell. */
+  readonly next?: Next | undefined;
+}
+
+/** What comes next by itself, and when, if that is known. */
+export interface Next {
+  readonly action: string;
+  readonly timeMs?: number;
+}
+
+/** A digest that is barred from now on. */
+export interface Barred {
+  readonly digest: string;
+  readonly commit: string;
+  readonly reason: RolloutReason;
+  readonly cause?: string | undefined;
+}
+
+/** Things to do and to say, without a state: what parts of a decision give, to be put together. */
+export interface Effects {
+  readonly actions?: readonly Action[];
+  readonly events?: readonly RolloutEvent[];
+  readonly note?: Note | undefined;
+  readonly check?: CheckRequest | undefined;
+  /** Milliseconds after which to look again; 0 and less are no wish. */
+  readonly wakesMs?: readonly number[];
+  /** Fields of the status that are no part of the state. */
+  readonly status?: Partial<CanaryStatus>;
+  /** Digests barred from now on: in the status first, and then in their Secret. */
+  readonly bars?: readonly Barred[];
+  /** Digests whose rejection is lifted. */
+  readonly lifts?: readonly string[];
+}
+
+/**
+ * What a state gives back. `next` of another kind is entered and handled in the same step; then nothing but words, stamps and rejections may come
+ * with it, so that no state acts for another one.
+ */
+export interface Outcome extends Effects {
+  readonly next: State;
+  /** Who should serve, where it is not what the row of the state says. */
+  readonly prefers?: Preference;
+}
+
+/** Stays in its kind of state, with its bookkeeping as given. */
+export function stay(next: State, ...effects: readonly Effects[]): Outcome {
+  return { next, ...together(...effects) };
+}
+
+/** Enters another state. */
+export function enter(next: State, effects: Omit<Effects, 'actions' | 'check'> = {}): Outcome {
+  return { next, ...effects };
+}
+
+/** Puts effects together, in this order; of notes, checks and status fields the last one counts. */
+export function together(...all: readonly Effects[]): Effects {
+  const note = all.findLast((effects) => effects.note)?.note;
+  const check = all.findLast((effects) => effects.check)?.check;
+  return {
+    actions: all.flatMap((effects) => effects.actions ?? []),
+    events: all.flatMap((effects) => effects.events ?? []),
+    wakesMs: all.flatMap((effects) => effects.wakesMs ?? []),
+    bars: all.flatMap((effects) => effects.bars ?? []),
+    lifts: all.flatMap((effects) => effects.lifts ?? []),
+    status: Object.assign({}, ...all.map(({ status }) => status)),
+    ...(note ? { note } : {}),
+    ...(check ? { check } : {}),
+  };
+}
+
+/** An action to do. */
+export function act(...actions: readonly Action[]): Effects {
+  return { actions };
+}
+
+/** Something people hear once; only on a change. */
+export function say(type: RolloutEvent['type'], reason: RolloutReason, message: string): Effects {
+  return { events: [{ type, reason, message }] };
+}
+
+/** The status line. */
+export function note(reason: RolloutReason, message: string, next?: Next): Effects {
+  return { note: next ? { reason, message, next } : { reason, message } };
+}
+
+/** As note, for what only a person can change. */
+export function stall(reason: RolloutReason, message: string): Effects {
+  return { note: { reason, message, stalled: true } };
+}
+
+/** Looks again after this time at the latest. */
+export function wake(...wakesMs: readonly number[]): Effects {
+  return { wakesMs };
+}

@@ -1,0 +1,233 @@
+/**
+ * Where a Canary stands: one discriminated union, read from the status by one codec and written back by it (issue 11). What each state means
+ * for traffic, head, deadlines and people stands in table.ts.
+ */
+import type {
+  CanaryPhase,
+  CanaryStatus,
+  PostPromotionState,
+  PostPromotionStatus,
+} from '../api/canary-status.ts';
+import { knownReason, type RolloutReason } from '../api/reasons.ts';
+import type { Context } from './context.ts';
+import { type Ending, type RevertCause, type Run, runOf } from './run.ts';
+import { withStandings } from './standing.ts';
+
+/** What is known of a release after the analysis, for people and for checks. */
+export interface Post {
+  readonly reason?: string | undefined;
+  readonly startTime?: string | undefined;
+  readonly failedChecks?: number | undefined;
+  readonly passedChecks?: number | undefined;
+  readonly cause?: string | undefined;
+  readonly [further: string]: unknown;
+}
+
+interface WithRun {
+  readonly run: Run;
+  /** Failed checks and iterations of the analysis. */
+  readonly failedChecks: number;
+  readonly iterations: number;
+}
+
+interface WithPost extends WithRun {
+  readonly post: Post;
+}
+
+/** Every state. `phase` is Flagger's word for it, where the state alone does not tell. */
+export type State =
+  /** Nothing has proven itself yet: each new digest goes straight to the primary until one converges. */
+  | { readonly kind: 'Initializing'; readonly run: Run | undefined; readonly phase: CanaryPhase | undefined }
+  /** No release is under way. */
+  | { readonly kind: 'Resting'; readonly phase: CanaryPhase | undefined; readonly failedChecks: number }
+  /** A release waits for its window, or for confirm-rollout. */
+  | (WithRun & { readonly kind: 'Waiting'; readonly phase: CanaryPhase | undefined })
+  /** Its pods come up, without traffic. */
+  | (WithRun & { readonly kind: 'Starting' })
+  /** It is tried by steps and checks. */
+  | (WithRun & { readonly kind: 'Analysing'; readonly isGateClosed: boolean })
+  /** It passed; records and traffic are brought in place before the primary is written. */
+  | (WithPost & { readonly kind: 'Promoting' })
+  /** The primary was written and takes it over, then gets the traffic. */
+  | (WithPost & { readonly kind: 'Converging' })
+  /** All traffic is on the primary, and checks go on. */
+  | (WithPost & { readonly kind: 'Verifying' })
+  /** The primary did not take it over, or checks failed or cannot be had: a healthy copy serves, by onFailure. */
+  | (WithPost & { readonly kind: 'Held'; readonly reason: RolloutReason })
+  /** The primary goes back to the last-known-good. */
+  | (WithPost & { readonly kind: 'Reverting'; readonly cause: RevertCause; readonly phase: CanaryPhase })
+  /** The last-known-good itself does not come up, or fails the same check. */
+  | (WithPost & { readonly kind: 'Fallen'; readonly reason: RolloutReason })
+  /** It is decided how the release ends: traffic, pods and scalers go where they belong. */
+  | (WithRun & {
+      readonly kind: 'Ending';
+      readonly ending: Ending;
+      readonly phase: CanaryPhase;
+      readonly post?: PostPromotionStatus;
+    });
+
+/** Name of a state. */
+export type StateKind = State['kind'];
+
+/** A state with a release under way. */
+export type RunState = Extract<State, { readonly failedChecks: number; readonly run: Run }>;
+
+/** The state of this kind. */
+export type StateOf<Kind extends StateKind> = Extract<State, { readonly kind: Kind }>;
+
+/** Reads the state from the status as stored, by this version or an older one; stamps of the future are taken as now (S30). */
+export function stateOf(context: Context): State {
+  const { world, good } = context;
+  const { status } = world;
+  const stored = runOf(status);
+  const run = stored && withStandings(context, notInTheFuture(withSide(stored), context.now));
+  const { phase } = status;
+  if (!good) return { kind: 'Initializing', run, phase };
+  if (phase === 'Initializing' && run) return { kind: 'Initializing', run, phase };
+  const failedChecks = status.failedChecks ?? 0;
+  if (!run) return { kind: 'Resting', phase, failedChecks };
+  const base = { run, failedChecks, iterations: status.iterations ?? 0 };
+  if (run.ending) {
+    const post = status.postPromotion ? { post: status.postPromotion } : {};
+    return { ...base, ...post, kind: 'Ending', ending: run.ending, phase: phase ?? 'Progressing' };
+  }
+  const stamped = status.postPromotion;
+  if (!stamped) return before(context, base, phase);
+  const { state, ...rest }: Post & { state: PostPromotionState } = stamped;
+  return after(context, { ...base, post: notInTheFuture(rest, context.now) }, state);
+}
+
+/** An earlier version said so of a release that waits for its gates. */
+function withSide({ throughPrimary, ...run }: Run & { readonly throughPrimary?: boolean }): Run {
+  return throughPrimary ? { ...run, side: 'primary' } : run;
+}
+
+/** Up to the first write to the primary. */
+function before(context: Context, base: WithRun, phase: CanaryPhase | undefined): State {
+  const { run } = base;
+  if (run.awaitsConfirmation || run.awaitsWindow) return { ...base, kind: 'Waiting', phase };
+  return trying(context, base, phase === 'WaitingPromotion');
+}
+
+/** Starting until it was brought up on its side, then Analysing. */
+export function trying({ world }: Context, base: WithRun, isGateClosed = false): State {
+  const { failedChecks, iterations, run } = base;
+  const common = { run, failedChecks, iterations };
+  const view = run.side === 'primary' ? world.primary : world.target;
+  const isForeign = world.foreignTarget && run.side !== 'primary';
+  const isThere = view?.digest === run.digest && (!isForeign || run.broughtUp === true);
+  return isThere ? { ...common, kind: 'Analysing', isGateClosed } : { ...common, kind: 'Starting' };
+}
+
+/** After the analysis. */
+function after(context: Context, base: WithPost, state: PostPromotionState): State {
+  const { run, post } = base;
+  const { phase = 'Promoting' } = context.world.status;
+  switch (state) {
+    case 'Converging':
+      return promoting(context, base);
+    case 'Verifying':
+      return { ...base, kind: 'Verifying' };
+    case 'Held':
+      return phase === 'Failed'
+        ? { ...base, kind: 'Fallen', reason: knownReason(post.reason, 'LKGNotReady') }
+        : { ...base, kind: 'Held', reason: knownReason(post.reason, 'PrimaryNotReady') };
+    case 'Reverting':
+      return { ...base, kind: 'Reverting', phase, cause: run.revert ?? lostCause(post) };
+  }
+}
+
+/** Promoting until the primary was written, then Converging. */
+export function promoting({ world }: Context, base: WithPost): State {
+  const { run, failedChecks, iterations, post } = base;
+  const kind = world.primary?.digest === run.digest ? 'Converging' : 'Promoting';
+  return { run, failedChecks, iterations, post, kind };
+}
+
+/** A status whose bookkeeping was pruned by another tool's CRD: the way back goes on, and rejects nothing. */
+function lostCause({ reason, cause }: Post): RevertCause {
+  return {
+    reason: knownReason(reason, 'NotLastKnownGood'),
+    finding: cause ?? '',
+    reject: false,
+    control: false,
+  };
+}
+
+/** Stamps of another clock that lie ahead of ours are taken as now: a timer that waits for them would stand still. */
+function notInTheFuture<T extends object>(value: T, now: string): T {
+  const entries = Object.entries(value).map(([key, part]) => {
+    if (part !== null && typeof part === 'object' && !Array.isArray(part))
+      return [key, notInTheFuture(part, now)];
+    const isStamp =
+      typeof part === 'string' && (key === 'since' || (key.endsWith('Time') && key !== 'startTime'));
+    return [key, isStamp && Date.parse(part) > Date.parse(now) ? now : part];
+  });
+  return Object.fromEntries(entries) as T;
+}
+
+/** The part of the status that says where a release stands. */
+export function statusOf(
+  state: State,
+): Pick<CanaryStatus, 'phase' | 'postPromotion' | 'run' | 'failedChecks' | 'iterations'> {
+  const said = wordsOf(state);
+  if (state.kind === 'Resting' || state.kind === 'Initializing') {
+    const run = state.kind === 'Initializing' ? state.run : undefined;
+    const failedChecks = state.kind === 'Resting' ? state.failedChecks : 0;
+    return { ...said, postPromotion: undefined, run: run && plain(run), failedChecks, iterations: 0 };
+  }
+  const { failedChecks, iterations } = state;
+  const run = plain({ ...state.run, ...decided(state) });
+  return { postPromotion: undefined, ...said, run, failedChecks, iterations };
+}
+
+/** How it ends or goes back stands in the run, as the release is the one that does. */
+function decided(state: State): Partial<Run> {
+  if (state.kind === 'Ending') return { ending: state.ending };
+  return state.kind === 'Reverting' ? { revert: state.cause } : {};
+}
+
+function wordsOf(state: State): Pick<CanaryStatus, 'phase' | 'postPromotion'> {
+  switch (state.kind) {
+    case 'Initializing':
+      return { phase: 'Initializing' };
+    case 'Resting':
+    case 'Waiting':
+      return { phase: state.phase };
+    case 'Starting':
+      return { phase: 'Progressing' };
+    case 'Analysing':
+      return { phase: state.isGateClosed ? 'WaitingPromotion' : 'Progressing' };
+    case 'Promoting':
+    case 'Converging':
+      return { phase: 'Promoting', postPromotion: { ...state.post, state: 'Converging' } };
+    case 'Verifying':
+      return { phase: 'Finalising', postPromotion: { ...state.post, state: 'Verifying' } };
+    case 'Held':
+      return { phase: 'Promoting', postPromotion: { ...state.post, state: 'Held', reason: state.reason } };
+    case 'Reverting':
+      return { phase: state.phase, postPromotion: { ...state.post, state: 'Reverting' } };
+    case 'Fallen':
+      return { phase: 'Failed', postPromotion: { ...state.post, state: 'Held', reason: state.reason } };
+    case 'Ending':
+      return { phase: state.phase, postPromotion: state.post };
+  }
+}
+
+/** As the status holds it: fields without a value are not there. */
+function plain(run: Run): NonNullable<CanaryStatus['run']> {
+  return Object.fromEntries(Object.entries(run).filter(([, value]) => value !== undefined)) as NonNullable<
+    CanaryStatus['run']
+  >;
+}
+
+/** A state with other bookkeeping of its release. */
+export function withRun<S extends RunState>(state: S, run: Partial<Run>): S {
+  return { ...state, run: { ...state.run, ...run } };
+}
+
+/** The run without these fields. */
+export function without<Key extends keyof Run>(run: Run, ...keys: readonly Key[]): Run {
+  const left: ReadonlySet<string> = new Set(keys);
+  return Object.fromEntries(Object.entries(run).filter(([key]) => !left.has(key))) as unknown as Run;
+}

@@ -1,0 +1,485 @@
+import { carriedBy, podsNeeded, readyPods, scalerOf } from '../capacity.ts';
+import { type Check, check } from '../checks.ts';
+import { type Context, elapsedMs, later, remainingMs } from '../context.ts';
+import { causeOf } from '../diagnosis/cause-of.ts';
+import { askGates, type GateType, isOpenedByHand, noteClosed } from '../gates.ts';
+import { hasHooks, judgeHooks, keyPrefix, request } from '../hooks.ts';
+import {
+  act,
+  type Effects,
+  enter,
+  note,
+  type Outcome,
+  say,
+  stall,
+  stay,
+  together,
+  wake,
+} from '../outcome.ts';
+import type { Plan } from '../plan.ts';
+import { ALL, type Preference, STAY } from '../preference.ts';
+import { restarted, standingMs, tracked } from '../progress.ts';
+import { isReady, whyNotReady } from '../readiness.ts';
+import type { Run, Side } from '../run.ts';
+import { growCanary, holdPrimary } from '../scalers.ts';
+import { unsettledMs } from '../standing.ts';
+import { promoting, type StateOf, without, withRun } from '../state.ts';
+import { stamp } from '../units.ts';
+import { isPaused } from '../verbs/request.ts';
+import { finding, verdictOf } from '../verdict.ts';
+import { largestWeight, type Move, nextMove } from '../weights.ts';
+import { nameOf } from '../words.ts';
+import type { WorkloadView } from '../world.ts';
+import { end, failAtGate, routeNote } from './ending.ts';
+import { failOnPrimary } from './go-back.ts';
+import { restartsAnalysis, toldOfRestart } from './head.ts';
+import { recreatedPrimary } from './missing.ts';
+
+type Analysing = StateOf<'Analysing'>;
+
+/** Where the analysis stands, as read back: a step that was left out once is not left out again after a crash. */
+export function positionOf(
+  { world }: Context,
+  { run, iterations }: { readonly run: Run; readonly iterations: number },
+): string {
+  return `${shareOf(world.route?.canaryWeight ?? 0, run.side)}/${iterations}`;
+}
+
+/** The share of the side that is tried, in percent. */
+function shareOf(canaryWeight: number, side: Side = 'canary'): number {
+  return side === 'primary' ? 100 - canaryWeight : canaryWeight;
+}
+
+/**
+ * A release is tried by Flagger's rules (flagger-behaviour 2), on the canary or on the primary. Its checks are on their own clock: neither pods
+ * that are missing, nor capacity, nor pause keeps them back (issue 11). Only moves wait for those.
+ */
+export function analysing(context: Context, before: Analysing): Outcome {
+  const recreated = before.run.side === 'primary' ? undefined : recreatedPrimary(context);
+  if (recreated) return stay(before, recreated);
+  if (restartsAnalysis(context, before)) return restart(context, before);
+  const look = lookAt(context, before);
+  return notYet(context, look) ?? advance(context, look);
+}
+
+/** What a step is decided on. */
+interface Look {
+  readonly state: Analysing;
+  readonly side: Side;
+  /** The copy that is tried, and whether it is ready. */
+  readonly view: WorkloadView | undefined;
+  readonly up: boolean;
+  /** Its share, in percent. */
+  readonly share: number;
+  /** It had neither traffic nor a check. */
+  readonly isUntouched: boolean;
+}
+
+function lookAt(context: Context, before: Analysing): Look {
+  const { world } = context;
+  const side = before.run.side ?? 'canary';
+  const view = side === 'primary' ? world.primary : world.target;
+  const seen = observed(context, before);
+  const state = withRun(seen, tracked(context, seen.run, view));
+  const share = shareOf(world.route?.canaryWeight ?? 0, side);
+  const isUntouched = share === 0 && state.iterations === 0 && state.run.checkNumber === 0;
+  return { state, side, view, up: isUp(context, state, view), share, isUntouched };
+}
+
+/** Why there is nothing to check or move yet. */
+function notYet(context: Context, { state, side, view, up, share, isUntouched }: Look): Outcome | undefined {
+  const { route } = context.world;
+  const name = nameOf(state.run);
+  if (!route) return stay(state, note('Progressing', `${name} goes on once its route is there again`));
+  const late = up ? undefined : tooLate(context, state, view);
+  if (late) return late;
+  const waits = up ? {} : waitForPods(context, state, view);
+  if (!up && isUntouched) return stay(state, waits);
+  const settleMs = share === 0 ? unsettledMs(context, state.run, side) : 0;
+  if (settleMs > 0)
+    return stay(
+      state,
+      note('Progressing', `the ${side} with ${name} is ready; traffic follows`),
+      wake(settleMs),
+    );
+  if (!route.accepted) return stay(state, waits, routeNote(context, state.run));
+  return isBeyondSteps(context, share) ? startOver(state) : undefined;
+}
+
+/** Checks count from the moment the gateway had taken a share over, not from when it was ordered, and one that passed at another share no more (S4). */
+function observed({ world, now }: Context, state: Analysing): Analysing {
+  const { route } = world;
+  const { run } = state;
+  const share = route?.accepted ? shareOf(route.canaryWeight, run.side) : undefined;
+  if (share === undefined || share === run.weight) return state;
+  return { ...state, run: { ...without(run, 'asksGates'), weight: share, stepTime: now } };
+}
+
+/** The side that is tried is ready; where both sides are pods of one workload, it has none before its first share. */
+function isUp({ world, plan }: Context, { run }: Analysing, view: WorkloadView | undefined): boolean {
+  if (world.sharesWorkload && world.route?.canaryWeight === 0) return view?.observed === true;
+  return isReady(view, run.side === 'primary' ? plan.primaryReadyPercent : plan.canaryReadyPercent);
+}
+
+/** Without progress for the whole deadline, or given up by its controller, it failed. */
+function tooLate(context: Context, state: Analysing, view: WorkloadView | undefined): Outcome | undefined {
+  const { progressDeadlineMs } = context.plan;
+  if (standingMs(context, state.run) < progressDeadlineMs && !view?.progressDeadlineExceeded)
+    return undefined;
+  const message = `the ${state.run.side ?? 'canary'} did not become ready in ${progressDeadlineMs / 1000} s: ${whyNotReady(view)}`;
+  const [worst] = view?.faults ?? [];
+  return fail(
+    context,
+    state,
+    'ProgressDeadlineExceeded',
+    message,
+    worst ? { cause: causeOf(worst, []) } : {},
+  );
+}
+
+function fail(
+  context: Context,
+  state: Analysing,
+  reason: 'ProgressDeadlineExceeded' | 'AnalysisFailed' | 'NoData',
+  message: string,
+  { cause, ...more }: Pick<Effects, 'events' | 'status'> & { readonly cause?: string } = {},
+): Outcome {
+  const why = cause === undefined ? {} : { cause };
+  if (state.run.side !== 'primary')
+    return end(context, state, { phase: 'Failed', reason, message, reject: reason, ...why }, more);
+  const failed = failOnPrimary(context, state, { reason, finding: message, control: false, ...why });
+  return {
+    ...failed,
+    status: { ...failed.status, ...more.status },
+    events: [...(more.events ?? []), ...(failed.events ?? [])],
+  };
+}
+
+function waitForPods(context: Context, { run }: Analysing, view: WorkloadView | undefined): Effects {
+  const { world, plan } = context;
+  const side = run.side ?? 'canary';
+  const grown = side === 'canary' && view?.desiredReplicas === 0 ? growCanary(world, carriedBy(world)) : [];
+  const weight = shareOf(world.route?.canaryWeight ?? 0, side);
+  return together(
+    act(...grown),
+    note('CanaryNotReady', `waiting for the ${side} at ${weight} %: ${whyNotReady(view)}`),
+    wake(plan.progressDeadlineMs - standingMs(context, run)),
+  );
+}
+
+/** More traffic than any step gives: a primary that fell out, or somebody else, brought it there (S3). */
+function isBeyondSteps(context: Context, share: number): boolean {
+  return (
+    share > largestWeight(context.plan) && isReady(context.world.primary, context.plan.primaryReadyPercent)
+  );
+}
+
+/** Steps are not left out: the traffic goes back, and they begin again. */
+function startOver(state: Analysing): Outcome {
+  const { run } = state;
+  const prefers = run.side === 'primary' ? ALL.canary : ALL.primary;
+  const words = note(
+    'Progressing',
+    `${nameOf(run)} has more traffic than a step gives; the steps begin again`,
+  );
+  return { ...stay(state, words), prefers };
+}
+
+function restart(context: Context, state: Analysing): Outcome {
+  const { run } = state;
+  const side = run.side ?? 'canary';
+  if (shareOf(context.world.route?.canaryWeight ?? 0, side) > 0 || context.world.route?.mirrored)
+    return {
+      ...stay(state, note('AnalysisRestarted', `${nameOf(run)} starts its analysis again`)),
+      prefers: side === 'primary' ? ALL.canary : ALL.primary,
+    };
+  const begun = {
+    ...without(run, 'asksGates', 'closedGate'),
+    restartKey: context.plan.restartKey,
+    startTime: context.now,
+    checkNumber: 0,
+  };
+  return stay(
+    { ...state, isGateClosed: false, run: begun, iterations: 0, failedChecks: 0 },
+    toldOfRestart(),
+    note('AnalysisRestarted', `${nameOf(run)} starts its analysis again`),
+  );
+}
+
+/** One step of the analysis: the check at this share, then room for the next one, its gates, and the move (design section 4, analyse). */
+function advance(context: Context, look: Look): Outcome {
+  const { plan } = context;
+  const { state, share, up } = look;
+  const { run, iterations } = state;
+  const straight = plan.skipAnalysis || run.fastLane || run.promoteNow;
+  if (straight && up && !isPaused(context, run)) return promote(context, state);
+  const next = nextMove(planFor(plan, run), { canaryWeight: share, iterations });
+  const move = withinReach(context, next, share, run);
+  const held = act(...holdPrimary(context));
+  const kept = keptBack(context, look, move);
+  if (!kept && isChecked(context, state)) return throughGates(context, state, move, held);
+  const asked = look.isUntouched ? preRollout(context, state) : stepCheck(context, state, share);
+  if ('next' in asked) return asked;
+  const told = together(held, asked.effects);
+  if (kept) return stay(asked.passed ? withRun(asked.state, { asksGates: true }) : asked.state, told, kept);
+  return asked.passed ? throughGates(context, asked.state, move, told) : stay(asked.state, told);
+}
+
+/** The check at this step passed, or a person left it out. */
+function isChecked(context: Context, state: Analysing): boolean {
+  const { run } = state;
+  return (
+    run.asksGates === true || isOpenedByHand(context, run) || run.skipStepAt === positionOf(context, state)
+  );
+}
+
+/** What keeps a release at its step although its check passed; the checks go on meanwhile. */
+function keptBack(context: Context, { state, share, up, view }: Look, move: Move): Effects | undefined {
+  if (isPaused(context, state.run))
+    return note('Paused', `paused at ${share} % by holdfast.dev/pause; remove it to go on`);
+  if (move.kind === 'stuck')
+    return stall('StepsDoNotAdvance', `spec.analysis: no step leads beyond ${share} %; change stepWeight`);
+  return up ? lackOfRoom(context, state, move) : waitForPods(context, state, view);
+}
+
+/** On the primary no match and no mirror leads to it: such a release is tried there as blue/green. */
+function planFor(plan: Plan, { side }: Run): Plan {
+  const { strategy } = plan;
+  if (side !== 'primary' || strategy.kind === 'canary') return plan;
+  const shiftsTraffic = strategy.kind === 'ab' || strategy.shiftsTraffic;
+  return {
+    ...plan,
+    strategy: { kind: 'blueGreen', iterations: strategy.iterations, mirror: false, shiftsTraffic },
+  };
+}
+
+/** Where a scaler lets the tried side have too few pods for the next share, the share rises as far as they carry; then that was the last. */
+function withinReach(context: Context, move: Move, share: number, { side = 'canary' }: Run): Move {
+  const { world, plan } = context;
+  const scaler = scalerOf(world, side);
+  if (!scaler || (move.kind !== 'weight' && move.kind !== 'iterate') || plan.strategy.kind === 'ab')
+    return move;
+  const carried = carriedBy(world);
+  const reach = scaler.maxReplicas >= carried ? 100 : Math.floor((scaler.maxReplicas * 100) / carried);
+  if (move.canaryWeight <= reach || reach < 1) return move;
+  return move.kind === 'weight' && reach > share
+    ? { kind: 'weight', canaryWeight: reach }
+    : { kind: 'promote' };
+}
+
+/** Nothing rises before its pods are there (S4). */
+function lackOfRoom(context: Context, { run }: Analysing, move: Move): Effects | undefined {
+  const { world, plan } = context;
+  const side = run.side ?? 'canary';
+  const asked = move.kind === 'weight' || move.kind === 'iterate' ? move.canaryWeight : 0;
+  const share = plan.strategy.kind === 'ab' ? Math.min(1, asked) : asked;
+  const needed = podsNeeded(context, side, share);
+  if (share === 0 || world.sharesWorkload || readyPods(context, side) >= needed) return undefined;
+  const grown = side === 'canary' ? growCanary(world, needed) : [];
+  const ready = readyPods(context, side);
+  const words = note('WaitingForCapacity', `the ${side} needs more ready pods than ${ready} for ${share} %`);
+  return together(act(...grown), words);
+}
+
+/** What a check gave: it passed or not; or the release ended by it. */
+type Checked = Outcome | { readonly state: Analysing; readonly passed: boolean; readonly effects: Effects };
+
+/** The check at this step. */
+function stepCheck(context: Context, state: Analysing, share: number): Checked {
+  const { plan } = context;
+  const { run } = state;
+  const where = plan.strategy.kind === 'canary' ? `at ${share} %` : `iteration ${state.iterations}`;
+  const words = together(
+    note('Progressing', `${nameOf(run)} ${where}, analysis every ${plan.intervalMs / 1000} s`),
+    run.closedGate ? noteClosed(run.closedGate, `${nameOf(run)} ${where}`) : {},
+  );
+  const lookBackMs = remainingMs(context, run.stepTime, plan.lookBackMs);
+  if (lookBackMs > 0) return { state, passed: false, effects: together(words, wake(lookBackMs)) };
+  const asked = check(context, run, {
+    role: run.side ?? 'canary',
+    purpose: 'analysis',
+    metrics: plan.metrics,
+    hooks: 'rollout',
+    since: later(run.stepTime, run.lastCheckTime),
+    afterMs: plan.intervalMs,
+  });
+  return judged(context, withRun(state, asked.run), asked, { words, where });
+}
+
+function judged(
+  context: Context,
+  state: Analysing,
+  asked: Check,
+  { words, where }: { words: Effects; where: string },
+): Checked {
+  if (asked.kind === 'due') return { state, passed: false, effects: together(words, wake(asked.inMs)) };
+  if (asked.kind === 'asked') return { state, passed: false, effects: { ...words, check: asked.request } };
+  const { results } = asked;
+  const known = { status: { checks: [...results] } };
+  const verdict = verdictOf(results);
+  const effects = together(words, known, wake(context.plan.intervalMs));
+  if (verdict === 'pass')
+    return {
+      state: { ...state, run: without(state.run, 'unknownSince') },
+      passed: true,
+      effects: together(words, known),
+    };
+  const findings = results
+    .filter((result) => result.verdict !== 'pass')
+    .map(finding)
+    .join(', ');
+  if (verdict === 'fail') return counted(context, state, `${where}: ${findings}`, effects);
+  return withoutVerdict(context, state, `${where}: ${findings}`, effects);
+}
+
+/** A check that counts neither way is asked again, until the deadline (S29; issue 11, 14). */
+function withoutVerdict(
+  context: Context,
+  { run, ...state }: Analysing,
+  findings: string,
+  effects: Effects,
+): Checked {
+  const { progressDeadlineMs } = context.plan;
+  const next = {
+    ...state,
+    run: { ...without(run, 'asksGates'), unknownSince: run.unknownSince ?? context.now },
+  };
+  if (elapsedMs(context, next.run.unknownSince) >= progressDeadlineMs) {
+    const message = `${nameOf(run)} had no check with a verdict for ${progressDeadlineMs / 1000} s, ${findings}`;
+    return fail(context, next, 'NoData', message, effects);
+  }
+  return {
+    state: next,
+    passed: false,
+    effects: together(effects, say('Warning', 'NoData', `check without a verdict ${findings}`)),
+  };
+}
+
+/** Failed checks add up over the run; the one that reaches the threshold fails the release. */
+function counted(context: Context, before: Analysing, findings: string, effects: Effects): Checked {
+  const { plan } = context;
+  const failedChecks = before.failedChecks + 1;
+  const state = { ...before, failedChecks, run: without(before.run, 'unknownSince', 'asksGates') };
+  const words = `failed check ${failedChecks} of ${plan.threshold} ${findings}`;
+  const told = together(effects, say('Warning', 'CheckFailed', words));
+  if (failedChecks >= plan.threshold)
+    return fail(
+      context,
+      state,
+      'AnalysisFailed',
+      `${nameOf(state.run)} failed its analysis ${findings}`,
+      told,
+    );
+  return { state, passed: false, effects: together(told, note('CheckFailed', words)) };
+}
+
+/** Webhooks of type pre-rollout, before any traffic: asked until they approved once for this release; each no is a failed check. */
+function preRollout(context: Context, state: Analysing): Checked {
+  const { world, plan } = context;
+  const { run, failedChecks } = state;
+  if (run.preRolloutTime !== undefined || !hasHooks(context, 'pre-rollout'))
+    return { state, passed: true, effects: {} };
+  const key = `${keyPrefix(run)}/pre-rollout/${failedChecks}`;
+  const words = note('Progressing', `${nameOf(run)} asks pre-rollout before it gets traffic`);
+  if (world.checks?.key !== key) {
+    const leftMs = failedChecks > 0 ? remainingMs(context, run.lastCheckTime, plan.intervalMs) : 0;
+    if (leftMs > 0) return { state, passed: false, effects: together(words, wake(leftMs)) };
+    const asked = request(context, run, { key, role: 'canary', purpose: 'analysis', hooks: ['pre-rollout'] });
+    return { state, passed: false, effects: { ...words, check: asked } };
+  }
+  const results = judgeHooks(context, world.checks, 'pre-rollout', 'analysis');
+  const known = { status: { checks: results } };
+  const lastCheckTime = stamp(world.checks.atMs);
+  if (verdictOf(results) === 'pass') {
+    const told = say('Normal', 'PreRolloutPassed', 'pre-rollout webhooks approved');
+    return {
+      state: withRun(state, { lastCheckTime, preRolloutTime: context.now }),
+      passed: true,
+      effects: together(words, known, told),
+    };
+  }
+  const findings = results.filter((result) => result.verdict !== 'pass').map(finding);
+  const again = wake(remainingMs(context, lastCheckTime, plan.intervalMs));
+  return counted(
+    context,
+    withRun(state, { lastCheckTime }),
+    `before any traffic: ${findings.join(', ')}`,
+    together(words, known, again),
+  );
+}
+
+/** The gates between a passed check and its move. A closed one leaves share, iterations and failed checks as they are (2.19, 8). */
+function throughGates(context: Context, state: Analysing, move: Move, effects: Effects): Outcome {
+  const gate = askGates(context, state.run, gatesBefore(context, state, move));
+  const told = together(effects, gate.effects);
+  if (gate.kind === 'asking') {
+    const run = { ...gate.run, asksGates: true };
+    const words = run.closedGate
+      ? noteClosed(run.closedGate, nameOf(run))
+      : note('Progressing', `${nameOf(run)} passed; the gates before the next step are asked`);
+    return stay({ ...state, run }, told, words);
+  }
+  const run = without(gate.run, 'asksGates', 'skipStepAt');
+  if (gate.kind === 'open') return make(context, { ...state, isGateClosed: false, run }, move, told);
+  if (gate.overdue) return failAtGate(context, { ...state, run }, gate.gate);
+  const isGateClosed = state.isGateClosed || gate.gate.type === 'confirm-promotion';
+  return stay({ ...state, run, isGateClosed }, told, noteClosed(gate.gate, nameOf(run)));
+}
+
+/** As in Flagger: each step of the weight, the one to promotion included; promotion; and blue/green before all traffic moves. */
+function gatesBefore({ plan }: Context, { isGateClosed }: Analysing, move: Move): readonly GateType[] {
+  const { kind } = plan.strategy;
+  if (move.kind === 'weight') return ['confirm-traffic-increase'];
+  if (move.kind === 'iterate')
+    return kind === 'blueGreen' && move.canaryWeight === 100 ? ['confirm-promotion'] : [];
+  if (move.kind !== 'promote') return [];
+  const rises = kind === 'canary' && !isGateClosed;
+  return rises ? ['confirm-traffic-increase', 'confirm-promotion'] : ['confirm-promotion'];
+}
+
+function make(context: Context, state: Analysing, move: Move, effects: Effects): Outcome {
+  const { plan, world } = context;
+  const { run } = state;
+  if (move.kind === 'promote') return promote(context, state, effects);
+  if (move.kind === 'stuck') return stay(state, effects);
+  const side = run.side ?? 'canary';
+  const again = wake(plan.intervalMs);
+  if (move.kind === 'weight') {
+    const before = shareOf(world.route?.canaryWeight ?? 0, side);
+    const told = say('Normal', 'WeightAdvanced', `${side} weight ${before} % -> ${move.canaryWeight} %`);
+    const words = note('Progressing', `${nameOf(run)} goes to ${move.canaryWeight} %`);
+    return {
+      ...stay(state, effects, told, words, again),
+      prefers: { kind: 'share', side, percent: move.canaryWeight },
+    };
+  }
+  const { iterations, canaryWeight: percent, mirrored } = move;
+  const takes =
+    percent > 0 || shareOf(world.route?.canaryWeight ?? 0, side) > 0 ? ', canary takes traffic' : '';
+  const told = say('Normal', 'IterationAdvanced', `iteration ${iterations}${takes}`);
+  const words = note('Progressing', `${nameOf(run)} iteration ${iterations}`);
+  const next = { ...state, iterations, run: { ...run, stepTime: context.now } };
+  const prefers: Preference = { kind: 'share', side, percent, mirrored: mirrored && side === 'canary' };
+  return { ...stay(next, effects, told, words, again), prefers };
+}
+
+/** The analysis passed: the primary is to run this release. Intent is written before the first write to it. */
+export function promote(context: Context, { run, iterations }: Analysing, effects: Effects = {}): Outcome {
+  const begun = without(restarted(context, run), 'stepTime', 'promoteNow');
+  const post = { reason: 'Promoting', startTime: context.now };
+  const next = promoting(context, { run: begun, failedChecks: 0, iterations, post });
+  const words =
+    run.side === 'primary' ? 'all traffic follows to the primary' : 'it is written to the primary';
+  const { events = [], status = {} } = effects;
+  const told = say('Normal', 'Promoting', `${nameOf(run)} passed; ${words}`);
+  return enter(next, { status, events: [...events, ...(told.events ?? [])] });
+}
+
+/**
+ * Traffic of a release that is tried stays at its step. In place the step is reached by several writes, and what somebody changed of it
+ * meanwhile is written again.
+ */
+export function analysingPrefers({ world }: Context): Preference {
+  const percent = world.route?.canaryWeight ?? 0;
+  return world.sharesWorkload && percent > 0 ? { kind: 'share', side: 'canary', percent } : STAY;
+}

@@ -1,0 +1,216 @@
+import { gitPart } from '../../api/digest.ts';
+import { canaryServes } from '../capacity.ts';
+import { check, primaryCheck, quietCheck } from '../checks.ts';
+import type { Context } from '../context.ts';
+import { isBeyondHope } from '../diagnosis/decision.ts';
+import { diagnose, sentence } from '../diagnosis/diagnose.ts';
+import { isLost, soundRecord, wayBack } from '../kept.ts';
+import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
+import { ALL, type Preference, STAY } from '../preference.ts';
+import { restarted, standingMs, tracked } from '../progress.ts';
+import { failsAtOnce, hasConverged, lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
+import { sharedCause } from '../shared-cause.ts';
+import { promoting, type State, type StateOf, without, withRun } from '../state.ts';
+import { hasArrived, isAllOn } from '../traffic.ts';
+import { finding, verdictOf } from '../verdict.ts';
+import { describe, nameOf } from '../words.ts';
+import type { ReleaseView } from '../world.ts';
+import { admit } from './admit.ts';
+import { failVerification, goBack, revert } from './go-back.ts';
+import { newerRevision } from './head.ts';
+import { applyPrimary, recreatedCanary } from './missing.ts';
+
+type Held = StateOf<'Held'>;
+
+/** Held for what does not speak for the canary, which runs the same release: traffic stays where it is (ADR 5 and 14). */
+function staysOnPrimary({ reason }: Held): boolean {
+  return reason === 'ChecksUnavailable' || reason === 'SharedCause';
+}
+
+/** Checks said so: that the primary is ready does not end it. */
+function isForChecks({ reason }: Held): boolean {
+  return reason === 'ChecksFailed' || reason === 'AnalysisFailed' || reason === 'NoData';
+}
+
+/** The healthy copy that is not the failing one. */
+export function heldPrefers(context: Context, state: Held): Preference {
+  const { target, primary } = context.world;
+  if (staysOnPrimary(state) && !newerOf(context, state)) return STAY;
+  return canaryServes(target) || servingPods(primary) === 0 ? ALL.canary : STAY;
+}
+
+/** The healthy canary carries the traffic; the promotion goes on by itself when the primary heals. onFailure is looked at in every step (issue 11, 7). */
+export function held(context: Context, state: Held): Outcome {
+  const { world, plan } = context;
+  const newer = newerOf(context, state);
+  const superseded = newer && forNewer(context, state, newer);
+  if (superseded) return superseded;
+  if (state.reason === 'ChecksUnavailable') return askAgain(context, state);
+  if (state.reason === 'SharedCause') return heldTogether(context, state);
+  if (!isForChecks(state) && hasConverged(world.primary, plan.primaryReadyPercent))
+    return resume(context, state);
+  return byPolicy(context, state);
+}
+
+/** A newer revision. Under halt nothing is written for config that changed outside Git: templates stand still. */
+function newerOf(context: Context, state: Held): ReleaseView | undefined {
+  const head = newerRevision(context, state);
+  if (!head || head.digest === state.run.rollback?.digest) return undefined;
+  const isSameInGit = gitPart(head.digest) === gitPart(state.run.digest);
+  return isHalt(context) && isSameInGit ? undefined : head;
+}
+
+function isHalt({ plan }: Context): boolean {
+  return plan.postPromotion.onFailure === 'halt';
+}
+
+/** The primary is brought back to the last-known-good first; where that must not or cannot be written, it is tried on the primary. */
+function forNewer(context: Context, state: Held, head: ReleaseView): Outcome | undefined {
+  const { good } = context;
+  if (!good || isLost(good) || isHalt(context))
+    return hasArrived(context, state.run, 'canary')
+      ? admit(context, head, { side: 'primary', before: state.run })
+      : undefined;
+  const finding = `a newer revision waits: ${describe(head)}`;
+  return goBack(context, state, good, { reason: 'Superseded', finding, reject: false, control: false });
+}
+
+/** What ends the hold by itself: nothing for hold and halt, at once for revert, the deadline for auto. */
+function byPolicy(context: Context, before: Held): Outcome {
+  const { world, plan } = context;
+  const { onFailure, progressDeadlineMs } = plan.postPromotion;
+  const state = withRun(before, tracked(context, before.run, world.primary));
+  const { run } = state;
+  const cause = state.post.cause ?? '';
+  const where = isAllOn(context, 'canary')
+    ? 'the canary carries all traffic'
+    : 'traffic is moving to the canary';
+  const line = `${nameOf(run)} is held, ${where}: ${cause}`;
+  const back = onFailure === 'halt' ? {} : bringBack(context, state);
+  const waits =
+    onFailure === 'hold' || onFailure === 'halt' || run.keepWaiting || !wayBack(context.good, run);
+  if (waits) return stay(before, note(state.reason, line, afterHold(state)), back);
+  const diagnosis = diagnose(world.primary, world.target);
+  if (onFailure === 'revert' || isForChecks(state))
+    return revert(context, state, { reason: state.reason, finding: cause, control: isForChecks(state) });
+  const leftMs = progressDeadlineMs - standingMs(context, run);
+  const mayHeal = canaryServes(world.target) && !isBeyondHope(diagnosis);
+  if (!mayHeal || leftMs <= 0)
+    return revert(context, state, {
+      reason: state.reason,
+      finding: sentence(diagnosis, world.primary),
+      control: false,
+      cause: diagnosis.cause,
+    });
+  const next = { action: 'revert, unless the primary heals before', timeMs: world.nowMs + leftMs };
+  return stay(state, note(state.reason, line, next), back, wake(leftMs));
+}
+
+function afterHold(state: Held) {
+  const action = isForChecks(state) ? 'nothing automatic' : 'promotion goes on if the primary heals';
+  return { action };
+}
+
+/** A copy that somebody deleted meanwhile comes back as it was: the primary goes on trying, the canary on serving. */
+function bringBack(context: Context, { run }: Held): Effects {
+  const { world } = context;
+  if (!soundRecord(world, run.digest)) return {};
+  return act(
+    ...(world.primary ? [] : [applyPrimary(context, run.digest)]),
+    ...recreatedCanary(context, run.digest),
+  );
+}
+
+/** The primary converged after all: promotion simply goes on. */
+function resume(context: Context, state: Held): Outcome {
+  const told = say('Normal', 'Resumed', `the primary runs ${nameOf(state.run)} now; promotion goes on`);
+  return enter(promotingAgain(context, state), told);
+}
+
+function promotingAgain(context: Context, { run, failedChecks, iterations, post }: Held): State {
+  const base = { run: restarted(context, run), failedChecks, iterations };
+  return promoting(context, { ...base, post: { ...post, reason: 'Promoting', startTime: context.now } });
+}
+
+/** Held because nobody could tell: asked again each interval; an answer, whatever it is, brings verification back. */
+function askAgain(context: Context, state: Held): Outcome {
+  const { run, post } = state;
+  const line = note('ChecksUnavailable', `${nameOf(run)} is held: ${post.cause ?? 'checks cannot be had'}`, {
+    action: 'verification goes on once checks can be had',
+  });
+  const dead = deadPrimary(context, state);
+  if (dead) return dead;
+  const asked = quietCheck(context, run, primaryCheck(context, run));
+  if (asked.kind === 'due') return stay(state, line, wake(asked.inMs));
+  if (asked.kind === 'asked') return stay(state, { ...line, check: asked.request });
+  const told = say('Normal', 'Resumed', `checks can be had again; verification of ${nameOf(run)} goes on`);
+  const next = { ...state, run: asked.run, post: { ...post, reason: 'Verifying', startTime: context.now } };
+  return verifyAgain(context, next, together({ status: { checks: [...asked.results] } }, told));
+}
+
+/** A primary that serves and dies is no question of checks any more. */
+function deadPrimary(context: Context, state: Held): Outcome | undefined {
+  const { primary } = context.world;
+  // Somebody took it away: it takes the release over once more.
+  if (!primary || (servingPods(primary) === 0 && !lostReadiness(primary)))
+    return enter(promotingAgain(context, state));
+  if (!failsAtOnce(primary, context.plan.primaryReadyPercent)) return undefined;
+  return failVerification(context, state, {
+    reason: 'PrimaryUnhealthy',
+    finding: whyNotReady(primary),
+    control: false,
+  });
+}
+
+/**
+ * Held since other Canaries fail their checks, too: asked again each interval. A pass brings verification back; when the others are well
+ * again and this one still fails, it was its own release, which is reverted (design section 5, auto).
+ */
+function heldTogether(context: Context, state: Held): Outcome {
+  const { run, post } = state;
+  const { intervalMs, onFailure } = context.plan.postPromotion;
+  const line = note(
+    'SharedCause',
+    `${nameOf(run)} is held: ${post.cause ?? 'other Canaries fail their checks, too'}`,
+    {
+      action: 'asked again each interval',
+    },
+  );
+  const dead = deadPrimary(context, state);
+  if (dead) return dead;
+  if (onFailure === 'revert' && !run.keepWaiting && wayBack(context.good, run))
+    return revert(context, state, { reason: 'ChecksFailed', finding: post.cause ?? '', control: true });
+  const asked = check(context, run, primaryCheck(context, run));
+  const next = { ...state, run: asked.run };
+  if (asked.kind === 'due') return stay(next, line, wake(asked.inMs));
+  if (asked.kind === 'asked') return stay(next, { ...line, check: asked.request });
+  const known = { status: { checks: [...asked.results] } };
+  const verdict = verdictOf(asked.results);
+  if (verdict === 'pass') {
+    const { cause: _, ...rest } = post;
+    const counted = {
+      ...next,
+      failedChecks: 0,
+      post: { ...rest, reason: 'Verifying', startTime: context.now, failedChecks: 0, passedChecks: 0 },
+    };
+    const told = say('Normal', 'Resumed', `the checks pass again; verification of ${nameOf(run)} goes on`);
+    return verifyAgain(context, counted, together(known, told));
+  }
+  if (verdict !== 'fail' || run.keepWaiting || sharedCause(context.world))
+    return stay(next, line, known, wake(intervalMs));
+  const findings = asked.results.filter((result) => result.verdict === 'fail').map(finding);
+  const back = revert(context, next, { reason: 'ChecksFailed', finding: findings.join(', '), control: true });
+  return { ...back, ...together(known, back) };
+}
+
+function verifyAgain(
+  context: Context,
+  { run, failedChecks, iterations, post }: Held,
+  { status = {}, events = [] }: Effects,
+): Outcome {
+  const next = { kind: 'Verifying' as const, failedChecks, iterations, post };
+  return enter(
+    { ...next, run: { ...without(run, 'unknownSince'), stepTime: context.now } },
+    { status, events },
+  );
+}

@@ -1,0 +1,170 @@
+import { knownReason } from '../../api/reasons.ts';
+import type { Action } from '../action.ts';
+import { carriedBy, podsNeeded, scalerOf } from '../capacity.ts';
+import type { Context } from '../context.ts';
+import { soundRecord } from '../kept.ts';
+import {
+  act,
+  type Effects,
+  enter,
+  note,
+  type Outcome,
+  say,
+  stall,
+  stay,
+  together,
+  wake,
+} from '../outcome.ts';
+import { trafficAt } from '../plan.ts';
+import { NONE, type Preference } from '../preference.ts';
+import { standingMs, tracked } from '../progress.ts';
+import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
+import type { Run } from '../run.ts';
+import { areScalersBack, pauseCanary, raiseFloor, restoreScalers } from '../scalers.ts';
+import type { StateOf } from '../state.ts';
+import { isAllOn } from '../traffic.ts';
+import { describe, nameOf } from '../words.ts';
+import type { ReleaseView } from '../world.ts';
+import { begin } from './admit.ts';
+import { applyPrimary } from './missing.ts';
+import { REFUSED } from './resting.ts';
+
+type Initializing = StateOf<'Initializing'>;
+
+/** A workload that already serves keeps its traffic until the primary is ready. */
+export function initializingPrefers(): Preference {
+  return NONE;
+}
+
+/** No release has proven itself yet: each new digest goes straight to the primary until one converges; nothing is rejected (design section 4). */
+export function initializing(context: Context, state: Initializing): Outcome {
+  const { world, good } = context;
+  if (good && state.run) return initialized(state.run);
+  const head = firstRelease(context) ?? underWay(context, state.run);
+  const here = { ...state, kind: 'Initializing' as const };
+  if (!head) return stay(here, withoutHead(context));
+  const begun = state.run?.digest === head.digest ? state.run : begin(context, head);
+  const saved = soundRecord(world, head.digest) ? {} : act({ type: 'SaveRecord', digest: head.digest });
+  if (world.primary?.digest !== head.digest)
+    return stay({ ...here, run: begun }, saved, firstWrite(context, head));
+  const run = tracked(context, begun, world.primary);
+  const next = { ...here, run };
+  const whole = makeWhole(context);
+  if (whole.isWhole) return stay(next, saved, handOver(context, head, run));
+  return stay(next, saved, act(...whole.actions), wait(context, head, run));
+}
+
+function withoutHead({ world }: Context): Effects {
+  const message = world.head.kind === 'release' ? '' : world.head.message;
+  if (world.head.kind === 'missing') return stall('TargetMissing', message);
+  const reason = knownReason(world.head.kind === 'unknown' ? world.head.reason : undefined, 'Unknown');
+  return REFUSED.has(reason) ? stall(reason, message) : note(reason, message);
+}
+
+/**
+ * What a cluster without a proven release starts from: the ledger's commit, and head comes after it as a canary. A primary that runs
+ * something else began without the ledger, and goes on with head.
+ */
+function firstRelease({ world, head }: Context): ReleaseView | undefined {
+  const ledger = world.head.kind === 'release' ? world.head.ledger : undefined;
+  const running = world.primary?.digest;
+  return ledger && (running === undefined || running === ledger.digest) ? ledger : head;
+}
+
+/** Converged, and scaled to what the target carries now: its scaler may have brought it far above the fewest pods. */
+function makeWhole(context: Context): { readonly isWhole: boolean; readonly actions: readonly Action[] } {
+  const { world, plan } = context;
+  const { scaler, primary } = world;
+  if (scaler && !scaler.primary) return { isWhole: false, actions: [{ type: 'ApplyScalers' }] };
+  const grown = raiseFloor(world, 'primary', carriedBy(world));
+  const isCarried =
+    !scalerOf(world, 'primary') || servingPods(primary) >= podsNeeded(context, 'primary', 100);
+  const isWhole = isCarried && hasConverged(primary, plan.primaryReadyPercent);
+  return { isWhole, actions: grown };
+}
+
+/** Git cannot be read now: what is on the primary already, and kept, needs nothing more of it (L6). */
+function underWay({ world }: Context, run: Run | undefined): ReleaseView | undefined {
+  const { head, primary } = world;
+  const record = soundRecord(world, run?.digest);
+  if (head.kind !== 'unknown' || !run || !record || primary?.digest !== run.digest) return undefined;
+  const { digest, mountsConfig } = run;
+  return {
+    digest,
+    commit: record.commit,
+    settingsKey: primary.settingsKey ?? '',
+    replicas: undefined,
+    mountsConfig,
+  };
+}
+
+function firstWrite(context: Context, first: ReleaseView): Effects {
+  const { head } = context.world;
+  const status = { lastAppliedSpec: first.digest, lastAppliedCommit: first.commit.commit };
+  const words = note('Initializing', `creating the primary from ${describe(first)}`);
+  return together(
+    act(applyPrimary(context, first.digest)),
+    { status },
+    words,
+    head.kind === 'release' ? ofLedger(head, first) : {},
+  );
+}
+
+/** Which of two commits a new cluster starts from is said once, with the first write. */
+function ofLedger(
+  { ledgerProblem, ledger }: { ledgerProblem?: string; ledger?: ReleaseView },
+  first: ReleaseView,
+): Effects {
+  if (ledgerProblem !== undefined) {
+    const message = `the ledger in Git cannot be used (${ledgerProblem}); the primary starts from head, which has not proven itself`;
+    return say('Warning', 'LedgerUnavailable', message);
+  }
+  if (ledger?.digest !== first.digest) return {};
+  return say(
+    'Normal',
+    'StartedFromLedger',
+    `the primary starts from the ledger's ${describe(first)}; head follows as a canary`,
+  );
+}
+
+function wait(context: Context, head: ReleaseView, run: Run): Effects {
+  const fallback = context.head;
+  const message = `waiting for the primary to run ${describe(head)}: ${whyNotReady(context.world.primary)}`;
+  const leftMs = context.plan.postPromotion.progressDeadlineMs - standingMs(context, run);
+  if (leftMs > 0) return together(note('Initializing', message), wake(leftMs));
+  if (!fallback || fallback.digest === head.digest) return stall('PrimaryNotReady', message);
+  const why = `the ledger's ${describe(head)} does not come up; the primary goes on with head`;
+  return together(say('Warning', 'LedgerUnavailable', why), firstWrite(context, fallback));
+}
+
+/** The primary is up: it gets Services and traffic, then the target rests, then the release is the first good one. */
+function handOver(context: Context, head: ReleaseView, run: Run): Effects {
+  const { world, plan, good } = context;
+  const { digest } = head;
+  const begun = together(
+    note('Initializing', `the primary runs ${describe(head)}; handing over the traffic`),
+    act(
+      { type: 'EnsureServices', primaryDigest: digest, canaryDigest: digest },
+      { type: 'SetTraffic', route: trafficAt(plan, 0) },
+    ),
+  );
+  if (!world.route?.accepted || !isAllOn(context, 'primary'))
+    return world.route?.problem ? together(begun, note('RouteNotAccepted', world.route.problem)) : begun;
+  if (world.target?.digest !== digest || world.target.desiredReplicas > 0)
+    return together(begun, act(...pauseCanary(world, true), { type: 'ApplyCanary', digest, replicas: 0 }));
+  const restored = together(begun, restoreScalers(context, run));
+  if (!areScalersBack(world) || good?.digest === digest) return restored;
+  return together(restored, act({ type: 'MarkProven', digest }));
+}
+
+/** The first record was read back: the Canary is initialized. */
+function initialized(run: Run): Outcome {
+  return enter(
+    { kind: 'Resting', phase: 'Initialized', failedChecks: 0 },
+    together(
+      say('Normal', 'Initialized', `initialization done, ${nameOf(run)} is live`),
+      note('Initialized', `${nameOf(run)} is live`),
+      { status: { lastAppliedSpec: run.digest, lastAppliedCommit: run.commit } },
+    ),
+  );
+}

@@ -1,0 +1,186 @@
+import { canaryServes, podsNeeded, readyPods } from '../capacity.ts';
+import { type Context, remainingMs } from '../context.ts';
+import { isBeyondHope } from '../diagnosis/decision.ts';
+import { diagnose } from '../diagnosis/diagnose.ts';
+import { isLostDigest, soundRecord, standStill } from '../kept.ts';
+import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
+import { ALL, type Preference, STAY } from '../preference.ts';
+import { restarted, standingMs, tracked } from '../progress.ts';
+import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
+import type { Run } from '../run.ts';
+import { raisePrimary } from '../scalers.ts';
+import { unsettledMs } from '../standing.ts';
+import { type StateOf, without, withRun } from '../state.ts';
+import { canStandIn, hasArrived, isAllOn } from '../traffic.ts';
+import { isPaused } from '../verbs/request.ts';
+import { nameOf } from '../words.ts';
+import type { WorkloadView } from '../world.ts';
+import { end, routeNote } from './ending.ts';
+import { failPromotion } from './go-back.ts';
+import { applyPrimary, putBackReplicas, recreatedCanary } from './missing.ts';
+
+/** Traffic is to leave the primary before that is written, for a canary that can stand in for it, and has not arrived there (S2). */
+export function mustClear(context: Context, run: Run): boolean {
+  const { primary, sharesWorkload, target } = context.world;
+  // What failed on the primary loses its share to the canary first.
+  if (run.side === 'primary' && canaryServes(target)) return !hasArrived(context, run, 'canary');
+  if (sharesWorkload || !primary || servingPods(primary) === 0 || !canStandIn(context, run)) return false;
+  if (primary.keepsReadyPod && !run.mountsConfig) return false;
+  return !hasArrived(context, run, 'canary');
+}
+
+/** Where traffic goes before the primary is written. */
+export function promotingPrefers(context: Context, { run }: StateOf<'Promoting'>): Preference {
+  const isReady = !isPaused(context, run) && areKept(context, run);
+  return isReady && mustClear(context, run) ? ALL.canary : STAY;
+}
+
+/** The bytes of this release and of what the primary runs are kept, and were read back. */
+function areKept(context: Context, run: Run): boolean {
+  return missingRecords(context, run).length === 0 || mayGiveUp(context, run);
+}
+
+function missingRecords({ world }: Context, run: Run): string[] {
+  return [run.digest, world.primary?.digest]
+    .filter((digest) => digest !== undefined)
+    .filter((digest) => !soundRecord(world, digest));
+}
+
+/** A proven release is a person's way out: with it, what the primary runs and cannot be had again is given up (design section 5). */
+function mayGiveUp(context: Context, run: Run): boolean {
+  const missing = missingRecords(context, run);
+  const isLost = missing.some((digest) => isLostDigest(context.world, digest));
+  return isLost && run.fastLane && !missing.includes(run.digest);
+}
+
+/** Before the first write: the records and the traffic must be in place (S2, S10). */
+export function promoting(context: Context, state: StateOf<'Promoting'>): Outcome {
+  const { world, good, plan } = context;
+  const { run } = state;
+  if (isPaused(context, run))
+    return stay(state, note('Paused', `paused before ${nameOf(run)} is written to the primary`));
+  const missing = missingRecords(context, run);
+  if (!areKept(context, run)) {
+    if (good && missing.some((digest) => isLostDigest(world, digest)))
+      return stay(state, standStill(world, good));
+    const saves = missing.map((digest) => ({ type: 'SaveRecord', digest }) as const);
+    return stay(
+      state,
+      act(...saves),
+      note('SavingRecord', 'the release records are written before the primary is'),
+    );
+  }
+  if (!mustClear(context, run)) {
+    const words = note('Promoting', `${nameOf(run)} is written to the primary`);
+    return stay(withRun(state, restarted(context, run)), act(applyPrimary(context, run.digest)), words);
+  }
+  const words = note('Clearing', 'all traffic goes to the canary before the primary is written');
+  const back = act(...recreatedCanary(context, run.digest));
+  const next = withRun(state, tracked(context, run, world.target));
+  const leftMs = plan.postPromotion.progressDeadlineMs - standingMs(context, next.run);
+  if (leftMs > 0)
+    return stay(next, words, back, isAllOn(context, 'canary') ? routeNote(context, run) : {}, wake(leftMs));
+  if (isAllOn(context, 'canary')) return stay(next, words, routeNote(context, run));
+  const message = `the canary never had enough ready pods to take all traffic: ${whyNotReady(world.target)}`;
+  return end(context, next, {
+    phase: 'Failed',
+    reason: 'CapacityNotReached',
+    message,
+    reject: 'CapacityNotReached',
+  });
+}
+
+/** Somebody changed the template of the primary: it is written again, and judged only then (issue 11, 11). */
+export function putBack(context: Context, digest: string): Effects | undefined {
+  const { primary } = context.world;
+  const change = primary?.drift?.fields.find(({ path }) => path.startsWith('spec.template'));
+  const manager = primary?.drift?.manager ?? 'somebody';
+  if (change && !context.world.sharesWorkload) {
+    const message = `${manager} changed ${change.path} of the primary; it is written again`;
+    return together(act(applyPrimary(context, digest)), note('ForeignChange', message));
+  }
+  return undefined;
+}
+
+/** Who has traffic while the primary takes the release over: as it is, and then the primary. */
+export function convergingPrefers(context: Context, state: StateOf<'Converging'>): Preference {
+  return canStandIn(context, state.run) || state.run.side === 'primary' ? STAY : ALL.primary;
+}
+
+/** The primary was written: it converges, and then gets the traffic (design section 4). */
+export function converging(context: Context, before: StateOf<'Converging'>): Outcome {
+  const { world, plan } = context;
+  const { primary } = world;
+  const state = withRun(before, tracked(context, before.run, primary));
+  const { run } = state;
+  const again = putBack(context, run.digest);
+  if (again) return stay(state, again);
+  const isScaled = putBackReplicas(context).length > 0;
+  if (!isScaled && hasConverged(primary, plan.primaryReadyPercent)) return shift(context, state);
+  const { progressDeadlineMs, onFailure } = plan.postPromotion;
+  const isLost = onFailure === 'auto' && isBeyondHope(diagnose(primary, world.target));
+  const leftMs = progressDeadlineMs - standingMs(context, run);
+  if (isLost || leftMs <= 0)
+    return failPromotion(context, state, { reason: 'PrimaryNotReady', control: false });
+  const words = note('Converging', `the primary is taking over ${nameOf(run)}: ${whyNotReady(primary)}`, {
+    action: 'hold or revert if it makes no progress',
+    timeMs: world.nowMs + leftMs,
+  });
+  return stay(state, words, wake(leftMs));
+}
+
+/** The primary is whole: traffic moves to it, by stepWeightPromotion per interval, and is read back (S8). */
+function shift(context: Context, state: StateOf<'Converging'>): Outcome {
+  const { world, plan } = context;
+  const { run } = state;
+  const weight = world.route?.canaryWeight ?? 0;
+  if (hasArrived(context, run, 'primary')) return startVerifying(context, state);
+  const words = note(
+    'Converging',
+    `the primary is ready; traffic moves to it, ${weight} % left on the canary`,
+  );
+  if (isAllOn(context, 'primary'))
+    return stay(state, words, routeNote(context, run), wake(unsettledMs(context, run, 'route')));
+  const settleMs = unsettledMs(context, run, 'primary');
+  if (settleMs > 0) return stay(state, words, wake(settleMs));
+  const stepped = plan.splitsTraffic && plan.promotionStepPercent < 100;
+  const waitMs =
+    stepped && run.stepTime !== undefined && run.weight === weight
+      ? remainingMs(context, run.stepTime, plan.intervalMs)
+      : 0;
+  if (waitMs > 0) return stay(state, words, wake(waitMs));
+  const to = stepped ? Math.max(0, weight - plan.promotionStepPercent) : 0;
+  const grown = act(...raisePrimary(world));
+  if (!carries(context, world.primary, 100 - to)) {
+    const short = note('WaitingForCapacity', `the primary needs more ready pods for ${100 - to} %`);
+    return stay({ ...state, run: { ...run, weight, stepTime: context.now } }, grown, short);
+  }
+  const told = say('Normal', 'TrafficShifted', `primary weight ${100 - weight} % -> ${100 - to} %`);
+  const next = { ...state, iterations: 0, run: { ...run, weight: to, stepTime: context.now } };
+  const again = to > 0 ? wake(plan.intervalMs) : {};
+  const prefers: Preference = { kind: 'share', side: 'primary', percent: 100 - to };
+  return { ...stay(next, words, told, grown, again), prefers };
+}
+
+function carries(context: Context, primary: WorkloadView | undefined, sharePercent: number): boolean {
+  const needed = podsNeeded(context, 'primary', sharePercent);
+  const isUpdated =
+    (primary?.updatedReadyReplicas ?? 0) >= Math.min(needed, primary?.desiredReplicas ?? needed);
+  return context.world.sharesWorkload || (isUpdated && readyPods(context, 'primary') >= needed);
+}
+
+function startVerifying(context: Context, { run, post, iterations }: StateOf<'Converging'>): Outcome {
+  const { now } = context;
+  const { cause: _, ...rest } = post;
+  const counted = { ...rest, reason: 'Verifying', startTime: now, failedChecks: 0, passedChecks: 0 };
+  return enter(
+    {
+      kind: 'Verifying',
+      run: { ...without(run, 'unknownSince'), stepTime: now },
+      failedChecks: 0,
+      iterations,
+      post: counted,
+    },
+    say('Normal', 'Verifying', `all traffic is on the primary with ${nameOf(run)}; checks go on`),
+  );
+}

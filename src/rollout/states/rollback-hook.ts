@@ -1,0 +1,67 @@
+import { isGateOpen } from '../../api/gates.ts';
+import type { CheckRequest } from '../action.ts';
+import { type Context, elapsedMs } from '../context.ts';
+import { hasHooks, keyPrefix, request } from '../hooks.ts';
+import { isLost } from '../kept.ts';
+import { type Effects, type Outcome, wake } from '../outcome.ts';
+import type { Run } from '../run.ts';
+import type { RunState, State } from '../state.ts';
+import { stamp } from '../units.ts';
+import { nameOf } from '../words.ts';
+import type { CheckOutcome } from '../world.ts';
+import { takenBack } from './ending.ts';
+import { failOnPrimary, goBack } from './go-back.ts';
+
+/**
+ * A webhook of type rollback approved: before the first write to the primary the release ends, after it the primary goes back. In every
+ * state of a release, gates included, where Flagger leaves out Waiting and Promoting (flagger-behaviour 2.19, 9).
+ */
+export function rolledBack(context: Context, state: RunState): Outcome | undefined {
+  const answer = lastAnswers(context, state.run)?.hooks.find(
+    ({ type, verdict }) => type === 'rollback' && verdict === 'approved',
+  );
+  if (!answer || !mayRollBack(context, state)) return undefined;
+  const { good, world } = context;
+  const finding = `webhook ${answer.name} asked for a rollback`;
+  const reason = 'RolledBackByWebhook';
+  if (good && world.primary?.digest === state.run.digest) {
+    if (state.run.side === 'primary')
+      return failOnPrimary(context, state, { reason, finding, control: false });
+    if (isLost(good)) return undefined;
+    return goBack(context, state, good, { reason, finding, reject: true, control: false });
+  }
+  return takenBack(context, state, reason, `${nameOf(state.run)} was taken back: ${finding}`);
+}
+
+/** Asks the webhooks of type rollback once per interval: together with what is asked anyway, else by themselves. */
+export function askRollback(
+  context: Context,
+  state: State,
+  check: CheckRequest | undefined,
+): Pick<Effects, 'check' | 'wakesMs'> {
+  const { plan, world } = context;
+  if (state.kind === 'Resting' || state.kind === 'Initializing') return {};
+  if (!hasHooks(context, 'rollback') || !mayRollBack(context, state)) return {};
+  if (check) return { check: { ...check, hooks: [...check.hooks, 'rollback'] } };
+  const { run } = state;
+  const last = lastAnswers(context, run);
+  const stem = `${keyPrefix(run)}/rollback${isGateOpen(world.canary, 'rollback-gate') ? '+open' : ''}`;
+  // A gate of our own that opens is asked at once, and then as often as before.
+  const isAsked = last && (!stem.endsWith('+open') || last.key.startsWith(`${stem}/`));
+  const ageMs = last ? elapsedMs(context, stamp(last.atMs)) : Number.POSITIVE_INFINITY;
+  if (isAsked && ageMs < plan.intervalMs) return wake(plan.intervalMs - ageMs);
+  const key = `${stem}/${last?.atMs ?? 0}`;
+  return { check: request(context, run, { key, role: 'canary', purpose: 'analysis', hooks: ['rollback'] }) };
+}
+
+/** There is something to go back to, and the release is not on its way there. */
+function mayRollBack({ good }: Context, { kind, run }: RunState): boolean {
+  if (kind === 'Ending' || kind === 'Reverting' || kind === 'Fallen' || run.revert) return false;
+  return !run.rollback && good !== undefined && good.digest !== run.digest;
+}
+
+function lastAnswers({ world }: Context, run: Run): CheckOutcome | undefined {
+  const last = world.checks;
+  const isOurs = last?.key.startsWith(`${keyPrefix(run)}/`) === true;
+  return isOurs && last.hooks.some(({ type }) => type === 'rollback') ? last : undefined;
+}

@@ -1,0 +1,177 @@
+import { carriedBy, scalerOf } from '../capacity.ts';
+import { type Context, elapsedMs } from '../context.ts';
+import { askGates, noteClosed } from '../gates.ts';
+import { soundRecord } from '../kept.ts';
+import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
+import { ALL, type Preference } from '../preference.ts';
+import { restarted, standingMs, tracked } from '../progress.ts';
+import { servingPods, whyNotReady } from '../readiness.ts';
+import { isAsleep, pauseCanary, raiseFloor, restCanary, resumeReplicas } from '../scalers.ts';
+import { type StateOf, trying, withRun } from '../state.ts';
+import { hasArrived, isAllOn } from '../traffic.ts';
+import { keptOutMs, noteWindow } from '../windows.ts';
+import { nameOf } from '../words.ts';
+import type { WorkloadView } from '../world.ts';
+import { confirmed } from './admit.ts';
+import { end, failAtGate, routeNote } from './ending.ts';
+import { applyPrimary, recreatedPrimary } from './missing.ts';
+
+/**
+ * Before anything of a release is written: a window of the Source must be open, and webhooks of type confirm-rollout must approve. Until
+ * then the primary serves and the canary rests; the phase becomes Waiting with the first answer that is no.
+ */
+export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
+  const { run } = state;
+  // Nothing of it is written yet: a window that closed while its gate was asked keeps it out, too.
+  const leftMs = run.promoteNow ? 0 : keptOutMs(context, run, run);
+  if (leftMs > 0) {
+    const next = { ...withRun(state, { awaitsWindow: true }), phase: 'Waiting' as const };
+    return stay(next, keepOld(context), noteWindow(context, nameOf(run)), wake(leftMs));
+  }
+  const gate = askGates(context, run, ['confirm-rollout']);
+  const next = withRun(state, gate.run);
+  if (gate.kind === 'open') return opened(context, { ...next, run: gate.run }, gate.effects);
+  if (gate.kind === 'asking') {
+    const asks = run.closedGate
+      ? noteClosed(run.closedGate, nameOf(run))
+      : note('Waiting', `${nameOf(run)} asks confirm-rollout`);
+    return stay(next, keepOld(context), asks, gate.effects);
+  }
+  if (gate.overdue) return failAtGate(context, next, gate.gate);
+  const words = noteClosed(gate.gate, nameOf(run));
+  return stay({ ...next, phase: 'Waiting' }, keepOld(context), words, gate.effects);
+}
+
+function opened(context: Context, { run, ...base }: StateOf<'Waiting'>, effects: Effects): Outcome {
+  const told =
+    run.awaitsWindow && !run.awaitsConfirmation
+      ? say('Normal', 'WindowOpened', `the rollout of ${nameOf(run)} starts`)
+      : {};
+  const { events = [] } = together(effects, told);
+  return enter(trying(context, { ...base, run: confirmed(run) }), { events });
+}
+
+/** What served goes on serving, with the settings Git says; the canary of whatever was tried before rests. */
+function keepOld(context: Context): Effects {
+  const { world, head } = context;
+  const { primary, target } = world;
+  const recreated = recreatedPrimary(context);
+  if (recreated) return recreated;
+  const settings =
+    head && primary && primary.settingsKey !== head.settingsKey
+      ? act({ type: 'ApplySettings', digest: head.digest, settingsKey: head.settingsKey })
+      : {};
+  // What another tool started without being asked to runs without traffic; stopping it would only start a fight.
+  const rests = !world.foreignTarget && hasArrived(context, undefined, 'primary') && servingPods(primary) > 0;
+  return together(settings, rests && target && target.desiredReplicas > 0 ? act(...restCanary(world)) : {});
+}
+
+/** Where traffic is while a release is brought up: away from the side that is to be written. */
+export function startingPrefers(context: Context, { run }: StateOf<'Starting'>): Preference {
+  if (run.side === 'primary') return ALL.canary;
+  const overdue =
+    elapsedMs(context, run.lastProgressTime ?? run.startTime) >= context.plan.progressDeadlineMs;
+  return { kind: 'all', side: 'primary', leaves: true, overdue };
+}
+
+/** Writes the release to its side, with the traffic of that at zero, arrived, and its bytes kept first. */
+export function starting(context: Context, state: StateOf<'Starting'>): Outcome {
+  return state.run.side === 'primary' ? startOnPrimary(context, state) : startOnCanary(context, state);
+}
+
+function startOnCanary(context: Context, before: StateOf<'Starting'>): Outcome {
+  const { world, plan, head } = context;
+  const recreated = recreatedPrimary(context);
+  const state = withRun(before, tracked(context, before.run, world.primary));
+  const { run } = state;
+  const words = note('NewRevision', `starting the canary with ${nameOf(run)}`);
+  if (recreated) return stay(state, words, recreated);
+  if (!soundRecord(world, run.digest))
+    return stay(state, words, act({ type: 'SaveRecord', digest: run.digest }));
+  if (!hasArrived(context, run, 'primary')) return waitForPrimary(context, state);
+  const isWaiting = isAsleep(world) && standingMs(context, run) < plan.progressDeadlineMs;
+  if (isWaiting) {
+    const asleep = note('PrimaryNotReady', 'the primary rests at zero pods and is woken first');
+    const leftMs = plan.progressDeadlineMs - standingMs(context, run);
+    return stay(state, act(...raiseFloor(world, 'primary', 1)), asleep, wake(leftMs));
+  }
+  if (world.foreignTarget) return startForeign(context, state);
+  const scaler = scalerOf(world, 'canary');
+  const asked = head?.digest === run.digest && head.replicas ? head.replicas : carriedBy(world);
+  const replicas = scaler ? resumeReplicas(scaler) : asked;
+  const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: run.digest, replicas });
+  return stay(withRun(state, restarted(context, run)), words, write);
+}
+
+/** The traffic is on its way back; where the primary never takes it, the release is tried there instead (issue 11, 2). */
+function waitForPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
+  const { world, plan } = context;
+  const { run } = state;
+  const leftMs = plan.progressDeadlineMs - standingMs(context, run);
+  const isDead = servingPods(world.primary) === 0 && isAllOn(context, 'canary') && !world.foreignTarget;
+  if (leftMs <= 0 && isDead) {
+    const message = `${nameOf(run)} is tried on the primary, while the canary serves: the last-known-good does not come up`;
+    const next = trying(context, { ...state, run: { ...restarted(context, run), side: 'primary' } });
+    return enter(next, say('Warning', 'ThroughThePrimary', message));
+  }
+  const words = note('NewRevision', `starting the canary with ${nameOf(run)}`);
+  return stay(state, words, isAllOn(context, 'primary') ? routeNote(context, run) : {}, wake(leftMs));
+}
+
+/** The canary serves what it serves; what the primary ran is kept, or known to be lost (S10). */
+function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
+  const { world } = context;
+  const { run } = state;
+  const words = note(
+    'ThroughThePrimary',
+    `${nameOf(run)} is written to the primary, while the canary serves`,
+  );
+  const missing = [run.digest, world.primary?.digest].filter(
+    (digest) =>
+      digest !== undefined &&
+      !world.records.some(
+        (record) => record.digest === digest && (record.damaged === undefined || digest !== run.digest),
+      ),
+  );
+  const saves = missing.map((digest) => ({ type: 'SaveRecord', digest: digest ?? '' }) as const);
+  if (saves.length > 0) return stay(state, words, act(...saves));
+  const mayWrite = hasArrived(context, run, 'canary') || servingPods(world.primary) === 0;
+  if (mayWrite)
+    return stay(withRun(state, restarted(context, run)), words, act(applyPrimary(context, run.digest)));
+  const next = withRun(state, tracked(context, run, world.target));
+  const leftMs = context.plan.progressDeadlineMs - standingMs(context, next.run);
+  if (leftMs > 0 || isAllOn(context, 'canary'))
+    return stay(next, words, routeNote(context, run), wake(leftMs));
+  const message = `the canary never had enough ready pods to take all traffic: ${whyNotReady(world.target)}`;
+  return end(context, next, { phase: 'Failed', reason: 'CapacityNotReached', message });
+}
+
+/**
+ * The target runs what another tool wrote to it; the pods that tool asks for are left as they are. Pods that were ready before may hold an
+ * older config than the one that is to be tried: they go first, and new ones read the new one. Flagger analyses the old one then.
+ */
+function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
+  const { world } = context;
+  const { run } = state;
+  const { target, primary } = world;
+  const words = note('NewRevision', `starting the canary with ${nameOf(run)}`);
+  if (target?.digest !== run.digest)
+    return stay(
+      state,
+      note('TargetMissing', `the target cannot be read, or does not run ${nameOf(run)} any more`),
+    );
+  const { digest } = run;
+  if (!run.keepsPods && mayHoldOldConfig(context, target) && servingPods(primary) > 0)
+    return stay(state, words, act({ type: 'ApplyCanary', digest, replicas: 0 }));
+  const isGoing = target.desiredReplicas === 0 && (!target.observed || target.replicas > 0);
+  if (isGoing) return stay(state, words);
+  const scaler = scalerOf(world, 'canary');
+  const asked = scaler ? resumeReplicas(scaler) : carriedBy(world);
+  const replicas = target.desiredReplicas > 0 ? target.desiredReplicas : asked;
+  const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest, replicas });
+  return stay(withRun(state, { ...restarted(context, run), broughtUp: true }), words, write);
+}
+
+function mayHoldOldConfig({ head }: Context, target: WorkloadView): boolean {
+  return head?.hasLiveConfig === true && target.desiredReplicas > 0 && target.updatedReadyReplicas > 0;
+}

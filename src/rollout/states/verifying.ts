@@ -1,0 +1,204 @@
+import type { CheckResult } from '../../api/canary-status.ts';
+import { check, primaryCheck } from '../checks.ts';
+import { canRestoreCopies } from '../config-copies.ts';
+import { type Context, elapsedMs, later, rejectionOf } from '../context.ts';
+import { checkResults } from '../expectation/check-results.ts';
+import { isBroken } from '../expectation/drift-comparisons.ts';
+import { compare } from '../expectation/expectation.ts';
+import { expectedState } from '../expectation/expected-state.ts';
+import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
+import { type Preference, STAY } from '../preference.ts';
+import { failsAtOnce, hasConverged, lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
+import { promoting, type StateOf, without, withRun } from '../state.ts';
+import { hasArrived, isAllOn } from '../traffic.ts';
+import { stamp } from '../units.ts';
+import { finding, verdictOf } from '../verdict.ts';
+import { headFor } from '../windows.ts';
+import { nameOf } from '../words.ts';
+import { admit } from './admit.ts';
+import { end } from './ending.ts';
+import { failVerification, hold } from './go-back.ts';
+import { putBackReplicas } from './missing.ts';
+import { putBack } from './promoting.ts';
+
+type Verifying = StateOf<'Verifying'>;
+
+/** All traffic stays where it is: on the primary. */
+export function verifyingPrefers(): Preference {
+  return STAY;
+}
+
+/** All traffic on the primary, the canary still there (design sections 2.3 and 4). */
+export function verifying(context: Context, state: Verifying): Outcome {
+  const { world, plan, good } = context;
+  const { run } = state;
+  if (good?.digest === run.digest) return proven(context, state);
+  const isScaled = putBackReplicas(context).length > 0;
+  const isEmpty = servingPods(world.primary) === 0 && world.primary && !lostReadiness(world.primary);
+  // Somebody deleted the route: it is written anew, and a check counts from then on.
+  if (!world.route) return stay({ ...state, run: { ...run, stepTime: context.now } }, words(context, state));
+  if (world.primary?.digest !== run.digest || isEmpty || isScaled) return backToConverging(context, state);
+  if (failsAtOnce(world.primary, plan.primaryReadyPercent)) {
+    const why = whyNotReady(world.primary);
+    return failVerification(context, state, { reason: 'PrimaryUnhealthy', finding: why, control: false });
+  }
+  const again = putBack(context, run.digest);
+  if (again) return stay({ ...state, run: { ...run, stepTime: context.now } }, again);
+  if (!isAllOn(context, 'primary')) return backToConverging(context, state);
+  const isWhole = hasConverged(world.primary, plan.primaryReadyPercent);
+  if (
+    isWhole &&
+    (run.countsAsGood || plan.postPromotion.successThreshold === 0) &&
+    hasArrived(context, run, 'primary')
+  )
+    return stay(state, act({ type: 'MarkProven', digest: run.digest }), words(context, state));
+  return verify(context, state);
+}
+
+function words({ plan }: Context, { run, post }: Verifying): Effects {
+  const count = `${post.passedChecks ?? 0} of ${plan.postPromotion.successThreshold} checks passed`;
+  return note('Verifying', `${nameOf(run)} serves from the primary; ${count}`);
+}
+
+function verify(context: Context, state: Verifying): Outcome {
+  const { world, plan } = context;
+  const { run } = state;
+  const { postPromotion } = plan;
+  const isRestored = world.primary?.configCopies.some(isBroken) && canRestoreCopies(context);
+  if (world.primary?.observed === false || isRestored) return waitUnseen(context, state);
+  const isFirst = later(run.lastCheckTime, run.stepTime) === run.stepTime;
+  const first = isFirst ? { afterMs: Math.max(postPromotion.intervalMs, postPromotion.settleMs) } : {};
+  const asked = check(context, run, { ...primaryCheck(context, run), ...first });
+  const next = withRun(state, asked.run);
+  if (asked.kind === 'due') return stay(next, words(context, next), wake(asked.inMs));
+  if (asked.kind === 'asked') return stay(next, { ...words(context, next), check: asked.request });
+  const expected = checkResults(
+    compare(world.primary, expectedState(world, plan, run.digest)),
+    stamp(world.nowMs),
+  );
+  return conclude(context, next, [...expected, ...asked.results], verdictOf(expected) !== 'fail');
+}
+
+/** Somebody changed it, a scaler mostly, and its counts are of before: a check now would be of nothing. */
+function waitUnseen(context: Context, state: Verifying): Outcome {
+  const unknownSince = state.run.unknownSince ?? context.now;
+  const next = withRun(state, { unknownSince });
+  const leftMs = context.plan.postPromotion.progressDeadlineMs - elapsedMs(context, unknownSince);
+  if (leftMs > 0) return stay(next, words(context, next), wake(leftMs));
+  const cause = whyNotReady(context.world.primary);
+  return hold(context, next, { reason: 'ChecksUnavailable', finding: cause, control: false });
+}
+
+/** `shareable`: the state of the primary is as expected, so that a failure is one of metrics or webhooks. */
+function conclude(
+  context: Context,
+  state: Verifying,
+  results: readonly CheckResult[],
+  shareable: boolean,
+): Outcome {
+  const { plan } = context;
+  const { post } = state;
+  const known = { status: { checks: [...results] } };
+  const verdict = verdictOf(results);
+  const findings = results
+    .filter((result) => result.verdict !== 'pass')
+    .map(finding)
+    .join(', ');
+  if (verdict === 'unknown') return notKnowing(context, state, findings, known);
+  const told: Verifying = {
+    ...state,
+    run: without(state.run, 'unknownSince'),
+    post: { ...post, reason: 'Verifying' },
+  };
+  if (verdict === 'pass')
+    return passed(
+      context,
+      { ...told, post: { ...told.post, passedChecks: (post.passedChecks ?? 0) + 1 } },
+      known,
+    );
+  const failedChecks = (post.failedChecks ?? 0) + 1;
+  const next: Verifying = { ...told, failedChecks, post: { ...told.post, passedChecks: 0, failedChecks } };
+  const { threshold } = plan.postPromotion;
+  const line = `failed check ${failedChecks} of ${threshold} after promotion: ${findings}`;
+  const heard = together(known, say('Warning', 'CheckFailed', line));
+  if (failedChecks < threshold)
+    return stay(next, heard, note('CheckFailed', line), wake(plan.postPromotion.intervalMs));
+  const failed = failVerification(context, next, {
+    reason: 'ChecksFailed',
+    finding: findings,
+    control: true,
+    shareable,
+  });
+  return { ...failed, ...together(heard, failed) };
+}
+
+/** Enough passes make the release good; one is enough when a newer revision waits, unless that was rejected: it is then superseded. */
+function passed(context: Context, state: Verifying, known: Effects): Outcome {
+  const { plan, world, now } = context;
+  const { run, post } = state;
+  const again = wake(plan.postPromotion.intervalMs);
+  if ((post.passedChecks ?? 0) >= plan.postPromotion.successThreshold)
+    return stay(state, known, words(context, state), act({ type: 'MarkProven', digest: run.digest }));
+  const head = headFor(context, run);
+  const isSuperseded =
+    head && head.digest !== run.digest && !rejectionOf(context, head.digest) && !post.failedChecks;
+  if (!isSuperseded) return stay(state, known, words(context, state), again);
+  const message = `${nameOf(run)} is superseded before it was verified`;
+  const entry = {
+    ...{
+      digest: run.digest,
+      commit: run.commit,
+      result: 'Superseded' as const,
+      reason: 'Superseded',
+      message,
+    },
+    ...{ startTime: run.startTime, endTime: now },
+  };
+  const admitted = admit(context, head, { before: run });
+  const history = { status: { history: [entry, ...(world.status.history ?? [])].slice(0, 10) } };
+  const {
+    actions: _,
+    check: __,
+    ...told
+  } = together(known, say('Normal', 'Superseded', message), admitted, history);
+  return enter(admitted.next, told);
+}
+
+/** Not knowing stops the clock; after the deadline it ends in Held, never in a revert (S29). */
+function notKnowing(context: Context, state: Verifying, findings: string, known: Effects): Outcome {
+  const { progressDeadlineMs, intervalMs } = context.plan.postPromotion;
+  const unknownSince = state.run.unknownSince ?? context.now;
+  const next: Verifying = {
+    ...withRun(state, { unknownSince }),
+    post: { ...state.post, reason: 'ChecksUnavailable', cause: findings },
+  };
+  if (elapsedMs(context, unknownSince) < progressDeadlineMs) {
+    const line = note('ChecksUnavailable', `checks after promotion cannot be had: ${findings}`);
+    return stay(next, known, line, wake(intervalMs));
+  }
+  const held = hold(context, next, { reason: 'ChecksUnavailable', finding: findings, control: false });
+  return { ...held, ...together(known, held) };
+}
+
+/** The record was stamped and read back: the release is the last-known-good, the canary may go (S9, S28). */
+function proven(context: Context, state: Verifying): Outcome {
+  const { run } = state;
+  const { rollback: left } = run;
+  const bars = left && !rejectionOf(context, left.digest) ? [{ ...left, reason: 'RolledBack' as const }] : [];
+  const message = left
+    ? `${nameOf(run)} is back on request`
+    : `${nameOf(run)} is promoted ${run.countsAsGood ? 'and counts as good on request' : 'and verified'}`;
+  const ended = end(context, state, { phase: 'Succeeded', reason: 'Succeeded', message });
+  return { ...ended, bars };
+}
+
+/** The primary or its traffic is not as it was: it takes the release over once more. */
+function backToConverging(context: Context, { run, failedChecks, iterations, post }: Verifying): Outcome {
+  const next = promoting(context, {
+    run,
+    failedChecks,
+    iterations,
+    post: { ...post, reason: 'Promoting', startTime: context.now },
+  });
+  return enter(next);
+}

@@ -1,0 +1,352 @@
+/** What people ask for by annotation: one function per verb, whose answer follows from the state (design section 2.3; the table is in docs). */
+import type { RolloutReason } from '../../api/reasons.ts';
+import type { CanaryVerb } from '../../api/verbs.ts';
+import { type Context, rejectionOf } from '../context.ts';
+import { isLost, soundRecord } from '../kept.ts';
+import { enter, note, type Outcome, stay } from '../outcome.ts';
+import { headRelease } from '../run.ts';
+import type { RunState, State, StateKind } from '../state.ts';
+import { admit } from '../states/admit.ts';
+import { positionOf, promote as promoteNow } from '../states/analysing.ts';
+import { takenBack } from '../states/ending.ts';
+import { failOnPrimary, goBack } from '../states/go-back.ts';
+import { hasArrived } from '../traffic.ts';
+import { keptOutMs } from '../windows.ts';
+import { describe, nameOf } from '../words.ts';
+import type { RecordView } from '../world.ts';
+import { names, type Request } from './request.ts';
+
+/** What becomes of a request. */
+export type Answer =
+  /** It was taken, and this follows; the cluster is observed again. */
+  | { readonly result: 'Done'; readonly message: string; readonly outcome: Outcome }
+  /** Nothing follows, and the reason says why. */
+  | { readonly result: 'Refused'; readonly reason: RolloutReason; readonly message: string }
+  /** Something else must end first: the request stays. `outcome`: a step towards that. */
+  | { readonly result: 'Later'; readonly outcome?: Outcome };
+
+/** One verb: what it does in this state. */
+export type Verb = (context: Context, state: State, request: Request) => Answer;
+
+/** Where a Canary stands, as far as requests are concerned; each state is one of these, by the table. */
+export type Stage = 'first' | 'idle' | 'trying' | 'written' | 'leaving' | 'fallen';
+
+/** The stage of each state. */
+export const STAGES: Readonly<Record<StateKind, Stage>> = {
+  Initializing: 'first',
+  Resting: 'idle',
+  Waiting: 'trying',
+  Starting: 'trying',
+  Analysing: 'trying',
+  Promoting: 'trying',
+  Converging: 'written',
+  Verifying: 'written',
+  Held: 'written',
+  Reverting: 'leaving',
+  Fallen: 'fallen',
+  Ending: 'leaving',
+};
+
+type Placed =
+  | { readonly stage: 'first' }
+  | { readonly stage: 'idle' }
+  | { readonly stage: 'trying' | 'written' | 'leaving' | 'fallen'; readonly state: RunState };
+
+/** A release that has proven itself only winds down. */
+function placed({ good }: Context, state: State): Placed {
+  if (state.kind === 'Initializing') return { stage: 'first' };
+  if (state.kind === 'Resting') return { stage: 'idle' };
+  const stage = STAGES[state.kind];
+  const isProven = stage === 'written' && good?.digest === state.run.digest;
+  return { stage: isProven ? 'leaving' : (stage as 'trying'), state };
+}
+
+function done(message: string, outcome: Outcome): Answer {
+  return { result: 'Done', message, outcome };
+}
+
+/** It was taken, and only the bookkeeping changes. */
+function noted(message: string, next: State): Answer {
+  return done(message, stay(next, note('Requested', message)));
+}
+
+function stale(request: Request, what: string): Answer {
+  const named = request.revision.slice(0, 16) || 'nothing';
+  return { result: 'Refused', reason: 'Stale', message: `it names ${named}, but ${what}` };
+}
+
+function notApplicable(why: string): Answer {
+  return { result: 'Refused', reason: 'NotApplicable', message: why };
+}
+
+function notKept(record: RecordView): Answer {
+  const message = `the record of release ${describe(record)} is damaged: ${record.damaged ?? ''}`;
+  return { result: 'Refused', reason: 'RecordDamaged', message };
+}
+
+/** Ends the release under way and rejects it: before the first write to the primary it fails, after it the primary goes back. */
+const abort: Verb = (context, current, request) => {
+  const { good } = context;
+  const where = placed(context, current);
+  if (where.stage === 'first' || !good) return notApplicable('there is no release to go back to yet');
+  if (where.stage === 'idle') return notApplicable('no release is under way');
+  const { state } = where;
+  const name = nameOf(state.run);
+  if (!names(request, state.run)) return stale(request, `${name} is under way`);
+  if (where.stage === 'leaving') return notApplicable(`${name} is on its way out already`);
+  if (where.stage === 'fallen') return notApplicable(`${name} was taken back already`);
+  const message = `${name} was aborted on request`;
+  const outcome = left(context, state, good, { reason: 'Aborted', finding: 'aborted on request', message });
+  return outcome ? done(message, outcome) : notKept(good);
+};
+
+/** What a person leaves; undefined where the primary would have to go back to what cannot be had. */
+function left(
+  context: Context,
+  state: RunState,
+  good: RecordView,
+  { reason, finding, message }: { reason: RolloutReason; finding: string; message: string },
+): Outcome | undefined {
+  const isWritten = context.world.primary?.digest === state.run.digest;
+  if (state.run.side === 'primary' && isWritten && STAGES[state.kind] === 'trying')
+    return failOnPrimary(context, state, { reason, finding, control: false });
+  if (STAGES[state.kind] === 'trying') return takenBack(context, state, reason, message);
+  return isLost(good)
+    ? undefined
+    : goBack(context, state, good, { reason, finding, reject: true, control: false });
+}
+
+/**
+ * Progressing and Waiting promote as soon as the canary is ready, without further checks; Verifying counts as good; Held keeps waiting
+ * for the primary and is not reverted by itself any more. Capacity and readiness are never left out (S1, S4).
+ */
+const promote: Verb = (context, current, request) => {
+  const where = placed(context, current);
+  if (where.stage === 'first') return notApplicable('the first release is promoted by itself');
+  if (where.stage === 'idle') return notApplicable('no release is under way; a rejected one needs retry');
+  const { state } = where;
+  const name = nameOf(state.run);
+  if (!names(request, state.run)) return stale(request, `${name} is under way`);
+  if (where.stage === 'leaving' || where.stage === 'fallen')
+    return notApplicable(`${name} is on its way out already`);
+  if (state.kind === 'Promoting' || state.kind === 'Converging')
+    return notApplicable(`${name} is being promoted already`);
+  if (state.kind === 'Verifying')
+    return noted(`${name} counts as good on request`, {
+      ...state,
+      run: { ...state.run, countsAsGood: true },
+    });
+  if (state.kind === 'Held')
+    return noted(`${name} stays held until the primary is well: it is not reverted by itself`, {
+      ...state,
+      run: { ...state.run, keepWaiting: true },
+    });
+  const run = { ...state.run, promoteNow: true, approved: ['Waiting', 'WaitingPromotion'] as const };
+  return noted(`${name} is promoted on request as soon as the canary is ready`, { ...state, run });
+};
+
+/** Opens the gate a release waits at: phase Waiting or WaitingPromotion, each by a request of its own. */
+const approve: Verb = (_context, state, request) => {
+  const isAtStart = state.kind === 'Waiting' && state.phase === 'Waiting';
+  const isAtEnd = state.kind === 'Analysing' && state.isGateClosed;
+  if (!isAtStart && !isAtEnd) return notApplicable('nothing waits for an approval');
+  const { run } = state;
+  if (!names(request, run)) return stale(request, `${nameOf(run)} waits`);
+  if (run.awaitsWindow && !run.awaitsConfirmation)
+    return notApplicable(`${nameOf(run)} waits for its window, which ignore-window opens`);
+  const phase = isAtStart ? ('Waiting' as const) : ('WaitingPromotion' as const);
+  const approved = [...new Set([...(run.approved ?? []), phase])];
+  return noted(`${nameOf(run)} was approved`, { ...state, run: { ...run, approved } });
+};
+
+/** Leaves the check of the current step out, once: the next share follows as soon as its pods are ready (S4). */
+const skipStep: Verb = (context, state, request) => {
+  const isAtStep = (state.kind === 'Analysing' && !state.isGateClosed) || state.kind === 'Starting';
+  if (!isAtStep) return notApplicable('no release is at a step');
+  const { run } = state;
+  if (!names(request, run)) return stale(request, `${nameOf(run)} is at its step`);
+  const message = `the check of ${nameOf(run)} at this step is left out`;
+  return noted(message, { ...state, run: { ...run, skipStepAt: positionOf(context, state) } });
+};
+
+/** Lets the revision at head start although its window is closed; the next one waits again (design section 2.3). */
+const ignoreWindow: Verb = (context, state, request) => {
+  const { head } = context;
+  const run = 'run' in state ? state.run : undefined;
+  const release = head && { digest: head.digest, commit: head.commit.commit };
+  if (!head || !release || keptOutMs(context, release, run) === 0)
+    return notApplicable('no window holds it back');
+  const isMeant = names(request, release) || (run?.digest === head.digest && names(request, run));
+  if (!isMeant) return stale(request, `${describe(head)} waits`);
+  return noted(`${describe(head)} starts on request, outside its window`, state);
+};
+
+/**
+ * Lifts the rejection of head, so that it is tried again (S14). Where the last-known-good fell too, nothing else would start it: the cause
+ * was elsewhere, and no new commit is needed (design section 5, control).
+ */
+const retry: Verb = (context, current, request) => {
+  const { head, world } = context;
+  if (!head) return notApplicable('Git has not been read, so nothing is at head');
+  // A later commit that changes nothing of the release is the same release (S14): either commit names it.
+  const rejection = rejectionOf(context, head.digest);
+  const commits = [head.commit.commit, headRelease(world)?.commit.commit, rejection?.commit];
+  if (!commits.some((commit = '') => names(request, { digest: head.digest, commit })))
+    return stale(request, `${describe(head)} is at head`);
+  const where = placed(context, current);
+  const fell = where.stage === 'fallen' && where.state.run.digest === head.digest;
+  if (!rejection && !fell) return notApplicable(`${describe(head)} was not rejected`);
+  if (where.stage === 'leaving') return { result: 'Later' };
+  const lifts = rejection ? [rejection.digest] : [];
+  const message = `${describe(head)} is tried again on request`;
+  const words = note('Retry', message);
+  if (!fell) return done(message, { ...stay(current, words), lifts });
+  const { state } = where;
+  if (state.kind !== 'Fallen' || state.reason === 'LKGFailsToo') {
+    const { next, events = [], status = {} } = admit(context, head, { before: state.run });
+    return done(message, { ...enter(next, { events, status, lifts }), ...words });
+  }
+  // The canary serves on with what it has; the primary is where it is tried again.
+  if (
+    !hasArrived(context, state.run, 'canary') &&
+    world.target !== undefined &&
+    world.route !== undefined &&
+    isServing(world)
+  )
+    return {
+      result: 'Later',
+      outcome: { ...stay(state, words), lifts, prefers: { kind: 'all', side: 'canary' } },
+    };
+  const { next, events = [], status = {} } = admit(context, head, { side: 'primary', before: state.run });
+  return done(message, { ...enter(next, { events, status, lifts }), ...words });
+};
+
+function isServing({ target }: Context['world']): boolean {
+  return (target?.readyReplicas ?? 0) > 0;
+}
+
+/**
+ * A kept, proven release becomes what the primary runs, by the fast lane, so that the canary shows first that it still comes up. Head's
+ * digest is rejected: at once when it never proved itself, else once the other one has taken its place (the last-known-good is never lost).
+ */
+const rollbackTo: Verb = (context, state, request) => {
+  const { good } = context;
+  const where = placed(context, state);
+  if (where.stage === 'first' || !good) return notApplicable('there is no release to go back to yet');
+  const wanted = keptRelease(context, request);
+  if ('result' in wanted) return wanted;
+  if (wanted.digest === good.digest) return backToGood(context, where, state, wanted);
+  return backFurther(context, where, state, { wanted, good });
+};
+
+/** The proven record the request names; two commits may share a digest, so the newest one counts. */
+function keptRelease(context: Context, request: Request): RecordView | Answer {
+  const record = context.world.records.find(({ digest, commit }) =>
+    names(request, { digest, commit: commit.commit }),
+  );
+  if (record?.promotedTime === undefined) {
+    const message = `${request.revision.slice(0, 16) || 'nothing'} is none of the kept releases: see holdfast history`;
+    return { result: 'Refused', reason: 'NotKept', message };
+  }
+  if (isLost(record)) return notKept(record);
+  if (!rejectionOf(context, record.digest)) return record;
+  return {
+    result: 'Refused',
+    reason: 'Rejected',
+    message: `${describe(record)} was rejected; retry it first`,
+  };
+}
+
+/** The last-known-good is asked for: the release under way ends, or nothing is to be done. */
+function backToGood(context: Context, where: Placed, current: State, good: RecordView): Answer {
+  if (where.stage === 'idle') {
+    const { head } = context;
+    const isNews = head && head.digest !== good.digest && !rejectionOf(context, head.digest);
+    if (!isNews) return notApplicable(`${describe(good)} is the last-known-good, and serves already`);
+    const bars = [{ digest: head.digest, commit: head.commit.commit, reason: 'RolledBack' as const }];
+    return done(`${describe(good)} stays`, { ...stay(current), bars });
+  }
+  if (where.stage !== 'trying' && where.stage !== 'written')
+    return notApplicable(`${describe(good)} is what the primary runs, or is on its way there`);
+  const finding = `${nameOf(where.state.run)} gives way to ${describe(good)} on request`;
+  const outcome = left(context, where.state, good, { reason: 'RolledBack', finding, message: finding });
+  return outcome ? done(`back to ${describe(good)}`, outcome) : notKept(good);
+}
+
+/** An older release than the last-known-good: what is under way ends first, then the older one is rolled out. */
+function backFurther(
+  context: Context,
+  where: Placed,
+  current: State,
+  { wanted, good }: { wanted: RecordView; good: RecordView },
+): Answer {
+  if (where.stage === 'leaving' || where.stage === 'first') return { result: 'Later' };
+  if (context.head?.digest === wanted.digest && where.stage !== 'written')
+    return notApplicable(`${describe(wanted)} is at head: it is rolled out anyway`);
+  if (where.stage === 'trying' || where.stage === 'written') {
+    if (where.state.run.digest === wanted.digest)
+      return notApplicable(`${describe(wanted)} is being rolled out already`);
+    const finding = `${nameOf(where.state.run)} gives way: ${describe(wanted)} was asked for`;
+    const outcome = left(context, where.state, good, { reason: 'RolledBack', finding, message: finding });
+    return outcome ? { result: 'Later', outcome } : notKept(good);
+  }
+  return startOlder(context, where, current, { wanted, good });
+}
+
+function startOlder(
+  context: Context,
+  where: Placed,
+  current: State,
+  { wanted, good }: { wanted: RecordView; good: RecordView },
+): Answer {
+  const { world, head } = context;
+  const rollback = head
+    ? { digest: head.digest, commit: head.commit.commit }
+    : { digest: good.digest, commit: good.commit.commit };
+  const isOpen =
+    rollback.digest !== good.digest &&
+    rollback.digest !== wanted.digest &&
+    !rejectionOf(context, rollback.digest);
+  const bars = isOpen ? [{ ...rollback, reason: 'RolledBack' as const }] : [];
+  // A record does not say what its pods mount: clearing the primary first is right either way.
+  const release = {
+    digest: wanted.digest,
+    commit: wanted.commit,
+    settingsKey: '',
+    replicas: undefined,
+    mountsConfig: true,
+  };
+  const isFallen = current.kind === 'Fallen' && current.reason === 'LKGNotReady';
+  if (isFallen && !world.foreignTarget && isServing(world) && !hasArrived(context, current.run, 'canary'))
+    return { result: 'Later', outcome: { ...stay(current), bars, prefers: { kind: 'all', side: 'canary' } } };
+  const before = 'state' in where ? { before: where.state.run } : {};
+  const admitted = admit(context, release, {
+    rollback,
+    ...before,
+    ...(isFallen ? { side: 'primary' as const } : {}),
+  });
+  const outcome = { ...admitted, bars };
+  const message = `back to ${describe(wanted)}`;
+  // Another tool writes the canary: the older release cannot be shown there first.
+  if (!world.foreignTarget || isFallen || !soundRecord(world, wanted.digest)) return done(message, outcome);
+  const { next } = admitted;
+  if (next.kind !== 'Starting' && next.kind !== 'Analysing') return done(message, outcome);
+  const promoted = promoteNow(context, { ...next, kind: 'Analysing', isGateClosed: false });
+  return done(message, {
+    ...promoted,
+    bars,
+    status: { ...admitted.status, ...promoted.status },
+    events: [...(admitted.events ?? []), ...(promoted.events ?? [])],
+  });
+}
+
+/** Every verb. */
+export const VERBS: Readonly<Record<CanaryVerb, Verb>> = {
+  abort,
+  'rollback-to': rollbackTo,
+  retry,
+  approve,
+  promote,
+  'skip-step': skipStep,
+  'ignore-window': ignoreWindow,
+};

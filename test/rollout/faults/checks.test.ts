@@ -1,0 +1,120 @@
+/** Checks run on their own clock, and each asks what it says. */
+import { describe, expect, it } from 'vitest';
+import { GOOD } from '../model.ts';
+import {
+  analysis,
+  atWeight,
+  expectBack,
+  expectLive,
+  live,
+  metrics,
+  pass,
+  standing,
+  until,
+} from './worlds.ts';
+
+const LIVE = { first: '0000000000000000', second: '1111111111111111' };
+
+describe('a rejected commit and a Secret outside Git that is rotated (issue 11, 12)', () => {
+  it('is not tried again, since the Secret was not the cause', () => {
+    const model = live();
+    model.commit(`b+${LIVE.first}`, { ...GOOD, canaryMetric: 50 });
+    until(model, 'Failed', () => model.status.phase === 'Failed' && model.status.run === undefined);
+    model.rotate(LIVE.second);
+    pass(model, 120_000);
+    expect(model.target?.digest).toBe(`b+${LIVE.first}`);
+    expectBack(model, { rejected: `b+${LIVE.first}` });
+    expect(model.outages).toEqual([]);
+  });
+
+  it('is not tried again after it failed on the primary', () => {
+    const model = live();
+    model.commit(`b+${LIVE.first}`, { ...GOOD, primaryMetric: 50 });
+    until(model, 'Failed', () => model.status.phase === 'Failed' && model.status.run === undefined);
+    model.rotate(LIVE.second);
+    pass(model, 120_000);
+    expect(model.written).toEqual([`b+${LIVE.first}`, 'a']);
+    expectBack(model, { rejected: `b+${LIVE.first}` });
+  });
+
+  it('is tried again where the config was the cause', () => {
+    const model = live();
+    model.breakPods('canary', 2, { fault: 'CreateContainerConfigError', of: `b+${LIVE.first}` });
+    model.commit(`b+${LIVE.first}`);
+    until(model, 'b under way', () => model.status.run !== undefined);
+    until(model, 'Failed', () => model.status.phase === 'Failed' && model.status.run === undefined);
+    model.rotate(LIVE.second);
+    pass(model, 300_000, () => model.status.phase === 'Succeeded');
+    expect(model.primary?.digest).toBe(`b+${LIVE.second}`);
+    expect(model.status.lastPromotedCommit).toBe('sha-b');
+    expect(model.broken).toEqual([]);
+  });
+});
+
+describe('two metrics of one name (issue 11, 14)', () => {
+  const twice = [...metrics, { ...metrics[0], templateRef: { name: 'other' } }];
+
+  it('each ask their own query in the analysis', () => {
+    const model = live({ analysis: { ...analysis, metrics: twice } });
+    model.commit('b', { ...GOOD, metrics: { 'rate (2)': 50 } });
+    until(model, 'b under way', () => model.status.run?.digest === 'b');
+    pass(model, 300_000, () => model.status.run === undefined);
+    expect(model.written).toEqual([]);
+    expectBack(model, { rejected: 'b' });
+  });
+
+  it('each ask their own query after promotion', () => {
+    const model = live({ postPromotion: { metrics: twice } });
+    model.commit('b', { ...GOOD, metrics: { 'rate (2)': 50 } });
+    until(model, 'b under way', () => model.status.run?.digest === 'b');
+    pass(model, 300_000, () => model.status.run === undefined);
+    expectBack(model, { rejected: 'b' });
+  });
+});
+
+describe('pause (issue 11, 14)', () => {
+  it('keeps steps and the promotion back', () => {
+    const model = live();
+    atWeight(model, 'b');
+    model.ask('pause', 'true');
+    pass(model, 120_000);
+    expect(standing(model)).toMatch(/^Progressing, 50 % on the canary, primary a/);
+    model.ask('pause', 'false');
+    pass(model, 300_000, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'b');
+  });
+
+  it('does not keep a failing canary at 50 %', () => {
+    const model = live();
+    atWeight(model, 'b');
+    model.ask('pause', 'true');
+    pass(model, 20_000);
+    model.behaviours.set('b', { ...GOOD, canaryMetric: 50 });
+    pass(model, 120_000, () => model.status.run === undefined);
+    expectBack(model, { rejected: 'b' });
+    expect(model.outages).toEqual([]);
+  });
+});
+
+describe('onNoData wait (issue 11, 14)', () => {
+  const spec = { analysis: { ...analysis, metrics: [{ ...metrics[0], onNoData: 'wait' }] } };
+
+  it('ends after the progress deadline', () => {
+    const model = live(spec);
+    model.commit('b', { ...GOOD, canaryMetric: undefined });
+    until(model, 'b under way', () => model.status.run?.digest === 'b');
+    pass(model, 300_000, () => model.status.run === undefined);
+    expect(model.status.history?.[0]).toMatchObject({ digest: 'b', result: 'Failed', reason: 'NoData' });
+    expectBack(model, { rejected: 'b' });
+    expect(model.outages).toEqual([]);
+  });
+
+  it('goes on when there is an answer before', () => {
+    const model = live(spec);
+    model.commit('b', { ...GOOD, canaryMetric: undefined });
+    pass(model, 40_000);
+    model.behaviours.set('b', GOOD);
+    pass(model, 300_000, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'b');
+  });
+});

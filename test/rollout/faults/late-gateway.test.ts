@@ -1,0 +1,129 @@
+/** A move of traffic has arrived when the gateway took it over: on the way up and on the way down (issue 11, 17 and 18). */
+import { describe, expect, it } from 'vitest';
+import { GOOD, type Model } from '../model.ts';
+import {
+  analysis,
+  atWeight,
+  conditionOf,
+  expectBack,
+  expectLive,
+  LONG_MS,
+  live,
+  pass,
+  seenBy,
+  until,
+} from './worlds.ts';
+
+const late = (gatewayDelayMs: number, recreate = false) =>
+  live({}, (empty) => {
+    empty.recreate = recreate;
+    empty.gatewayDelayMs = gatewayDelayMs;
+  });
+
+/** States in which requests still went to the canary although the release is called verified, or about to be. */
+function verifiedTooEarly(model: Model): string[] {
+  return seenBy(model, () => {
+    const { state } = model.status.postPromotion ?? {};
+    const weight = model.served?.canaryWeight ?? 0;
+    return state === 'Verifying' && weight > 0 ? `${state} with ${weight} % on the canary` : undefined;
+  });
+}
+
+describe.each([
+  ['RollingUpdate', false],
+  ['Recreate', true],
+])('the gateway takes 10 s for each write, %s (issue 11, 17)', (_name, recreate) => {
+  it('and no request fails while a release is promoted', () => {
+    const model = late(10_000, recreate);
+    const early = verifiedTooEarly(model);
+    model.commit('b');
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expect(model.outages).toEqual([]);
+    expect(early).toEqual([]);
+    expectLive(model, 'b');
+  });
+
+  it('and none while a release that fails its analysis is left', () => {
+    const model = late(10_000, recreate);
+    model.commit('b', { ...GOOD, canaryMetric: 50 });
+    until(model, 'b under way', () => model.status.run?.digest === 'b');
+    pass(model, LONG_MS, () => model.status.run === undefined);
+    expect(model.outages).toEqual([]);
+    expectBack(model, { rejected: 'b' });
+  });
+
+  it('and none while one that fails after promotion is reverted', () => {
+    const model = late(10_000, recreate);
+    model.commit('b', { ...GOOD, primaryMetric: 50 });
+    until(model, 'b under way', () => model.status.run?.digest === 'b');
+    pass(model, LONG_MS, () => model.status.run === undefined);
+    expect(model.outages).toEqual([]);
+    expectBack(model, { rejected: 'b' });
+  });
+});
+
+describe('the controller of the gateway stands still for 25 s at 50 % (issue 11, 17)', () => {
+  it('and a primary with Recreate is not cleared before requests left it', () => {
+    const model = late(0, true);
+    const early = verifiedTooEarly(model);
+    atWeight(model, 'b');
+    model.stopGateway(25_000);
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expect(model.outages).toEqual([]);
+    expect(early).toEqual([]);
+    expectLive(model, 'b');
+  });
+
+  it('and an aborted canary serves until requests left it', () => {
+    const model = late(0);
+    atWeight(model, 'b');
+    model.stopGateway(25_000);
+    model.ask('abort', 'b');
+    pass(model, LONG_MS, () => model.status.run === undefined);
+    expect(model.outages).toEqual([]);
+    expectBack(model, { rejected: 'b' });
+  });
+});
+
+it('a gateway that never takes a move over is told, and stalls after the deadline (issue 11, 17)', () => {
+  const model = late(0);
+  atWeight(model, 'b');
+  model.behaviours.set('b', { ...GOOD, canaryMetric: 50 });
+  model.stopGateway(LONG_MS);
+  pass(model, 45_000);
+  expect(conditionOf(model, 'Ready')).toBe('False RouteNotAccepted');
+  expect(conditionOf(model, 'Stalled')).toMatch(/^False/);
+  pass(model, 135_000);
+  expect(conditionOf(model, 'Ready')).toBe('False RouteNotAccepted');
+  expect(conditionOf(model, 'Stalled')).toMatch(/^True/);
+  expect(model.target?.ready).toBeGreaterThan(0);
+  expect(model.outages).toEqual([]);
+  expect(model.broken).toEqual([]);
+});
+
+describe('a canary with strategy Recreate (issue 11, 18)', () => {
+  const busy = (spec = {}) =>
+    live(spec, (empty) => {
+      Object.assign(empty, { recreate: true, recreateTarget: true, gatewayDelayMs: 1500 });
+    });
+
+  it('is not written for a newer revision before requests left it', () => {
+    const model = busy();
+    atWeight(model, 'b');
+    pass(model, 3000);
+    model.commit('c');
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expect(model.outages).toEqual([]);
+    expectLive(model, 'c');
+  });
+
+  it('is not written for a newer revision while it has all traffic', () => {
+    const model = busy({ analysis: { ...analysis, stepWeight: 100, maxWeight: 100 } });
+    atWeight(model, 'b', 100);
+    pass(model, 3000);
+    model.commit('c');
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expect(model.outages).toEqual([]);
+    expectLive(model, 'c');
+  });
+});

@@ -1,0 +1,100 @@
+/** What `onFailure` says is looked at as long as a release is held, and `halt` means that templates stand still (issue 11, 7). */
+import { describe, expect, it } from 'vitest';
+import type { OnFailure } from '../../../src/api/post-promotion.ts';
+import { GOOD, type Model } from '../model.ts';
+import { expectBack, expectLive, LONG_MS, live, metrics, pass, standing, until } from './worlds.ts';
+
+const LIVE = { first: '0000000000000000', second: '1111111111111111' };
+
+/** `b` is held, since it does not come up on the primary, or fails its checks there. */
+function held(onFailure: OnFailure, how: 'PrimaryNotReady' | 'ChecksFailed' = 'PrimaryNotReady'): Model {
+  const model = live({ postPromotion: { onFailure, metrics } });
+  const failing = how === 'ChecksFailed' ? { primaryMetric: 50 } : { primaryReady: false };
+  model.commit('b', { ...GOOD, ...failing });
+  until(model, 'Held', () => model.status.postPromotion?.state === 'Held');
+  pass(model, 20_000);
+  model.written.length = 0;
+  model.outages.length = 0;
+  return model;
+}
+
+function switchTo(model: Model, onFailure: OnFailure): void {
+  model.canary.spec.postPromotion = { ...model.canary.spec.postPromotion, onFailure };
+}
+
+describe('onFailure halt', () => {
+  it('stays undisturbed by a newer commit: the last-known-good is not written in between', () => {
+    const model = held('halt');
+    model.commit('c');
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expect(model.written).toEqual(['c']);
+    expect(model.asks).toContain('primary analysis c');
+    expectLive(model, 'c');
+    expect(model.outages).toEqual([]);
+  });
+
+  it('goes back to Held when the newer commit fails on the primary', () => {
+    const model = held('halt');
+    model.commit('c', { ...GOOD, primaryMetric: 50 });
+    pass(model, LONG_MS);
+    expect(model.written).not.toContain('a');
+    expect(model.status.postPromotion?.state).toBe('Held');
+    expect(model.route?.canaryWeight).toBe(100);
+    expect(model.rejected.map(({ digest }) => digest)).toContain('c');
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
+  });
+
+  it('writes nothing when a Secret outside Git is rotated', () => {
+    const model = live({ postPromotion: { onFailure: 'halt' } });
+    model.commit(`b+${LIVE.first}`, { ...GOOD, primaryReady: false });
+    until(model, 'Held', () => model.status.postPromotion?.state === 'Held');
+    pass(model, 20_000);
+    model.written.length = 0;
+    model.rotate(LIVE.second);
+    pass(model, 300_000);
+    expect(model.written).toEqual([]);
+    expect(model.target?.digest).toBe(`b+${LIVE.first}`);
+    expect(model.status.postPromotion?.state).toBe('Held');
+    expect(model.broken).toEqual([]);
+  });
+
+  it('leaves the config of the primary as it stands', () => {
+    const model = held('halt');
+    model.copy = undefined;
+    pass(model, 60_000);
+    expect(model.copy).toBeUndefined();
+  });
+});
+
+describe('onFailure is changed while a release is held', () => {
+  it.each([
+    ['hold', 'PrimaryNotReady', 'revert'],
+    ['hold', 'ChecksFailed', 'revert'],
+    ['hold', 'ChecksFailed', 'auto'],
+    ['halt', 'PrimaryNotReady', 'revert'],
+  ] as const)('from %s (%s) to %s: it goes back at once', (from, how, to) => {
+    const model = held(from, how);
+    switchTo(model, to);
+    model.tick(1000);
+    expect(model.reverts).toEqual(['b']);
+    pass(model, LONG_MS, () => model.status.run === undefined);
+    expectBack(model, { rejected: 'b' });
+    expect(model.outages).toEqual([]);
+  });
+
+  it('from hold (PrimaryNotReady) to auto: it goes back at the deadline', () => {
+    const model = held('hold');
+    switchTo(model, 'auto');
+    pass(model, 180_000, () => model.status.run === undefined);
+    expectBack(model, { rejected: 'b' });
+  });
+
+  it('from auto to hold: it has no end any more', () => {
+    const model = held('auto');
+    switchTo(model, 'hold');
+    pass(model, LONG_MS);
+    expect(standing(model)).toMatch(/^Promoting\/Held PrimaryNotReady, 100 % on the canary/);
+    expect(model.broken).toEqual([]);
+  });
+});

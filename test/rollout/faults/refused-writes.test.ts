@@ -1,0 +1,108 @@
+/** A refused write of bookkeeping keeps nobody from saving the traffic, and is not forgotten (issue 11, 5). */
+import { describe, expect, it } from 'vitest';
+import { GOOD, type Model } from '../model.ts';
+import { atWeight, expectBack, live, pass, until } from './worlds.ts';
+
+const FORBIDDEN = 'Secret podinfo-rejections: forbidden';
+
+function rejectedInStatus({ status }: Model): string[] {
+  return (status.rejected ?? []).map(({ digest }) => digest);
+}
+
+describe('the rejection cannot be written', () => {
+  it('and a failed analysis ends all the same; the rejection is in the status, and written later', () => {
+    const model = live();
+    model.refused.add('Reject');
+    model.commit('b', { ...GOOD, canaryMetric: 50 });
+    until(model, 'b under way', () => model.status.run?.digest === 'b');
+    pass(model, 180_000, () => model.status.run === undefined);
+    expect(model.status.phase).toBe('Failed');
+    expect(model.route?.canaryWeight).toBe(0);
+    expect(model.target?.desired).toBe(0);
+    expect(rejectedInStatus(model)).toEqual(['b']);
+    model.refused.clear();
+    pass(model, 120_000, () => model.rejected.length > 0);
+    pass(model, 30_000);
+    expectBack(model, { rejected: 'b' });
+    expect(model.outages).toEqual([]);
+  });
+
+  it('and a release that failed after promotion is not tried again meanwhile', () => {
+    const model = live();
+    model.refused.add('Reject');
+    model.commit('b', { ...GOOD, primaryMetric: 50 });
+    pass(model, 600_000);
+    expect(model.written).toEqual(['b', 'a']);
+    expect(model.reverts).toEqual(['b']);
+    expect(rejectedInStatus(model)).toEqual(['b']);
+    expect(model.status.phase).toBe('Failed');
+    expect(model.broken).toEqual([]);
+  });
+
+  it('and abort takes the canary away', () => {
+    const model = live();
+    atWeight(model, 'b');
+    model.refused.add('Reject');
+    model.ask('abort', 'b');
+    pass(model, 120_000, () => model.status.run === undefined);
+    expect(model.status.phase).toBe('Failed');
+    expect(model.target?.desired).toBe(0);
+    pass(model, 120_000);
+    expect(model.status.run).toBeUndefined();
+    expect(model.broken).toEqual([]);
+  });
+});
+
+describe('the rejections cannot be read', () => {
+  it('and what the status says of them counts: nothing is tried again', () => {
+    const model = live();
+    model.commit('b', { ...GOOD, canaryMetric: 50 });
+    until(model, 'Failed', () => model.status.phase === 'Failed' && model.status.run === undefined);
+    model.rejectionsProblem = FORBIDDEN;
+    model.leadAnew();
+    pass(model, 300_000);
+    expect(model.target?.desired).toBe(0);
+    expect(rejectedInStatus(model)).toEqual(['b']);
+    expect(model.status.phase).toBe('Failed');
+    model.rejectionsProblem = undefined;
+    pass(model, 10_000);
+    expectBack(model, { rejected: 'b' });
+  });
+
+  it('and a canary that fails is taken away', () => {
+    const model = live();
+    atWeight(model, 'b');
+    model.rejectionsProblem = FORBIDDEN;
+    model.behaviours.set('b', { ...GOOD, canaryMetric: 50 });
+    pass(model, 180_000, () => model.status.run === undefined);
+    expect(model.status.phase).toBe('Failed');
+    expect(model.route?.canaryWeight).toBe(0);
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
+  });
+});
+
+describe('other writes are refused', () => {
+  it('a Service that is there already keeps no traffic where it is', () => {
+    const model = live();
+    atWeight(model, 'b');
+    model.refused.add('EnsureServices');
+    model.breakPods('primary', 2);
+    pass(model, 3000);
+    expect(model.route?.canaryWeight).toBe(100);
+    expect(model.broken).toEqual([]);
+  });
+
+  it('a record of the last-known-good that cannot be written anew keeps no traffic where it is', () => {
+    const model = live();
+    atWeight(model, 'b');
+    model.damaged.add('a');
+    model.inGit.add('a');
+    model.refused.add('SaveRecord');
+    model.breakPods('primary', 2);
+    pass(model, 3000);
+    expect(model.refusals).toContain('SaveRecord');
+    expect(model.route?.canaryWeight).toBe(100);
+    expect(model.broken).toEqual([]);
+  });
+});

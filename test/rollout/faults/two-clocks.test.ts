@@ -1,0 +1,61 @@
+/** Leaders follow one another, and their clocks differ: no stamp hides a release or stops a timer (issue 11, 13). */
+import { describe, expect, it } from 'vitest';
+import { GOOD } from '../model.ts';
+import { atWeight, expectBack, expectLive, live, pass, standing, until } from './worlds.ts';
+
+const HOUR_MS = 3_600_000;
+
+describe('the leader of before was an hour ahead', () => {
+  it('and what proves itself now is the last-known-good', () => {
+    const model = live({}, (empty) => empty.leadAnew(HOUR_MS));
+    model.leadAnew();
+    model.commit('b');
+    pass(model, 300_000, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'b');
+    expect(model.outages).toEqual([]);
+  });
+
+  it('and a revert goes to what proved itself last', () => {
+    const model = live({}, (empty) => empty.leadAnew(HOUR_MS));
+    model.leadAnew();
+    model.commit('b');
+    pass(model, 300_000);
+    model.commit('c', { ...GOOD, primaryMetric: 50 });
+    until(model, 'Failed', () => model.status.phase === 'Failed' && model.status.run === undefined);
+    expectBack(model, { rejected: 'c', good: 'b' });
+  });
+
+  it('and its release goes on at its pace', () => {
+    const model = live({}, (empty) => empty.leadAnew(HOUR_MS));
+    atWeight(model, 'b');
+    model.leadAnew();
+    pass(model, 300_000, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'b');
+    expect(model.outages).toEqual([]);
+  });
+
+  it('and a primary that does not come up is held and reverted in time', () => {
+    const model = live({}, (empty) => empty.leadAnew(HOUR_MS));
+    model.commit('b', { ...GOOD, primaryReady: false });
+    until(model, 'b on the primary', () => model.primary?.digest === 'b');
+    model.leadAnew();
+    pass(model, 300_000, () => model.status.run === undefined);
+    expectBack(model, { rejected: 'b' });
+    expect(model.outages).toEqual([]);
+  });
+});
+
+describe('the leader of before was an hour behind', () => {
+  it('and no deadline is over before its time', () => {
+    const model = live();
+    model.commit('b', { ...GOOD, canaryReady: false });
+    until(model, 'the canary', () => model.target?.digest === 'b');
+    pass(model, 10_000);
+    model.leadAnew(HOUR_MS);
+    pass(model, 30_000);
+    expect(standing(model)).toMatch(/^Progressing, 0 %/);
+    model.behaviours.set('b', GOOD);
+    pass(model, 300_000, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'b');
+  });
+});

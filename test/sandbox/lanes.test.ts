@@ -1,0 +1,239 @@
+/** What the API server refuses, beside what would save the traffic. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import { rejectionsName, rejectionsType } from '../../src/release/rejections.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+const secrets = '/api/v1/namespaces/shop/secrets';
+const services = '/api/v1/namespaces/shop/services';
+const canaryPath = '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web';
+const rejections = rejectionsName({ namespace: 'shop', name: 'web' });
+const gateway = {
+  provider: 'gatewayapi:v1',
+  service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
+};
+
+const status = async () => statusOf(await bed.canary()) as CanaryStatus;
+
+async function primaryImage(): Promise<string | undefined> {
+  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+}
+
+/** Refuses writes of these paths from now on; the returned function allows them. */
+function refuseWrites(isRefused: (path: string, body: string) => boolean): () => void {
+  return bed.sandbox.fault(({ method, path, body, userAgent }) =>
+    method !== 'GET' && userAgent.startsWith('holdfast/') && isRefused(path, body)
+      ? { code: 403, reason: 'Forbidden', message: `exceeded quota: ${path}` }
+      : undefined,
+  );
+}
+
+const isRejection = (path: string, body: string) =>
+  path.includes(rejections) || (path === secrets && body.includes(`"${rejections}"`));
+
+/** Version 2 passes its analysis and does not come up on the primary. */
+function breakPrimary(): void {
+  bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith('web-primary-') &&
+    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
+      ? { failure: 'ImagePullBackOff' }
+      : undefined,
+  );
+}
+
+async function initialized(spec: Record<string, unknown> = {}, analysis: Record<string, unknown> = {}) {
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary({ spec, analysis }),
+  });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+}
+
+function untilReady(what: string, reason: string, message: RegExp): Promise<unknown> {
+  return eventually(
+    what,
+    async () => {
+      const ready = condition(await bed.canary(), 'Ready');
+      return ready?.status === 'False' && ready.reason === reason && message.test(ready.message);
+    },
+    { seen: status },
+  );
+}
+
+/** Version 2 has 40 % of the requests, for a minute. */
+async function untilHalfWay(): Promise<string> {
+  await initialized(gateway, { iterations: undefined, stepWeights: [40, 80], interval: '60s' });
+  const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually('40 % on the canary', async () => (await status()).canaryWeight === 40, { seen: status });
+  return v2;
+}
+
+async function annotate(annotations: Record<string, string>): Promise<void> {
+  await bed.send('PATCH', canaryPath, { metadata: { annotations } }, 'application/merge-patch+json');
+}
+
+/** Share of the requests by workload, as users' requests go. */
+function shareOf(workload: string): number {
+  const found = bed.sandbox.traffic('shop', 'web').workloads.find((one) => one.workload === workload);
+  return found?.share ?? 0;
+}
+
+test('a refused rejection Secret does not stop the revert', async () => {
+  await initialized({ ...gateway, postPromotion: { onFailure: 'revert' } });
+  breakPrimary();
+  const allow = refuseWrites(isRejection);
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  // What the server says about a Secret is repeated nowhere (S31).
+  await untilReady('the refusal is told', 'Forbidden', /^Reject \(release .*Secret/i);
+  await eventually('the last-known-good is written', async () => (await primaryImage()) === 'shop/web:1', {
+    seen: status,
+  });
+  await eventually('and has all of the traffic', async () => shareOf('web-primary') === 1, { seen: status });
+  sampler.stop();
+  expect(sampler.totals().failed).toBe(0);
+  allow();
+  await waitForPhase(bed, 'Failed');
+  await eventually('the rejection is made up for', async () => {
+    return (await status()).rejected?.length === 1 && (await bed.get('v1', 'Secret', rejections));
+  });
+  expect(condition(await bed.canary(), 'Stalled')?.reason).not.toBe('Forbidden');
+});
+
+test('the run ends although its rejection is refused, and the release is not tried again', async () => {
+  await initialized({ ...gateway, postPromotion: { onFailure: 'revert' } });
+  breakPrimary();
+  refuseWrites(isRejection);
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Failed');
+  await eventually('the run is over', async () => (await status()).run === undefined, { seen: status });
+  expect((await status()).rejected).toMatchObject([{ pending: true }]);
+  await bed.pass(30_000);
+  expect((await status()).phase).toBe('Failed');
+  expect(await primaryImage()).toBe('shop/web:1');
+});
+
+test('a rejection Secret that cannot be read does not stop the revert', async () => {
+  await initialized({ ...gateway, postPromotion: { onFailure: 'revert' } });
+  breakPrimary();
+  await bed.send('POST', secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: rejections,
+      namespace: 'shop',
+      labels: { 'holdfast.dev/canary': 'web', 'holdfast.dev/record': 'rejections' },
+    },
+    type: rejectionsType,
+    data: { rejections: 'bm90IEpTT04=' },
+  });
+  await untilReady('it is told', 'RejectionsDamaged', /delete it to forget them/);
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually('version 2 is on the primary', async () => (await primaryImage()) === 'shop/web:2', {
+    seen: status,
+  });
+  await eventually('the last-known-good is written', async () => (await primaryImage()) === 'shop/web:1', {
+    seen: status,
+  });
+  await eventually('and has all of the traffic', async () => shareOf('web-primary') === 1, { seen: status });
+  sampler.stop();
+  expect(sampler.totals().failed).toBe(0);
+  expect(condition(await bed.canary(), 'Ready')?.reason).toBe('RejectionsDamaged');
+});
+
+test('a refused Service does not keep requests on a canary that is given up', async () => {
+  const v2 = await untilHalfWay();
+  const allow = refuseWrites((path, body) => path.startsWith(services) && /web-canary/.test(path + body));
+  await bed.send('DELETE', `${services}/web-canary`);
+  await annotate({ 'holdfast.dev/abort': v2 });
+  await eventually('the primary has all of the traffic', async () => shareOf('web-primary') === 1, {
+    seen: status,
+  });
+  await untilReady('the refusal is told', 'Forbidden', /EnsureServices .*exceeded quota/);
+  expect(bed.sandbox.traffic('shop', 'web').successShare).toBe(1);
+  allow();
+  await waitForPhase(bed, 'Failed');
+  await eventually('the Service is back', () => bed.get('v1', 'Service', 'web-canary'));
+});
+
+test('a status that cannot be written keeps no requests on a canary that is given up, and its pods stay', async () => {
+  const v2 = await untilHalfWay();
+  const allow = refuseWrites((path) => path === `${canaryPath}/status`);
+  await annotate({ 'holdfast.dev/abort': v2 });
+  await eventually('the primary has all of the traffic', async () => shareOf('web-primary') === 1, {
+    seen: status,
+  });
+  await bed.pass(10_000);
+  expect(await bed.get('apps/v1', 'Deployment', 'web')).toMatchObject({ status: { readyReplicas: 2 } });
+  expect((await status()).phase).toBe('Progressing');
+  allow();
+  await waitForPhase(bed, 'Failed');
+  await eventually('the canary rests', async () => {
+    const target = await bed.get('apps/v1', 'Deployment', 'web');
+    return (target?.spec as { replicas?: number } | undefined)?.replicas === 0;
+  });
+});
+
+test('while a write is refused for good the status is not written over and over', async () => {
+  await initialized({ ...gateway, postPromotion: { onFailure: 'revert' } });
+  breakPrimary();
+  refuseWrites(isRejection);
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await untilReady('the refusal is told', 'Forbidden', /^Reject/);
+  await eventually('the last-known-good serves', async () => {
+    return (await primaryImage()) === 'shop/web:1' && shareOf('web-primary') === 1;
+  });
+  await bed.pass(60_000);
+  bed.sandbox.requests.clear();
+  await bed.pass(120_000);
+  const writes = bed.sandbox.requests
+    .all()
+    .filter(({ method, path }) => method === 'PATCH' && path === `${canaryPath}/status`);
+  expect(writes).toEqual([]);
+});
+
+test('a record that cannot be read counts as damaged, and is asked again until it can be', async () => {
+  await initialized();
+  const { record } = (await status()).lastKnownGood ?? {};
+  const allow = bed.sandbox.fault(({ method, path }) =>
+    method === 'GET' && path === `${secrets}/${record}` ? { code: 500, reason: 'InternalError' } : undefined,
+  );
+  await bed.start();
+  // Another copy reads it anew, once it has the Lease.
+  await bed.send(
+    'PATCH',
+    `${secrets}/${record}`,
+    { metadata: { annotations: { touched: 'true' } } },
+    'application/merge-patch+json',
+  );
+  await eventually(
+    'it is told',
+    async () => condition(await bed.canary(), 'RollbackReady')?.message.includes('cannot be read'),
+    { seen: status },
+  );
+  allow();
+  await eventually(
+    'it is read again',
+    async () => condition(await bed.canary(), 'RollbackReady')?.reason === 'RecordKept',
+    { seen: status },
+  );
+});

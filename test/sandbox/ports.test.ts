@@ -1,0 +1,174 @@
+/** Which port requests go to is part of a release: what nobody can be reached by never becomes the last-known-good. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { otherTool } from './other-tool.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+/** A workload with one port of this name. */
+function workload(image: string, name: string, containerPort = 8080): string {
+  const object = JSON.parse(deployment(image)) as {
+    spec: { template: { spec: { containers: object[] } } };
+  };
+  const pod = object.spec.template.spec;
+  pod.containers = pod.containers.map((container) => ({ ...container, ports: [{ name, containerPort }] }));
+  return JSON.stringify(object, undefined, 1);
+}
+
+const to = (targetPort: number | string, more: Record<string, unknown> = {}) =>
+  canary({ spec: { service: { port: 80, targetPort }, ...more } });
+
+/** Without an analysis of its own that could tell. */
+const unchecked = (targetPort: number | string) => to(targetPort, { skipAnalysis: true });
+
+async function lastKnownGood(): Promise<string | undefined> {
+  return (statusOf(await bed.canary()).lastKnownGood as { digest?: string } | undefined)?.digest;
+}
+
+const primaryImage = async () => imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+
+async function targetPortOf(service: string): Promise<unknown> {
+  const spec = (await bed.get('v1', 'Service', service))?.spec as
+    | { ports?: Array<{ targetPort: unknown }> }
+    | undefined;
+  return spec?.ports?.[0]?.targetPort;
+}
+
+async function checkOf(name: string): Promise<Record<string, unknown> | undefined> {
+  const { checks = [] } = statusOf(await bed.canary()) as { checks?: Array<Record<string, unknown>> };
+  return checks.find((check) => check.name === name);
+}
+
+describe('a targetPort whose name the template lacks never becomes the last-known-good', () => {
+  test('from Git it is refused with file and line, and the release before goes on', async () => {
+    await bed.commit('v1', { 'web.json': workload('shop/web:1', 'http'), 'canary.json': unchecked('http') });
+    await createSource(bed);
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    const good = await lastKnownGood();
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+
+    await bed.commit('v2', { 'web.json': workload('shop/web:2', 'http'), 'canary.json': unchecked('web') });
+    const message = await eventually('the Source says so', async () => {
+      const ready = condition(await bed.source(), 'Ready');
+      return ready?.reason === 'InvalidManifests' ? ready.message : undefined;
+    });
+    await bed.pass(20_000);
+    expect(message).toMatch(
+      /canary\.json:\d+: spec\.service\.targetPort: .*"web" is the name of no TCP port/,
+    );
+    expect(await primaryImage()).toBe('shop/web:1');
+    expect(await lastKnownGood()).toBe(good);
+    expect(await targetPortOf('web-primary')).toBe('http');
+
+    await bed.commit('v3', { 'web.json': workload('shop/web:3', 'web') });
+    await waitForPhase(bed, 'Succeeded');
+    sampler.stop();
+    expect(sampler.totals().failed).toBe(0);
+    expect(await targetPortOf('web-primary')).toBe('web');
+  });
+
+  test('from a live target it is refused, and the Canary says which names there are', async () => {
+    const flux = otherTool(bed);
+    await flux.apply(workload('shop/web:1', 'http'), unchecked('web'));
+    await bed.start();
+    const ready = await eventually('the Canary says so', async () => {
+      const found = condition(await bed.canary(), 'Ready');
+      return found?.reason === 'InvalidManifests' ? found : undefined;
+    });
+    await bed.pass(20_000);
+    expect(ready.message).toContain('"web" is the name of no TCP port of Deployment shop/web');
+    expect(ready.message).toContain('http (8080)');
+    expect(await lastKnownGood()).toBeUndefined();
+    expect(await bed.get('apps/v1', 'Deployment', 'web-primary')).toBeUndefined();
+
+    await flux.apply(workload('shop/web:1', 'http'), unchecked('http'));
+    await waitForPhase(bed, 'Initialized');
+  });
+});
+
+describe('ports change with the template and come back with it', () => {
+  test.each<[string, number | string, number | string]>([
+    ['another name', 'http', 'web'],
+    ['another number', 8080, 9090],
+  ])('%s', async (_, before, after) => {
+    const files = (image: string, port: number | string) => ({
+      'web.json': typeof port === 'string' ? workload(image, port) : workload(image, 'http', port),
+      'canary.json': to(port),
+    });
+    await bed.commit('v1', files('shop/web:1', before));
+    await createSource(bed);
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+
+    await bed.commit('v2', files('shop/web:2', after));
+    await waitForPhase(bed, 'Succeeded');
+    const good = await lastKnownGood();
+    expect(await primaryImage()).toBe('shop/web:2');
+    expect(await targetPortOf('web-primary')).toBe(after);
+    expect(await targetPortOf('web')).toBe(after);
+    expect(await checkOf('endpoints')).toMatchObject({ verdict: 'pass', value: 2, min: 2 });
+
+    bed.sandbox.behaviour.rule((pod) =>
+      pod.metadata.name.startsWith('web-primary-') &&
+      imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:3'
+        ? { failure: 'ImagePullBackOff' }
+        : undefined,
+    );
+    await bed.commit('v3', files('shop/web:3', before));
+    await waitForPhase(bed, 'Failed');
+    sampler.stop();
+
+    expect(await primaryImage()).toBe('shop/web:2');
+    expect(await targetPortOf('web-primary')).toBe(after);
+    expect(await targetPortOf('web')).toBe(after);
+    expect(await lastKnownGood()).toBe(good);
+    expect(sampler.totals().failed).toBe(0);
+  });
+});
+
+test('a number that the template does not declare is told by a condition, also where nothing else looks', async () => {
+  const flux = otherTool(bed);
+  await flux.apply(workload('shop/web:1', 'http'), unchecked(9999));
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const warned = async () => condition(await bed.canary(), 'SpecWarnings');
+  expect((await eventually('the warning', warned)).message).toContain(
+    'spec.service.targetPort: sends requests to port 9999, which no container of Deployment shop/web declares',
+  );
+  await flux.apply(workload('shop/web:2', 'http'));
+  await waitForPhase(bed, 'Succeeded');
+  expect(await checkOf('ports')).toMatchObject({ verdict: 'pass', detail: expect.stringContaining('9999') });
+
+  await flux.apply(unchecked(8080));
+  await eventually('the warning is gone', async () => !(await warned()));
+});
+
+test('nobody is promoted while no endpoint tells that requests arrive', async () => {
+  await bed.commit('v1', { 'web.json': workload('shop/web:1', 'http'), 'canary.json': to('http') });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const good = await lastKnownGood();
+  const release = bed.sandbox.holdEndpoints();
+
+  await bed.commit('v2', { 'web.json': workload('shop/web:2', 'http') });
+  await waitForPhase(bed, 'Failed');
+  expect(await lastKnownGood()).toBe(good);
+  release();
+});

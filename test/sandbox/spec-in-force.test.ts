@@ -1,0 +1,128 @@
+/** Specs that cannot be acted on, committed over one that was. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+const gateway = {
+  provider: 'gatewayapi:v1',
+  service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
+};
+const neverEnds = { analysis: { iterations: 0 } };
+
+const status = async () => statusOf(await bed.canary()) as CanaryStatus;
+
+async function initialized(spec: Record<string, unknown>): Promise<void> {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary({ spec }) });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+}
+
+async function untilInvalid(message: RegExp): Promise<void> {
+  await eventually(
+    'the spec is said to be invalid',
+    async () => {
+      const ready = condition(await bed.canary(), 'Ready');
+      return ready?.reason === 'InvalidSpec' && ready.status === 'False' && message.test(ready.message);
+    },
+    { seen: status },
+  );
+  const found = await bed.canary();
+  expect(condition(found, 'Stalled')).toMatchObject({ status: 'True', reason: 'InvalidSpec' });
+  expect((await status()).observedGeneration).toBe(found?.metadata.generation);
+  expect((await status()).specInForce?.generation).toBe(Number(found?.metadata.generation) - 1);
+}
+
+function shareOf(workload: string): number {
+  const found = bed.sandbox.traffic('shop', 'web').workloads.find((one) => one.workload === workload);
+  return found?.share ?? 0;
+}
+
+test('a spec that cannot be acted on, committed while a release is verified, leaves the last valid one in force: the primary then dies and the canary takes the traffic', async () => {
+  const spec = { ...gateway, postPromotion: { interval: '1s', successThreshold: 3_600 } };
+  await initialized(spec);
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually('it is verified', async () => (await status()).postPromotion?.state === 'Verifying', {
+    seen: status,
+  });
+  await bed.commit('never ends', { 'canary.json': canary({ spec, ...neverEnds }) });
+  await untilInvalid(/iterations.*the spec of generation 1 stays in force/);
+  expect((await status()).postPromotion?.state).toBe('Verifying');
+  bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith('web-primary-') &&
+    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
+      ? { failure: 'NotReady' }
+      : undefined,
+  );
+  await eventually('the canary has all of the traffic', async () => shareOf('web') === 1, { seen: status });
+  expect(bed.sandbox.traffic('shop', 'web').successShare).toBe(1);
+  expect(condition(await bed.canary(), 'Ready')?.reason).toBe('InvalidSpec');
+
+  await bed.commit('ends', { 'canary.json': canary({ spec }) });
+  await eventually(
+    'the newest spec counts again',
+    async () => {
+      const found = await bed.canary();
+      const isNewest = (await status()).specInForce?.generation === found?.metadata.generation;
+      return isNewest && condition(found, 'Ready')?.reason !== 'InvalidSpec';
+    },
+    { seen: status },
+  );
+});
+
+test('a provider that is not known, committed at rest, leaves the last valid one in force for the next release', async () => {
+  await initialized(gateway);
+  await bed.commit('another provider', {
+    'canary.json': canary({ spec: { ...gateway, provider: 'linkerd' } }),
+  });
+  await untilInvalid(/spec\.provider.*generation 1 stays in force/);
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded');
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  expect((await status()).provider).toBe('gatewayapi:v1');
+  expect(condition(await bed.canary(), 'Ready')?.reason).toBe('InvalidSpec');
+});
+
+test('a Canary whose newest spec cannot be acted on hands its traffic back when it is deleted', async () => {
+  const spec = { ...gateway, revertOnDeletion: true };
+  await initialized(spec);
+  await bed.commit('never ends', { 'canary.json': canary({ spec, ...neverEnds }) });
+  await untilInvalid(/stays in force/);
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
+  await eventually('the target serves alone', async () => shareOf('web') === 1, { seen: status });
+  sampler.stop();
+  expect(sampler.totals().failed).toBe(0);
+});
+
+test('a spec that never could be acted on stands for nothing, and says so', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary(neverEnds) });
+  await createSource(bed);
+  await bed.start();
+  await eventually(
+    'it is told',
+    async () => condition(await bed.canary(), 'Ready')?.reason === 'InvalidSpec',
+    { seen: status },
+  );
+  const found = await bed.canary();
+  expect(condition(found, 'Ready')?.message).not.toContain('in force');
+  expect(await status()).toMatchObject({ observedGeneration: found?.metadata.generation });
+  expect((await status()).specInForce).toBeUndefined();
+  expect(await bed.get('apps/v1', 'Deployment', 'web-primary')).toBeUndefined();
+});
