@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type BedClient, useBed, waitFor } from './bed/client.ts';
+import { faultAnnotation } from './bed/kubelet/pod.ts';
 import { deployment, httpProxy, httpRoute, service } from './bed/manifests.ts';
 
 const bed: BedClient = useBed();
@@ -145,6 +146,20 @@ describe('pods as processes', () => {
       [200, 'canary'],
       [500, 'primary'],
     ]);
+  });
+
+  test('one pod of two is broken by its annotation, and recovers without it', async () => {
+    await bed.apply([deployment({ name: 'pair', image: 'app:v1', replicas: 2 })], namespace);
+    await readyReplicas(namespace, 'pair', 2);
+    const [pod] = await bed.listObjects('Pod', namespace, 'app=pair');
+    const annotate = (fault: string) =>
+      bed.kubectl(['-n', namespace, 'annotate', '--overwrite', 'pod', pod?.metadata.name ?? '', fault]);
+    await annotate(`${faultAnnotation}=unready`);
+    await readyReplicas(namespace, 'pair', 1);
+    await annotate(`${faultAnnotation}=crash`);
+    await waitingReason(namespace, 'pair', 'CrashLoopBackOff');
+    await annotate(`${faultAnnotation}-`);
+    await readyReplicas(namespace, 'pair', 2);
   });
 
   test('a hundred pods without a process are ready together', async () => {

@@ -6,7 +6,7 @@ import { type ApiClient, createApiClient } from './api-client.ts';
 import { startControlPlane, waitForControllers } from './control-plane.ts';
 import { gateway } from './gateway.ts';
 import { startGitServer } from './git-server.ts';
-import { startIngress } from './ingress.ts';
+import { type GatewayPrograms, startIngress } from './ingress.ts';
 import { startKubelet } from './kubelet/kubelet.ts';
 import { createPrograms } from './program.ts';
 import { startPrometheus } from './prometheus.ts';
@@ -21,6 +21,8 @@ export interface BedAddresses {
   readonly adminToken: string;
   readonly kubectlPath: string;
   readonly envoyUrl: string;
+  /** Programs of which a suite may start more; see own-gateway.ts. */
+  readonly gatewayPrograms: GatewayPrograms;
   /** Folder of the forge's program; see gitea.ts. */
   readonly giteaFolder: string;
   /** Folder of Flagger's own program; see flagger.ts. */
@@ -95,6 +97,7 @@ export async function startBed(tools: Tools): Promise<Bed> {
         adminToken: tokens.admin,
         kubectlPath: tools.kubectl,
         envoyUrl: addresses.envoy,
+        gatewayPrograms: { contour: tools.contour, envoy: tools.envoy },
         giteaFolder: tools.gitea,
         flaggerFolder: tools.flagger,
         prometheusUrl: addresses.prometheus,

@@ -22,7 +22,8 @@ export interface BedClient extends BedAddresses {
   /** Deletes the workloads and routes of a namespace whose story is over, so that they cost the others nothing. */
   clearNamespace(name: string): Promise<void>;
   createGitRepo(name: string): Promise<GitRepo>;
-  startLoad(options: Omit<LoadOptions, 'envoyUrl'>): Load;
+  /** Through the bed's Envoy, unless another one is named. */
+  startLoad(options: Omit<LoadOptions, 'envoyUrl'> & Partial<Pick<LoadOptions, 'envoyUrl'>>): Load;
   /** The value of each series of an instant query, with its labels. */
   queryPrometheus(query: string): Promise<readonly PrometheusSeries[]>;
   /** Requests to the API server in the audit log, of one user or of a user agent's beginning; the bed's own parts are not in it. */
@@ -91,7 +92,7 @@ export function useBed(): BedClient {
       await Promise.all(deletions);
     },
     createGitRepo: (name) => createGitRepo(bed.gitRoot, bed.gitBaseUrl, name),
-    startLoad: (options) => startLoad({ ...options, envoyUrl: bed.envoyUrl }),
+    startLoad: (options) => startLoad({ envoyUrl: bed.envoyUrl, ...options }),
     queryPrometheus: (query) => queryPrometheus(bed.prometheusUrl, query),
     auditedRequests: ({ user, userAgent }) =>
       readAuditLog(bed.auditLogPath).filter(

@@ -5,11 +5,29 @@ import { parseAllDocuments, stringify } from 'yaml';
 import { addresses } from './addresses.ts';
 import { type ApiClient, applyObject } from './api-client.ts';
 import { gateway } from './gateway.ts';
-import { type Programs, waitForAnswer } from './program.ts';
+import { type Program, type Programs, waitForAnswer } from './program.ts';
 import type { Tools } from './tools.ts';
 
 const CLASS_NAME = 'contour';
 const START_MS = 60_000;
+
+/** Paths of the programs of a gateway. */
+export type GatewayPrograms = Pick<Tools, 'contour' | 'envoy'>;
+
+/** One Contour with its Envoy: whose routes it serves, and where it listens. */
+export interface GatewaySettings {
+  /** In the names of logs and files. */
+  readonly name: string;
+  readonly gateway: { readonly name: string; readonly namespace: string };
+  readonly kubeconfig: string;
+  readonly folder: string;
+  readonly debugPort: number;
+  readonly healthPort: number;
+  readonly statsPort: number;
+  readonly xdsPort: number;
+  /** Further flags of Contour. */
+  readonly flags: readonly string[];
+}
 
 /** Installs the CRDs and the Gateway, and starts Contour and Envoy; Envoy then serves on `addresses.envoy`. */
 export async function startIngress(
@@ -20,15 +38,40 @@ export async function startIngress(
   folder: string,
 ): Promise<void> {
   await installDefinitions(tools, client);
-  await createGateway(client);
-  const configuration = join(folder, 'contour.yaml');
-  writeFileSync(configuration, stringify({ gateway: { gatewayRef: { ...gateway } } }));
-  const contour = programs.start('contour', tools.contour, contourFlags(kubeconfig, configuration));
-  await waitForAnswer(contour, `http://127.0.0.1:${addresses.contourHealthPort}/healthz`, START_MS);
-  const bootstrap = join(folder, 'envoy.json');
-  const flags = ['--xds-address', '127.0.0.1', '--xds-port', String(addresses.contourXdsPort)];
-  const args = ['bootstrap', bootstrap, ...flags, '--admin-address', join(folder, 'envoy-admin.sock')];
-  const made = spawnSync(tools.contour, args, { encoding: 'utf8' });
+  await applyObject(client, `/api/v1/namespaces/${gateway.namespace}`, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: gateway.namespace },
+  });
+  await createGateway(client, gateway, 80);
+  await startGateway(tools, programs, {
+    name: '',
+    gateway,
+    kubeconfig,
+    folder,
+    debugPort: addresses.contourDebugPort,
+    healthPort: addresses.contourHealthPort,
+    statsPort: addresses.envoyStatsPort,
+    xdsPort: addresses.contourXdsPort,
+    flags: [`--envoy-service-http-port=${new URL(addresses.envoy).port}`],
+  });
+}
+
+/** Starts a Contour and its Envoy for one Gateway; returns when Envoy is ready. */
+export async function startGateway(
+  paths: GatewayPrograms,
+  programs: Programs,
+  settings: GatewaySettings,
+): Promise<{ readonly contour: Program }> {
+  const { name, folder, xdsPort } = settings;
+  const configuration = join(folder, `contour${name}.yaml`);
+  writeFileSync(configuration, stringify({ gateway: { gatewayRef: { ...settings.gateway } } }));
+  const contour = programs.start(`contour${name}`, paths.contour, contourFlags(settings, configuration));
+  await waitForAnswer(contour, `http://127.0.0.1:${settings.healthPort}/healthz`, START_MS);
+  const bootstrap = join(folder, `envoy${name}.json`);
+  const flags = ['--xds-address', '127.0.0.1', '--xds-port', String(xdsPort)];
+  const admin = ['--admin-address', join(folder, `envoy${name}-admin.sock`)];
+  const made = spawnSync(paths.contour, ['bootstrap', bootstrap, ...flags, ...admin], { encoding: 'utf8' });
   if (made.status !== 0) throw new Error(`contour bootstrap failed: ${made.stderr}`);
   // Hot restart keeps its state in the machine's shared memory, where a second bed would meet it.
   const envoyArgs = [
@@ -42,29 +85,31 @@ export async function startIngress(
     '--log-level',
     'warn',
   ];
-  const envoy = programs.start('envoy', tools.envoy, [...envoyArgs, '--concurrency', '2']);
-  await waitForAnswer(envoy, `http://127.0.0.1:${addresses.envoyStatsPort}/ready`, START_MS);
+  const envoy = programs.start(`envoy${name}`, paths.envoy, [...envoyArgs, '--concurrency', '2']);
+  await waitForAnswer(envoy, `http://127.0.0.1:${settings.statsPort}/ready`, START_MS);
+  return { contour };
 }
 
-function contourFlags(kubeconfig: string, configuration: string): readonly string[] {
-  const { port } = new URL(addresses.envoy);
+function contourFlags(settings: GatewaySettings, configuration: string): readonly string[] {
   return [
     'serve',
     '--no-incluster',
-    `--kubeconfig=${kubeconfig}`,
+    `--kubeconfig=${settings.kubeconfig}`,
     `--config-path=${configuration}`,
     '--insecure',
     '--xds-address=127.0.0.1',
-    `--xds-port=${addresses.contourXdsPort}`,
-    `--debug-http-port=${addresses.contourDebugPort}`,
+    `--xds-port=${settings.xdsPort}`,
+    `--debug-http-port=${settings.debugPort}`,
+    `--health-port=${settings.healthPort}`,
+    `--http-port=${settings.healthPort}`,
     '--disable-leader-election',
     '--envoy-service-http-address=127.0.0.1',
-    `--envoy-service-http-port=${port}`,
     '--stats-address=127.0.0.1',
-    `--stats-port=${addresses.envoyStatsPort}`,
+    `--stats-port=${settings.statsPort}`,
     '--ingress-status-address=127.0.0.1',
     '--kubernetes-client-qps=200',
     '--kubernetes-client-burst=400',
+    ...settings.flags,
   ];
 }
 
@@ -92,14 +137,13 @@ async function installDefinition(client: ApiClient, definition: unknown): Promis
   throw new Error(`CRD ${name} is not established after ${START_MS / 1000} s`);
 }
 
-async function createGateway(client: ApiClient): Promise<void> {
-  const { name, namespace } = gateway;
+/** A Gateway of the bed's class, which takes HTTPRoutes from every namespace. */
+export async function createGateway(
+  client: ApiClient,
+  { name, namespace }: { readonly name: string; readonly namespace: string },
+  port: number,
+): Promise<void> {
   const group = 'gateway.networking.k8s.io/v1';
-  await applyObject(client, `/api/v1/namespaces/${namespace}`, {
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: { name: namespace },
-  });
   await applyObject(client, `/apis/${group}/gatewayclasses/${CLASS_NAME}`, {
     apiVersion: group,
     kind: 'GatewayClass',
@@ -112,9 +156,7 @@ async function createGateway(client: ApiClient): Promise<void> {
     metadata: { name, namespace },
     spec: {
       gatewayClassName: CLASS_NAME,
-      listeners: [
-        { name: 'http', protocol: 'HTTP', port: 80, allowedRoutes: { namespaces: { from: 'All' } } },
-      ],
+      listeners: [{ name: 'http', protocol: 'HTTP', port, allowedRoutes: { namespaces: { from: 'All' } } }],
     },
   });
 }

@@ -25,13 +25,14 @@ const main = resolve(import.meta.dirname, '../../../dist/main.js');
 
 /**
  * Prepares a program that follows one repository into a namespace, or what others apply there or in several. Intervals down to a second are
- * allowed.
+ * allowed. `env` is read at each start.
  */
 export function createProgram(
   bed: BedClient,
   place: string | readonly string[],
   repositoryUrl: string | undefined,
   spec: Record<string, unknown> = {},
+  env: Readonly<Record<string, string>> = {},
 ): Program {
   const [namespace = ''] = [place].flat();
   const folder = mkdtempSync(join(tmpdir(), `holdfast-${namespace}-`));
@@ -67,7 +68,7 @@ export function createProgram(
       child = spawn(process.execPath, [main, 'run', ...flags, ...places, ...behaviour], {
         stdio: ['ignore', 'pipe', 'pipe'],
         // As in the image.
-        env: { ...process.env, MALLOC_ARENA_MAX: '2', POD_NAMESPACE: namespace },
+        env: { ...process.env, MALLOC_ARENA_MAX: '2', POD_NAMESPACE: namespace, ...env },
       });
       child.stdout?.pipe(log);
       child.stderr?.pipe(log);

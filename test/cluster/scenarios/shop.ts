@@ -53,8 +53,12 @@ export interface ShopOptions {
   readonly files?: Readonly<Record<string, unknown>>;
   /** Settings of the program in every release. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Environment of Holdfast itself. */
+  readonly programEnv?: Readonly<Record<string, string>>;
   /** Of a load. Default 25. */
   readonly requestsPerSecond?: number;
+  /** The Gateway of the route, with the Envoy that serves it. Default: the bed's. */
+  readonly gateway?: { readonly name: string; readonly namespace: string; readonly envoyUrl: string };
   /** More fields of the Canary's spec. */
   readonly spec?: Partial<Canary['spec']>;
 }
@@ -92,7 +96,7 @@ export function openShopOn<Repo extends GitClone>(
   options: ShopOptions = {},
 ): Shop<Repo> {
   const { namespace, repo } = place;
-  const program = createProgram(bed, namespace, repo.url, place.source);
+  const program = createProgram(bed, namespace, repo.url, place.source, options.programEnv);
   const host = `${namespace}.example.com`;
   const status = async () => {
     const canary = (await bed.readObject('Canary', namespace, 'podinfo').catch(() => undefined)) as
@@ -131,7 +135,12 @@ export function openShopOn<Repo extends GitClone>(
       return repo.commit(Object.fromEntries(files), `Release ${version}`);
     },
     startLoad: (headers = {}) =>
-      bed.startLoad({ hostHeader: host, requestsPerSecond: options.requestsPerSecond ?? 25, headers }),
+      bed.startLoad({
+        hostHeader: host,
+        requestsPerSecond: options.requestsPerSecond ?? 25,
+        headers,
+        envoyUrl: options.gateway?.envoyUrl ?? bed.envoyUrl,
+      }),
     untilRead: async (commit) => {
       const source = () => bed.readObject('Source', namespace, 'shop');
       const isRead = async () =>
@@ -217,6 +226,7 @@ export function condition(status: CanaryStatus, type: string): string | undefine
 }
 
 function canaryOf(host: string, options: ShopOptions) {
+  const { name, namespace } = options.gateway ?? gateway;
   return {
     apiVersion: 'flagger.app/v1beta1',
     kind: 'Canary',
@@ -225,7 +235,7 @@ function canaryOf(host: string, options: ShopOptions) {
       provider: options.provider ?? 'gatewayapi:v1',
       targetRef: { apiVersion: 'apps/v1', kind: options.targetKind ?? 'Deployment', name: 'podinfo' },
       progressDeadlineSeconds: options.progressDeadlineSeconds ?? 60,
-      service: { port: 80, targetPort: 'http', hosts: [host], gatewayRefs: [{ ...gateway }] },
+      service: { port: 80, targetPort: 'http', hosts: [host], gatewayRefs: [{ name, namespace }] },
       analysis: options.analysis ?? {
         interval: '2s',
         threshold: 2,

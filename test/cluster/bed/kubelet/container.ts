@@ -31,6 +31,9 @@ export interface ContainerView {
   last?: Terminated;
 }
 
+/** What a test may do to one pod of many: it never passes its readiness probe, or its process ends whenever it is started. */
+export type PodFault = 'crash' | 'unready';
+
 /** What a container needs to run. */
 export interface ContainerSettings {
   readonly pod: KubernetesObject;
@@ -48,6 +51,8 @@ export interface ContainerSettings {
 /** A container at work. */
 export interface RunningContainer {
   readonly view: ContainerView;
+  /** What is wrong with its pod from now on; undefined: nothing any more. */
+  setFault(fault: PodFault | undefined): void;
   /** SIGTERM, then SIGKILL after `graceMs`; done when the process is gone. */
   stop(graceMs: number): Promise<void>;
 }
@@ -64,10 +69,13 @@ export function startContainer(settings: ContainerSettings): RunningContainer {
   const phase: ContainerPhase = { kind: 'waiting', reason: 'ContainerCreating' };
   const view: ContainerView = { phase, ready: false, restarts: 0, finished: false };
   let child: ChildProcess | undefined;
+  let fault: PodFault | undefined;
+  let passes = false;
   const set = (change: Partial<ContainerView>) => {
     Object.assign(view, change);
     onChange();
   };
+  const isReady = () => passes && fault === undefined;
   const wait = (reason: string, message?: string) =>
     set({
       phase: message === undefined ? { kind: 'waiting', reason } : { kind: 'waiting', reason, message },
@@ -85,9 +93,14 @@ export function startContainer(settings: ContainerSettings): RunningContainer {
     });
     const readiness = container.readinessProbe as Probe | undefined;
     const liveness = container.livenessProbe as Probe | undefined;
-    set({ phase: { kind: 'running', startedAt }, ready: !readiness });
-    if (readiness)
-      watchProbe(readiness, container, settings.address, (ready) => set({ ready }), probes.signal);
+    const probed = (verdict: boolean) => {
+      passes = verdict;
+      set({ ready: isReady() });
+    };
+    passes = !readiness;
+    set({ phase: { kind: 'running', startedAt }, ready: isReady() });
+    if (fault === 'crash') child.kill('SIGKILL');
+    if (readiness) watchProbe(readiness, container, settings.address, probed, probes.signal);
     if (liveness) {
       watchProbe(
         liveness,
@@ -99,6 +112,7 @@ export function startContainer(settings: ContainerSettings): RunningContainer {
     }
     const exitCode = await ended;
     probes.abort();
+    passes = false;
     child = undefined;
     return { kind: 'terminated', exitCode, startedAt, finishedAt: new Date().toISOString() };
   };
@@ -118,7 +132,8 @@ export function startContainer(settings: ContainerSettings): RunningContainer {
       const environment = await configured(settings, wait, pause);
       if (stopping.signal.aborted) return;
       if (behaviourOf(container.image ?? '') === 'fake') {
-        set({ phase: { kind: 'running', startedAt: new Date().toISOString() }, ready: true });
+        passes = true;
+        set({ phase: { kind: 'running', startedAt: new Date().toISOString() }, ready: isReady() });
         return;
       }
       const end = await runProcess(environment);
@@ -133,6 +148,12 @@ export function startContainer(settings: ContainerSettings): RunningContainer {
     if (!stopping.signal.aborted) wait('RunContainerError', String(error));
   });
 
+  const setFault = (next: PodFault | undefined) => {
+    if (fault === next) return;
+    fault = next;
+    if (fault === 'crash') child?.kill('SIGKILL');
+    if (view.phase.kind === 'running') set({ ready: isReady() });
+  };
   const stop = async (graceMs: number) => {
     stopping.abort();
     const killer = setTimeout(() => child?.kill('SIGKILL'), graceMs);
@@ -140,7 +161,7 @@ export function startContainer(settings: ContainerSettings): RunningContainer {
     await alive;
     clearTimeout(killer);
   };
-  return { view, stop };
+  return { view, setFault, stop };
 }
 
 function restartsAfter(pod: KubernetesObject, end: Terminated): boolean {

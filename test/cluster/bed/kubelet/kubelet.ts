@@ -34,6 +34,7 @@ export async function startKubelet(settings: PodSettings): Promise<Kubelet> {
       return;
     }
     if (!NODE_NAMES.includes((pod.spec as { nodeName?: string }).nodeName ?? '')) return;
+    running?.update(pod);
     if (!running && !pod.metadata.deletionTimestamp) {
       pods.set(uid, startPod(pod, podAddress(started++), settings));
     } else if (pod.metadata.deletionTimestamp && !removals.has(uid)) {

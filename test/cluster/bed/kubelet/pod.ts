@@ -1,6 +1,6 @@
 import type { Container, KubernetesObject } from '../../../../src/api/kubernetes.ts';
 import { type ApiClient, ApiError } from '../api-client.ts';
-import { type RunningContainer, startContainer } from './container.ts';
+import { type PodFault, type RunningContainer, startContainer } from './container.ts';
 import type { ReadConfig } from './environment.ts';
 import { firstStatus, podStatus } from './status.ts';
 
@@ -11,8 +11,13 @@ export interface PodSettings {
   readonly logsFolder: string;
 }
 
+/** Annotation of a pod, put there while it runs: what is wrong with it from then on, `crash` or `unready`. */
+export const faultAnnotation = 'bed.holdfast.dev/fault';
+
 /** A pod at work. */
 export interface RunningPod {
+  /** Takes over what somebody changed of it. */
+  update(pod: KubernetesObject): void;
   /** Runs the preStop pause, stops the processes within the pod's grace period and removes the pod from the API. */
   remove(pod: KubernetesObject): Promise<void>;
   /** Kills the processes at once and writes nothing more. */
@@ -69,6 +74,11 @@ export function startPod(pod: KubernetesObject, address: string, settings: PodSe
   const containers: RunningContainer[] = spec.containers.map((container, index) =>
     startContainer({ ...settings, pod, container, index, address, read, onChange }),
   );
+  const update = ({ metadata: { annotations } }: KubernetesObject) => {
+    const fault = annotations?.[faultAnnotation] as PodFault | undefined;
+    for (const container of containers) container.setFault(fault);
+  };
+  update(pod);
   onChange();
 
   const stopAll = (graceMs: number) => Promise.all(containers.map((container) => container.stop(graceMs)));
@@ -91,7 +101,7 @@ export function startPod(pod: KubernetesObject, address: string, settings: PodSe
     gone = true;
     await stopAll(0);
   };
-  return { remove, kill };
+  return { update, remove, kill };
 }
 
 /** The longest `preStop.sleep` of the containers; other hooks need a shell in the container, which the bed does not have. */

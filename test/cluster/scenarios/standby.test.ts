@@ -1,0 +1,160 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { allCrds } from '../../../src/api/crd.ts';
+import { type BedClient, useBed, waitFor } from '../bed/client.ts';
+import { createProgram, type Program } from './program.ts';
+import { imageOf, openShopOn, type Shop } from './shop.ts';
+
+const bed: BedClient = useBed();
+
+beforeAll(async () => {
+  await bed.apply(allCrds());
+  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+});
+
+/** What a Lease says. */
+interface LeaseSpec {
+  readonly holderIdentity: string;
+  readonly leaseDurationSeconds: number;
+  readonly leaseTransitions: number;
+  readonly acquireTime: string;
+  readonly renewTime: string;
+}
+
+/** An application whose Holdfast has a standby; each of the two is known to the cluster by a pod of its own. */
+interface Pair {
+  readonly shop: Shop;
+  readonly standby: Program;
+  /** While the first one holds it, and the standby has seen it renewed. */
+  readonly before: LeaseSpec;
+  /** The Lease as soon as the standby holds it. */
+  takenOver(): Promise<LeaseSpec>;
+  close(): Promise<void>;
+}
+
+const leaderPod = 'holdfast-leader';
+const standbyPod = 'holdfast-standby';
+
+async function lease(namespace: string): Promise<LeaseSpec | undefined> {
+  const object = await bed.readObject('Lease', namespace, 'holdfast');
+  return object?.spec as LeaseSpec | undefined;
+}
+
+/** The program runs beside the pod, which has no process of its own: only what the API server says of it counts. */
+async function podFor(namespace: string, name: string): Promise<Record<string, string>> {
+  const containers = [{ name: 'holdfast', image: 'fake/holdfast:1' }];
+  await bed.apply([{ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { containers } }], namespace);
+  const pod = await waitFor(
+    async () => {
+      const seen = await bed.readObject('Pod', namespace, name);
+      return (seen?.status as { phase?: string } | undefined)?.phase === 'Running' ? seen : undefined;
+    },
+    { timeoutMs: 60_000, what: `${namespace}/${name} runs` },
+  );
+  return { POD_NAME: name, POD_UID: pod.metadata.uid ?? '' };
+}
+
+function untilHeldBy(namespace: string, pod: string, renewedAfter = ''): Promise<LeaseSpec> {
+  return waitFor(
+    async () => {
+      const seen = await lease(namespace);
+      return seen?.holderIdentity.startsWith(`${pod}_`) && seen.renewTime > renewedAfter ? seen : undefined;
+    },
+    { timeoutMs: 120_000, intervalMs: 100, what: `${pod} holds the Lease`, describe: () => lease(namespace) },
+  );
+}
+
+async function openPair(namespace: string): Promise<Pair> {
+  await bed.createNamespace(namespace);
+  const repo = await bed.createGitRepo(namespace);
+  const programEnv = await podFor(namespace, leaderPod);
+  const shop = openShopOn(bed, { namespace, repo }, { programEnv });
+  await shop.release('v1');
+  await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+  let seen = await untilHeldBy(namespace, leaderPod);
+  const standby = createProgram(bed, namespace, repo.url, {}, await podFor(namespace, standbyPod));
+  standby.start();
+  for (let renewals = 0; renewals < 6; renewals += 1)
+    seen = await untilHeldBy(namespace, leaderPod, seen.renewTime);
+  return {
+    shop,
+    standby,
+    before: seen,
+    takenOver: () => untilHeldBy(namespace, standbyPod),
+    async close() {
+      await standby.stop();
+      await shop.close();
+    },
+  };
+}
+
+/** Everybody on the bed has one clock: the new holder began before the time was over that the last one had asked for. */
+function expectNoWait(before: LeaseSpec, after: LeaseSpec): void {
+  const ranOutMs = Date.parse(before.renewTime) + before.leaseDurationSeconds * 1000;
+  expect(after.leaseTransitions).toBe(before.leaseTransitions + 1);
+  expect(Date.parse(after.acquireTime)).toBeLessThan(ranOutMs);
+}
+
+const removePod = (namespace: string) =>
+  bed.kubectl(['-n', namespace, 'delete', 'pod', leaderPod, '--wait=false']);
+
+/** L1, S20: whoever leads next carries on, without waiting for the Lease where nobody can hold it any more. */
+describe.concurrent('a standby takes over', () => {
+  test('when the one that leads is killed in the middle of a rollout, and its pod with it', async () => {
+    const namespace = 'standby-killed';
+    const { shop, before, takenOver, close } = await openPair(namespace);
+    const load = shop.startLoad();
+    const commit = await shop.release('v2');
+    await shop.until('v2 is tried', (status) => status.phase === 'Progressing' && status.canaryWeight === 10);
+    const last = (await lease(namespace)) ?? before;
+    await shop.program.kill();
+    await removePod(namespace);
+    expectNoWait(last, await takenOver());
+    await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
+    expect((await load.stop()).failures).toEqual([]);
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+    await close();
+  });
+
+  test('when the one that leads is asked to end', async () => {
+    const namespace = 'standby-goodbye';
+    const { shop, takenOver, close } = await openPair(namespace);
+    const load = shop.startLoad();
+    const commit = await shop.release('v2');
+    await shop.until('v2 is tried', (status) => status.phase === 'Progressing' && status.canaryWeight === 10);
+    const last = await untilHeldBy(namespace, leaderPod);
+    expect(await shop.program.stop()).toBe(0);
+    expectNoWait(last, await takenOver());
+    await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
+    expect((await load.stop()).failures).toEqual([]);
+    await close();
+  });
+
+  test('and puts a deleted primary back, of which the one that led did not hear any more', async () => {
+    const namespace = 'standby-primary';
+    const { shop, before, takenOver, close } = await openPair(namespace);
+    const uid = (await shop.workload('podinfo-primary'))?.metadata.uid;
+    await shop.program.kill();
+    await bed.kubectl(['-n', namespace, 'delete', 'deployment', 'podinfo-primary', '--wait=false']);
+    await removePod(namespace);
+    expectNoWait(before, await takenOver());
+    await waitFor(
+      async () => {
+        const primary = await shop.workload('podinfo-primary');
+        return primary !== undefined && primary.metadata.uid !== uid;
+      },
+      { timeoutMs: 120_000, what: 'the primary is back' },
+    );
+    await close();
+  });
+
+  test('only when the Lease has run out, while the pod of a dead one is said to run', async () => {
+    const namespace = 'standby-unknown';
+    const { shop, before, takenOver, close } = await openPair(namespace);
+    await shop.program.kill();
+    const after = await takenOver();
+    expect(after.leaseTransitions).toBe(before.leaseTransitions + 1);
+    const ranOutMs = Date.parse(before.renewTime) + before.leaseDurationSeconds * 1000;
+    expect(Date.parse(after.acquireTime)).toBeGreaterThanOrEqual(ranOutMs);
+    await close();
+  });
+});
