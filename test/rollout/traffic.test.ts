@@ -1,0 +1,48 @@
+/** What the allocator of traffic does whatever state asks it, be it one that no state of today asks for. */
+import { describe, expect, it } from 'vitest';
+import { contextOf } from '../../src/rollout/context.ts';
+import type { Preference } from '../../src/rollout/preference.ts';
+import { runOf } from '../../src/rollout/run.ts';
+import { allocate, isAllOn } from '../../src/rollout/traffic.ts';
+import type { World } from '../../src/rollout/world.ts';
+import { atWeight, fallen, live, until } from './faults/worlds.ts';
+
+/** The shares of the canary that are written. */
+function written(world: World, preference: Preference): number[] {
+  const { actions = [] } = allocate(contextOf(world), runOf(world.status), preference);
+  return actions.flatMap((action) => (action.type === 'SetTraffic' ? [action.route.canaryWeight] : []));
+}
+
+function withPrimaryPods(world: World, desiredReplicas: number, ready: number): World {
+  if (!world.primary) throw new Error('no primary');
+  const counts = { replicas: desiredReplicas, updatedReplicas: desiredReplicas, endpoints: ready };
+  const readiness = { readyReplicas: ready, availableReplicas: ready, updatedReadyReplicas: ready };
+  return { ...world, primary: { ...world.primary, desiredReplicas, ...counts, ...readiness } };
+}
+
+describe('the traffic', () => {
+  it('stays on the canary while no pod of the primary serves, also when its time is over (S1)', () => {
+    const model = fallen();
+    const world = withPrimaryPods(model.world(), 2, 0);
+    expect(world.route?.canaryWeight).toBe(100);
+    expect(written(world, { kind: 'all', side: 'primary', leaves: true, overdue: true })).toEqual([]);
+  });
+
+  it('has not arrived at a primary without pods while the canary could serve (S1)', () => {
+    const model = live();
+    model.commit('b');
+    until(model, 'a whole canary', () => model.target?.digest === 'b' && model.target.ready === 2);
+    expect(model.route?.canaryWeight).toBe(0);
+    expect(isAllOn(contextOf(model.world()), 'primary')).toBe(true);
+    model.breakPods('primary', 2);
+    expect(isAllOn(contextOf(model.world()), 'primary')).toBe(false);
+  });
+
+  it('leaves what is bad as far as the pods of the other side carry it (issue 11, 1)', () => {
+    const model = live();
+    atWeight(model, 'b');
+    const world = withPrimaryPods(model.world(), 4, 3);
+    expect(written(world, { kind: 'all', side: 'primary', leaves: true })).toEqual([25]);
+    expect(written(world, { kind: 'all', side: 'primary' })).toEqual([]);
+  });
+});
