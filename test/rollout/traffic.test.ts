@@ -5,7 +5,7 @@ import type { Preference } from '../../src/rollout/preference.ts';
 import { runOf } from '../../src/rollout/run.ts';
 import { allocate, isAllOn } from '../../src/rollout/traffic.ts';
 import type { World } from '../../src/rollout/world.ts';
-import { atWeight, fallen, live, until } from './faults/worlds.ts';
+import { atWeight, fallen, live, pass, until } from './faults/worlds.ts';
 
 /** The shares of the canary that are written. */
 function written(world: World, preference: Preference): number[] {
@@ -13,17 +13,16 @@ function written(world: World, preference: Preference): number[] {
   return actions.flatMap((action) => (action.type === 'SetTraffic' ? [action.route.canaryWeight] : []));
 }
 
-function withPrimaryPods(world: World, desiredReplicas: number, ready: number): World {
-  if (!world.primary) throw new Error('no primary');
+function withPods(world: World, copy: 'primary' | 'target', desiredReplicas: number, ready: number): World {
   const counts = { replicas: desiredReplicas, updatedReplicas: desiredReplicas, endpoints: ready };
   const readiness = { readyReplicas: ready, availableReplicas: ready, updatedReadyReplicas: ready };
-  return { ...world, primary: { ...world.primary, desiredReplicas, ...counts, ...readiness } };
+  return { ...world, [copy]: { ...world[copy], desiredReplicas, ...counts, ...readiness } };
 }
 
 describe('the traffic', () => {
   it('stays on the canary while no pod of the primary serves, also when its time is over (S1)', () => {
     const model = fallen();
-    const world = withPrimaryPods(model.world(), 2, 0);
+    const world = withPods(model.world(), 'primary', 2, 0);
     expect(world.route?.canaryWeight).toBe(100);
     expect(written(world, { kind: 'all', side: 'primary', leaves: true, overdue: true })).toEqual([]);
   });
@@ -38,10 +37,30 @@ describe('the traffic', () => {
     expect(isAllOn(contextOf(model.world()), 'primary')).toBe(false);
   });
 
+  it('goes to the canary by no step that its pods do not carry (S4)', () => {
+    const model = live();
+    model.commit('b');
+    until(model, 'a whole canary', () => model.target?.digest === 'b' && model.target.ready === 2);
+    const world = model.world();
+    const half: Preference = { kind: 'share', side: 'canary', percent: 50 };
+    expect(written(withPods(world, 'target', 2, 2), half)).toEqual([50]);
+    expect(written(withPods(world, 'target', 2, 0), half)).toEqual([]);
+  });
+
+  it('goes to no canary that another tool wrote something else to (S2)', () => {
+    const model = live();
+    atWeight(model, 'b');
+    pass(model, 3000);
+    const world = { ...model.world(), foreignTarget: true };
+    const all: Preference = { kind: 'all', side: 'canary' };
+    expect(written(world, all)).toEqual([100]);
+    expect(written({ ...world, target: world.target && { ...world.target, digest: 'x' } }, all)).toEqual([]);
+  });
+
   it('leaves what is bad as far as the pods of the other side carry it (issue 11, 1)', () => {
     const model = live();
     atWeight(model, 'b');
-    const world = withPrimaryPods(model.world(), 4, 3);
+    const world = withPods(model.world(), 'primary', 4, 3);
     expect(written(world, { kind: 'all', side: 'primary', leaves: true })).toEqual([25]);
     expect(written(world, { kind: 'all', side: 'primary' })).toEqual([]);
   });
