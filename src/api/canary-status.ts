@@ -245,3 +245,8 @@ export type RequestAnswer = z.infer<typeof requestAnswerSchema>;
 export type SpecInForce = z.infer<typeof specInForceSchema>;
 export type CanaryRun = z.infer<typeof canaryRunSchema>;
 export type CanaryStatus = z.infer<typeof canaryStatusSchema>;
+
+/** The status without the spec in force, which no decision carries along: it is put in with each write. */
+export function withoutSpecInForce({ specInForce: _, ...status }: CanaryStatus): CanaryStatus {
+  return status;
+}

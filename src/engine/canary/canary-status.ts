@@ -1,5 +1,5 @@
 import type { Canary } from '../../api/canary.ts';
-import type { CanaryStatus } from '../../api/canary-status.ts';
+import { type CanaryStatus, withoutSpecInForce } from '../../api/canary-status.ts';
 import { type Condition, referenceOf } from '../../api/kubernetes.ts';
 import { foreignControllerCondition } from '../beside/flagger-watch.ts';
 import {
@@ -87,9 +87,10 @@ export function withEngineConditions(
 /** The core said other conditions than those of the failure, so that it found something new each time: where nothing else is, time stands still. */
 function withoutMereTime(live: CanaryStatus | undefined, next: CanaryStatus): CanaryStatus {
   const { lastTransitionTime } = live ?? {};
-  const { specInForce: _, ...before } = live ?? {};
   const still = { ...next, lastTransitionTime };
-  return lastTransitionTime !== undefined && mergePatchOf(before, still) === undefined ? still : next;
+  return lastTransitionTime !== undefined && mergePatchOf(withoutSpecInForce(live ?? {}), still) === undefined
+    ? still
+    : next;
 }
 
 function withoutIfThere(conditions: readonly Condition[], type: string): readonly Condition[] {

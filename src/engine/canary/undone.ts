@@ -1,5 +1,5 @@
 /** A status says what was done: not what could not be. */
-import type { CanaryStatus } from '../../api/canary-status.ts';
+import { type CanaryStatus, withoutSpecInForce } from '../../api/canary-status.ts';
 import type { Action } from '../../rollout/action.ts';
 
 type Field = keyof CanaryStatus;
@@ -28,7 +28,7 @@ export function withoutUndone(
   before: CanaryStatus,
   undone: readonly Action[],
 ): CanaryStatus {
-  if (saysNothing(undone)) return withoutSpec(before);
+  if (saysNothing(undone)) return withoutSpecInForce(before);
   const fields = undone.flatMap(({ type }) => saidBy[type] ?? []) as Field[];
   const kept: Record<string, unknown> = { ...decided };
   for (const field of fields) {
@@ -36,9 +36,4 @@ export function withoutUndone(
     else kept[field] = before[field];
   }
   return kept as CanaryStatus;
-}
-
-/** It is put in with each write. */
-function withoutSpec({ specInForce: _, ...status }: CanaryStatus): CanaryStatus {
-  return status;
 }

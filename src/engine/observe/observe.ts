@@ -1,5 +1,5 @@
 import type { Canary } from '../../api/canary.ts';
-import type { CanaryStatus } from '../../api/canary-status.ts';
+import { type CanaryStatus, withoutSpecInForce } from '../../api/canary-status.ts';
 import { sharesWorkload } from '../../api/effective.ts';
 import { describe } from '../../api/kubernetes.ts';
 import { commitOfDigest } from '../../rollout/identity.ts';
@@ -54,7 +54,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     nowMs: parts.clock.nowMs(),
     leadingSinceMs: parts.leadingSinceMs,
     canary,
-    status: withoutSpec(canary.status ?? {}),
+    status: withoutSpecInForce(canary.status ?? {}),
     head: heard.problem ? unknownHead(heard.problem) : parts.heads.of(key).view,
     records,
     ...rejections(canary, view),
@@ -116,11 +116,6 @@ async function withAdoptable(parts: ReadParts, observation: Observation): Promis
 /** Who is not understood begins nothing new. */
 function unknownHead({ reason, message }: Failure): HeadView {
   return { kind: 'unknown', reason, message };
-}
-
-/** The spec in force is in `canary` already, and is nothing for a decision to carry along. */
-function withoutSpec({ specInForce: _, ...status }: CanaryStatus): CanaryStatus {
-  return status;
 }
 
 /** A target that another tool applies runs what is read from it. */

@@ -15,13 +15,11 @@ export interface ActionFailure {
  */
 export function inLanes(actions: readonly Action[]): Action[] {
   const ordered = lanes.flatMap((lane) => actions.filter((action) => laneOf(action) === lane));
-  const moved = new Set<Action>();
-  const withRecords = ordered.flatMap((action) => {
-    const records = ordered.filter((other) => !moved.has(other) && isFirstRecord(other, action));
-    for (const record of records) moved.add(record);
-    return [...records, action];
-  });
-  return withRecords.filter((action, index) => withRecords.indexOf(action) === index);
+  const withRecords = ordered.flatMap((action) => [
+    ...ordered.filter((other) => isFirstRecord(other, action)),
+    action,
+  ]);
+  return [...new Set(withRecords)];
 }
 
 /** Whether an action must not be done since this other one was not. */
