@@ -3,6 +3,7 @@ import type { CanaryStatus } from '../../src/api/canary-status.ts';
 import { gitPart } from '../../src/api/digest.ts';
 import { type HookAnswer, type HookType, hooksOf } from '../../src/api/hooks.ts';
 import type { RouteView } from '../../src/api/observed.ts';
+import { inLanes, reliesOn } from '../../src/engine/perform/lanes.ts';
 import type { Action, CheckRequest, Decision, RolloutEvent } from '../../src/rollout/action.ts';
 import { copy } from '../../src/rollout/copy.ts';
 import type { ConfigCopyView, ForeignChange } from '../../src/rollout/drift-view.ts';
@@ -25,7 +26,6 @@ import { noteAnswer, type PassedChecks, withoutCheck, withoutCheckOnPrimary } fr
 import { frozen } from './frozen.ts';
 import { afterWrite, type Gateway } from './gateway-model.ts';
 import { type Violation, violations } from './invariants.ts';
-import { inLanes, reliesOn } from './lanes.ts';
 import {
   type BrokenPods,
   brokenOf,

@@ -174,25 +174,22 @@ function isBeyondSteps(context: Context, share: number): boolean {
   );
 }
 
-/** Steps are not left out: the traffic goes back, and they begin again. */
+/** All traffic goes back to the side that is not tried. */
+function giveBack(state: Analysing, words: Effects): Outcome {
+  return { ...stay(state, words), prefers: state.run.side === 'primary' ? ALL.canary : ALL.primary };
+}
+
+/** Steps are not left out: they begin again. */
 function startOver(state: Analysing): Outcome {
-  const { run } = state;
-  const prefers = run.side === 'primary' ? ALL.canary : ALL.primary;
-  const words = note(
-    'Progressing',
-    `${nameOf(run)} has more traffic than a step gives; the steps begin again`,
-  );
-  return { ...stay(state, words), prefers };
+  const words = `${nameOf(state.run)} has more traffic than a step gives; the steps begin again`;
+  return giveBack(state, note('Progressing', words));
 }
 
 function restart(context: Context, state: Analysing): Outcome {
   const { run } = state;
-  const side = run.side ?? 'canary';
-  if (shareOf(context.world.route?.canaryWeight ?? 0, side) > 0 || context.world.route?.mirrored)
-    return {
-      ...stay(state, note('AnalysisRestarted', `${nameOf(run)} starts its analysis again`)),
-      prefers: side === 'primary' ? ALL.canary : ALL.primary,
-    };
+  const words = note('AnalysisRestarted', `${nameOf(run)} starts its analysis again`);
+  const { route } = context.world;
+  if (shareOf(route?.canaryWeight ?? 0, run.side) > 0 || route?.mirrored) return giveBack(state, words);
   const begun = {
     ...without(run, 'asksGates', 'closedGate'),
     restartKey: context.plan.restartKey,
@@ -202,7 +199,7 @@ function restart(context: Context, state: Analysing): Outcome {
   return stay(
     { ...state, isGateClosed: false, run: begun, iterations: 0, failedChecks: 0 },
     toldOfRestart(),
-    note('AnalysisRestarted', `${nameOf(run)} starts its analysis again`),
+    words,
   );
 }
 
