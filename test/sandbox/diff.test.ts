@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Difference } from '../../src/cli/diff/difference.ts';
 import type { SourceDifference } from '../../src/cli/diff/source-difference.ts';
 import { run } from './cli-run.ts';
-import { type Bed, canary, createSource, startBed, waitForPhase } from './holdfast-bed.ts';
+import { type Bed, canary, createSource, onGateway, startBed, waitForPhase } from './holdfast-bed.ts';
 import { configWith, deploymentWithConfig } from './with-config.ts';
 
 let bed: Bed;
@@ -35,11 +35,6 @@ async function patch(path: string, body: unknown, type = 'application/merge-patc
   expect(status).toBe(200);
 }
 
-const routed = {
-  provider: 'gatewayapi:v1',
-  service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
-};
-
 const inPlace = {
   provider: 'native',
   service: undefined,
@@ -51,7 +46,7 @@ test.each([
   ['kubernetes', {}, ['Deployment', 'ConfigMap', 'Secret', 'Service', 'Service', 'Service']],
   [
     'gatewayapi:v1',
-    routed,
+    onGateway,
     ['Deployment', 'ConfigMap', 'Secret', 'Service', 'Service', 'Service', 'HTTPRoute'],
   ],
 ])('nothing differs at rest, and nothing is written: %s', async (_provider, spec, kinds) => {
@@ -92,7 +87,7 @@ test('the copy of a scaler is compared, and the number of pods is left to it', a
 });
 
 test('every field that somebody changed is named with both values and who did it; a Secret keeps its values', async () => {
-  await atRest(routed);
+  await atRest(onGateway);
   const password = Buffer.from('swordfish').toString('base64');
   await patch(
     '/apis/apps/v1/namespaces/shop/deployments/web-primary',

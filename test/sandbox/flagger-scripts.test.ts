@@ -9,6 +9,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  onGateway,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -25,8 +26,6 @@ afterEach(async () => {
   await hooks.close();
 });
 
-const gatewayRefs = [{ name: 'gateway', namespace: 'gateways' }];
-const onGateway = { provider: 'gatewayapi:v1', service: { port: 80, targetPort: 8080, gatewayRefs } };
 const onContour = { provider: 'contour', service: { port: 80, targetPort: 8080 } };
 const insiders = [{ headers: { 'x-canary': { exact: 'insider' } } }];
 

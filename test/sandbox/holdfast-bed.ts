@@ -217,6 +217,12 @@ export function canary(
   });
 }
 
+/** What a Canary's spec says for a route of the Gateway API, for `canary({ spec })`. */
+export const onGateway = {
+  provider: 'gatewayapi:v1',
+  service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
+};
+
 /** The status of an object as a record. */
 export function statusOf(object: KubernetesObject | undefined): Record<string, unknown> {
   return (object?.status ?? {}) as Record<string, unknown>;

@@ -9,6 +9,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  onGateway,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -24,10 +25,6 @@ const secrets = '/api/v1/namespaces/shop/secrets';
 const services = '/api/v1/namespaces/shop/services';
 const canaryPath = '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web';
 const rejections = rejectionsName({ namespace: 'shop', name: 'web' });
-const gateway = {
-  provider: 'gatewayapi:v1',
-  service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
-};
 
 const status = async () => statusOf(await bed.canary()) as CanaryStatus;
 
@@ -80,7 +77,7 @@ function untilReady(what: string, reason: string, message: RegExp): Promise<unkn
 
 /** Version 2 has 40 % of the requests, for a minute. */
 async function untilHalfWay(): Promise<string> {
-  await initialized(gateway, { iterations: undefined, stepWeights: [40, 80], interval: '60s' });
+  await initialized(onGateway, { iterations: undefined, stepWeights: [40, 80], interval: '60s' });
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await eventually('40 % on the canary', async () => (await status()).canaryWeight === 40, { seen: status });
   return v2;
@@ -97,7 +94,7 @@ function shareOf(workload: string): number {
 }
 
 test('a refused rejection Secret does not stop the revert', async () => {
-  await initialized({ ...gateway, postPromotion: { onFailure: 'revert' } });
+  await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
   breakPrimary();
   const allow = refuseWrites(isRejection);
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
@@ -119,7 +116,7 @@ test('a refused rejection Secret does not stop the revert', async () => {
 });
 
 test('the run ends although its rejection is refused, and the release is not tried again', async () => {
-  await initialized({ ...gateway, postPromotion: { onFailure: 'revert' } });
+  await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
   breakPrimary();
   refuseWrites(isRejection);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
@@ -132,7 +129,7 @@ test('the run ends although its rejection is refused, and the release is not tri
 });
 
 test('a rejection Secret that cannot be read does not stop the revert', async () => {
-  await initialized({ ...gateway, postPromotion: { onFailure: 'revert' } });
+  await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
   breakPrimary();
   await bed.send('POST', secrets, {
     apiVersion: 'v1',
@@ -194,7 +191,7 @@ test('a status that cannot be written keeps no requests on a canary that is give
 });
 
 test('while a write is refused for good the status is not written over and over', async () => {
-  await initialized({ ...gateway, postPromotion: { onFailure: 'revert' } });
+  await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
   breakPrimary();
   refuseWrites(isRejection);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });

@@ -8,6 +8,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  onGateway,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -28,11 +29,7 @@ function withStrategy(manifest: string, strategy: object): string {
 
 /** v1 is initialized; then `release` commits a version. */
 async function start(type: string): Promise<(version: number) => Promise<unknown>> {
-  const spec = {
-    provider: 'gatewayapi:v1',
-    progressDeadlineSeconds: 120,
-    service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
-  };
+  const spec = { ...onGateway, progressDeadlineSeconds: 120 };
   const analysis = { interval: '1s', iterations: undefined, stepWeights: [40, 80] };
   const release = (version: number) =>
     bed.commit(`v${version}`, {

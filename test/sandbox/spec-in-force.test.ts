@@ -8,6 +8,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  onGateway,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -19,10 +20,6 @@ beforeEach(async () => {
 });
 afterEach(() => bed.close());
 
-const gateway = {
-  provider: 'gatewayapi:v1',
-  service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
-};
 const neverEnds = { analysis: { iterations: 0 } };
 
 const status = async () => statusOf(await bed.canary()) as CanaryStatus;
@@ -55,7 +52,7 @@ function shareOf(workload: string): number {
 }
 
 test('a spec that cannot be acted on, committed while a release is verified, leaves the last valid one in force: the primary then dies and the canary takes the traffic', async () => {
-  const spec = { ...gateway, postPromotion: { interval: '1s', successThreshold: 3_600 } };
+  const spec = { ...onGateway, postPromotion: { interval: '1s', successThreshold: 3_600 } };
   await initialized(spec);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await eventually('it is verified', async () => (await status()).postPromotion?.state === 'Verifying', {
@@ -87,9 +84,9 @@ test('a spec that cannot be acted on, committed while a release is verified, lea
 });
 
 test('a provider that is not known, committed at rest, leaves the last valid one in force for the next release', async () => {
-  await initialized(gateway);
+  await initialized(onGateway);
   await bed.commit('another provider', {
-    'canary.json': canary({ spec: { ...gateway, provider: 'linkerd' } }),
+    'canary.json': canary({ spec: { ...onGateway, provider: 'linkerd' } }),
   });
   await untilInvalid(/spec\.provider.*generation 1 stays in force/);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
@@ -100,7 +97,7 @@ test('a provider that is not known, committed at rest, leaves the last valid one
 });
 
 test('a Canary whose newest spec cannot be acted on hands its traffic back when it is deleted', async () => {
-  const spec = { ...gateway, revertOnDeletion: true };
+  const spec = { ...onGateway, revertOnDeletion: true };
   await initialized(spec);
   await bed.commit('never ends', { 'canary.json': canary({ spec, ...neverEnds }) });
   await untilInvalid(/stays in force/);
