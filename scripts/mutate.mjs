@@ -24,8 +24,8 @@ import { functionAround } from './mutate/reach.mjs';
 /** @typedef {{ mutation: Mutation, caughtBy: string | undefined, seconds: number }} Result */
 
 const TABLES = join(root, 'test/mutations');
-const SUITES = ['src/rollout', 'test/rollout', 'test/explore'];
-const CORE = 'rollout/';
+const SUITES = ['src/health', 'src/rollout', 'test/rollout', 'test/explore'];
+const CORE = ['rollout/', 'health/'];
 const SAMPLE_DEFAULT = 60;
 /** A change that makes a test run without end is noticed, too: by processor time. */
 const LEAST_LIMIT_MS = 30_000;
@@ -97,7 +97,10 @@ function automaticMutations(files) {
     items.some((item) => item.path === path && [...item.usedBy].some((user) => !user.startsWith(`${path}#`)));
   const known = equivalents();
   const all = files
-    .filter(({ path }) => path.startsWith(CORE) && (path === `${CORE}step.ts` || isUsed(path)))
+    .filter(
+      ({ path }) =>
+        CORE.some((folder) => path.startsWith(folder)) && (path === 'rollout/step.ts' || isUsed(path)),
+    )
     .flatMap(mutationsOf)
     .filter((mutation) => !(mutation.id in known) && isWanted(mutation));
   const random = randomFrom(Number(options.seed));
@@ -243,7 +246,7 @@ function suitesFor(mutation, suites) {
 /** The function that a mutation is in, as reach.mjs names it. @param {Mutation} mutation */
 function placeOf({ file, start }) {
   const path = file.replace(/^src\//, '');
-  if (!file.startsWith(`src/${CORE}`)) return `${path}:-1`;
+  if (!CORE.some((folder) => path.startsWith(folder))) return `${path}:-1`;
   return `${path}:${functionAround(sourceFile(path, readFileSync(join(root, file), 'utf8')), start)}`;
 }
 

@@ -30,7 +30,7 @@ let order = [];
 /** @type {Outcome['failure']} */
 let failure;
 
-const core = resolve(root, 'src/rollout');
+const core = ['src/health', 'src/rollout'].map((folder) => resolve(root, folder));
 const source = {
   name: 'holdfast-mutation',
   enforce: /** @type {const} */ ('pre'),
@@ -42,7 +42,7 @@ const source = {
     if (id.endsWith('.test.ts')) return { code: withoutLimits(parsed(id, code)), map: null };
     if (change && id === resolve(root, change.file))
       return { code: code.slice(0, change.start) + change.replace + code.slice(change.end), map: null };
-    if (change || !id.startsWith(core) || id.includes('.test')) return undefined;
+    if (change || !core.some((folder) => id.startsWith(folder)) || id.includes('.test')) return undefined;
     return { code: markFile(parsed(id, code)), map: null };
   },
 };

@@ -1,7 +1,8 @@
+import { servingPods } from '../health/readiness.ts';
+import type { WorkloadView } from '../health/workload-view.ts';
 import type { Context } from './context.ts';
-import { servingPods } from './readiness.ts';
 import type { Side } from './run.ts';
-import type { ScalerSide, WorkloadView, World } from './world.ts';
+import type { ScalerSide, World } from './world.ts';
 
 /**
  * Pods that carry all the traffic of this Canary when it is whole. Where pods follow nodes, a release that wants fewer nodes than the

@@ -2,13 +2,12 @@ import type { CanaryMetric } from '../api/canary-metric.ts';
 import type { CheckResult } from '../api/canary-status.ts';
 import type { HookType } from '../api/hooks.ts';
 import { metricsById } from '../api/metric-ids.ts';
+import { sinceMs, stamp } from '../api/units.ts';
+import { type CheckOutcome, judge, verdictOf } from '../health/check-results.ts';
 import type { CheckRequest } from './action.ts';
 import { type Context, later, remainingMs } from './context.ts';
 import { hasHooks, judgeHooks, keyPrefix, request } from './hooks.ts';
 import type { Run } from './run.ts';
-import { sinceMs, stamp } from './units.ts';
-import { judge, verdictOf } from './verdict.ts';
-import type { CheckOutcome } from './world.ts';
 
 /** What to ask and when. Times in milliseconds. */
 export interface CheckPlan {

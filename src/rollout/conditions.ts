@@ -1,6 +1,6 @@
 import type { CanaryPhase, CanaryStatus } from '../api/canary-status.ts';
 import type { Condition } from '../api/kubernetes.ts';
-import { shorten, stamp } from './units.ts';
+import { shorten, stamp } from '../api/units.ts';
 
 /** A condition before its stamps. */
 export interface Finding {

@@ -1,6 +1,6 @@
+import { isBroken, nameOf } from '../health/drift.ts';
 import type { Action } from './action.ts';
 import type { Context } from './context.ts';
-import { isBroken, nameOf } from './expectation/drift-comparisons.ts';
 import { isLostDigest, soundRecord } from './kept.ts';
 import { act, type Effects, say, together } from './outcome.ts';
 

@@ -1,7 +1,7 @@
+import { sinceMs, stamp } from '../api/units.ts';
 import { commitInFull } from './identity.ts';
 import { type Plan, planOf } from './plan.ts';
 import { headRelease, lastKnownGood, rejectionIn, rejectionsOf } from './run.ts';
-import { sinceMs, stamp } from './units.ts';
 import type { RecordView, RejectionView, ReleaseView, World } from './world.ts';
 
 /** What every part of a decision looks at: the world, and what follows from it. Never changed. */

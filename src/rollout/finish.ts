@@ -1,6 +1,7 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { Incident } from '../api/incident.ts';
 import { eventTextOf, lineOf } from '../api/incident-text.ts';
+import { shorten, stamp } from '../api/units.ts';
 import type { Decision, RolloutEvent } from './action.ts';
 import { mergeConditions, promotedCondition } from './conditions.ts';
 import type { Context } from './context.ts';
@@ -12,7 +13,6 @@ import { runOf } from './run.ts';
 import { isSame } from './same.ts';
 import { keepSessions } from './sessions.ts';
 import { type State, statusOf } from './state.ts';
-import { shorten, stamp } from './units.ts';
 import type { World } from './world.ts';
 
 const MAX_LINE_CHARACTERS = 160;

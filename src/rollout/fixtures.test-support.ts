@@ -1,4 +1,4 @@
-import type { PodFault, WorkloadView } from './world.ts';
+import type { PodFault, WorkloadView } from '../health/workload-view.ts';
 
 /** A workload of two pods that has taken release `a` over, unless said otherwise. */
 export function aWorkload(more: Partial<WorkloadView> = {}): WorkloadView {

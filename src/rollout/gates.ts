@@ -2,13 +2,12 @@ import { durationOr } from '../api/duration.ts';
 import { isGateOpen } from '../api/gates.ts';
 import { hooksOf } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
+import { type CheckOutcome, verdictOf } from '../health/check-results.ts';
 import { type Context, elapsedMs } from './context.ts';
 import { hasHooks, keyPrefix, poll, verdictOfHooks, whyClosed } from './hooks.ts';
 import { type Effects, note, say, together, wake } from './outcome.ts';
 import type { ClosedGate, Run } from './run.ts';
 import { without } from './state.ts';
-import { verdictOf } from './verdict.ts';
-import type { CheckOutcome } from './world.ts';
 
 /** The gates between a passed check and what it leads to. */
 export type GateType = ClosedGate['type'];

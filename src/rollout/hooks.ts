@@ -1,10 +1,10 @@
 import type { CheckResult } from '../api/canary-status.ts';
 import { type HookAnswer, type HookType, hooksOf } from '../api/hooks.ts';
+import { shorten, stamp } from '../api/units.ts';
+import type { CheckOutcome } from '../health/check-results.ts';
 import type { CheckRequest } from './action.ts';
 import { type Context, elapsedMs } from './context.ts';
 import type { Run } from './run.ts';
-import { shorten, stamp } from './units.ts';
-import type { CheckOutcome } from './world.ts';
 
 const MAX_NAME_CHARACTERS = 253;
 const MAX_DETAIL_CHARACTERS = 512;

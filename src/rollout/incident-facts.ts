@@ -4,11 +4,11 @@ import type { IncidentOutcome } from '../api/incident.ts';
 import { revertCommand } from '../api/incident-text.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
-import { diagnose } from './diagnosis/diagnose.ts';
-import { isReady, whyNotReady } from './readiness.ts';
+import { stamp } from '../api/units.ts';
+import { diagnose } from '../health/diagnosis.ts';
+import { isReady, whyNotReady } from '../health/readiness.ts';
 import type { Result } from './report.ts';
 import { headRelease, lastKnownGood, type Run } from './run.ts';
-import { stamp } from './units.ts';
 import { describe } from './words.ts';
 
 /** The release that news are about. */

@@ -1,12 +1,12 @@
+import { alertsFor } from '../api/alerts.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { Incident, IncidentOutcome, Severity } from '../api/incident.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
-import { alertsFor } from './alerts.ts';
+import { shorten, stamp } from '../api/units.ts';
 import { gateReason } from './gates.ts';
 import { aboutOf, canaryComparison, commandFor, staysApplied } from './incident-facts.ts';
 import type { Result } from './report.ts';
 import { headRelease, type Run, runOf } from './run.ts';
-import { shorten, stamp } from './units.ts';
 import { nameOf } from './words.ts';
 
 const MAX_KEPT = 5;

@@ -1,7 +1,8 @@
 /** What counts as progress of a workload that is waited for (design section 2.3, progressDeadlineSeconds). */
+
+import type { WorkloadView } from '../health/workload-view.ts';
 import { type Context, elapsedMs } from './context.ts';
 import type { Run } from './run.ts';
-import type { WorkloadView } from './world.ts';
 
 /** Pods that bring a rollout forward, `old` ones by going, and how many are asked for. */
 interface Counts {

@@ -1,15 +1,16 @@
 import type { CanaryStatus, Serving } from '../api/canary-status.ts';
+import { driftComparisons } from '../health/drift.ts';
+import { hasConverged } from '../health/readiness.ts';
+import type { WorkloadView } from '../health/workload-view.ts';
 import type { Action, RolloutEvent } from './action.ts';
 import type { Finding } from './conditions.ts';
 import type { Context } from './context.ts';
-import { driftComparisons } from './expectation/drift-comparisons.ts';
 import { damageOf } from './kept.ts';
 import type { Note } from './outcome.ts';
-import { hasConverged } from './readiness.ts';
 import { headRelease, lastKnownGood, type Run, runOf } from './run.ts';
 import { restsAtZero } from './scalers.ts';
 import { wantedPods } from './states/missing.ts';
-import type { RecordView, WorkloadView, World } from './world.ts';
+import type { RecordView, World } from './world.ts';
 
 /** A decision and the status that says so, for what people are told of it. */
 export interface Result extends Context {

@@ -1,9 +1,10 @@
 /** Autoscalers own the number of pods of a copy; a rollout raises their minReplicas and gives it back (S18, flagger issue 1600). */
+
+import { servingPods } from '../health/readiness.ts';
 import type { Action } from './action.ts';
 import { carriedBy, scalerOf } from './capacity.ts';
 import { type Context, remainingMs } from './context.ts';
 import { act, type Effects, together, wake } from './outcome.ts';
-import { servingPods } from './readiness.ts';
 import type { Run, Side } from './run.ts';
 import type { ScalerSide, ScalerView, World } from './world.ts';
 

@@ -1,4 +1,4 @@
-import { sinceMs } from './units.ts';
+import { sinceMs } from '../api/units.ts';
 import type { World } from './world.ts';
 
 /** Failures this far apart may have one cause. */

@@ -4,6 +4,7 @@
  * goes to a side without ready pods while the other one has some. In place, both sides are pods of one workload, and the share brings them.
  */
 import type { RouteTarget, RouteView } from '../api/observed.ts';
+import { servingPods } from '../health/readiness.ts';
 import type { Action } from './action.ts';
 import {
   canaryPods,
@@ -19,7 +20,6 @@ import { othersServe } from './other-backends.ts';
 import { act, type Effects, together, wake } from './outcome.ts';
 import { ALL_TO_CANARY, trafficAt } from './plan.ts';
 import type { Preference } from './preference.ts';
-import { servingPods } from './readiness.ts';
 import type { Run, Side } from './run.ts';
 import { growCanary, raiseFloor } from './scalers.ts';
 import { unsettledMs } from './standing.ts';

@@ -1,9 +1,10 @@
 /** Windows of a Source gate the start of rollouts and nothing else: what began is finished, and ways back are never held up (design section 2.2). */
+
+import { stamp } from '../api/units.ts';
 import { type Context, rejectionOf } from './context.ts';
 import { soundRecord } from './kept.ts';
 import { type Effects, note } from './outcome.ts';
 import type { Run } from './run.ts';
-import { stamp } from './units.ts';
 import { names } from './verbs/request.ts';
 import type { ReleaseView } from './world.ts';
 

@@ -1,8 +1,8 @@
 import type { Canary } from '../api/canary.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
-import type { HookAnswer } from '../api/hooks.ts';
-import type { CommitInfo, MetricReading, RouteView } from '../api/observed.ts';
-import type { DriftView } from './drift-view.ts';
+import type { CommitInfo, RouteView } from '../api/observed.ts';
+import type { CheckOutcome } from '../health/check-results.ts';
+import type { WorkloadView } from '../health/workload-view.ts';
 
 /** Everything `step` looks at: one Canary, at one moment, as read back. Built by the engine, never by the core. */
 export interface World {
@@ -164,87 +164,4 @@ export interface RejectionView {
   time: string;
   /** What was diagnosed, as in the table of causes: some are of config outside Git, which may change without a commit. */
   cause?: string | undefined;
-}
-
-/** One workload as the cluster reports it. Counts are pods. */
-export interface WorkloadView extends DriftView {
-  name: string;
-  uid: string;
-  resourceVersion: string;
-  /** Annotation holdfast.dev/digest: what was applied last. */
-  digest: string | undefined;
-  settingsKey: string | undefined;
-  /** status.observedGeneration has caught up. */
-  observed: boolean;
-  desiredReplicas: number;
-  /** Pods that the settings of its release ask for; undefined where Git names no number, or a scaler owns it. */
-  wantedReplicas?: number | undefined;
-  replicas: number;
-  updatedReplicas: number;
-  readyReplicas: number;
-  availableReplicas: number;
-  /** Ready pods that run the current template. */
-  updatedReadyReplicas: number;
-  /** One pod a node: the number of pods cannot be chosen (DaemonSet). */
-  followsNodes: boolean;
-  /** The workload controller says so (Progressing=False, ProgressDeadlineExceeded). */
-  progressDeadlineExceeded: boolean;
-  /**
-   * A change of the template leaves a ready pod at every moment (RollingUpdate with room for it), and requests reach it: the Service's ports
-   * go to the same numbers or names before and after.
-   */
-  keepsReadyPod: boolean;
-  /** What keeps pods of the current template from being ready, worst first. */
-  faults: readonly PodFault[];
-  /** Most restarts of one container in pods of the current template. */
-  restarts: number;
-  /** Every pod of the current template runs the images of that template. */
-  imagesMatch: boolean;
-  /** Containers of the template, and what its pods run for them. */
-  images: readonly ImageView[];
-  /** Names of all containers in pods of the current template, also those that somebody else puts in; init containers included. */
-  podContainers: readonly string[];
-  /**
-   * Ready pods of the current template that are ready addresses of every port which the workload's own Service names, as its EndpointSlices
-   * say; undefined while there is no such Service, or it has no selector.
-   */
-  endpoints: number | undefined;
-  /**
-   * Numbers that the workload's own Service sends requests to and that neither a port nor a probe of the template names: no endpoint tells
-   * whether anybody listens there. Absent where the template names no port at all.
-   */
-  undeclaredPorts?: readonly number[];
-}
-
-/** One container of a template beside its pods. */
-export interface ImageView {
-  container: string;
-  /** As the template names it. */
-  image: string;
-  /** As the pods name it, without doubles; empty while there is no pod. */
-  found: readonly string[];
-  /** What the name stands for on the nodes (imageID), without doubles. */
-  ids: readonly string[];
-}
-
-/** Why a pod is not ready. */
-export interface PodFault {
-  pod: string;
-  container: string | undefined;
-  /** Kubernetes' own reason: ImagePullBackOff, CrashLoopBackOff, Unschedulable, CreateContainerConfigError, FailedCreate, ProbeFailing... */
-  reason: string;
-  message: string;
-  /** It is an init container. */
-  init?: boolean;
-  /** Why the container ended last, where it ended before. */
-  lastReason?: string;
-}
-
-/** Answers to a check request, before thresholds. */
-export interface CheckOutcome {
-  key: string;
-  atMs: number;
-  readings: ReadonlyArray<{ name: string; reading: MetricReading }>;
-  /** Webhooks of the types asked for; those behind one that did not approve were not asked. */
-  hooks: readonly HookAnswer[];
 }

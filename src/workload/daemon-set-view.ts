@@ -1,7 +1,6 @@
 /** A DaemonSet and its pods in the rollout core's words. */
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
-import type { DriftView } from '../rollout/drift-view.ts';
-import type { WorkloadView } from '../rollout/world.ts';
+import type { DriftView, WorkloadView } from '../health/workload-view.ts';
 import { faultsOf } from './faults.ts';
 import type { ViewSource } from './kind.ts';
 import { digestAnnotation, settingsAnnotation } from './names.ts';

@@ -1,6 +1,5 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import type { DriftView } from '../rollout/drift-view.ts';
-import type { WorkloadView } from '../rollout/world.ts';
+import type { DriftView, WorkloadView } from '../health/workload-view.ts';
 import { viewDeployment } from './deployment-view.ts';
 import { aPrimarySource } from './fixtures.test-support.ts';
 import type { ViewSource } from './kind.ts';

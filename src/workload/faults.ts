@@ -1,6 +1,6 @@
 /** Why pods are not ready, in Kubernetes' own words. What only takes its time (pulling, mounting, initialising) comes last. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import type { PodFault } from '../rollout/world.ts';
+import type { PodFault } from '../health/workload-view.ts';
 import { type ContainerStatus, isReady, type Pod, type PodCondition } from './pods.ts';
 
 /** Reasons from worst (will not heal by itself) to mildest; what is not listed stands before the last. */

@@ -1,6 +1,6 @@
 /** Differences in words that may stand in a status: short, on one line, and without anything secret. */
 import { clip } from '../api/limits.ts';
-import type { FieldDifference } from '../rollout/drift-view.ts';
+import type { FieldDifference } from '../health/workload-view.ts';
 import type { Difference } from './covers.ts';
 
 /** Stands for a value that nobody should read. */

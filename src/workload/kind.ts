@@ -1,9 +1,8 @@
 /** What a kind of workload has to offer, so that rollouts work alike for all of them. */
 import type { Canary } from '../api/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { DriftView, WorkloadView } from '../health/workload-view.ts';
 import type { Release, WorkloadSettings } from '../release/release.ts';
-import type { DriftView } from '../rollout/drift-view.ts';
-import type { WorkloadView } from '../rollout/world.ts';
 import type { ConfigSources } from './configs.ts';
 
 /** What both workloads are built from. */

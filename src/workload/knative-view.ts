@@ -1,7 +1,6 @@
 /** A Knative Service and the revision of one of its sides, in the rollout core's words. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import type { DriftView } from '../rollout/drift-view.ts';
-import type { PodFault, WorkloadView } from '../rollout/world.ts';
+import type { DriftView, PodFault, WorkloadView } from '../health/workload-view.ts';
 import type { ViewSource } from './kind.ts';
 import { primaryRevisionOf } from './knative-marks.ts';
 import { digestAnnotation, settingsAnnotation } from './names.ts';

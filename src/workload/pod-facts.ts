@@ -1,7 +1,7 @@
 /** What the pods of a template are made of, for every kind of workload. */
 import type { PodTemplate } from '../api/kubernetes.ts';
+import type { ImageView, WorkloadView } from '../health/workload-view.ts';
 import { undeclaredPorts } from '../release/declared-ports.ts';
-import type { ImageView, WorkloadView } from '../rollout/world.ts';
 import { type EndpointSource, endpointsOf, ownPorts } from './endpoints.ts';
 import { containerStatuses, isReady, type Pod, restartsOf } from './pods.ts';
 

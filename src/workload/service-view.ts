@@ -1,8 +1,7 @@
 /** A Service that is a copy of the target, and the pods it selects, in the rollout core's words. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { DriftView, PodFault, WorkloadView } from '../health/workload-view.ts';
 import { isExternalName, selectorOf } from '../release/service-content.ts';
-import type { DriftView } from '../rollout/drift-view.ts';
-import type { PodFault, WorkloadView } from '../rollout/world.ts';
 import { endpointsOf } from './endpoints.ts';
 import type { ViewSource } from './kind.ts';
 import { digestAnnotation, settingsAnnotation } from './names.ts';

@@ -2,7 +2,7 @@
 import type { Canary } from '../../src/api/canary.ts';
 import type { CanaryStatus } from '../../src/api/canary-status.ts';
 import type { OnFailure } from '../../src/api/post-promotion.ts';
-import type { CheckOutcome } from '../../src/rollout/world.ts';
+import type { CheckOutcome } from '../../src/health/check-results.ts';
 import type { Ledger } from './ledger.ts';
 
 /** Three releases: `a` is the one that proved itself first. */

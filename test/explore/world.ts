@@ -1,9 +1,12 @@
 /** From an abstract place to the `World` that the core is given, and from its actions back to a place. */
+
 import type { Canary } from '../../src/api/canary.ts';
+import type { CheckOutcome } from '../../src/health/check-results.ts';
+import type { WorkloadView } from '../../src/health/workload-view.ts';
 import type { Action, CheckRequest, Decision } from '../../src/rollout/action.ts';
 import * as actions from '../../src/rollout/action.ts';
 import { step } from '../../src/rollout/step.ts';
-import type { CheckOutcome, RecordView, WorkloadView, World } from '../../src/rollout/world.ts';
+import type { RecordView, World } from '../../src/rollout/world.ts';
 import { countersOf } from './key.ts';
 import { EMPTY_LEDGER, forget, noteAnswer, noteState } from './ledger.ts';
 import {

@@ -1,8 +1,9 @@
 import type { Canary } from '../../src/api/canary.ts';
 import { hooksOf } from '../../src/api/hooks.ts';
+import type { CheckOutcome } from '../../src/health/check-results.ts';
 import type { Action, CheckRequest } from '../../src/rollout/action.ts';
 import { lastKnownGood, runOf } from '../../src/rollout/run.ts';
-import type { CheckOutcome, World } from '../../src/rollout/world.ts';
+import type { World } from '../../src/rollout/world.ts';
 import type { Violation } from './invariants.ts';
 
 /** Requests of people that leave checks out. */

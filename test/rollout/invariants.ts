@@ -1,12 +1,12 @@
+import { sinceMs } from '../../src/api/units.ts';
+import { hasConverged, servingPods } from '../../src/health/readiness.ts';
 import type { Action } from '../../src/rollout/action.ts';
 import { canaryPods, podsNeeded } from '../../src/rollout/capacity.ts';
 import { contextOf, elapsedMs } from '../../src/rollout/context.ts';
 import { isLostDigest, soundRecord } from '../../src/rollout/kept.ts';
 import { planOf } from '../../src/rollout/plan.ts';
-import { hasConverged, servingPods } from '../../src/rollout/readiness.ts';
 import { headRelease, isRejected, lastKnownGood, runOf } from '../../src/rollout/run.ts';
 import { SETTLE_MS } from '../../src/rollout/standing.ts';
-import { sinceMs } from '../../src/rollout/units.ts';
 import type { World } from '../../src/rollout/world.ts';
 
 /** Which rule of reliability.md an action would break in this world, and how. */

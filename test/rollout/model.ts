@@ -4,14 +4,14 @@ import { gitPart } from '../../src/api/digest.ts';
 import { type HookAnswer, type HookType, hooksOf } from '../../src/api/hooks.ts';
 import type { RouteView } from '../../src/api/observed.ts';
 import { inLanes, reliesOn } from '../../src/engine/perform/lanes.ts';
+import type { CheckOutcome } from '../../src/health/check-results.ts';
+import type { ConfigCopyView, ForeignChange, WorkloadView } from '../../src/health/workload-view.ts';
 import type { Action, CheckRequest, Decision, RolloutEvent } from '../../src/rollout/action.ts';
 import { copy } from '../../src/rollout/copy.ts';
-import type { ConfigCopyView, ForeignChange } from '../../src/rollout/drift-view.ts';
 import { lastKnownGood, runOf } from '../../src/rollout/run.ts';
 import { isSame } from '../../src/rollout/same.ts';
 import { step } from '../../src/rollout/step.ts';
 import type {
-  CheckOutcome,
   HeadView,
   PeersView,
   RecordView,
@@ -19,7 +19,6 @@ import type {
   ReleaseView,
   ScalerView,
   WindowView,
-  WorkloadView,
   World,
 } from '../../src/rollout/world.ts';
 import { noteAnswer, type PassedChecks, withoutCheck, withoutCheckOnPrimary } from './analysis-ledger.ts';

@@ -1,18 +1,13 @@
 import type { Canary } from '../../src/api/canary.ts';
 import type { CanaryStatus } from '../../src/api/canary-status.ts';
 import type { RouteView } from '../../src/api/observed.ts';
+import type { CheckOutcome } from '../../src/health/check-results.ts';
+import type { WorkloadView } from '../../src/health/workload-view.ts';
 import type { Action } from '../../src/rollout/action.ts';
 import { copy } from '../../src/rollout/copy.ts';
 import { isSame } from '../../src/rollout/same.ts';
 import { step } from '../../src/rollout/step.ts';
-import type {
-  CheckOutcome,
-  HeadView,
-  RecordView,
-  RejectionView,
-  WorkloadView,
-  World,
-} from '../../src/rollout/world.ts';
+import type { HeadView, RecordView, RejectionView, World } from '../../src/rollout/world.ts';
 import { grantedBy, type Hold, isWholeStep, nextHold, podsOfShare } from '../../src/workload/native/hold.ts';
 import { frozen } from './frozen.ts';
 import { type Violation, violations } from './invariants.ts';

@@ -1,4 +1,4 @@
-import type { PodFault, WorkloadView } from '../../src/rollout/world.ts';
+import type { PodFault, WorkloadView } from '../../src/health/workload-view.ts';
 
 /** Which copy; the canary is the target. */
 export type Side = 'primary' | 'canary';

@@ -1,8 +1,9 @@
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import type { RouteView } from '../../src/api/observed.ts';
+import type { WorkloadView } from '../../src/health/workload-view.ts';
 import type { Release, WorkloadSettings } from '../../src/release/release.ts';
 import type { Action } from '../../src/rollout/action.ts';
-import type { WorkloadView, World } from '../../src/rollout/world.ts';
+import type { World } from '../../src/rollout/world.ts';
 import type { ViewSource } from '../../src/workload/kind.ts';
 import { nativeKind } from '../../src/workload/native/kinds.ts';
 import { promotedOf, shareOf } from '../../src/workload/native/marks.ts';

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { FieldDifference } from '../../health/workload-view.ts';
 import { type Release, templateOf } from '../../release/release.ts';
-import type { FieldDifference } from '../../rollout/drift-view.ts';
 import { comparableTemplate } from '../../workload/adopted.ts';
 import { configKey } from '../../workload/configs.ts';
 import { type Difference, differencesOf } from '../../workload/covers.ts';

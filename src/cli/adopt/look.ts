@@ -19,7 +19,7 @@ import { createHeads } from '../../engine/observe/heads.ts';
 import { type NamespaceWatch, serviceKind, watchNamespace } from '../../engine/observe/namespace-view.ts';
 import { observe } from '../../engine/observe/observe.ts';
 import { createRecords } from '../../engine/records/records.ts';
-import type { FieldDifference } from '../../rollout/drift-view.ts';
+import type { FieldDifference } from '../../health/workload-view.ts';
 import type { World } from '../../rollout/world.ts';
 import { routerFor } from '../../routing/table.ts';
 import { serviceNames } from '../../workload/names.ts';

@@ -2,7 +2,7 @@ import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { findNotActedOn } from '../../api/not-acted-on.ts';
 import { parseCanary } from '../../api/parse.ts';
 import { keyOf } from '../../engine/canary/checks.ts';
-import type { FieldDifference } from '../../rollout/drift-view.ts';
+import type { FieldDifference } from '../../health/workload-view.ts';
 import type { CheckLine } from '../check-report.ts';
 import type { Seen } from './look.ts';
 import { judgeAdoption, type Outcome, type Verdict } from './verdict.ts';

@@ -1,6 +1,6 @@
 import type { Connection } from '../../app/connection.ts';
 import { expectedObjects } from '../../engine/observe/expected-objects.ts';
-import { expectedRelease } from '../../rollout/expectation/expected-release.ts';
+import { expectedRelease } from '../expected-release.ts';
 import { type CommandResult, type DataFormat, formatData, type Screen } from '../output.ts';
 import { readCanaryWith, type WorldQuery } from '../read-world.ts';
 import { type Difference, differenceOf } from './difference.ts';

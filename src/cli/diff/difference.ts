@@ -1,14 +1,14 @@
 import type { ExpectedObject } from '../../engine/observe/expected-objects.ts';
-import type { FieldDifference } from '../../rollout/drift-view.ts';
-import type { Comparison } from '../../rollout/expectation/comparison.ts';
-import { differences } from '../../rollout/expectation/expectation.ts';
-import type { ExpectedRelease } from '../../rollout/expectation/expected-release.ts';
-import { expectedState } from '../../rollout/expectation/expected-state.ts';
+import type { Comparison } from '../../health/comparison.ts';
+import { differences } from '../../health/expectation.ts';
+import type { FieldDifference } from '../../health/workload-view.ts';
+import { expectedState } from '../../rollout/expected-state.ts';
 import { planOf } from '../../rollout/plan.ts';
 import type { World } from '../../rollout/world.ts';
 import { differencesOf } from '../../workload/covers.ts';
 import { contentOf, driftOf } from '../../workload/drift.ts';
 import { inWords } from '../../workload/field-differences.ts';
+import type { ExpectedRelease } from '../expected-release.ts';
 
 /** An object that must be there, and where it is not what it must be. */
 export interface ObjectDifference {

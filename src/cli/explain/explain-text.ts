@@ -1,4 +1,4 @@
-import type { Comparison } from '../../rollout/expectation/comparison.ts';
+import type { Comparison } from '../../health/comparison.ts';
 import { paint, printable, type Screen, wrap } from '../output.ts';
 import { commitLine } from '../status-rows.ts';
 import { formatTable, type TableColumn } from '../table.ts';

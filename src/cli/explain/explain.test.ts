@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../api/canary.ts';
-import { causeOf } from '../../rollout/diagnosis/cause-of.ts';
-import { type Cause, causes } from '../../rollout/diagnosis/causes.ts';
-import { sampleFaults } from '../../rollout/diagnosis/samples.ts';
+import { type Cause, causes } from '../../health/causes.ts';
+import { causeOf } from '../../health/diagnosis.ts';
 import { aWorkload } from '../../rollout/fixtures.test-support.ts';
 import { step } from '../../rollout/step.ts';
 import type { World } from '../../rollout/world.ts';
 import { explainWorld } from './explain.ts';
 import { explain } from './explanation.ts';
 import { parseHypothesis } from './hypothesis.ts';
+import { sampleFaults } from './sample-faults.ts';
 import { suppose } from './suppose.ts';
 
 const commit = { commit: 'a'.repeat(40), subject: 'Good', author: 'dev', time: '2026-01-01T00:00:00Z' };

@@ -1,9 +1,9 @@
-import type { Comparison } from '../../rollout/expectation/comparison.ts';
-import { compare } from '../../rollout/expectation/expectation.ts';
-import { type ExpectedRelease, expectedRelease } from '../../rollout/expectation/expected-release.ts';
-import { expectedState } from '../../rollout/expectation/expected-state.ts';
+import type { Comparison } from '../../health/comparison.ts';
+import { compare } from '../../health/expectation.ts';
+import { expectedState } from '../../rollout/expected-state.ts';
 import { planOf } from '../../rollout/plan.ts';
 import type { World } from '../../rollout/world.ts';
+import { type ExpectedRelease, expectedRelease } from '../expected-release.ts';
 import { type Forecast, forecast } from './forecast.ts';
 import { type Judgement, judge } from './judge.ts';
 

@@ -1,7 +1,7 @@
 import { sharesWorkload } from '../../api/effective.ts';
 import type { RouteTarget } from '../../api/observed.ts';
+import { describeAction } from '../../engine/action-words.ts';
 import type { Action, Decision } from '../../rollout/action.ts';
-import { describeAction } from '../../rollout/action-words.ts';
 import { nextSequence } from '../../rollout/record-order.ts';
 import { step } from '../../rollout/step.ts';
 import type { World } from '../../rollout/world.ts';

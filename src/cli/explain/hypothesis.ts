@@ -1,6 +1,6 @@
 import { type OnFailure, onFailureSchema } from '../../api/post-promotion.ts';
 import { InputError } from '../../app/options.ts';
-import { type Cause, causes } from '../../rollout/diagnosis/causes.ts';
+import { type Cause, causes } from '../../health/causes.ts';
 
 /** What is assumed in place of what is. */
 export interface Hypothesis {

@@ -1,19 +1,19 @@
 import type { PostPromotionStatus } from '../../api/canary-status.ts';
 import type { OnFailure } from '../../api/post-promotion.ts';
-import { causes } from '../../rollout/diagnosis/causes.ts';
+import { causes } from '../../health/causes.ts';
+import { finding } from '../../health/check-results.ts';
+import type { Comparison } from '../../health/comparison.ts';
+import { diagnose } from '../../health/diagnosis.ts';
 import {
   canaryState,
   decidePromotion,
   decideVerification,
   type FailureDecision,
-} from '../../rollout/diagnosis/decision.ts';
-import { diagnose } from '../../rollout/diagnosis/diagnose.ts';
-import type { Comparison } from '../../rollout/expectation/comparison.ts';
+} from '../../rollout/decision.ts';
 import { wayBack } from '../../rollout/kept.ts';
 import { planOf } from '../../rollout/plan.ts';
 import { lastKnownGood, type Run, runOf } from '../../rollout/run.ts';
 import { sharedCause } from '../../rollout/shared-cause.ts';
-import { finding } from '../../rollout/verdict.ts';
 import type { World } from '../../rollout/world.ts';
 
 /** Why the primary does not come up, or is not verified, and what onFailure makes of it. */

@@ -1,11 +1,12 @@
 import { hooksOf } from '../../api/hooks.ts';
 import type { OnFailure } from '../../api/post-promotion.ts';
 import { InputError } from '../../app/options.ts';
-import { sampleFaults } from '../../rollout/diagnosis/samples.ts';
+import type { WorkloadView } from '../../health/workload-view.ts';
 import { planOf } from '../../rollout/plan.ts';
 import { runOf } from '../../rollout/run.ts';
-import type { WorkloadView, World } from '../../rollout/world.ts';
+import type { World } from '../../rollout/world.ts';
 import type { AssumedCanary, Hypothesis } from './hypothesis.ts';
+import { sampleFaults } from './sample-faults.ts';
 
 /** The world as it would be. A cause without a release under way is that of one whose primary was just written. */
 export function suppose(world: World, hypothesis: Hypothesis): World {

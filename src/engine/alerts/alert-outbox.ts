@@ -1,8 +1,8 @@
+import { alertsById, DEFAULT_ALERT } from '../../api/alerts.ts';
 import type { Canary } from '../../api/canary.ts';
 import type { CanaryStatus } from '../../api/canary-status.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { AlertState, Incident } from '../../api/incident.ts';
-import { alertsById, DEFAULT_ALERT } from '../../rollout/alerts.ts';
 import { keyOf } from '../canary/checks.ts';
 import type { Alerts } from '../ports/alert-port.ts';
 import type { EventSink, Log } from '../ports/ports.ts';

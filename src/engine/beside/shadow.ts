@@ -1,5 +1,5 @@
 import type { Decision } from '../../rollout/action.ts';
-import { describeAction } from '../../rollout/action-words.ts';
+import { describeAction } from '../action-words.ts';
 import type { CanaryParts } from '../canary/canary-parts.ts';
 import { canaryInForce } from '../canary/spec-in-force.ts';
 import { observe } from '../observe/observe.ts';

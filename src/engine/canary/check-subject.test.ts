@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { WorkloadView } from '../../rollout/world.ts';
+import type { WorkloadView } from '../../health/workload-view.ts';
 import { checkSubject } from './check-subject.ts';
 
 const world = {

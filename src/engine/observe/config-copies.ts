@@ -1,8 +1,8 @@
 /** The primary's copies of ConfigMaps and Secrets beside what its release says they are. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { ConfigCopyView } from '../../health/workload-view.ts';
 import { configReferences, isFollowed } from '../../release/refs.ts';
 import { type Release, templateOf } from '../../release/release.ts';
-import type { ConfigCopyView } from '../../rollout/drift-view.ts';
 import { configKey } from '../../workload/configs.ts';
 import { differencesOf } from '../../workload/covers.ts';
 import { contentOf, driftOf } from '../../workload/drift.ts';

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { ConfigCopyView, ForeignChange } from '../../health/workload-view.ts';
 import type { WorkloadSettings } from '../../release/release.ts';
-import type { ConfigCopyView, ForeignChange } from '../../rollout/drift-view.ts';
 import type { ExpectedCopy } from '../../workload/expected-copies.ts';
 
 /** What is known about the primary of one Canary, as it was written last. */

@@ -1,5 +1,5 @@
 import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
-import type { DriftView, ForeignChange } from '../../rollout/drift-view.ts';
+import type { DriftView, ForeignChange } from '../../health/workload-view.ts';
 import { allDifferences, differencesBy, driftOf, saysAll } from '../../workload/drift.ts';
 import { sharedIn } from '../../workload/expected-copies.ts';
 import { inWords } from '../../workload/field-differences.ts';

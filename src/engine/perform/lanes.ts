@@ -1,6 +1,6 @@
 /** In which order actions are done, and which are left undone when another one failed (ADR 31). */
 import { type Action, laneOf, lanes } from '../../rollout/action.ts';
-import { describeAction } from '../../rollout/action-words.ts';
+import { describeAction } from '../action-words.ts';
 import type { Failure } from '../failure.ts';
 
 /** An action that failed, and why. */

@@ -1,6 +1,6 @@
+import { passes } from '../../api/alerts.ts';
 import type { Incident } from '../../api/incident.ts';
 import type { Source } from '../../api/source.ts';
-import { passes } from '../../rollout/alerts.ts';
 import { type DeliveryParts, deliverAlert } from '../alerts/deliver.ts';
 import type { EventSink } from '../ports/ports.ts';
 

@@ -1,5 +1,6 @@
 /** A release begins: on the canary, or where that has to serve, on the primary (design section 5, decided since 1). */
 import { gitPart } from '../../api/digest.ts';
+import { stamp } from '../../api/units.ts';
 import type { Context } from '../context.ts';
 import { hasHooks } from '../hooks.ts';
 import { soundRecord } from '../kept.ts';
@@ -7,7 +8,6 @@ import { enter, type Outcome, say, together } from '../outcome.ts';
 import type { Run, Side } from '../run.ts';
 import { SETTLE_MS, withStandings } from '../standing.ts';
 import { trying, without } from '../state.ts';
-import { stamp } from '../units.ts';
 import { keptOutMs } from '../windows.ts';
 import { describe } from '../words.ts';
 import type { ReleaseView } from '../world.ts';

@@ -1,7 +1,11 @@
+import { stamp } from '../../api/units.ts';
+import { finding, verdictOf } from '../../health/check-results.ts';
+import { causeOf } from '../../health/diagnosis.ts';
+import { isReady, whyNotReady } from '../../health/readiness.ts';
+import type { WorkloadView } from '../../health/workload-view.ts';
 import { carriedBy, podsNeeded, readyPods, scalerOf } from '../capacity.ts';
 import { type Check, check } from '../checks.ts';
 import { type Context, elapsedMs, later, remainingMs } from '../context.ts';
-import { causeOf } from '../diagnosis/cause-of.ts';
 import { askGates, type GateType, isOpenedByHand, noteClosed } from '../gates.ts';
 import { hasHooks, judgeHooks, keyPrefix, request } from '../hooks.ts';
 import {
@@ -19,17 +23,13 @@ import {
 import type { Plan } from '../plan.ts';
 import { ALL, type Preference, STAY } from '../preference.ts';
 import { restarted, standingMs, tracked } from '../progress.ts';
-import { isReady, whyNotReady } from '../readiness.ts';
 import type { Run, Side } from '../run.ts';
 import { growCanary, holdPrimary } from '../scalers.ts';
 import { unsettledMs } from '../standing.ts';
 import { promoting, type StateOf, without, withRun } from '../state.ts';
-import { stamp } from '../units.ts';
 import { isPaused } from '../verbs/request.ts';
-import { finding, verdictOf } from '../verdict.ts';
 import { largestWeight, type Move, nextMove } from '../weights.ts';
 import { nameOf } from '../words.ts';
-import type { WorkloadView } from '../world.ts';
 import { end, failAtGate, routeNote } from './ending.ts';
 import { failOnPrimary } from './go-back.ts';
 import { restartsAnalysis, toldOfRestart } from './head.ts';

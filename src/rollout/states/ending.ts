@@ -1,7 +1,7 @@
 import type { ReleaseHistoryEntry } from '../../api/canary-status.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
-import type { Context } from '../context.ts';
-import { elapsedMs } from '../context.ts';
+import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
+import { type Context, elapsedMs } from '../context.ts';
 import { hasHooks, request, verdictOfHooks, whyClosed } from '../hooks.ts';
 import {
   act,
@@ -17,7 +17,6 @@ import {
 } from '../outcome.ts';
 import type { Preference } from '../preference.ts';
 import { tracked } from '../progress.ts';
-import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import type { Ending, Run } from '../run.ts';
 import { areScalersBack, restCanary, restoreScalers, scalerWaitMs } from '../scalers.ts';
 import { type RunState, type StateOf, without } from '../state.ts';

@@ -1,8 +1,8 @@
 /** From a release that failed after promotion to a hold, or back to the last-known-good (design section 5, the heart). */
 import type { RolloutReason } from '../../api/reasons.ts';
+import { diagnose, sentence } from '../../health/diagnosis.ts';
 import type { Context } from '../context.ts';
-import { canaryState, decidePromotion, decideVerification } from '../diagnosis/decision.ts';
-import { diagnose, sentence } from '../diagnosis/diagnose.ts';
+import { canaryState, decidePromotion, decideVerification } from '../decision.ts';
 import { wayBack } from '../kept.ts';
 import { enter, type Outcome, say } from '../outcome.ts';
 import { restarted } from '../progress.ts';

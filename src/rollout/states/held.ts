@@ -1,18 +1,24 @@
 import { gitPart } from '../../api/digest.ts';
+import { finding, verdictOf } from '../../health/check-results.ts';
+import { diagnose, sentence } from '../../health/diagnosis.ts';
+import {
+  failsAtOnce,
+  hasConverged,
+  lostReadiness,
+  servingPods,
+  whyNotReady,
+} from '../../health/readiness.ts';
 import { canaryServes } from '../capacity.ts';
 import { check, primaryCheck, quietCheck } from '../checks.ts';
 import type { Context } from '../context.ts';
-import { isBeyondHope } from '../diagnosis/decision.ts';
-import { diagnose, sentence } from '../diagnosis/diagnose.ts';
+import { isBeyondHope } from '../decision.ts';
 import { isLost, soundRecord, wayBack } from '../kept.ts';
 import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
 import { ALL, type Preference, STAY } from '../preference.ts';
 import { restarted, standingMs, tracked } from '../progress.ts';
-import { failsAtOnce, hasConverged, lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
 import { sharedCause } from '../shared-cause.ts';
 import { promoting, type State, type StateOf, without, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic.ts';
-import { finding, verdictOf } from '../verdict.ts';
 import { describe, nameOf } from '../words.ts';
 import type { ReleaseView } from '../world.ts';
 import { admit } from './admit.ts';

@@ -1,4 +1,5 @@
 import { knownReason } from '../../api/reasons.ts';
+import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { Action } from '../action.ts';
 import { carriedBy, podsNeeded, scalerOf } from '../capacity.ts';
 import type { Context } from '../context.ts';
@@ -18,7 +19,6 @@ import {
 import { trafficAt } from '../plan.ts';
 import { NONE, type Preference } from '../preference.ts';
 import { standingMs, tracked } from '../progress.ts';
-import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import type { Run } from '../run.ts';
 import { areScalersBack, pauseCanary, raiseFloor, restoreScalers } from '../scalers.ts';
 import type { StateOf } from '../state.ts';

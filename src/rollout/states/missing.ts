@@ -1,3 +1,4 @@
+import type { WorkloadView } from '../../health/workload-view.ts';
 import type { Action } from '../action.ts';
 import { carriedBy } from '../capacity.ts';
 import type { Context } from '../context.ts';
@@ -5,7 +6,6 @@ import { isLost, standStill } from '../kept.ts';
 import { act, type Effects, note, say, together } from '../outcome.ts';
 import { resumeReplicas } from '../scalers.ts';
 import { describe } from '../words.ts';
-import type { WorkloadView } from '../world.ts';
 
 /** Writes a release to the primary, over exactly the version that was observed (S17). */
 export function applyPrimary({ world }: Context, digest: string): Action {

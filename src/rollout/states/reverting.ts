@@ -1,4 +1,6 @@
 import type { RolloutReason } from '../../api/reasons.ts';
+import { finding, verdictOf } from '../../health/check-results.ts';
+import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { canaryServes, carriedBy } from '../capacity.ts';
 import { check } from '../checks.ts';
 import { type Context, elapsedMs, later } from '../context.ts';
@@ -6,11 +8,9 @@ import { isLost, standStill } from '../kept.ts';
 import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
 import { ALL, type Preference, STAY } from '../preference.ts';
 import { restarted, standingMs, tracked } from '../progress.ts';
-import { hasConverged, servingPods, whyNotReady } from '../readiness.ts';
 import type { RevertCause } from '../run.ts';
 import { type StateOf, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic.ts';
-import { finding, verdictOf } from '../verdict.ts';
 import { describe, nameOf } from '../words.ts';
 import type { RecordView } from '../world.ts';
 import { admit } from './admit.ts';

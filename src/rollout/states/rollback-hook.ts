@@ -1,4 +1,6 @@
 import { isGateOpen } from '../../api/gates.ts';
+import { stamp } from '../../api/units.ts';
+import type { CheckOutcome } from '../../health/check-results.ts';
 import type { CheckRequest } from '../action.ts';
 import { type Context, elapsedMs } from '../context.ts';
 import { hasHooks, keyPrefix, request } from '../hooks.ts';
@@ -6,9 +8,7 @@ import { isLost } from '../kept.ts';
 import { type Effects, type Outcome, wake } from '../outcome.ts';
 import type { Run } from '../run.ts';
 import type { RunState, State } from '../state.ts';
-import { stamp } from '../units.ts';
 import { nameOf } from '../words.ts';
-import type { CheckOutcome } from '../world.ts';
 import { takenBack } from './ending.ts';
 import { failOnPrimary, goBack } from './go-back.ts';
 

@@ -1,3 +1,6 @@
+import { sinceMs } from '../../api/units.ts';
+import { isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
+import type { WorkloadView } from '../../health/workload-view.ts';
 import type { Action } from '../action.ts';
 import { canaryPods, canaryServes, carriedBy, scalerOf } from '../capacity.ts';
 import { type Context, remainingMs } from '../context.ts';
@@ -5,12 +8,10 @@ import { isLost } from '../kept.ts';
 import { act, type Effects, note, say, together, wake } from '../outcome.ts';
 import { ALL_TO_CANARY } from '../plan.ts';
 import { ALL } from '../preference.ts';
-import { isReady, servingPods, whyNotReady } from '../readiness.ts';
 import { growCanary, isFloorBack, pauseCanary, restoreFloor, resumeReplicas } from '../scalers.ts';
 import { SETTLE_MS } from '../standing.ts';
 import { allocate, isAllOn, rescueTraffic } from '../traffic.ts';
-import { sinceMs } from '../units.ts';
-import type { RecordView, WorkloadView, World } from '../world.ts';
+import type { RecordView, World } from '../world.ts';
 
 /** Beyond the time that pods may take: routes, reads and the queue (L10). */
 const GRACE_MS = 30_000;

@@ -1,18 +1,23 @@
 import type { CheckResult } from '../../api/canary-status.ts';
+import { stamp } from '../../api/units.ts';
+import { checkResults, finding, verdictOf } from '../../health/check-results.ts';
+import { isBroken } from '../../health/drift.ts';
+import { compare } from '../../health/expectation.ts';
+import {
+  failsAtOnce,
+  hasConverged,
+  lostReadiness,
+  servingPods,
+  whyNotReady,
+} from '../../health/readiness.ts';
 import { check, primaryCheck } from '../checks.ts';
 import { canRestoreCopies } from '../config-copies.ts';
 import { type Context, elapsedMs, later, rejectionOf } from '../context.ts';
-import { checkResults } from '../expectation/check-results.ts';
-import { isBroken } from '../expectation/drift-comparisons.ts';
-import { compare } from '../expectation/expectation.ts';
-import { expectedState } from '../expectation/expected-state.ts';
+import { expectedState } from '../expected-state.ts';
 import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
 import { type Preference, STAY } from '../preference.ts';
-import { failsAtOnce, hasConverged, lostReadiness, servingPods, whyNotReady } from '../readiness.ts';
 import { promoting, type StateOf, without, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic.ts';
-import { stamp } from '../units.ts';
-import { finding, verdictOf } from '../verdict.ts';
 import { headFor } from '../windows.ts';
 import { nameOf } from '../words.ts';
 import { admit } from './admit.ts';

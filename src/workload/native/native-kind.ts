@@ -1,8 +1,7 @@
 /** What a kind of workload has to offer to be rolled out in place (ADR 21, 27). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import type { WorkloadSettings } from '../../release/release.ts';
-import type { DriftView } from '../../rollout/drift-view.ts';
-import type { WorkloadView } from '../../rollout/world.ts';
 import type { ViewSource } from '../kind.ts';
 import type { NodeRanks } from './node-order.ts';
 

@@ -54,15 +54,19 @@ function untilReady(shop: Shop, name: 'podinfo' | 'podinfo-primary', pods: numbe
   });
 }
 
-/** Envoy learns of pods a moment after they are ready; up to then the first one had all requests. */
-function untilAllAnswer(shop: Shop, pods: number): Promise<unknown> {
+/**
+ * Envoy learns of pods a moment after they are ready; up to then the first one had all requests. That counts against what it carries for as
+ * long as the second lasts in which it was.
+ */
+async function untilAllAnswer(shop: Shop, pods: number): Promise<void> {
   const look = async () => {
     const load = shop.startLoad();
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const seen = await load.stop();
     return seen.failed === 0 && seen.pods.size === pods;
   };
-  return waitFor(look, { timeoutMs: 120_000, what: `${shop.namespace}: ${pods} pods answer through Envoy` });
+  await waitFor(look, { timeoutMs: 120_000, what: `${shop.namespace}: ${pods} pods answer through Envoy` });
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
 }
 
 async function expectRestored(shop: Shop): Promise<void> {

@@ -1,5 +1,5 @@
-import type { PodFault } from '../world.ts';
-import type { Cause } from './causes.ts';
+import type { Cause } from '../../health/causes.ts';
+import type { PodFault } from '../../health/workload-view.ts';
 
 /** A fault as each cause shows it, to ask what would be done about it. */
 const faults: Readonly<Record<Exclude<Cause, 'ProgressStopped'>, Omit<PodFault, 'pod' | 'container'>>> = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CanaryMetric } from '../api/canary-metric.ts';
 import type { MetricReading } from '../api/observed.ts';
-import { finding, judge, verdictOf } from './verdict.ts';
+import { finding, judge, verdictOf } from './check-results.ts';
 
 function judged(metric: Partial<CanaryMetric>, reading: MetricReading) {
   const named = { name: 'errors', ...metric };

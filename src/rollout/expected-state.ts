@@ -1,7 +1,7 @@
-import { scalerOf } from '../capacity.ts';
-import type { Plan } from '../plan.ts';
-import type { World } from '../world.ts';
-import type { Expected } from './comparison.ts';
+import type { Expected } from '../health/comparison.ts';
+import { scalerOf } from './capacity.ts';
+import type { Plan } from './plan.ts';
+import type { World } from './world.ts';
 
 /** What must be true of the primary, with this release on it, as `plan` says. */
 export function expectedState(world: World, plan: Plan, digest: string | undefined): Expected {

@@ -1,9 +1,40 @@
 import type { CanaryMetric } from '../api/canary-metric.ts';
 import type { CheckResult } from '../api/canary-status.ts';
+import type { HookAnswer } from '../api/hooks.ts';
 import { metricsById } from '../api/metric-ids.ts';
 import type { MetricReading } from '../api/observed.ts';
-import { stamp } from './units.ts';
-import type { CheckOutcome } from './world.ts';
+import { shorten, stamp } from '../api/units.ts';
+import type { Comparison } from './comparison.ts';
+
+/** Longest detail that a status holds, in characters. */
+const mostCharacters = 512;
+
+/**
+ * Comparisons as results of a check after promotion: every count with its bound, and every difference. What only tells something passes,
+ * with its detail.
+ */
+export function checkResults(comparisons: readonly Comparison[], time: string): CheckResult[] {
+  return comparisons
+    .filter(({ met, value }) => !met || value !== undefined)
+    .map(({ name, met, severity, detail, value, min, max }) => ({
+      name,
+      ...(value === undefined ? {} : { value }),
+      ...(min === undefined ? {} : { min }),
+      ...(max === undefined ? {} : { max }),
+      verdict: met || severity === 'tells' ? ('pass' as const) : ('fail' as const),
+      ...(detail === undefined ? {} : { detail: shorten(detail, mostCharacters) }),
+      time,
+    }));
+}
+
+/** Answers to a check request, before thresholds. */
+export interface CheckOutcome {
+  key: string;
+  atMs: number;
+  readings: ReadonlyArray<{ name: string; reading: MetricReading }>;
+  /** Webhooks of the types asked for; those behind one that did not approve were not asked. */
+  hooks: readonly HookAnswer[];
+}
 
 /** What one check as a whole says. `unknown` never fails a release after promotion (S29). */
 export type Verdict = 'pass' | 'fail' | 'unknown';

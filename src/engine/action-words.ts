@@ -1,4 +1,4 @@
-import type { Action } from './action.ts';
+import type { Action } from '../rollout/action.ts';
 
 /** What an action does, in a few words for people who look before it is done. `inPlace`: both sides are pods of one workload. */
 export function describeAction(action: Action, inPlace = false): string {

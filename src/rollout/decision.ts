@@ -1,10 +1,11 @@
-import type { OnFailure } from '../../api/post-promotion.ts';
-import { canaryServes } from '../capacity.ts';
-import { podComparisons } from '../expectation/expectation.ts';
-import { isReady } from '../readiness.ts';
-import type { ScalerSide, WorkloadView, World } from '../world.ts';
-import { type Cause, causes } from './causes.ts';
-import type { Diagnosis } from './diagnose.ts';
+import type { OnFailure } from '../api/post-promotion.ts';
+import { type Cause, causes } from '../health/causes.ts';
+import type { Diagnosis } from '../health/diagnosis.ts';
+import { podComparisons } from '../health/expectation.ts';
+import { isReady } from '../health/readiness.ts';
+import type { WorkloadView } from '../health/workload-view.ts';
+import { canaryServes } from './capacity.ts';
+import type { ScalerSide, World } from './world.ts';
 
 /** How the canary stands beside a primary that fails. */
 export type CanaryState = 'healthy' | 'sameFault' | 'notReady' | 'otherRelease';

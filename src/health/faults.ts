@@ -1,4 +1,4 @@
-import type { PodFault } from '../world.ts';
+import type { PodFault } from './workload-view.ts';
 
 /** A fault in one line: Kubernetes' own reason, where, and what it says about it. */
 export function faultWords({ reason, container, message }: PodFault): string {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { ConfigCopyView } from '../drift-view.ts';
-import { aWorkload } from '../fixtures.test-support.ts';
-import { hasConverged } from '../readiness.ts';
-import { differences, firstDifference } from './expectation.ts';
+import { aWorkload } from '../rollout/fixtures.test-support.ts';
+import { differences } from './expectation.ts';
+import { hasConverged, whyNotReady } from './readiness.ts';
+import type { ConfigCopyView } from './workload-view.ts';
 
 function aCopy(state: ConfigCopyView['state'], name = 'settings-primary'): ConfigCopyView {
   const fields = [
@@ -40,7 +40,7 @@ describe('config copies beside what the release says', () => {
     });
     expect(others).toEqual([]);
     expect(hasConverged(aWorkload({ configCopies: [aCopy(state)] }), 100)).toBe(false);
-    expect(firstDifference(aWorkload({ configCopies: [aCopy(state)] }), { readyPercent: 100 })).toBe(detail);
+    expect(whyNotReady(aWorkload({ configCopies: [aCopy(state)] }))).toBe(detail);
   });
 
   it('that somebody changed are told with key and value, and let traffic through', () => {

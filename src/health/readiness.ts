@@ -1,6 +1,6 @@
-import { differences, firstDifference, podComparisons } from './expectation/expectation.ts';
-import { isLost } from './expectation/fault-words.ts';
-import type { PodFault, WorkloadView } from './world.ts';
+import { compare, podComparisons } from './expectation.ts';
+import { faultWords, isLost, isStarting } from './faults.ts';
+import type { PodFault, WorkloadView } from './workload-view.ts';
 
 /** Enough pods of the current template are available, and none of an older one is left (flagger-behaviour 2.6). */
 export function isReady(view: WorkloadView | undefined, readyPercent: number): boolean {
@@ -9,7 +9,7 @@ export function isReady(view: WorkloadView | undefined, readyPercent: number): b
 
 /** The rollout of the workload's current template is complete: nothing that blocks differs. What promotion waits for (S8). */
 export function hasConverged(view: WorkloadView | undefined, readyPercent: number): boolean {
-  return differences(view, { readyPercent }).every(({ severity }) => severity !== 'blocks');
+  return compare(view, { readyPercent }).every(({ met, severity }) => met || severity !== 'blocks');
 }
 
 /** Ready pods, whatever their template: who can answer requests right now. */
@@ -33,7 +33,12 @@ export function failsAtOnce(view: WorkloadView | undefined, readyPercent: number
   return view.availableReplicas < least;
 }
 
-/** One line about why a workload is not ready, for messages. */
+/** One line about what keeps a workload from being ready, for messages: its worst fault, else the first difference that blocks. */
 export function whyNotReady(view: WorkloadView | undefined): string {
-  return firstDifference(view, { readyPercent: 100 });
+  const fault = view?.faults.find(({ reason }) => !isStarting(reason));
+  if (fault) return faultWords(fault);
+  const blocking = compare(view, { readyPercent: 100 }).find(
+    ({ met, severity }) => !met && severity === 'blocks',
+  );
+  return blocking?.detail ?? 'nothing differs';
 }

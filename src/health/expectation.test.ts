@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { aFault, aWorkload } from '../fixtures.test-support.ts';
-import { hasConverged, isReady, whyNotReady } from '../readiness.ts';
+import { aFault, aWorkload } from '../rollout/fixtures.test-support.ts';
 import { checkResults } from './check-results.ts';
 import { compare, differences } from './expectation.ts';
+import { hasConverged, isReady, whyNotReady } from './readiness.ts';
 
 const expected = { digest: 'v1:a', readyPercent: 100 };
 

@@ -1,3 +1,4 @@
+import type { WorkloadView } from './workload-view.ts';
 /**
  * How much a difference between what must be true and what is weighs:
  * `blocks`: the workload has not taken the release over, so no traffic follows, and a check after promotion fails;
@@ -65,4 +66,16 @@ interface Count {
   readonly value: number;
   readonly detail: string;
   readonly severity?: Severity;
+}
+
+/**
+ * How many pods of the current template must be available: their ready threshold, of the least of the range where one is expected; at least
+ * one.
+ */
+export function enoughPods(
+  { updatedReplicas }: Pick<WorkloadView, 'updatedReplicas'>,
+  { readyPercent, replicas }: Pick<Expected, 'readyPercent' | 'replicas'>,
+): number {
+  const asked = Math.min(updatedReplicas, replicas?.min ?? Number.POSITIVE_INFINITY);
+  return Math.max(1, Math.floor((asked * readyPercent) / 100));
 }

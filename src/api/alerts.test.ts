@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Canary } from '../api/canary.ts';
 import { alertsFor } from './alerts.ts';
+import type { Canary } from './canary.ts';
 
 function canaryWith(...alerts: Array<{ name: string; severity?: 'info' | 'error' }>): Canary {
   const listed = alerts.map((alert) => ({ ...alert, providerRef: { name: 'chat' } }));

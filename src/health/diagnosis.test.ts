@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { aFault, aWorkload } from '../fixtures.test-support.ts';
-import type { PodFault } from '../world.ts';
-import { causeOf } from './cause-of.ts';
+import { canaryState, decidePromotion, decideVerification, isBeyondHope } from '../rollout/decision.ts';
+import { aFault, aWorkload } from '../rollout/fixtures.test-support.ts';
 import type { Cause } from './causes.ts';
-import { canaryState, decidePromotion, decideVerification, isBeyondHope } from './decision.ts';
-import { diagnose, sentence } from './diagnose.ts';
+import { causeOf, diagnose, sentence } from './diagnosis.ts';
+import type { PodFault } from './workload-view.ts';
 
 const rows: ReadonlyArray<readonly [string, PodFault, Cause]> = [
   ['a pause', aFault('DeploymentPaused'), 'Paused'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aWorkload } from './fixtures.test-support.ts';
+import { aWorkload } from '../rollout/fixtures.test-support.ts';
 import { isReady } from './readiness.ts';
 
 /** Four pods, all new and available, unless said otherwise. */

@@ -1,6 +1,6 @@
-import type { Canary } from '../api/canary.ts';
-import type { AlertSeverity, CanaryAlert } from '../api/canary-hooks.ts';
-import type { Severity } from '../api/incident.ts';
+import type { Canary } from './canary.ts';
+import type { AlertSeverity, CanaryAlert } from './canary-hooks.ts';
+import type { Severity } from './incident.ts';
 
 const RANK: Readonly<Record<Severity, number>> = { info: 0, warn: 1, error: 2 };
 const MAX_ALERTS = 32;

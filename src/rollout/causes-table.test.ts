@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, it } from 'vitest';
-import { type Cause, causes, type EndedBy } from './causes.ts';
+import { type Cause, causes, type EndedBy } from '../health/causes.ts';
 import { underAuto } from './decision.ts';
 
-const page = resolve(import.meta.dirname, '../../../docs/guides/diagnosis.md');
+const page = resolve(import.meta.dirname, '../../docs/guides/diagnosis.md');
 
 const endedBy: Readonly<Record<EndedBy, string>> = {
   itself: 'nobody',
@@ -27,7 +27,7 @@ function render(): string {
     'of the primary with what is, takes the worst fault of its pods for the cause, and looks whether the canary, which runs the same release,',
     'shows it too. `holdfast explain canary/NAME` prints the comparison, the cause with its evidence, the decision and what comes next;',
     '`--what-if cause=NAME` plays a row of this table on your Canary, `--what-if onFailure=revert` another policy. It writes nothing and asks',
-    'neither Git nor metrics. `holdfast diff canary/NAME` names every field that differs. Made from `src/rollout/diagnosis/causes.ts`.',
+    'neither Git nor metrics. `holdfast diff canary/NAME` names every field that differs. Made from `src/health/causes.ts`.',
     '',
     '| cause | what it is | recognised by | who ends it | what to do | `auto`, canary healthy | `auto`, canary shows it too |',
     '|---|---|---|---|---|---|---|',

@@ -1,6 +1,5 @@
-import type { ConfigCopyView, ForeignChange } from '../drift-view.ts';
-import type { WorkloadView } from '../world.ts';
 import { type Comparison, compareAtLeast, compareAtMost, compareText } from './comparison.ts';
+import type { ConfigCopyView, ForeignChange, WorkloadView } from './workload-view.ts';
 
 /** Differences of one object that are told. */
 const mostFields = 3;

@@ -1,5 +1,5 @@
-import { lastKnownGood, runOf } from '../run.ts';
-import type { World } from '../world.ts';
+import { lastKnownGood, runOf } from '../rollout/run.ts';
+import type { World } from '../rollout/world.ts';
 
 /** Names a release. */
 export interface ExpectedRelease {
