@@ -48,9 +48,7 @@ describe('what counts as a change of a parameter', () => {
 describe('the longest chain of calls', () => {
   const chain = (...texts: string[]): string[] => {
     const files = texts.map((text, index) => sourceFile(`core/${'abc'[index]}.ts`, text));
-    return longestCallChain(linkTree(files), 'core/a.ts#step', 'core').map((id) =>
-      id.slice(id.indexOf('#') + 1),
-    );
+    return longestCallChain(linkTree(files), 'core/a.ts#step').map((id) => id.slice(id.indexOf('#') + 1));
   };
 
   it('goes through imports', () => {

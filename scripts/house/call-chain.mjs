@@ -4,16 +4,15 @@
 /** @typedef {import('./source-tree.mjs').Item} Item */
 
 /**
- * The functions of the longest chain of calls from `start`, within the folder; functions that call each other in a circle count once each.
+ * The functions of the longest chain of calls from `start`; functions that call each other in a circle count once each.
  * A constant costs nothing by itself: what its rows name does.
  * @param {Map<string, Item>} items
  * @param {string} start id of an item
- * @param {string} folder
  * @returns {string[]} ids, from `start` on
  */
-export function longestCallChain(items, start, folder) {
+export function longestCallChain(items, start) {
   const callees = (/** @type {string} */ id) =>
-    [...(items.get(id)?.uses ?? [])].filter((to) => to.startsWith(`${folder}/`) && items.has(to));
+    [...(items.get(id)?.uses ?? [])].filter((to) => items.has(to));
   /** @type {Map<string, string[]>} */
   const longest = new Map();
   // Circles come in an order in which whom a circle calls was there before.

@@ -23,7 +23,7 @@ export function figuresOf(files) {
   const items = linkTree(files);
   const folder = fullestFolder(files);
   const imports = longestImportChain(files);
-  const calls = longestCallChain(items, 'rollout/step.ts#step', 'rollout');
+  const calls = longestCallChain(items, 'rollout/step.ts#step');
   return [
     figure(`files under ${SMALL_FILE_LINES} lines`, percent(files, isSmall), ['10 %', '37 %', '30 %']),
     figure(`files under ${LONE_FILE_LINES} lines with one importer`, loneFiles(files), ['', '37', '21']),

@@ -1,6 +1,6 @@
+import { type Plan, planOf } from '../api/plan.ts';
 import { sinceMs, stamp } from '../api/units.ts';
 import { commitInFull } from './identity.ts';
-import { type Plan, planOf } from './plan.ts';
 import { headRelease, lastKnownGood, rejectionIn, rejectionsOf } from './run.ts';
 import type { RecordView, RejectionView, ReleaseView, World } from './world.ts';
 

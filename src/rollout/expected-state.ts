@@ -1,6 +1,6 @@
+import type { Plan } from '../api/plan.ts';
 import type { Expected } from '../health/comparison.ts';
 import { scalerOf } from './capacity.ts';
-import type { Plan } from './plan.ts';
 import type { World } from './world.ts';
 
 /** What must be true of the primary, with this release on it, as `plan` says. */

@@ -3,10 +3,10 @@
  * is named with weight 0 for a while before it gets requests, and after it had its last (S2).
  */
 import type { CanaryStatus } from '../api/canary-status.ts';
+import { ALL_TO_CANARY } from '../api/plan.ts';
 import type { Action } from './action.ts';
 import { type Context, remainingMs } from './context.ts';
 import { act, type Effects, wake } from './outcome.ts';
-import { ALL_TO_CANARY } from './plan.ts';
 import { SETTLE_MS } from './standing.ts';
 import type { World } from './world.ts';
 

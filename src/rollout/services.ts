@@ -1,8 +1,8 @@
+import { trafficAt } from '../api/plan.ts';
 import { servingPods } from '../health/readiness.ts';
 import type { Action } from './action.ts';
 import { canaryServes } from './capacity.ts';
 import type { Context } from './context.ts';
-import { trafficAt } from './plan.ts';
 import type { Run } from './run.ts';
 
 /**

@@ -4,6 +4,7 @@
  * goes to a side without ready pods while the other one has some. In place, both sides are pods of one workload, and the share brings them.
  */
 import type { RouteTarget, RouteView } from '../api/observed.ts';
+import { ALL_TO_CANARY, trafficAt } from '../api/plan.ts';
 import { servingPods } from '../health/readiness.ts';
 import type { Action } from './action.ts';
 import {
@@ -18,7 +19,6 @@ import {
 import { type Context, elapsedMs } from './context.ts';
 import { othersServe } from './other-backends.ts';
 import { act, type Effects, together, wake } from './outcome.ts';
-import { ALL_TO_CANARY, trafficAt } from './plan.ts';
 import type { Preference } from './preference.ts';
 import type { Run, Side } from './run.ts';
 import { growCanary, raiseFloor } from './scalers.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../api/canary.ts';
-import { planOf } from './plan.ts';
+import { planOf } from '../api/plan.ts';
 import { nextMove } from './weights.ts';
 
 const base = { interval: '1m', threshold: 5 };

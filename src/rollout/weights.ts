@@ -1,4 +1,4 @@
-import type { Plan, Strategy } from './plan.ts';
+import type { Plan, Strategy } from '../api/plan.ts';
 
 /** What a passed check leads to. */
 export type Move =

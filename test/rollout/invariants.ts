@@ -1,10 +1,10 @@
+import { planOf } from '../../src/api/plan.ts';
 import { sinceMs } from '../../src/api/units.ts';
 import { hasConverged, servingPods } from '../../src/health/readiness.ts';
 import type { Action } from '../../src/rollout/action.ts';
 import { canaryPods, podsNeeded } from '../../src/rollout/capacity.ts';
 import { contextOf, elapsedMs } from '../../src/rollout/context.ts';
 import { isLostDigest, soundRecord } from '../../src/rollout/kept.ts';
-import { planOf } from '../../src/rollout/plan.ts';
 import { headRelease, isRejected, lastKnownGood, runOf } from '../../src/rollout/run.ts';
 import { SETTLE_MS } from '../../src/rollout/standing.ts';
 import type { World } from '../../src/rollout/world.ts';

@@ -1,5 +1,5 @@
+import { planOf } from '../../api/plan.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
-import { planOf } from '../../rollout/plan.ts';
 import { isRejected, lastKnownGood, runOf } from '../../rollout/run.ts';
 import type { World } from '../../rollout/world.ts';
 

@@ -1,9 +1,9 @@
+import { planOf } from '../../api/plan.ts';
 import type { ExpectedObject } from '../../engine/observe/expected-objects.ts';
 import type { Comparison } from '../../health/comparison.ts';
 import { differences } from '../../health/expectation.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import { expectedState } from '../../rollout/expected-state.ts';
-import { planOf } from '../../rollout/plan.ts';
 import type { World } from '../../rollout/world.ts';
 import { differencesOf } from '../../workload/covers.ts';
 import { contentOf, driftOf } from '../../workload/drift.ts';

@@ -1,7 +1,7 @@
+import { planOf } from '../../api/plan.ts';
 import type { Comparison } from '../../health/comparison.ts';
 import { compare } from '../../health/expectation.ts';
 import { expectedState } from '../../rollout/expected-state.ts';
-import { planOf } from '../../rollout/plan.ts';
 import type { World } from '../../rollout/world.ts';
 import { type ExpectedRelease, expectedRelease } from '../expected-release.ts';
 import { type Forecast, forecast } from './forecast.ts';

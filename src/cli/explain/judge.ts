@@ -1,4 +1,5 @@
 import type { PostPromotionStatus } from '../../api/canary-status.ts';
+import { planOf } from '../../api/plan.ts';
 import type { OnFailure } from '../../api/post-promotion.ts';
 import { causes } from '../../health/causes.ts';
 import { finding } from '../../health/check-results.ts';
@@ -11,7 +12,6 @@ import {
   type FailureDecision,
 } from '../../rollout/decision.ts';
 import { wayBack } from '../../rollout/kept.ts';
-import { planOf } from '../../rollout/plan.ts';
 import { lastKnownGood, type Run, runOf } from '../../rollout/run.ts';
 import { sharedCause } from '../../rollout/shared-cause.ts';
 import type { World } from '../../rollout/world.ts';

@@ -1,8 +1,8 @@
 import { hooksOf } from '../../api/hooks.ts';
+import { planOf } from '../../api/plan.ts';
 import type { OnFailure } from '../../api/post-promotion.ts';
 import { InputError } from '../../app/options.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
-import { planOf } from '../../rollout/plan.ts';
 import { runOf } from '../../rollout/run.ts';
 import type { World } from '../../rollout/world.ts';
 import type { AssumedCanary, Hypothesis } from './hypothesis.ts';

@@ -4,8 +4,8 @@ import type { CanaryMetric } from '../../api/canary-metric.ts';
 import { sharesWorkload } from '../../api/effective.ts';
 import { type HookType, hooksOf } from '../../api/hooks.ts';
 import { metricsById } from '../../api/metric-ids.ts';
+import { type Plan, planOf } from '../../api/plan.ts';
 import { boundsOf } from '../../health/check-results.ts';
-import { type Plan, planOf } from '../../rollout/plan.ts';
 import { nextMove } from '../../rollout/weights.ts';
 
 /** Where the canary stands for one interval before the check there lets it go on. */

@@ -1,7 +1,7 @@
 /** What must be in the cluster while the primary of a Canary runs a release, beside what is: for comparing, not for writing. */
 import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { planOf, trafficAt } from '../../api/plan.ts';
 import { soundRecord } from '../../rollout/kept.ts';
-import { planOf, trafficAt } from '../../rollout/plan.ts';
 import { runOf } from '../../rollout/run.ts';
 import { expectedCopies, sharedIn, untrackedIn } from '../../workload/expected-copies.ts';
 import { workloadKind } from '../../workload/kinds.ts';

@@ -1,3 +1,4 @@
+import type { Plan } from '../../api/plan.ts';
 import { stamp } from '../../api/units.ts';
 import { finding, verdictOf } from '../../health/check-results.ts';
 import { causeOf } from '../../health/diagnosis.ts';
@@ -20,7 +21,6 @@ import {
   together,
   wake,
 } from '../outcome.ts';
-import type { Plan } from '../plan.ts';
 import { ALL, type Preference, STAY } from '../preference.ts';
 import { restarted, standingMs, tracked } from '../progress.ts';
 import type { Run, Side } from '../run.ts';

@@ -1,3 +1,4 @@
+import { trafficAt } from '../../api/plan.ts';
 import { knownReason } from '../../api/reasons.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { Action } from '../action.ts';
@@ -16,7 +17,6 @@ import {
   together,
   wake,
 } from '../outcome.ts';
-import { trafficAt } from '../plan.ts';
 import { NONE, type Preference } from '../preference.ts';
 import { standingMs, tracked } from '../progress.ts';
 import type { Run } from '../run.ts';

@@ -1,11 +1,11 @@
 /** From copies to rolling out in place and back, without a moment in which nobody serves (ADR 21). */
 import type { CanaryStatus } from '../../api/canary-status.ts';
+import { ALL_TO_CANARY } from '../../api/plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { canaryPods, canaryServes, carriedBy, podsNeeded, scalerOf } from '../capacity.ts';
 import { type Context, remainingMs } from '../context.ts';
 import { awaitsGit, handsOverToGit } from '../other-backends.ts';
 import { act, type Effects, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
-import { ALL_TO_CANARY } from '../plan.ts';
 import { ALL, NONE, type Preference } from '../preference.ts';
 import { raisePrimary } from '../scalers.ts';
 import { SETTLE_MS } from '../standing.ts';

@@ -1,3 +1,4 @@
+import { ALL_TO_CANARY } from '../../api/plan.ts';
 import { sinceMs } from '../../api/units.ts';
 import { isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
@@ -6,7 +7,6 @@ import { canaryPods, canaryServes, carriedBy, scalerOf } from '../capacity.ts';
 import { type Context, remainingMs } from '../context.ts';
 import { isLost } from '../kept.ts';
 import { act, type Effects, note, say, together, wake } from '../outcome.ts';
-import { ALL_TO_CANARY } from '../plan.ts';
 import { ALL } from '../preference.ts';
 import { growCanary, isFloorBack, pauseCanary, restoreFloor, resumeReplicas } from '../scalers.ts';
 import { SETTLE_MS } from '../standing.ts';

@@ -1,5 +1,5 @@
-import type { Canary } from '../api/canary.ts';
-import type { CanaryMetric } from '../api/canary-metric.ts';
+import type { Canary } from './canary.ts';
+import type { CanaryMetric } from './canary-metric.ts';
 import {
   analysisIntervalMs,
   type EffectivePostPromotion,
@@ -7,8 +7,8 @@ import {
   failureThreshold,
   metricWindowMs,
   progressDeadlineMs,
-} from '../api/effective.ts';
-import type { RouteTarget } from '../api/observed.ts';
+} from './effective.ts';
+import type { RouteTarget } from './observed.ts';
 
 /** How a release is tried: Flagger's three strategies, or none. */
 export type Strategy =
