@@ -63,6 +63,14 @@ export function verdictOf(results: readonly CheckResult[]): Verdict {
   return results.some((result) => result.verdict === 'inconclusive') ? 'unknown' : 'pass';
 }
 
+/** What did not pass, in one line: `error-rate 93.1 < 99, latency: no value`. */
+export function findings(results: readonly CheckResult[]): string {
+  return results
+    .filter(({ verdict }) => verdict !== 'pass')
+    .map(finding)
+    .join(', ');
+}
+
 /** `name 93.1 < 99`: one finding with its bound, for messages and events. */
 export function finding(result: CheckResult): string {
   if (result.value === undefined) return `${result.name}: ${result.detail ?? 'no value'}`;
@@ -80,25 +88,16 @@ function judgeOne(
   reading: MetricReading,
   purpose: 'analysis' | 'postPromotion',
 ): Judged {
-  const bounds = boundsOf(metric);
-  if (reading.kind === 'value' && Number.isFinite(reading.value)) {
-    const { value, baseline, baselineOf = 'primary' } = reading;
-    if (baseline !== undefined) return besideOther(metric, value, { baseline, baselineOf });
-    return { value, ...bounds, verdict: isInside(value, bounds) ? 'pass' : 'fail' };
+  const own = boundsOf(metric);
+  if (reading.kind !== 'value' || !Number.isFinite(reading.value)) {
+    const detail = reading.kind === 'value' ? 'the value is not a finite number' : reading.detail;
+    return { ...own, detail, verdict: withoutValue(metric, reading, purpose) };
   }
-  const detail = reading.kind === 'value' ? 'the value is not a finite number' : reading.detail;
-  return { ...bounds, detail, verdict: withoutValue(metric, reading, purpose) };
-}
-
-/** `maxRelativeIncrease` beside the metric's own bounds; the lower ceiling counts. */
-function besideOther(
-  metric: CanaryMetric,
-  value: number,
-  { baseline, baselineOf }: { baseline: number; baselineOf: string },
-): Judged {
-  const { min, max = Number.POSITIVE_INFINITY } = boundsOf(metric);
+  const { value, baseline, baselineOf = 'primary' } = reading;
+  if (baseline === undefined) return { value, ...own, verdict: isInside(value, own) ? 'pass' : 'fail' };
+  // `maxRelativeIncrease` beside the metric's own bounds: the lower ceiling counts.
   const relative = baseline + (Math.abs(baseline) * (metric.maxRelativeIncrease ?? 0)) / 100;
-  const bounds = { ...(min === undefined ? {} : { min }), max: Math.min(max, relative) };
+  const bounds = { ...own, max: Math.min(own.max ?? Number.POSITIVE_INFINITY, relative) };
   const detail = `the ${baselineOf} has ${round(baseline)}`;
   return { value, ...bounds, detail, verdict: isInside(value, bounds) ? 'pass' : 'fail' };
 }

@@ -7,6 +7,7 @@ import { type CheckOutcome, judge, verdictOf } from '../health/check-results.ts'
 import type { CheckRequest } from './action.ts';
 import { type Context, later, remainingMs } from './context.ts';
 import { hasHooks, judgeHooks, keyPrefix, request } from './hooks.ts';
+import { type Effects, wake } from './outcome.ts';
 import type { Run } from './run.ts';
 
 /** What to ask and when. Times in milliseconds. */
@@ -23,34 +24,24 @@ export interface CheckPlan {
   afterMs: number;
 }
 
-/** How a check stands: not due for so long; asked, with the question; or answered, used once. `run` is the bookkeeping from then on. */
+/** How a check stands: not answered yet, with the question or when it is due; or answered, used once. `run` is the bookkeeping from then on. */
 export type Check =
-  | { readonly kind: 'due'; readonly inMs: number; readonly run: Run }
-  | { readonly kind: 'asked'; readonly request: CheckRequest; readonly run: Run }
-  | { readonly kind: 'answered'; readonly results: readonly CheckResult[]; readonly run: Run };
+  | { readonly run: Run; readonly waits: Effects }
+  | { readonly run: Run; readonly waits?: undefined; readonly results: readonly CheckResult[] };
 
 /** One check: asked when it is due, answered in a later step, used once. A check without metrics and webhooks answers itself. */
 export function check(context: Context, given: Run, plan: CheckPlan): Check {
-  const answer = answerTo(context, given, plan);
+  const { checks } = context.world;
+  const answer = checks?.key === keyOf(given, plan) ? checks : undefined;
   // One from before the traffic was as it is now says nothing of it (S4): another one is asked for.
-  const isOld = answer !== undefined && !isOf(answer, plan);
+  const isOld =
+    answer !== undefined && plan.since !== undefined && sinceMs(answer.atMs, plan.since) < plan.afterMs;
   const run = isOld ? { ...given, checkNumber: given.checkNumber + 1 } : given;
-  if (answer && !isOld) return taken(context, run, plan, answer);
+  if (answer && !isOld) return answered(context, run, plan, answer);
   const inMs = remainingMs(context, plan.since, plan.afterMs);
-  if (inMs > 0) return { kind: 'due', inMs, run };
-  return asked(context, run, plan, keyOf(run, plan));
-}
-
-function isOf(answer: CheckOutcome, { since, afterMs }: CheckPlan): boolean {
-  return since === undefined || sinceMs(answer.atMs, since) >= afterMs;
-}
-
-function answerTo({ world }: Context, run: Run, plan: CheckPlan): CheckOutcome | undefined {
-  return world.checks?.key === keyOf(run, plan) ? world.checks : undefined;
-}
-
-function keyOf(run: Run, { purpose }: CheckPlan): string {
-  return `${keyPrefix(run)}/${purpose}/${run.checkNumber}`;
+  if (inMs > 0) return { run, waits: wake(inMs) };
+  if (!hasQuestions(context, plan)) return answered(context, run, plan, unasked(context));
+  return ask(context, run, plan, keyOf(run, plan));
 }
 
 /**
@@ -58,39 +49,50 @@ function keyOf(run: Run, { purpose }: CheckPlan): string {
  * from the answer before; after a restart there is none, and no answer that an older key could be taken for.
  */
 export function quietCheck(context: Context, run: Run, plan: CheckPlan): Check {
-  const prefix = `${keyPrefix(run)}/${plan.purpose}/${run.checkNumber}/`;
+  const prefix = `${keyOf(run, plan)}/`;
   const { checks } = context.world;
   const last = checks?.key.startsWith(prefix) ? checks : undefined;
-  if (last && verdictOf(resultsOf(context, plan, last)) !== 'unknown') return taken(context, run, plan, last);
+  const taken = last && answered(context, run, plan, last);
+  if (taken && !taken.waits && verdictOf(taken.results) !== 'unknown') return taken;
   const inMs = remainingMs(context, last ? stamp(last.atMs) : plan.since, plan.afterMs);
-  if (inMs > 0) return { kind: 'due', inMs, run };
+  if (inMs > 0) return { run, waits: wake(inMs) };
   const number = last ? Number(last.key.slice(prefix.length)) + 1 : 0;
-  return asked(context, run, plan, `${prefix}${number}`);
+  if (!hasQuestions(context, plan)) return answered(context, run, plan, unasked(context));
+  return ask(context, run, plan, `${prefix}${number}`);
 }
 
-function asked(context: Context, run: Run, plan: CheckPlan, key: string): Check {
-  const hooks = hasHooks(context, plan.hooks) ? [plan.hooks] : [];
-  if (plan.metrics.length + hooks.length === 0)
-    return taken(context, run, plan, { key, atMs: context.world.nowMs, readings: [], hooks: [] });
-  const metrics = [...metricsById(plan.metrics).keys()];
+function hasQuestions(context: Context, { metrics, hooks }: CheckPlan): boolean {
+  return metrics.length > 0 || hasHooks(context, hooks);
+}
+
+function unasked({ world }: Context): CheckOutcome {
+  return { key: '', atMs: world.nowMs, readings: [], hooks: [] };
+}
+
+function keyOf(run: Run, { purpose }: CheckPlan): string {
+  return `${keyPrefix(run)}/${purpose}/${run.checkNumber}`;
+}
+
+function ask(context: Context, run: Run, plan: CheckPlan, key: string): Check {
   const { role, purpose } = plan;
+  const hooks = hasHooks(context, plan.hooks) ? [plan.hooks] : [];
+  const metrics = [...metricsById(plan.metrics).keys()];
   return {
-    kind: 'asked',
     run,
-    request: request(context, plan.about ?? run, { key, role, purpose, metrics, hooks }),
+    waits: { check: request(context, plan.about ?? run, { key, role, purpose, metrics, hooks }) },
   };
 }
 
-function resultsOf(context: Context, plan: CheckPlan, outcome: CheckOutcome): CheckResult[] {
-  return [
+function answered(context: Context, run: Run, plan: CheckPlan, outcome: CheckOutcome): Check {
+  const purpose = plan.purpose === 'analysis' ? 'analysis' : 'postPromotion';
+  const results = [
     ...judgeHooks(context, outcome, plan.hooks, plan.purpose),
-    ...judge(plan.metrics, outcome, plan.purpose === 'analysis' ? 'analysis' : 'postPromotion'),
+    ...judge(plan.metrics, outcome, purpose),
   ];
-}
-
-function taken(context: Context, run: Run, plan: CheckPlan, outcome: CheckOutcome): Check {
-  const used = { ...run, checkNumber: run.checkNumber + 1, lastCheckTime: stamp(outcome.atMs) };
-  return { kind: 'answered', results: resultsOf(context, plan, outcome), run: used };
+  return {
+    run: { ...run, checkNumber: run.checkNumber + 1, lastCheckTime: stamp(outcome.atMs) },
+    results,
+  };
 }
 
 /** The check after promotion: the primary's metrics and webhooks, once per interval. */

@@ -1,7 +1,7 @@
 import { type Plan, planOf } from '../api/plan.ts';
 import { sinceMs, stamp } from '../api/units.ts';
 import { commitInFull } from './identity.ts';
-import { headRelease, lastKnownGood, rejectionIn, rejectionsOf } from './run.ts';
+import { headRelease, lastKnownGood, rejectionsOf } from './run.ts';
 import type { RecordView, RejectionView, ReleaseView, World } from './world.ts';
 
 /** What every part of a decision looks at: the world, and what follows from it. Never changed. */
@@ -56,11 +56,6 @@ export function elapsedMs({ world, plan }: Context, time: string | undefined): n
 /** Milliseconds until `durationMs` have passed since a stamp; 0 when they have. */
 export function remainingMs(context: Context, since: string | undefined, durationMs: number): number {
   return Math.max(0, durationMs - elapsedMs(context, since));
-}
-
-/** The rejection that bars this digest (S14). */
-export function rejectionOf({ rejections, good }: Context, digest: string): RejectionView | undefined {
-  return rejectionIn(rejections, good?.digest, digest);
 }
 
 /** The later of two stamps; a check counts from the last one or from the last change of traffic. */

@@ -7,7 +7,7 @@ import { gateReason } from './gates.ts';
 import { aboutOf, canaryComparison, commandFor, staysApplied } from './incident-facts.ts';
 import type { Result } from './report.ts';
 import { headRelease, type Run, runOf } from './run.ts';
-import { nameOf } from './words.ts';
+import { describe } from './words.ts';
 
 const MAX_KEPT = 5;
 const MAX_TEXT = 512;
@@ -109,7 +109,7 @@ function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Momen
   const was = before.postPromotion;
   if (was?.state === 'Held' && was.reason === post?.reason) return undefined;
   const finding = post?.cause ?? 'no cause is known';
-  const message = status.phase === 'Failed' ? finding : `${nameOf(run)} is held: ${finding}`;
+  const message = status.phase === 'Failed' ? finding : `${describe(run)} is held: ${finding}`;
   return { outcome: 'Held', reason: knownReason(post?.reason, 'Held'), message, finding, run };
 }
 

@@ -2,7 +2,6 @@ import type { CanaryPhase, CanaryStatus } from '../api/canary-status.ts';
 import { gitPart } from '../api/digest.ts';
 import type { HookType } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
-import { copy } from './copy.ts';
 import { newestFirst } from './record-order.ts';
 import type { RecordView, RejectionView, ReleaseView, World } from './world.ts';
 
@@ -123,7 +122,7 @@ export interface Ending {
 /** The run of a status, if one is under way. */
 export function runOf(status: CanaryStatus): Run | undefined {
   const run = status.run as Partial<Run> | undefined;
-  return run?.digest === undefined ? undefined : (copy(run) as Run);
+  return run?.digest === undefined ? undefined : (run as Run);
 }
 
 /**
@@ -162,23 +161,23 @@ export function rejectionsOf({ rejected, rejectionsProblem, status }: World): Re
  * The rejection that bars this digest (S14). It bars every release with the same bytes in Git: a Secret that rotates outside Git is no
  * reason to try it again, unless that config was the cause, or the last-known-good has these bytes, so that only the config differs.
  */
-export function rejectionIn(
-  all: readonly RejectionView[],
-  good: string | undefined,
+export function rejectionOf(
+  {
+    rejections,
+    good,
+  }: {
+    readonly rejections: readonly RejectionView[];
+    readonly good: { readonly digest: string } | undefined;
+  },
   digest: string,
 ): RejectionView | undefined {
-  const exact = all.find((rejection) => rejection.digest === digest);
+  const exact = rejections.find((rejection) => rejection.digest === digest);
   if (exact) return exact;
-  if (good !== undefined && gitPart(good) === gitPart(digest)) return undefined;
-  return all.find(
+  if (good !== undefined && gitPart(good.digest) === gitPart(digest)) return undefined;
+  return rejections.find(
     (rejection) => gitPart(rejection.digest) === gitPart(digest) && !OF_CONFIG.has(rejection.cause ?? ''),
   );
 }
 
 /** Causes that config outside Git may end by itself. */
 const OF_CONFIG: ReadonlySet<string> = new Set(['ReferenceMissing', 'ConfigCopyMissing']);
-
-/** Is this digest barred from being rolled out? (S14) */
-export function isRejected(world: World, digest: string): boolean {
-  return rejectionIn(rejectionsOf(world), lastKnownGood(world)?.digest, digest) !== undefined;
-}

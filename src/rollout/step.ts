@@ -7,13 +7,13 @@ import { tendRecord } from './kept.ts';
 import { act, type Effects, note, type Outcome, together } from './outcome.ts';
 import { restsAtZero, wakePrimaryScaler } from './scalers.ts';
 import { withServices } from './services.ts';
-import { type RunState, type State, stateOf } from './state.ts';
+import { type State, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
-import { followHead } from './states/head.ts';
+import { followHead, type HeadRule } from './states/head.ts';
 import { putBackReplicas } from './states/missing.ts';
 import { awaitsServices, moving } from './states/moving.ts';
 import { askRollback, rolledBack } from './states/rollback-hook.ts';
-import { terminating } from './states/terminating.ts';
+import { type Leaving, terminating } from './states/terminating.ts';
 import { type Row, TABLE } from './table.ts';
 import { allocate } from './traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
@@ -28,7 +28,8 @@ const MOST_STATES = 8;
  */
 export function step(world: World): Decision {
   const context = contextOf(world);
-  if (world.canary.metadata.deletionTimestamp !== undefined) return leave(context);
+  if (world.canary.metadata.deletionTimestamp !== undefined)
+    return finish(context, leaving(context, terminating(context)));
   if (world.canary.spec.suspend) {
     const words = note('Suspended', 'suspended: nothing is written until spec.suspend is removed', {
       action: 'nothing automatic',
@@ -36,25 +37,22 @@ export function step(world: World): Decision {
     return finish(context, { state: undefined, effects: words, intentFirst: false });
   }
   const state = stateOf(context);
-  const asked = handleVerbs(context, state);
-  if (asked.taken) return verbTaken(context, asked.taken, asked.effects);
+  const { taken, effects: asked } = handleVerbs(context, state);
+  if (taken) return finish(context, { ...decided(context, taken, asked), intentFirst: true });
   const moved = moving(context, state);
-  if (moved) return finish(context, decided(context, moved, asked.effects, true));
+  if (moved) return finish(context, decided(context, moved, asked, true));
   const adopted = adopting(context, state);
   if (adopted?.leavesStatus) return untouched(world);
   const early = adopted ?? awaitsServices(context, state);
-  if (early) return finish(context, tended(context, decided(context, early, asked.effects)));
+  if (early) return finish(context, tended(context, decided(context, early, asked)));
   const gone = goOn(context, state);
-  const record = context.good ? tendRecord(context) : {};
   const before = together(
-    asked.effects,
-    record,
+    asked,
+    context.good ? tendRecord(context) : {},
     act(...wakePrimaryScaler(world), ...keepReplicas(context, gone)),
   );
-  return finish(
-    context,
-    tended(context, { ...decided(context, gone, before), intentFirst: gone.next.kind !== state.kind }),
-  );
+  const intentFirst = gone.next.kind !== state.kind;
+  return finish(context, tended(context, { ...decided(context, gone, before), intentFirst }));
 }
 
 /** Whoever scaled the primary by hand, it gets its pods back; not while everything is to stand still, and not one that is written anyway. */
@@ -67,16 +65,10 @@ function keepReplicas(context: Context, { next, actions = [] }: Outcome): Action
 }
 
 /** On its way out: Services are made again only for traffic that is moved. */
-function leave(context: Context): Decision {
-  const { intentFirst = false, ...effects } = terminating(context);
-  const actions = movesTraffic(effects)
-    ? withServices(context, undefined, effects.actions ?? [])
-    : effects.actions;
-  return finish(context, { state: undefined, effects: { ...effects, actions: actions ?? [] }, intentFirst });
-}
-
-function verbTaken(context: Context, taken: Outcome, effects: Effects): Decision {
-  return finish(context, { ...decided(context, taken, effects), intentFirst: true });
+function leaving(context: Context, { intentFirst = false, ...effects }: Leaving): Decided {
+  const given = effects.actions ?? [];
+  const actions = movesTraffic(effects) ? withServices(context, undefined, given) : given;
+  return { state: undefined, effects: { ...effects, actions }, intentFirst };
 }
 
 function movesTraffic({ actions = [] }: Effects): boolean {
@@ -91,7 +83,8 @@ function goOn(context: Context, first: State): Outcome {
   let state = first;
   let told: Effects = {};
   for (let passed = 0; passed < MOST_STATES; passed += 1) {
-    const outcome = handle(context, state);
+    const row = TABLE[state.kind] as Row<typeof state.kind>;
+    const outcome = passesBy(context, state, row) ?? row.handle(context, state as never);
     if (!enters(state, outcome.next) || outcome.next.kind === 'Resting')
       return { ...outcome, ...together(told, outcome) };
     const { note: _, ...words } = outcome;
@@ -101,19 +94,22 @@ function goOn(context: Context, first: State): Outcome {
   return { next: state, ...told };
 }
 
+/** What a webhook of type rollback, or head, makes of a release before its state is asked. */
+function passesBy(
+  context: Context,
+  state: State,
+  { head }: { readonly head: HeadRule },
+): Outcome | undefined {
+  if (state.kind === 'Resting' || state.kind === 'Initializing') return undefined;
+  const back = state.kind === 'Ending' ? undefined : rolledBack(context, state);
+  return back ?? followHead(context, state, head);
+}
+
 /** Another state, or the same one for another release. */
 function enters(before: State, after: State): boolean {
   if (before.kind !== after.kind) return true;
   const of = (state: State) => ('run' in state ? state.run?.digest : undefined);
   return of(before) !== of(after) && after.kind !== 'Initializing';
-}
-
-function handle(context: Context, state: State): Outcome {
-  const row = TABLE[state.kind] as Row<typeof state.kind>;
-  if (state.kind === 'Resting' || state.kind === 'Initializing') return row.handle(context, state as never);
-  const release: RunState = state;
-  const decided = state.kind === 'Ending' ? undefined : rolledBack(context, release);
-  return decided ?? followHead(context, release, row.head) ?? row.handle(context, state as never);
 }
 
 /** What a state gave, with the traffic it prefers, and what people are told comes next by its row. `moves`: Services only for traffic that is moved. */

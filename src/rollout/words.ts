@@ -1,12 +1,14 @@
-import type { Run } from './run.ts';
-
-/** `1a2b3c4 subject`: how a release is named to people. */
-export function describe(release: { commit: { commit: string; subject: string }; digest: string }): string {
-  const id = release.commit.commit ? release.commit.commit.slice(0, 7) : release.digest.slice(0, 10);
-  return release.commit.subject ? `${id} "${release.commit.subject}"` : id;
-}
-
-/** The release under way, as people know it. */
-export function nameOf(run: Run): string {
-  return describe({ digest: run.digest, commit: { commit: run.commit, subject: run.subject } });
+/** `1a2b3c4 subject`: how a release, or the run that tries it, is named to people. */
+export function describe({
+  digest,
+  commit,
+  subject = '',
+}: {
+  readonly digest: string;
+  readonly commit: string | { readonly commit: string; readonly subject: string };
+  readonly subject?: string;
+}): string {
+  const known = typeof commit === 'string' ? { commit, subject } : commit;
+  const id = known.commit ? known.commit.slice(0, 7) : digest.slice(0, 10);
+  return known.subject ? `${id} "${known.subject}"` : id;
 }

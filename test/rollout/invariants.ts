@@ -5,7 +5,7 @@ import type { Action } from '../../src/rollout/action.ts';
 import { canaryPods, podsNeeded } from '../../src/rollout/capacity.ts';
 import { contextOf, elapsedMs } from '../../src/rollout/context.ts';
 import { isLostDigest, soundRecord } from '../../src/rollout/kept.ts';
-import { headRelease, isRejected, lastKnownGood, runOf } from '../../src/rollout/run.ts';
+import { headRelease, lastKnownGood, rejectionOf, runOf } from '../../src/rollout/run.ts';
 import { SETTLE_MS } from '../../src/rollout/standing.ts';
 import type { World } from '../../src/rollout/world.ts';
 
@@ -239,5 +239,5 @@ function copiesOfWhatRuns({ primary }: World, action: Action): string | undefine
 
 function rejectedStaysOut(world: World, action: Action): string | undefined {
   const runs = action.type === 'ApplyPrimary' || (action.type === 'ApplyCanary' && action.replicas > 0);
-  return runs && isRejected(world, action.digest) ? `${action.digest} was rejected` : undefined;
+  return runs && rejectionOf(contextOf(world), action.digest) ? `${action.digest} was rejected` : undefined;
 }

@@ -7,7 +7,6 @@ import { inLanes, reliesOn } from '../../src/engine/perform/lanes.ts';
 import type { CheckOutcome } from '../../src/health/check-results.ts';
 import type { ConfigCopyView, ForeignChange, WorkloadView } from '../../src/health/workload-view.ts';
 import type { Action, CheckRequest, Decision, RolloutEvent } from '../../src/rollout/action.ts';
-import { copy } from '../../src/rollout/copy.ts';
 import { lastKnownGood, runOf } from '../../src/rollout/run.ts';
 import { isSame } from '../../src/rollout/same.ts';
 import { step } from '../../src/rollout/step.ts';
@@ -22,6 +21,7 @@ import type {
   World,
 } from '../../src/rollout/world.ts';
 import { noteAnswer, type PassedChecks, withoutCheck, withoutCheckOnPrimary } from './analysis-ledger.ts';
+import { copy } from './copy.ts';
 import { frozen } from './frozen.ts';
 import { afterWrite, type Gateway } from './gateway-model.ts';
 import { type Violation, violations } from './invariants.ts';

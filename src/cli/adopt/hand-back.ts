@@ -1,6 +1,7 @@
 import { planOf } from '../../api/plan.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
-import { isRejected, lastKnownGood, runOf } from '../../rollout/run.ts';
+import { contextOf } from '../../rollout/context.ts';
+import { lastKnownGood, rejectionOf, runOf } from '../../rollout/run.ts';
 import type { World } from '../../rollout/world.ts';
 
 /** Whether a Canary may be given back to Flagger now, and why (not). `notOurs`: Holdfast never took it over. */
@@ -36,7 +37,10 @@ function problemOf(world: World): string | undefined {
   const good = lastKnownGood(world);
   if (!good || primary?.digest !== good.digest) return 'its primary does not run the last-known-good';
   if (!target) return 'its target is not there';
-  if (target.digest === undefined || !(target.digest === good.digest || isRejected(world, target.digest)))
+  if (
+    target.digest === undefined ||
+    !(target.digest === good.digest || rejectionOf(contextOf(world), target.digest))
+  )
     return 'the target holds a revision that was not rolled out, and Flagger would take it for promoted; start Holdfast again until it was';
   if ((route?.canaryWeight ?? 0) > 0) return 'the canary has traffic';
   if (!hasConverged(primary, planOf(canary, world.options).primaryReadyPercent))

@@ -1,9 +1,10 @@
 import type { CanaryPhase } from '../../api/canary-status.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
-import { type Context, rejectionOf, remainingMs } from '../context.ts';
+import { type Context, remainingMs } from '../context.ts';
 import { act, type Effects, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
 import { NONE, STAY } from '../preference.ts';
 import { restarted } from '../progress.ts';
+import { rejectionOf } from '../run.ts';
 import { promoting, type State } from '../state.ts';
 import { describe } from '../words.ts';
 import type { AdoptableView, ReleaseView } from '../world.ts';

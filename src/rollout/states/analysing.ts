@@ -1,11 +1,11 @@
 import type { Plan } from '../../api/plan.ts';
 import { stamp } from '../../api/units.ts';
-import { finding, verdictOf } from '../../health/check-results.ts';
+import { findings, verdictOf } from '../../health/check-results.ts';
 import { causeOf } from '../../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import { carriedBy, podsNeeded, readyPods, scalerOf } from '../capacity.ts';
-import { type Check, check } from '../checks.ts';
+import { check } from '../checks.ts';
 import { type Context, elapsedMs, later, remainingMs } from '../context.ts';
 import { askGates, type GateType, isOpenedByHand, noteClosed } from '../gates.ts';
 import { hasHooks, judgeHooks, keyPrefix, request } from '../hooks.ts';
@@ -29,7 +29,7 @@ import { unsettledMs } from '../standing.ts';
 import { promoting, type StateOf, without, withRun } from '../state.ts';
 import { isPaused } from '../verbs/request.ts';
 import { largestWeight, type Move, nextMove } from '../weights.ts';
-import { nameOf } from '../words.ts';
+import { describe } from '../words.ts';
 import { end, failAtGate, routeNote } from './ending.ts';
 import { failOnPrimary } from './go-back.ts';
 import { restartsAnalysis, toldOfRestart } from './head.ts';
@@ -89,7 +89,7 @@ function lookAt(context: Context, before: Analysing): Look {
 /** Why there is nothing to check or move yet. */
 function notYet(context: Context, { state, side, view, up, share, isUntouched }: Look): Outcome | undefined {
   const { route } = context.world;
-  const name = nameOf(state.run);
+  const name = describe(state.run);
   if (!route) return stay(state, note('Progressing', `${name} goes on once its route is there again`));
   const late = up ? undefined : tooLate(context, state, view);
   if (late) return late;
@@ -128,30 +128,31 @@ function tooLate(context: Context, state: Analysing, view: WorkloadView | undefi
     return undefined;
   const message = `the ${state.run.side ?? 'canary'} did not become ready in ${progressDeadlineMs / 1000} s: ${whyNotReady(view)}`;
   const [worst] = view?.faults ?? [];
-  return fail(
-    context,
-    state,
-    'ProgressDeadlineExceeded',
-    message,
-    worst ? { cause: causeOf(worst, []) } : {},
-  );
+  const cause = worst && causeOf(worst, []);
+  return fail(context, state, { reason: 'ProgressDeadlineExceeded', message, cause }, {});
 }
 
+/** The release failed where it is tried. `told`: what people hear of the check that said so. */
 function fail(
   context: Context,
   state: Analysing,
-  reason: 'ProgressDeadlineExceeded' | 'AnalysisFailed' | 'NoData',
-  message: string,
-  { cause, ...more }: Pick<Effects, 'events' | 'status'> & { readonly cause?: string } = {},
+  { reason, message, cause }: Failure,
+  told: Effects,
 ): Outcome {
+  const { status = {}, events = [] } = told;
   const why = cause === undefined ? {} : { cause };
   if (state.run.side !== 'primary')
-    return end(context, state, { phase: 'Failed', reason, message, reject: reason, ...why }, more);
+    return end(
+      context,
+      state,
+      { phase: 'Failed', reason, message, reject: reason, ...why },
+      { status, events },
+    );
   const failed = failOnPrimary(context, state, { reason, finding: message, control: false, ...why });
   return {
     ...failed,
-    status: { ...failed.status, ...more.status },
-    events: [...(more.events ?? []), ...(failed.events ?? [])],
+    status: { ...failed.status, ...status },
+    events: [...events, ...(failed.events ?? [])],
   };
 }
 
@@ -181,13 +182,13 @@ function giveBack(state: Analysing, words: Effects): Outcome {
 
 /** Steps are not left out: they begin again. */
 function startOver(state: Analysing): Outcome {
-  const words = `${nameOf(state.run)} has more traffic than a step gives; the steps begin again`;
+  const words = `${describe(state.run)} has more traffic than a step gives; the steps begin again`;
   return giveBack(state, note('Progressing', words));
 }
 
 function restart(context: Context, state: Analysing): Outcome {
   const { run } = state;
-  const words = note('AnalysisRestarted', `${nameOf(run)} starts its analysis again`);
+  const words = note('AnalysisRestarted', `${describe(run)} starts its analysis again`);
   const { route } = context.world;
   if (shareOf(route?.canaryWeight ?? 0, run.side) > 0 || route?.mirrored) return giveBack(state, words);
   const begun = {
@@ -216,7 +217,7 @@ function advance(context: Context, look: Look): Outcome {
   const kept = keptBack(context, look, move);
   if (!kept && isChecked(context, state)) return throughGates(context, state, move, held);
   const asked = look.isUntouched ? preRollout(context, state) : stepCheck(context, state, share);
-  if ('next' in asked) return asked;
+  if (asked.failure) return fail(context, asked.state, asked.failure, asked.effects);
   const told = together(held, asked.effects);
   if (kept) return stay(asked.passed ? withRun(asked.state, { asksGates: true }) : asked.state, told, kept);
   return asked.passed ? throughGates(context, asked.state, move, told) : stay(asked.state, told);
@@ -278,8 +279,21 @@ function lackOfRoom(context: Context, { run }: Analysing, move: Move): Effects |
   return together(act(...grown), words);
 }
 
-/** What a check gave: it passed or not; or the release ended by it. */
-type Checked = Outcome | { readonly state: Analysing; readonly passed: boolean; readonly effects: Effects };
+/** What a check gave; with `failure` the release failed by it. */
+interface Checked {
+  readonly state: Analysing;
+  readonly passed: boolean;
+  readonly effects: Effects;
+  readonly failure?: Failure;
+}
+
+/** Why a release failed its analysis. */
+interface Failure {
+  readonly reason: 'ProgressDeadlineExceeded' | 'AnalysisFailed' | 'NoData';
+  readonly message: string;
+  /** By the table of causes. */
+  readonly cause?: string | undefined;
+}
 
 /** The check at this step. */
 function stepCheck(context: Context, state: Analysing, share: number): Checked {
@@ -287,8 +301,8 @@ function stepCheck(context: Context, state: Analysing, share: number): Checked {
   const { run } = state;
   const where = plan.strategy.kind === 'canary' ? `at ${share} %` : `iteration ${state.iterations}`;
   const words = together(
-    note('Progressing', `${nameOf(run)} ${where}, analysis every ${plan.intervalMs / 1000} s`),
-    run.closedGate ? noteClosed(run.closedGate, `${nameOf(run)} ${where}`) : {},
+    note('Progressing', `${describe(run)} ${where}, analysis every ${plan.intervalMs / 1000} s`),
+    run.closedGate ? noteClosed(run.closedGate, `${describe(run)} ${where}`) : {},
   );
   const lookBackMs = remainingMs(context, run.stepTime, plan.lookBackMs);
   if (lookBackMs > 0) return { state, passed: false, effects: together(words, wake(lookBackMs)) };
@@ -300,74 +314,41 @@ function stepCheck(context: Context, state: Analysing, share: number): Checked {
     since: later(run.stepTime, run.lastCheckTime),
     afterMs: plan.intervalMs,
   });
-  return judged(context, withRun(state, asked.run), asked, { words, where });
-}
-
-function judged(
-  context: Context,
-  state: Analysing,
-  asked: Check,
-  { words, where }: { words: Effects; where: string },
-): Checked {
-  if (asked.kind === 'due') return { state, passed: false, effects: together(words, wake(asked.inMs)) };
-  if (asked.kind === 'asked') return { state, passed: false, effects: { ...words, check: asked.request } };
-  const { results } = asked;
-  const known = { status: { checks: [...results] } };
-  const verdict = verdictOf(results);
-  const effects = together(words, known, wake(context.plan.intervalMs));
+  const next = withRun(state, asked.run);
+  if (asked.waits) return { state: next, passed: false, effects: together(words, asked.waits) };
+  const told = together(words, { status: { checks: [...asked.results] } });
+  const verdict = verdictOf(asked.results);
   if (verdict === 'pass')
-    return {
-      state: { ...state, run: without(state.run, 'unknownSince') },
-      passed: true,
-      effects: together(words, known),
-    };
-  const findings = results
-    .filter((result) => result.verdict !== 'pass')
-    .map(finding)
-    .join(', ');
-  if (verdict === 'fail') return counted(context, state, `${where}: ${findings}`, effects);
-  return withoutVerdict(context, state, `${where}: ${findings}`, effects);
+    return { state: { ...next, run: without(next.run, 'unknownSince') }, passed: true, effects: told };
+  const found = `${where}: ${findings(asked.results)}`;
+  const effects = together(told, wake(plan.intervalMs));
+  return verdict === 'fail'
+    ? counted(context, next, found, effects)
+    : withoutVerdict(context, next, found, effects);
 }
 
 /** A check that counts neither way is asked again, until the deadline (S29; issue 11, 14). */
-function withoutVerdict(
-  context: Context,
-  { run, ...state }: Analysing,
-  findings: string,
-  effects: Effects,
-): Checked {
+function withoutVerdict(context: Context, before: Analysing, found: string, effects: Effects): Checked {
   const { progressDeadlineMs } = context.plan;
-  const next = {
-    ...state,
-    run: { ...without(run, 'asksGates'), unknownSince: run.unknownSince ?? context.now },
-  };
-  if (elapsedMs(context, next.run.unknownSince) >= progressDeadlineMs) {
-    const message = `${nameOf(run)} had no check with a verdict for ${progressDeadlineMs / 1000} s, ${findings}`;
-    return fail(context, next, 'NoData', message, effects);
+  const unknownSince = before.run.unknownSince ?? context.now;
+  const state = { ...before, run: { ...without(before.run, 'asksGates'), unknownSince } };
+  if (elapsedMs(context, unknownSince) < progressDeadlineMs) {
+    const told = say('Warning', 'NoData', `check without a verdict ${found}`);
+    return { state, passed: false, effects: together(effects, told) };
   }
-  return {
-    state: next,
-    passed: false,
-    effects: together(effects, say('Warning', 'NoData', `check without a verdict ${findings}`)),
-  };
+  const message = `${describe(state.run)} had no check with a verdict for ${progressDeadlineMs / 1000} s, ${found}`;
+  return { state, passed: false, effects, failure: { reason: 'NoData', message } };
 }
 
 /** Failed checks add up over the run; the one that reaches the threshold fails the release. */
-function counted(context: Context, before: Analysing, findings: string, effects: Effects): Checked {
-  const { plan } = context;
+function counted({ plan }: Context, before: Analysing, found: string, effects: Effects): Checked {
   const failedChecks = before.failedChecks + 1;
   const state = { ...before, failedChecks, run: without(before.run, 'unknownSince', 'asksGates') };
-  const words = `failed check ${failedChecks} of ${plan.threshold} ${findings}`;
-  const told = together(effects, say('Warning', 'CheckFailed', words));
-  if (failedChecks >= plan.threshold)
-    return fail(
-      context,
-      state,
-      'AnalysisFailed',
-      `${nameOf(state.run)} failed its analysis ${findings}`,
-      told,
-    );
-  return { state, passed: false, effects: together(told, note('CheckFailed', words)) };
+  const words = `failed check ${failedChecks} of ${plan.threshold} ${found}`;
+  const told = together(effects, say('Warning', 'CheckFailed', words), note('CheckFailed', words));
+  if (failedChecks < plan.threshold) return { state, passed: false, effects: told };
+  const message = `${describe(state.run)} failed its analysis ${found}`;
+  return { state, passed: false, effects: told, failure: { reason: 'AnalysisFailed', message } };
 }
 
 /** Webhooks of type pre-rollout, before any traffic: asked until they approved once for this release; each no is a failed check. */
@@ -377,7 +358,7 @@ function preRollout(context: Context, state: Analysing): Checked {
   if (run.preRolloutTime !== undefined || !hasHooks(context, 'pre-rollout'))
     return { state, passed: true, effects: {} };
   const key = `${keyPrefix(run)}/pre-rollout/${failedChecks}`;
-  const words = note('Progressing', `${nameOf(run)} asks pre-rollout before it gets traffic`);
+  const words = note('Progressing', `${describe(run)} asks pre-rollout before it gets traffic`);
   if (world.checks?.key !== key) {
     const leftMs = failedChecks > 0 ? remainingMs(context, run.lastCheckTime, plan.intervalMs) : 0;
     if (leftMs > 0) return { state, passed: false, effects: together(words, wake(leftMs)) };
@@ -395,12 +376,11 @@ function preRollout(context: Context, state: Analysing): Checked {
       effects: together(words, known, told),
     };
   }
-  const findings = results.filter((result) => result.verdict !== 'pass').map(finding);
   const again = wake(remainingMs(context, lastCheckTime, plan.intervalMs));
   return counted(
     context,
     withRun(state, { lastCheckTime }),
-    `before any traffic: ${findings.join(', ')}`,
+    `before any traffic: ${findings(results)}`,
     together(words, known, again),
   );
 }
@@ -412,15 +392,15 @@ function throughGates(context: Context, state: Analysing, move: Move, effects: E
   if (gate.kind === 'asking') {
     const run = { ...gate.run, asksGates: true };
     const words = run.closedGate
-      ? noteClosed(run.closedGate, nameOf(run))
-      : note('Progressing', `${nameOf(run)} passed; the gates before the next step are asked`);
+      ? noteClosed(run.closedGate, describe(run))
+      : note('Progressing', `${describe(run)} passed; the gates before the next step are asked`);
     return stay({ ...state, run }, told, words);
   }
   const run = without(gate.run, 'asksGates', 'skipStepAt');
   if (gate.kind === 'open') return make(context, { ...state, isGateClosed: false, run }, move, told);
   if (gate.overdue) return failAtGate(context, { ...state, run }, gate.gate);
   const isGateClosed = state.isGateClosed || gate.gate.type === 'confirm-promotion';
-  return stay({ ...state, run, isGateClosed }, told, noteClosed(gate.gate, nameOf(run)));
+  return stay({ ...state, run, isGateClosed }, told, noteClosed(gate.gate, describe(run)));
 }
 
 /** As in Flagger: each step of the weight, the one to promotion included; promotion; and blue/green before all traffic moves. */
@@ -444,7 +424,7 @@ function make(context: Context, state: Analysing, move: Move, effects: Effects):
   if (move.kind === 'weight') {
     const before = shareOf(world.route?.canaryWeight ?? 0, side);
     const told = say('Normal', 'WeightAdvanced', `${side} weight ${before} % -> ${move.canaryWeight} %`);
-    const words = note('Progressing', `${nameOf(run)} goes to ${move.canaryWeight} %`);
+    const words = note('Progressing', `${describe(run)} goes to ${move.canaryWeight} %`);
     return {
       ...stay(state, effects, told, words, again),
       prefers: { kind: 'share', side, percent: move.canaryWeight },
@@ -454,7 +434,7 @@ function make(context: Context, state: Analysing, move: Move, effects: Effects):
   const takes =
     percent > 0 || shareOf(world.route?.canaryWeight ?? 0, side) > 0 ? ', canary takes traffic' : '';
   const told = say('Normal', 'IterationAdvanced', `iteration ${iterations}${takes}`);
-  const words = note('Progressing', `${nameOf(run)} iteration ${iterations}`);
+  const words = note('Progressing', `${describe(run)} iteration ${iterations}`);
   const next = { ...state, iterations, run: { ...run, stepTime: context.now } };
   const prefers: Preference = { kind: 'share', side, percent, mirrored: mirrored && side === 'canary' };
   return { ...stay(next, effects, told, words, again), prefers };
@@ -468,7 +448,7 @@ export function promote(context: Context, { run, iterations }: Analysing, effect
   const words =
     run.side === 'primary' ? 'all traffic follows to the primary' : 'it is written to the primary';
   const { events = [], status = {} } = effects;
-  const told = say('Normal', 'Promoting', `${nameOf(run)} passed; ${words}`);
+  const told = say('Normal', 'Promoting', `${describe(run)} passed; ${words}`);
   return enter(next, { status, events: [...events, ...(told.events ?? [])] });
 }
 

@@ -9,7 +9,7 @@ import { restarted } from '../progress.ts';
 import type { RevertCause } from '../run.ts';
 import { sharedCause } from '../shared-cause.ts';
 import { type RunState, type StateOf, without } from '../state.ts';
-import { describe, nameOf } from '../words.ts';
+import { describe } from '../words.ts';
 import type { RecordView } from '../world.ts';
 import { barred } from './ending.ts';
 
@@ -89,7 +89,7 @@ export function hold(context: Context, state: RunState, { reason, finding }: Fai
   const run = restarted(context, state.run);
   return enter(
     { kind: 'Held', run, failedChecks, iterations, reason, post },
-    say('Warning', 'Held', `${nameOf(run)} is held: ${finding}`),
+    say('Warning', 'Held', `${describe(run)} is held: ${finding}`),
   );
 }
 

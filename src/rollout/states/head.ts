@@ -1,6 +1,7 @@
 /** What Git says while a release is under way (design section 5): each state names its rule in table.ts. */
-import { type Context, rejectionOf } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type Outcome, say, together } from '../outcome.ts';
+import { rejectionOf } from '../run.ts';
 import type { RunState } from '../state.ts';
 import { headFor } from '../windows.ts';
 import { describe } from '../words.ts';

@@ -1,5 +1,5 @@
 import { gitPart } from '../../api/digest.ts';
-import { finding, verdictOf } from '../../health/check-results.ts';
+import { findings, verdictOf } from '../../health/check-results.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
 import {
   failsAtOnce,
@@ -19,7 +19,7 @@ import { restarted, standingMs, tracked } from '../progress.ts';
 import { sharedCause } from '../shared-cause.ts';
 import { promoting, type State, type StateOf, without, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic.ts';
-import { describe, nameOf } from '../words.ts';
+import { describe } from '../words.ts';
 import type { ReleaseView } from '../world.ts';
 import { admit } from './admit.ts';
 import { failVerification, goBack, revert } from './go-back.ts';
@@ -51,8 +51,7 @@ export function held(context: Context, state: Held): Outcome {
   const newer = newerOf(context, state);
   const superseded = newer && forNewer(context, state, newer);
   if (superseded) return superseded;
-  if (state.reason === 'ChecksUnavailable') return askAgain(context, state);
-  if (state.reason === 'SharedCause') return heldTogether(context, state);
+  if (staysOnPrimary(state)) return askAgain(context, state);
   if (!isForChecks(state) && hasConverged(world.primary, plan.primaryReadyPercent))
     return resume(context, state);
   return byPolicy(context, state);
@@ -91,7 +90,7 @@ function byPolicy(context: Context, before: Held): Outcome {
   const where = isAllOn(context, 'canary')
     ? 'the canary carries all traffic'
     : 'traffic is moving to the canary';
-  const line = `${nameOf(run)} is held, ${where}: ${cause}`;
+  const line = `${describe(run)} is held, ${where}: ${cause}`;
   const back = onFailure === 'halt' ? {} : bringBack(context, state);
   const waits =
     onFailure === 'hold' || onFailure === 'halt' || run.keepWaiting || !wayBack(context.good, run);
@@ -129,7 +128,7 @@ function bringBack(context: Context, { run }: Held): Effects {
 
 /** The primary converged after all: promotion simply goes on. */
 function resume(context: Context, state: Held): Outcome {
-  const told = say('Normal', 'Resumed', `the primary runs ${nameOf(state.run)} now; promotion goes on`);
+  const told = say('Normal', 'Resumed', `the primary runs ${describe(state.run)} now; promotion goes on`);
   return enter(promotingAgain(context, state), told);
 }
 
@@ -138,21 +137,50 @@ function promotingAgain(context: Context, { run, failedChecks, iterations, post 
   return promoting(context, { ...base, post: { ...post, reason: 'Promoting', startTime: context.now } });
 }
 
-/** Held because nobody could tell: asked again each interval; an answer, whatever it is, brings verification back. */
+/**
+ * Held since nobody could tell, or since other Canaries fail their checks, too: asked again each interval. What they say now brings verification back:
+ * any answer, or, of a shared cause, a pass; when the others are well again and this one still fails, it was its own release, which is
+ * reverted (design section 5, auto).
+ */
 function askAgain(context: Context, state: Held): Outcome {
-  const { run, post } = state;
-  const line = note('ChecksUnavailable', `${nameOf(run)} is held: ${post.cause ?? 'checks cannot be had'}`, {
-    action: 'verification goes on once checks can be had',
-  });
+  const { run, post, reason } = state;
+  const { intervalMs, onFailure } = context.plan.postPromotion;
+  const { why, action, resumed } = AGAIN[reason === 'SharedCause' ? 'SharedCause' : 'ChecksUnavailable'];
+  const line = note(reason, `${describe(run)} is held: ${post.cause ?? why}`, { action });
   const dead = deadPrimary(context, state);
   if (dead) return dead;
-  const asked = quietCheck(context, run, primaryCheck(context, run));
-  if (asked.kind === 'due') return stay(state, line, wake(asked.inMs));
-  if (asked.kind === 'asked') return stay(state, { ...line, check: asked.request });
-  const told = say('Normal', 'Resumed', `checks can be had again; verification of ${nameOf(run)} goes on`);
-  const next = { ...state, run: asked.run, post: { ...post, reason: 'Verifying', startTime: context.now } };
-  return verifyAgain(context, next, together({ status: { checks: [...asked.results] } }, told));
+  const isShared = reason === 'SharedCause';
+  if (isShared && onFailure === 'revert' && !run.keepWaiting && wayBack(context.good, run))
+    return revert(context, state, { reason: 'ChecksFailed', finding: post.cause ?? '', control: true });
+  const asked = (isShared ? check : quietCheck)(context, run, primaryCheck(context, run));
+  const next = { ...state, run: asked.run };
+  if (asked.waits) return stay(isShared ? next : state, line, asked.waits);
+  const known = { status: { checks: [...asked.results] } };
+  const verdict = verdictOf(asked.results);
+  if (!isShared || verdict === 'pass') {
+    const told = say('Normal', 'Resumed', `${resumed}; verification of ${describe(run)} goes on`);
+    return verifyAgain(context, next, together(known, told));
+  }
+  if (verdict !== 'fail' || run.keepWaiting || sharedCause(context.world))
+    return stay(next, line, known, wake(intervalMs));
+  const finding = findings(asked.results);
+  const back = revert(context, next, { reason: 'ChecksFailed', finding, control: true });
+  return { ...back, ...together(known, back) };
 }
+
+/** What people are told of a hold that checks may end. */
+const AGAIN = {
+  ChecksUnavailable: {
+    why: 'checks cannot be had',
+    action: 'verification goes on once checks can be had',
+    resumed: 'checks can be had again',
+  },
+  SharedCause: {
+    why: 'other Canaries fail their checks, too',
+    action: 'asked again each interval',
+    resumed: 'the checks pass again',
+  },
+} as const;
 
 /** A primary that serves and dies is no question of checks any more. */
 function deadPrimary(context: Context, state: Held): Outcome | undefined {
@@ -168,55 +196,20 @@ function deadPrimary(context: Context, state: Held): Outcome | undefined {
   });
 }
 
-/**
- * Held since other Canaries fail their checks, too: asked again each interval. A pass brings verification back; when the others are well
- * again and this one still fails, it was its own release, which is reverted (design section 5, auto).
- */
-function heldTogether(context: Context, state: Held): Outcome {
-  const { run, post } = state;
-  const { intervalMs, onFailure } = context.plan.postPromotion;
-  const line = note(
-    'SharedCause',
-    `${nameOf(run)} is held: ${post.cause ?? 'other Canaries fail their checks, too'}`,
-    {
-      action: 'asked again each interval',
-    },
-  );
-  const dead = deadPrimary(context, state);
-  if (dead) return dead;
-  if (onFailure === 'revert' && !run.keepWaiting && wayBack(context.good, run))
-    return revert(context, state, { reason: 'ChecksFailed', finding: post.cause ?? '', control: true });
-  const asked = check(context, run, primaryCheck(context, run));
-  const next = { ...state, run: asked.run };
-  if (asked.kind === 'due') return stay(next, line, wake(asked.inMs));
-  if (asked.kind === 'asked') return stay(next, { ...line, check: asked.request });
-  const known = { status: { checks: [...asked.results] } };
-  const verdict = verdictOf(asked.results);
-  if (verdict === 'pass') {
-    const { cause: _, ...rest } = post;
-    const counted = {
-      ...next,
-      failedChecks: 0,
-      post: { ...rest, reason: 'Verifying', startTime: context.now, failedChecks: 0, passedChecks: 0 },
-    };
-    const told = say('Normal', 'Resumed', `the checks pass again; verification of ${nameOf(run)} goes on`);
-    return verifyAgain(context, counted, together(known, told));
-  }
-  if (verdict !== 'fail' || run.keepWaiting || sharedCause(context.world))
-    return stay(next, line, known, wake(intervalMs));
-  const findings = asked.results.filter((result) => result.verdict === 'fail').map(finding);
-  const back = revert(context, next, { reason: 'ChecksFailed', finding: findings.join(', '), control: true });
-  return { ...back, ...together(known, back) };
-}
-
-function verifyAgain(
-  context: Context,
-  { run, failedChecks, iterations, post }: Held,
-  { status = {}, events = [] }: Effects,
-): Outcome {
-  const next = { kind: 'Verifying' as const, failedChecks, iterations, post };
+/** After a shared cause the checks are counted anew: those that failed said nothing of this release. */
+function verifyAgain(context: Context, state: Held, { status = {}, events = [] }: Effects): Outcome {
+  const { run, iterations, reason } = state;
+  const { cause, ...post } = { ...state.post, reason: 'Verifying', startTime: context.now };
+  const isShared = reason === 'SharedCause';
+  const counted = isShared ? { ...post, failedChecks: 0, passedChecks: 0 } : { ...post, cause };
   return enter(
-    { ...next, run: { ...without(run, 'unknownSince'), stepTime: context.now } },
+    {
+      kind: 'Verifying',
+      run: { ...without(run, 'unknownSince'), stepTime: context.now },
+      failedChecks: isShared ? 0 : state.failedChecks,
+      iterations,
+      post: counted,
+    },
     { status, events },
   );
 }

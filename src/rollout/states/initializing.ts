@@ -23,7 +23,7 @@ import type { Run } from '../run.ts';
 import { areScalersBack, pauseCanary, raiseFloor, restoreScalers } from '../scalers.ts';
 import type { StateOf } from '../state.ts';
 import { isAllOn } from '../traffic.ts';
-import { describe, nameOf } from '../words.ts';
+import { describe } from '../words.ts';
 import type { ReleaseView } from '../world.ts';
 import { begin } from './admit.ts';
 import { applyPrimary } from './missing.ts';
@@ -162,8 +162,8 @@ function initialized(run: Run): Outcome {
   return enter(
     { kind: 'Resting', phase: 'Initialized', failedChecks: 0 },
     together(
-      say('Normal', 'Initialized', `initialization done, ${nameOf(run)} is live`),
-      note('Initialized', `${nameOf(run)} is live`),
+      say('Normal', 'Initialized', `initialization done, ${describe(run)} is live`),
+      note('Initialized', `${describe(run)} is live`),
       { status: { lastAppliedSpec: run.digest, lastAppliedCommit: run.commit } },
     ),
   );

@@ -14,7 +14,7 @@ import { unsettledMs } from '../standing.ts';
 import { type StateOf, without, withRun } from '../state.ts';
 import { canStandIn, hasArrived, isAllOn } from '../traffic.ts';
 import { isPaused } from '../verbs/request.ts';
-import { nameOf } from '../words.ts';
+import { describe } from '../words.ts';
 import { end, routeNote } from './ending.ts';
 import { failPromotion } from './go-back.ts';
 import { applyPrimary, putBackReplicas, recreatedCanary } from './missing.ts';
@@ -58,7 +58,7 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
   const { world, good, plan } = context;
   const { run } = state;
   if (isPaused(context, run))
-    return stay(state, note('Paused', `paused before ${nameOf(run)} is written to the primary`));
+    return stay(state, note('Paused', `paused before ${describe(run)} is written to the primary`));
   const missing = missingRecords(context, run);
   if (!areKept(context, run)) {
     if (good && missing.some((digest) => isLostDigest(world, digest)))
@@ -71,7 +71,7 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
     );
   }
   if (!mustClear(context, run)) {
-    const words = note('Promoting', `${nameOf(run)} is written to the primary`);
+    const words = note('Promoting', `${describe(run)} is written to the primary`);
     return stay(withRun(state, restarted(context, run)), act(applyPrimary(context, run.digest)), words);
   }
   const words = note('Clearing', 'all traffic goes to the canary before the primary is written');
@@ -122,7 +122,7 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
   const leftMs = progressDeadlineMs - standingMs(context, run);
   if (isLost || leftMs <= 0)
     return failPromotion(context, state, { reason: 'PrimaryNotReady', control: false });
-  const words = note('Converging', `the primary is taking over ${nameOf(run)}: ${whyNotReady(primary)}`, {
+  const words = note('Converging', `the primary is taking over ${describe(run)}: ${whyNotReady(primary)}`, {
     action: 'hold or revert if it makes no progress',
     timeMs: world.nowMs + leftMs,
   });
@@ -181,6 +181,6 @@ function startVerifying(context: Context, { run, post, iterations }: StateOf<'Co
       iterations,
       post: counted,
     },
-    say('Normal', 'Verifying', `all traffic is on the primary with ${nameOf(run)}; checks go on`),
+    say('Normal', 'Verifying', `all traffic is on the primary with ${describe(run)}; checks go on`),
   );
 }

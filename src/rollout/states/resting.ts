@@ -1,10 +1,11 @@
 import type { CanaryStatus } from '../../api/canary-status.ts';
 import { knownReason } from '../../api/reasons.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
-import { type Context, elapsedMs, rejectionOf, remainingMs } from '../context.ts';
+import { type Context, elapsedMs, remainingMs } from '../context.ts';
 import { isLost, soundRecord, standStill } from '../kept.ts';
 import { act, type Effects, note, type Outcome, say, stall, stay, together, wake } from '../outcome.ts';
 import { type Preference, STAY } from '../preference.ts';
+import { rejectionOf } from '../run.ts';
 import { keepScalers, pauseCanary, restCanary, restoreFloors, restsAtZero } from '../scalers.ts';
 import type { StateOf } from '../state.ts';
 import { hasArrived } from '../traffic.ts';

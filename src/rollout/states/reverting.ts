@@ -1,5 +1,5 @@
 import type { RolloutReason } from '../../api/reasons.ts';
-import { finding, verdictOf } from '../../health/check-results.ts';
+import { findings, verdictOf } from '../../health/check-results.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { canaryServes, carriedBy } from '../capacity.ts';
 import { check } from '../checks.ts';
@@ -11,7 +11,7 @@ import { restarted, standingMs, tracked } from '../progress.ts';
 import type { RevertCause } from '../run.ts';
 import { type StateOf, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic.ts';
-import { describe, nameOf } from '../words.ts';
+import { describe } from '../words.ts';
 import type { RecordView } from '../world.ts';
 import { admit } from './admit.ts';
 import { barred, end, routeNote } from './ending.ts';
@@ -144,15 +144,13 @@ function control(context: Context, state: Reverting, good: RecordView): Outcome 
     afterMs: Math.max(postPromotion.intervalMs, postPromotion.settleMs),
   });
   const next = withRun(state, asked.run);
-  if (asked.kind === 'due') return stay(next, line, wake(asked.inMs));
-  if (asked.kind === 'asked') return stay(next, { ...line, check: asked.request });
+  if (asked.waits) return stay(next, line, asked.waits);
   const known = { status: { checks: [...asked.results] } };
   if (verdictOf(asked.results) !== 'fail') return withKnown(conclude(context, next, good), known);
   const failures = controlFailures + 1;
   const counted = withCause(next, { ...cause, controlFailures: failures });
   if (failures < CONTROL_FAILURES_NEEDED) return stay(counted, known, line, wake(postPromotion.intervalMs));
-  const findings = asked.results.filter((result) => result.verdict === 'fail').map(finding);
-  const message = `the last-known-good fails the same check: ${findings.join(', ')}; the cause is elsewhere`;
+  const message = `the last-known-good fails the same check: ${findings(asked.results)}; the cause is elsewhere`;
   return withKnown(fallen(context, counted, 'LKGFailsToo', message), known);
 }
 
@@ -177,7 +175,7 @@ function fallen(context: Context, state: Reverting, reason: RolloutReason, messa
 
 function conclude(context: Context, state: Reverting, good: RecordView): Outcome {
   const { cause } = state;
-  const message = `${nameOf(state.run)} was reverted to ${describe(good)}: ${cause.finding}`;
+  const message = `${describe(state.run)} was reverted to ${describe(good)}: ${cause.finding}`;
   const reverted = { ...state, run: { ...state.run, revert: cause } };
   if (cause.reason !== 'RevertedInGit')
     return end(context, reverted, {

@@ -8,7 +8,7 @@ import { isLost } from '../kept.ts';
 import { type Effects, type Outcome, wake } from '../outcome.ts';
 import type { Run } from '../run.ts';
 import type { RunState, State } from '../state.ts';
-import { nameOf } from '../words.ts';
+import { describe } from '../words.ts';
 import { takenBack } from './ending.ts';
 import { failOnPrimary, goBack } from './go-back.ts';
 
@@ -30,7 +30,7 @@ export function rolledBack(context: Context, state: RunState): Outcome | undefin
     if (isLost(good)) return undefined;
     return goBack(context, state, good, { reason, finding, reject: true, control: false });
   }
-  return takenBack(context, state, reason, `${nameOf(state.run)} was taken back: ${finding}`);
+  return takenBack(context, state, reason, `${describe(state.run)} was taken back: ${finding}`);
 }
 
 /** Asks the webhooks of type rollback once per interval: together with what is asked anyway, else by themselves. */

@@ -11,7 +11,7 @@ import { isAsleep, pauseCanary, raiseFloor, restCanary, resumeReplicas } from '.
 import { type StateOf, trying, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic.ts';
 import { keptOutMs, noteWindow } from '../windows.ts';
-import { nameOf } from '../words.ts';
+import { describe } from '../words.ts';
 import { confirmed } from './admit.ts';
 import { end, failAtGate, routeNote } from './ending.ts';
 import { applyPrimary, recreatedPrimary } from './missing.ts';
@@ -26,26 +26,26 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   const leftMs = run.promoteNow ? 0 : keptOutMs(context, run, run);
   if (leftMs > 0) {
     const next = { ...withRun(state, { awaitsWindow: true }), phase: 'Waiting' as const };
-    return stay(next, keepOld(context), noteWindow(context, nameOf(run)), wake(leftMs));
+    return stay(next, keepOld(context), noteWindow(context, describe(run)), wake(leftMs));
   }
   const gate = askGates(context, run, ['confirm-rollout']);
   const next = withRun(state, gate.run);
   if (gate.kind === 'open') return opened(context, { ...next, run: gate.run }, gate.effects);
   if (gate.kind === 'asking') {
     const asks = run.closedGate
-      ? noteClosed(run.closedGate, nameOf(run))
-      : note('Waiting', `${nameOf(run)} asks confirm-rollout`);
+      ? noteClosed(run.closedGate, describe(run))
+      : note('Waiting', `${describe(run)} asks confirm-rollout`);
     return stay(next, keepOld(context), asks, gate.effects);
   }
   if (gate.overdue) return failAtGate(context, next, gate.gate);
-  const words = noteClosed(gate.gate, nameOf(run));
+  const words = noteClosed(gate.gate, describe(run));
   return stay({ ...next, phase: 'Waiting' }, keepOld(context), words, gate.effects);
 }
 
 function opened(context: Context, { run, ...base }: StateOf<'Waiting'>, effects: Effects): Outcome {
   const told =
     run.awaitsWindow && !run.awaitsConfirmation
-      ? say('Normal', 'WindowOpened', `the rollout of ${nameOf(run)} starts`)
+      ? say('Normal', 'WindowOpened', `the rollout of ${describe(run)} starts`)
       : {};
   const { events = [] } = together(effects, told);
   return enter(trying(context, { ...base, run: confirmed(run) }), { events });
@@ -84,7 +84,7 @@ function startOnCanary(context: Context, before: StateOf<'Starting'>): Outcome {
   const recreated = recreatedPrimary(context);
   const state = withRun(before, tracked(context, before.run, world.primary));
   const { run } = state;
-  const words = note('NewRevision', `starting the canary with ${nameOf(run)}`);
+  const words = note('NewRevision', `starting the canary with ${describe(run)}`);
   if (recreated) return stay(state, words, recreated);
   if (!soundRecord(world, run.digest))
     return stay(state, words, act({ type: 'SaveRecord', digest: run.digest }));
@@ -110,11 +110,11 @@ function waitForPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const leftMs = plan.progressDeadlineMs - standingMs(context, run);
   const isDead = servingPods(world.primary) === 0 && isAllOn(context, 'canary') && !world.foreignTarget;
   if (leftMs <= 0 && isDead) {
-    const message = `${nameOf(run)} is tried on the primary, while the canary serves: the last-known-good does not come up`;
+    const message = `${describe(run)} is tried on the primary, while the canary serves: the last-known-good does not come up`;
     const next = trying(context, { ...state, run: { ...restarted(context, run), side: 'primary' } });
     return enter(next, say('Warning', 'ThroughThePrimary', message));
   }
-  const words = note('NewRevision', `starting the canary with ${nameOf(run)}`);
+  const words = note('NewRevision', `starting the canary with ${describe(run)}`);
   return stay(state, words, isAllOn(context, 'primary') ? routeNote(context, run) : {}, wake(leftMs));
 }
 
@@ -124,7 +124,7 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const { run } = state;
   const words = note(
     'ThroughThePrimary',
-    `${nameOf(run)} is written to the primary, while the canary serves`,
+    `${describe(run)} is written to the primary, while the canary serves`,
   );
   const missing = [run.digest, world.primary?.digest].filter(
     (digest) =>
@@ -154,11 +154,11 @@ function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
   const { world } = context;
   const { run } = state;
   const { target, primary } = world;
-  const words = note('NewRevision', `starting the canary with ${nameOf(run)}`);
+  const words = note('NewRevision', `starting the canary with ${describe(run)}`);
   if (target?.digest !== run.digest)
     return stay(
       state,
-      note('TargetMissing', `the target cannot be read, or does not run ${nameOf(run)} any more`),
+      note('TargetMissing', `the target cannot be read, or does not run ${describe(run)} any more`),
     );
   const { digest } = run;
   if (!run.keepsPods && mayHoldOldConfig(context, target) && servingPods(primary) > 0)

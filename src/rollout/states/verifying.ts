@@ -1,6 +1,6 @@
 import type { CheckResult } from '../../api/canary-status.ts';
 import { stamp } from '../../api/units.ts';
-import { checkResults, finding, verdictOf } from '../../health/check-results.ts';
+import { checkResults, findings, verdictOf } from '../../health/check-results.ts';
 import { isBroken } from '../../health/drift.ts';
 import { compare } from '../../health/expectation.ts';
 import {
@@ -12,14 +12,15 @@ import {
 } from '../../health/readiness.ts';
 import { check, primaryCheck } from '../checks.ts';
 import { canRestoreCopies } from '../config-copies.ts';
-import { type Context, elapsedMs, later, rejectionOf } from '../context.ts';
+import { type Context, elapsedMs, later } from '../context.ts';
 import { expectedState } from '../expected-state.ts';
 import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
 import { type Preference, STAY } from '../preference.ts';
+import { rejectionOf } from '../run.ts';
 import { promoting, type StateOf, without, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic.ts';
 import { headFor } from '../windows.ts';
-import { nameOf } from '../words.ts';
+import { describe } from '../words.ts';
 import { admit } from './admit.ts';
 import { end } from './ending.ts';
 import { failVerification, hold } from './go-back.ts';
@@ -37,51 +38,50 @@ export function verifyingPrefers(): Preference {
 export function verifying(context: Context, state: Verifying): Outcome {
   const { world, plan, good } = context;
   const { run } = state;
-  if (good?.digest === run.digest) return proven(context, state);
-  const isScaled = putBackReplicas(context).length > 0;
-  const isEmpty = servingPods(world.primary) === 0 && world.primary && !lostReadiness(world.primary);
-  // Somebody deleted the route: it is written anew, and a check counts from then on.
-  if (!world.route) return stay({ ...state, run: { ...run, stepTime: context.now } }, words(context, state));
-  if (world.primary?.digest !== run.digest || isEmpty || isScaled) return backToConverging(context, state);
-  if (failsAtOnce(world.primary, plan.primaryReadyPercent)) {
-    const why = whyNotReady(world.primary);
-    return failVerification(context, state, { reason: 'PrimaryUnhealthy', finding: why, control: false });
-  }
-  const again = putBack(context, run.digest);
-  if (again) return stay({ ...state, run: { ...run, stepTime: context.now } }, again);
-  if (!isAllOn(context, 'primary')) return backToConverging(context, state);
-  const isWhole = hasConverged(world.primary, plan.primaryReadyPercent);
-  if (
-    isWhole &&
-    (run.countsAsGood || plan.postPromotion.successThreshold === 0) &&
-    hasArrived(context, run, 'primary')
-  )
-    return stay(state, act({ type: 'MarkProven', digest: run.digest }), words(context, state));
-  return verify(context, state);
-}
-
-function words({ plan }: Context, { run, post }: Verifying): Effects {
-  const count = `${post.passedChecks ?? 0} of ${plan.postPromotion.successThreshold} checks passed`;
-  return note('Verifying', `${nameOf(run)} serves from the primary; ${count}`);
-}
-
-function verify(context: Context, state: Verifying): Outcome {
-  const { world, plan } = context;
-  const { run } = state;
   const { postPromotion } = plan;
+  if (good?.digest === run.digest) return proven(context, state);
+  const other = notAsPromoted(context, state);
+  if (other) return other;
+  const isGood = run.countsAsGood || postPromotion.successThreshold === 0;
+  const isWhole = hasConverged(world.primary, plan.primaryReadyPercent);
+  if (isGood && isWhole && hasArrived(context, run, 'primary'))
+    return stay(state, act({ type: 'MarkProven', digest: run.digest }), words(context, state));
   const isRestored = world.primary?.configCopies.some(isBroken) && canRestoreCopies(context);
   if (world.primary?.observed === false || isRestored) return waitUnseen(context, state);
   const isFirst = later(run.lastCheckTime, run.stepTime) === run.stepTime;
   const first = isFirst ? { afterMs: Math.max(postPromotion.intervalMs, postPromotion.settleMs) } : {};
   const asked = check(context, run, { ...primaryCheck(context, run), ...first });
   const next = withRun(state, asked.run);
-  if (asked.kind === 'due') return stay(next, words(context, next), wake(asked.inMs));
-  if (asked.kind === 'asked') return stay(next, { ...words(context, next), check: asked.request });
+  if (asked.waits) return stay(next, words(context, next), asked.waits);
   const expected = checkResults(
     compare(world.primary, expectedState(world, plan, run.digest)),
     stamp(world.nowMs),
   );
   return conclude(context, next, [...expected, ...asked.results], verdictOf(expected) !== 'fail');
+}
+
+/** Route, primary or its template are not as they were when verification began: what follows, before any check. */
+function notAsPromoted(context: Context, state: Verifying): Outcome | undefined {
+  const { world, plan } = context;
+  const { primary } = world;
+  const begunAnew = { ...state, run: { ...state.run, stepTime: context.now } };
+  // Somebody deleted the route: it is written anew, and a check counts from then on.
+  if (!world.route) return stay(begunAnew, words(context, state));
+  const isEmpty = servingPods(primary) === 0 && primary && !lostReadiness(primary);
+  const isScaled = putBackReplicas(context).length > 0;
+  if (primary?.digest !== state.run.digest || isEmpty || isScaled) return backToConverging(context, state);
+  if (failsAtOnce(primary, plan.primaryReadyPercent)) {
+    const why = whyNotReady(primary);
+    return failVerification(context, state, { reason: 'PrimaryUnhealthy', finding: why, control: false });
+  }
+  const again = putBack(context, state.run.digest);
+  if (again) return stay(begunAnew, again);
+  return isAllOn(context, 'primary') ? undefined : backToConverging(context, state);
+}
+
+function words({ plan }: Context, { run, post }: Verifying): Effects {
+  const count = `${post.passedChecks ?? 0} of ${plan.postPromotion.successThreshold} checks passed`;
+  return note('Verifying', `${describe(run)} serves from the primary; ${count}`);
 }
 
 /** Somebody changed it, a scaler mostly, and its counts are of before: a check now would be of nothing. */
@@ -105,11 +105,8 @@ function conclude(
   const { post } = state;
   const known = { status: { checks: [...results] } };
   const verdict = verdictOf(results);
-  const findings = results
-    .filter((result) => result.verdict !== 'pass')
-    .map(finding)
-    .join(', ');
-  if (verdict === 'unknown') return notKnowing(context, state, findings, known);
+  const found = findings(results);
+  if (verdict === 'unknown') return notKnowing(context, state, found, known);
   const told: Verifying = {
     ...state,
     run: without(state.run, 'unknownSince'),
@@ -124,13 +121,13 @@ function conclude(
   const failedChecks = (post.failedChecks ?? 0) + 1;
   const next: Verifying = { ...told, failedChecks, post: { ...told.post, passedChecks: 0, failedChecks } };
   const { threshold } = plan.postPromotion;
-  const line = `failed check ${failedChecks} of ${threshold} after promotion: ${findings}`;
+  const line = `failed check ${failedChecks} of ${threshold} after promotion: ${found}`;
   const heard = together(known, say('Warning', 'CheckFailed', line));
   if (failedChecks < threshold)
     return stay(next, heard, note('CheckFailed', line), wake(plan.postPromotion.intervalMs));
   const failed = failVerification(context, next, {
     reason: 'ChecksFailed',
-    finding: findings,
+    finding: found,
     control: true,
     shareable,
   });
@@ -148,7 +145,7 @@ function passed(context: Context, state: Verifying, known: Effects): Outcome {
   const isSuperseded =
     head && head.digest !== run.digest && !rejectionOf(context, head.digest) && !post.failedChecks;
   if (!isSuperseded) return stay(state, known, words(context, state), again);
-  const message = `${nameOf(run)} is superseded before it was verified`;
+  const message = `${describe(run)} is superseded before it was verified`;
   const entry = {
     ...{
       digest: run.digest,
@@ -191,8 +188,8 @@ function proven(context: Context, state: Verifying): Outcome {
   const { rollback: left } = run;
   const bars = left && !rejectionOf(context, left.digest) ? [{ ...left, reason: 'RolledBack' as const }] : [];
   const message = left
-    ? `${nameOf(run)} is back on request`
-    : `${nameOf(run)} is promoted ${run.countsAsGood ? 'and counts as good on request' : 'and verified'}`;
+    ? `${describe(run)} is back on request`
+    : `${describe(run)} is promoted ${run.countsAsGood ? 'and counts as good on request' : 'and verified'}`;
   const ended = end(context, state, { phase: 'Succeeded', reason: 'Succeeded', message });
   return { ...ended, bars };
 }

@@ -1,10 +1,10 @@
 /** What people ask for by annotation: one function per verb, whose answer follows from the state (design section 2.3; the table is in docs). */
 import type { RolloutReason } from '../../api/reasons.ts';
 import type { CanaryVerb } from '../../api/verbs.ts';
-import { type Context, rejectionOf } from '../context.ts';
+import type { Context } from '../context.ts';
 import { isLost, soundRecord } from '../kept.ts';
 import { enter, note, type Outcome, stay } from '../outcome.ts';
-import { headRelease } from '../run.ts';
+import { headRelease, rejectionOf } from '../run.ts';
 import type { RunState, State, StateKind } from '../state.ts';
 import { admit } from '../states/admit.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
@@ -12,7 +12,7 @@ import { takenBack } from '../states/ending.ts';
 import { failOnPrimary, goBack } from '../states/go-back.ts';
 import { hasArrived } from '../traffic.ts';
 import { keptOutMs } from '../windows.ts';
-import { describe, nameOf } from '../words.ts';
+import { describe } from '../words.ts';
 import type { RecordView } from '../world.ts';
 import { names, type Request } from './request.ts';
 
@@ -91,7 +91,7 @@ const abort: Verb = (context, current, request) => {
   if (where.stage === 'first' || !good) return notApplicable('there is no release to go back to yet');
   if (where.stage === 'idle') return notApplicable('no release is under way');
   const { state } = where;
-  const name = nameOf(state.run);
+  const name = describe(state.run);
   if (!names(request, state.run)) return stale(request, `${name} is under way`);
   if (where.stage === 'leaving') return notApplicable(`${name} is on its way out already`);
   if (where.stage === 'fallen') return notApplicable(`${name} was taken back already`);
@@ -125,7 +125,7 @@ const promote: Verb = (context, current, request) => {
   if (where.stage === 'first') return notApplicable('the first release is promoted by itself');
   if (where.stage === 'idle') return notApplicable('no release is under way; a rejected one needs retry');
   const { state } = where;
-  const name = nameOf(state.run);
+  const name = describe(state.run);
   if (!names(request, state.run)) return stale(request, `${name} is under way`);
   if (where.stage === 'leaving' || where.stage === 'fallen')
     return notApplicable(`${name} is on its way out already`);
@@ -151,12 +151,12 @@ const approve: Verb = (_context, state, request) => {
   const isAtEnd = state.kind === 'Analysing' && state.isGateClosed;
   if (!isAtStart && !isAtEnd) return notApplicable('nothing waits for an approval');
   const { run } = state;
-  if (!names(request, run)) return stale(request, `${nameOf(run)} waits`);
+  if (!names(request, run)) return stale(request, `${describe(run)} waits`);
   if (run.awaitsWindow && !run.awaitsConfirmation)
-    return notApplicable(`${nameOf(run)} waits for its window, which ignore-window opens`);
+    return notApplicable(`${describe(run)} waits for its window, which ignore-window opens`);
   const phase = isAtStart ? ('Waiting' as const) : ('WaitingPromotion' as const);
   const approved = [...new Set([...(run.approved ?? []), phase])];
-  return noted(`${nameOf(run)} was approved`, { ...state, run: { ...run, approved } });
+  return noted(`${describe(run)} was approved`, { ...state, run: { ...run, approved } });
 };
 
 /** Leaves the check of the current step out, once: the next share follows as soon as its pods are ready (S4). */
@@ -164,8 +164,8 @@ const skipStep: Verb = (context, state, request) => {
   const isAtStep = (state.kind === 'Analysing' && !state.isGateClosed) || state.kind === 'Starting';
   if (!isAtStep) return notApplicable('no release is at a step');
   const { run } = state;
-  if (!names(request, run)) return stale(request, `${nameOf(run)} is at its step`);
-  const message = `the check of ${nameOf(run)} at this step is left out`;
+  if (!names(request, run)) return stale(request, `${describe(run)} is at its step`);
+  const message = `the check of ${describe(run)} at this step is left out`;
   return noted(message, { ...state, run: { ...run, skipStepAt: positionOf(context, state) } });
 };
 
@@ -268,7 +268,7 @@ function backToGood(context: Context, where: Placed, current: State, good: Recor
   }
   if (where.stage !== 'trying' && where.stage !== 'written')
     return notApplicable(`${describe(good)} is what the primary runs, or is on its way there`);
-  const finding = `${nameOf(where.state.run)} gives way to ${describe(good)} on request`;
+  const finding = `${describe(where.state.run)} gives way to ${describe(good)} on request`;
   const outcome = left(context, where.state, good, { reason: 'RolledBack', finding, message: finding });
   return outcome ? done(`back to ${describe(good)}`, outcome) : notKept(good);
 }
@@ -286,7 +286,7 @@ function backFurther(
   if (where.stage === 'trying' || where.stage === 'written') {
     if (where.state.run.digest === wanted.digest)
       return notApplicable(`${describe(wanted)} is being rolled out already`);
-    const finding = `${nameOf(where.state.run)} gives way: ${describe(wanted)} was asked for`;
+    const finding = `${describe(where.state.run)} gives way: ${describe(wanted)} was asked for`;
     const outcome = left(context, where.state, good, { reason: 'RolledBack', finding, message: finding });
     return outcome ? { result: 'Later', outcome } : notKept(good);
   }
