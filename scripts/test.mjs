@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { bin, ensureDependencies, root, run } from './ensure.mjs';
 
 ensureDependencies();
@@ -10,6 +10,8 @@ const results = mkdtempSync(join(tmpdir(), 'holdfast-test-'));
 const only = process.argv[2];
 let passed = 0;
 let failed = 0;
+/** What failed, to be read at the end of a long output. */
+const failures = [];
 
 /** A step without tests of its own counts only when it fails. */
 function step(name, command, args) {
@@ -17,7 +19,10 @@ function step(name, command, args) {
   console.log(`\n== ${name}`);
   const code = run(command, args);
   console.log(`== ${name}: ${code === 0 ? 'ok' : `exit code ${code}`} in ${seconds(began)} s`);
-  if (code !== 0) failed += 1;
+  if (code !== 0) {
+    failed += 1;
+    failures.push(name);
+  }
   return code === 0;
 }
 
@@ -30,9 +35,10 @@ function suite(name, command, args) {
   const code = run(command, [...args, 'run', '--project', name, ...reporters]);
   const before = { passed, failed };
   try {
-    const { numPassedTests, numFailedTests, success } = JSON.parse(readFileSync(report, 'utf8'));
+    const { numPassedTests, numFailedTests, success, testResults } = JSON.parse(readFileSync(report, 'utf8'));
     passed += numPassedTests;
     failed += numFailedTests;
+    failures.push(...testResults.flatMap((file) => failuresOf(name, file)));
     if (!success && numFailedTests === 0) failed += 1;
   } catch {
     failed += 1;
@@ -41,6 +47,19 @@ function suite(name, command, args) {
   console.log(
     `== ${name}: ${passed - before.passed} passed, ${failed - before.failed} failed in ${seconds(began)} s`,
   );
+}
+
+/** Each failed test of a file with the first line of what it says; the file itself, where it could not be run. */
+function failuresOf(suiteName, { name, status, message, assertionResults }) {
+  const file = `${suiteName}: ${relative(root, name)}`;
+  const tests = assertionResults
+    .filter((test) => test.status === 'failed')
+    .map(({ fullName, failureMessages }) => `${file}: ${fullName}: ${firstLine(failureMessages[0])}`);
+  return tests.length === 0 && status === 'failed' ? [`${file}: ${firstLine(message)}`] : tests;
+}
+
+function firstLine(text = '') {
+  return text.split('\n', 1)[0].slice(0, 300);
 }
 
 function seconds(began) {
@@ -70,5 +89,6 @@ if (built && wanted('cluster'))
   suite('cluster', process.execPath, [join(root, 'scripts/bed-run.mjs'), bin('vitest')]);
 
 rmSync(results, { recursive: true, force: true });
+if (failures.length > 0) console.log(`\nfailed:\n${failures.map((line) => `  ${line}`).join('\n')}`);
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 && passed > 0 ? 0 : 1);

@@ -1,5 +1,6 @@
 import type { Clock } from '../api/clock.ts';
 import { sourceIntervalMs, sourceRetryIntervalMs, sourceTimeoutMs } from '../api/effective.ts';
+import { present } from '../api/present.ts';
 import type { Source } from '../api/source.ts';
 import type { OpenPoller, OpenRepository, ReadSecret, Repositories } from '../engine/ports/git-port.ts';
 import type { PollAges } from '../git/git-context.ts';
@@ -101,7 +102,7 @@ function retriesOf(source: Source): { retryMs: number; maxRetryMs: number } {
 
 function referenceOf({ spec }: Source): GitReference {
   const { rewrite: _, ...reference } = spec.ref;
-  return Object.fromEntries(Object.entries(reference).filter(([, value]) => value !== undefined));
+  return present(reference);
 }
 
 function scheduleOf(source: Source): PollSchedule {

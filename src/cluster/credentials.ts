@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '../api/clock.ts';
+import { present } from '../api/present.ts';
 import type { Authentication, TlsMaterial } from './access.ts';
 import { localError } from './errors.ts';
 import { type ExecCredential, runExecPlugin } from './exec-credential.ts';
@@ -63,13 +64,13 @@ async function compose(
     pem(user.keyData, user.keyFile),
     user.tokenFile ? readTokenFile(user.tokenFile) : undefined,
   ]);
-  const tls = withoutUndefined({
+  const files = {
     ca,
     cert: plugin?.cert ?? cert,
     key: plugin?.key ?? key,
     serverName: cluster.tlsServerName,
-    insecure: cluster.skipTLSVerify,
-  });
+  };
+  const tls: TlsMaterial = { ...present(files), insecure: cluster.skipTLSVerify };
   return { headers: headersFor(context, plugin?.token ?? fileToken ?? user.token), tls };
 }
 
@@ -103,10 +104,4 @@ async function readCredentialFile(file: string): Promise<string> {
       `credential file ${file}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be read'}`,
     );
   }
-}
-
-function withoutUndefined(material: { [K in keyof TlsMaterial]: TlsMaterial[K] | undefined }): TlsMaterial {
-  return Object.fromEntries(
-    Object.entries(material).filter(([, value]) => value !== undefined),
-  ) as unknown as TlsMaterial;
 }

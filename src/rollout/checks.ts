@@ -4,9 +4,10 @@ import type { HookType } from '../api/hooks.ts';
 import { metricsById } from '../api/metric-ids.ts';
 import { sinceMs, stamp } from '../api/units.ts';
 import { type CheckOutcome, judge, verdictOf } from '../health/check-results.ts';
+import { judgeHooks } from '../health/hook-answers.ts';
 import type { CheckRequest } from './action.ts';
 import { type Context, later, remainingMs } from './context.ts';
-import { hasHooks, judgeHooks, keyPrefix, request } from './hooks.ts';
+import { hasHooks, keyPrefix, request } from './hooks.ts';
 import { type Effects, wake } from './outcome.ts';
 import type { Run } from './run.ts';
 
@@ -86,7 +87,7 @@ function ask(context: Context, run: Run, plan: CheckPlan, key: string): Check {
 function answered(context: Context, run: Run, plan: CheckPlan, outcome: CheckOutcome): Check {
   const purpose = plan.purpose === 'analysis' ? 'analysis' : 'postPromotion';
   const results = [
-    ...judgeHooks(context, outcome, plan.hooks, plan.purpose),
+    ...judgeHooks(context.world.canary, outcome, plan.hooks, plan.purpose),
     ...judge(plan.metrics, outcome, purpose),
   ];
   return {

@@ -1,6 +1,7 @@
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { Incident } from '../api/incident.ts';
 import { eventTextOf, lineOf } from '../api/incident-text.ts';
+import { present } from '../api/present.ts';
 import { shorten, stamp } from '../api/units.ts';
 import type { Decision, RolloutEvent } from './action.ts';
 import { mergeConditions, promotedCondition } from './conditions.ts';
@@ -36,11 +37,11 @@ export function finish(context: Context, { state, effects, intentFirst }: Decide
   const result = resultOf(context, { ...effects, actions: others.actions }, derived);
   const incident = newIncident(result, derived);
   const incidents = incident ? remembered(derived.incidents, incident) : derived.incidents;
-  const told = compact({ ...derived, incidents });
+  const told = present({ ...derived, incidents });
   const findings = [promotedCondition(told.phase), ...findingsOf(result)].filter(
     (entry) => entry !== undefined,
   );
-  const status = compact({
+  const status = present({
     ...told,
     message: messageOf(result, told),
     conditions: mergeConditions(told, findings, world.nowMs, world.canary.metadata.generation),
@@ -65,13 +66,6 @@ export function untouched({ status }: World): Decision {
 /** Webhooks hear of the phase as it is from now on. */
 function withPhase(check: Decision['check'], phase: CanaryStatus['phase']): Decision['check'] {
   return check && { ...check, facts: { ...check.facts, phase: phase ?? '' } };
-}
-
-/** Without fields that have no value, as the server keeps it. */
-function compact(status: CanaryStatus): CanaryStatus {
-  return Object.fromEntries(
-    Object.entries(status).filter(([, value]) => value !== undefined),
-  ) as CanaryStatus;
 }
 
 function derive(

@@ -3,8 +3,9 @@ import { isGateOpen } from '../api/gates.ts';
 import { hooksOf } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import { type CheckOutcome, verdictOf } from '../health/check-results.ts';
+import { verdictOfHooks, whyClosed } from '../health/hook-answers.ts';
 import { type Context, elapsedMs } from './context.ts';
-import { hasHooks, keyPrefix, poll, verdictOfHooks, whyClosed } from './hooks.ts';
+import { hasHooks, keyPrefix, poll } from './hooks.ts';
 import { type Effects, note, say, together, wake } from './outcome.ts';
 import type { ClosedGate, Run } from './run.ts';
 import { without } from './state.ts';
@@ -57,7 +58,9 @@ export function askGates(context: Context, run: Run, wanted: readonly GateType[]
   const polled = poll(context, run, { stem, types, everyMs: context.plan.intervalMs });
   if (!polled.answers) return { kind: 'asking', run, effects: { check: polled.request } };
   const again = wake(polled.againMs);
-  const type = types.find((candidate) => verdictOfHooks(context, polled.answers, candidate) !== 'approved');
+  const type = types.find(
+    (candidate) => verdictOfHooks(context.world.canary, polled.answers, candidate) !== 'approved',
+  );
   return type ? closed(context, run, { type, outcome: polled.answers, again }) : passed(run, again);
 }
 

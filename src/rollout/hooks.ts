@@ -1,13 +1,9 @@
-import type { CheckResult } from '../api/canary-status.ts';
-import { type HookAnswer, type HookType, hooksOf } from '../api/hooks.ts';
-import { shorten, stamp } from '../api/units.ts';
+import { type HookType, hooksOf } from '../api/hooks.ts';
+import { stamp } from '../api/units.ts';
 import type { CheckOutcome } from '../health/check-results.ts';
 import type { CheckRequest } from './action.ts';
 import { type Context, elapsedMs } from './context.ts';
 import type { Run } from './run.ts';
-
-const MAX_NAME_CHARACTERS = 253;
-const MAX_DETAIL_CHARACTERS = 512;
 
 /** The beginning of every key of one run's requests. */
 export function keyPrefix(run: Pick<Run, 'digest' | 'startTime'>): string {
@@ -63,54 +59,4 @@ export function poll(
   if (answered && ageMs < everyMs) return { answers: answered, againMs: everyMs - ageMs };
   const key = `${stem}/${answered?.atMs ?? 0}`;
   return { request: request(context, about, { key, role: 'canary', purpose: 'analysis', hooks: types }) };
-}
-
-/** What the webhooks of a type said as a whole. Every one in the spec must have approved; no webhooks approve. */
-export function verdictOfHooks(
-  { world }: Context,
-  outcome: Pick<CheckOutcome, 'hooks'>,
-  type: HookType,
-): HookAnswer['verdict'] {
-  const answers = outcome.hooks.filter((answer) => answer.type === type);
-  const open = answers.filter((answer) => answer.verdict === 'approved').length;
-  if (open >= hooksOf(world.canary, type).length) return 'approved';
-  return answers.some((answer) => answer.verdict === 'refused') ? 'refused' : 'unreachable';
-}
-
-/** One line about the first webhook of a type that did not approve. */
-export function whyClosed({ hooks }: Pick<CheckOutcome, 'hooks'>, type: HookType): string {
-  const answer = hooks.find((candidate) => candidate.type === type && candidate.verdict !== 'approved');
-  return answer ? `${shorten(answer.name, MAX_NAME_CHARACTERS)} ${answer.detail}` : 'it has not answered yet';
-}
-
-/**
- * The answers as check results. In an analysis everything but an approval fails, as in Flagger; after promotion only a clear no does, and a
- * webhook that was not reached leaves the verdict open (design section 2.3).
- */
-export function judgeHooks(
-  { world }: Context,
-  outcome: Pick<CheckOutcome, 'hooks' | 'atMs'>,
-  type: HookType,
-  purpose: CheckRequest['purpose'],
-): CheckResult[] {
-  const time = stamp(outcome.atMs);
-  const answers = outcome.hooks.filter((answer) => answer.type === type);
-  const results = answers.map(({ name, verdict, detail }): CheckResult => {
-    const lenient = purpose !== 'analysis' && verdict === 'unreachable';
-    return {
-      name: shorten(name, MAX_NAME_CHARACTERS),
-      verdict: verdict === 'approved' ? 'pass' : lenient ? 'inconclusive' : 'fail',
-      detail: shorten(detail, MAX_DETAIL_CHARACTERS),
-      time,
-    };
-  });
-  const missing = results.every((result) => result.verdict === 'pass')
-    ? hooksOf(world.canary, type)[answers.length]
-    : undefined;
-  if (!missing) return results;
-  const verdict = purpose === 'analysis' ? 'fail' : 'inconclusive';
-  return [
-    ...results,
-    { name: shorten(missing.name, MAX_NAME_CHARACTERS), verdict, detail: 'it was not asked', time },
-  ];
 }

@@ -1,6 +1,7 @@
 import { alertsFor } from '../api/alerts.ts';
 import type { CanaryStatus } from '../api/canary-status.ts';
 import type { Incident, IncidentOutcome, Severity } from '../api/incident.ts';
+import { present } from '../api/present.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { shorten, stamp } from '../api/units.ts';
 import { gateReason } from './gates.ts';
@@ -52,7 +53,7 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
   const isBad = severity !== 'info';
   const { canary, options } = draft.world;
   const alerts = alertsFor(canary, severity, options.hasDefaultAlert === true);
-  return withoutAbsent({
+  return present({
     key,
     time: stamp(draft.world.nowMs),
     outcome: moment.outcome,
@@ -69,7 +70,7 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
     next: isBad && status.next && status.next.action !== 'nothing automatic' ? status.next : undefined,
     command: isBad ? commandFor(canary, moment, about.commit) : undefined,
     alerts: alerts.length > 0 ? alerts.map((name) => ({ name, state: 'waiting' as const })) : undefined,
-  });
+  }) as Incident;
 }
 
 /** The newest first; the oldest go. */
@@ -144,8 +145,4 @@ function plain(draft: Result, outcome: IncidentOutcome, reason: RolloutReason, r
   const said = draft.events.find((event) => event.reason === reason)?.message;
   const message = said ?? draft.note?.message ?? headRelease(draft.world)?.commit.subject ?? outcome;
   return { outcome, reason, message, run };
-}
-
-function withoutAbsent(incident: { [Key in keyof Incident]: Incident[Key] | undefined }): Incident {
-  return Object.fromEntries(Object.entries(incident).filter(([, value]) => value !== undefined)) as Incident;
 }

@@ -2,12 +2,14 @@
  * Where a Canary stands: one discriminated union, read from the status by one codec and written back by it (issue 11). What each state means
  * for traffic, head, deadlines and people stands in table.ts.
  */
+
 import type {
   CanaryPhase,
   CanaryStatus,
   PostPromotionState,
   PostPromotionStatus,
 } from '../api/canary-status.ts';
+import { present } from '../api/present.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import type { Context } from './context.ts';
 import { type Ending, type RevertCause, type Run, runOf } from './run.ts';
@@ -34,31 +36,19 @@ interface WithPost extends WithRun {
   readonly post: Post;
 }
 
-/** Every state. `phase` is Flagger's word for it, where the state alone does not tell. */
+/** Every state; what each means stands in table.ts. `phase` is Flagger's word for it, where the state alone does not tell. */
 export type State =
-  /** Nothing has proven itself yet: each new digest goes straight to the primary until one converges. */
   | { readonly kind: 'Initializing'; readonly run: Run | undefined; readonly phase: CanaryPhase | undefined }
-  /** No release is under way. */
   | { readonly kind: 'Resting'; readonly phase: CanaryPhase | undefined; readonly failedChecks: number }
-  /** A release waits for its window, or for confirm-rollout. */
   | (WithRun & { readonly kind: 'Waiting'; readonly phase: CanaryPhase | undefined })
-  /** Its pods come up, without traffic. */
   | (WithRun & { readonly kind: 'Starting' })
-  /** It is tried by steps and checks. */
   | (WithRun & { readonly kind: 'Analysing'; readonly isGateClosed: boolean })
-  /** It passed; records and traffic are brought in place before the primary is written. */
   | (WithPost & { readonly kind: 'Promoting' })
-  /** The primary was written and takes it over, then gets the traffic. */
   | (WithPost & { readonly kind: 'Converging' })
-  /** All traffic is on the primary, and checks go on. */
   | (WithPost & { readonly kind: 'Verifying' })
-  /** The primary did not take it over, or checks failed or cannot be had: a healthy copy serves, by onFailure. */
   | (WithPost & { readonly kind: 'Held'; readonly reason: RolloutReason })
-  /** The primary goes back to the last-known-good. */
   | (WithPost & { readonly kind: 'Reverting'; readonly cause: RevertCause; readonly phase: CanaryPhase })
-  /** The last-known-good itself does not come up, or fails the same check. */
   | (WithPost & { readonly kind: 'Fallen'; readonly reason: RolloutReason })
-  /** It is decided how the release ends: traffic, pods and scalers go where they belong. */
   | (WithRun & {
       readonly kind: 'Ending';
       readonly ending: Ending;
@@ -174,10 +164,10 @@ export function statusOf(
   if (state.kind === 'Resting' || state.kind === 'Initializing') {
     const run = state.kind === 'Initializing' ? state.run : undefined;
     const failedChecks = state.kind === 'Resting' ? state.failedChecks : 0;
-    return { ...said, postPromotion: undefined, run: run && plain(run), failedChecks, iterations: 0 };
+    return { ...said, postPromotion: undefined, run: run && present(run), failedChecks, iterations: 0 };
   }
   const { failedChecks, iterations } = state;
-  const run = plain({ ...state.run, ...decided(state) });
+  const run = present({ ...state.run, ...decided(state) });
   return { postPromotion: undefined, ...said, run, failedChecks, iterations };
 }
 
@@ -212,13 +202,6 @@ function wordsOf(state: State): Pick<CanaryStatus, 'phase' | 'postPromotion'> {
     case 'Ending':
       return { phase: state.phase, postPromotion: state.post };
   }
-}
-
-/** As the status holds it: fields without a value are not there. */
-function plain(run: Run): NonNullable<CanaryStatus['run']> {
-  return Object.fromEntries(Object.entries(run).filter(([, value]) => value !== undefined)) as NonNullable<
-    CanaryStatus['run']
-  >;
 }
 
 /** A state with other bookkeeping of its release. */

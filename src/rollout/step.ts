@@ -55,13 +55,19 @@ export function step(world: World): Decision {
   return finish(context, tended(context, { ...decided(context, gone, before), intentFirst }));
 }
 
+/** Held by onFailure halt: nothing is put in order behind what a person wants to look at. */
+function standsStill({ plan }: Context, state: State | undefined): boolean {
+  return state?.kind === 'Held' && plan.postPromotion.onFailure === 'halt';
+}
+
 /** Whoever scaled the primary by hand, it gets its pods back; not while everything is to stand still, and not one that is written anyway. */
 function keepReplicas(context: Context, { next, actions = [] }: Outcome): Action[] {
-  const standsStill = next.kind === 'Held' && context.plan.postPromotion.onFailure === 'halt';
   const isWritten = actions.some(
     ({ type }) => type === 'ApplyPrimary' || type === 'ScalePrimary' || type === 'ApplySettings',
   );
-  return standsStill || isWritten || restsAtZero(context.world) ? [] : putBackReplicas(context);
+  return standsStill(context, next) || isWritten || restsAtZero(context.world)
+    ? []
+    : putBackReplicas(context);
 }
 
 /** On its way out: Services are made again only for traffic that is moved. */
@@ -153,12 +159,11 @@ function bringsPods(action: Action): boolean {
   return (action.type === 'ScaleCanary' || action.type === 'ScalePrimary') && action.replicas > 0;
 }
 
-/** Copies of config that are gone are written again, whatever else is done, unless everything is to stand still (onFailure halt). */
-function tended(context: Context, { effects, ...rest }: Decided): Decided {
-  const standsStill = rest.state?.kind === 'Held' && context.plan.postPromotion.onFailure === 'halt';
-  return standsStill
-    ? { ...rest, effects }
-    : { ...rest, effects: together(effects, keepConfigCopies(context, effects.actions ?? [])) };
+/** Copies of config that are gone are written again, whatever else is done, unless everything is to stand still. */
+function tended(context: Context, decision: Decided): Decided {
+  const { state, effects } = decision;
+  if (standsStill(context, state)) return decision;
+  return { ...decision, effects: together(effects, keepConfigCopies(context, effects.actions ?? [])) };
 }
 
 /** The digest that is being tried: a retry lifted its rejection, which goes until it is read back that it went. */

@@ -4,19 +4,18 @@
  */
 import type { Context } from './context.ts';
 import type { Next, Outcome } from './outcome.ts';
-import type { Preference } from './preference.ts';
-import { ALL } from './preference.ts';
+import { ALL, NONE, type Preference, STAY } from './preference.ts';
 import type { StateKind, StateOf } from './state.ts';
 import { analysing, analysingPrefers } from './states/analysing.ts';
 import { ending, endingPrefers } from './states/ending.ts';
 import type { HeadRule } from './states/head.ts';
 import { held, heldPrefers } from './states/held.ts';
-import { initializing, initializingPrefers } from './states/initializing.ts';
+import { initializing } from './states/initializing.ts';
 import { converging, convergingPrefers, promoting, promotingPrefers } from './states/promoting.ts';
 import { resting, restingPrefers } from './states/resting.ts';
 import { fallenPrefers, reverting, revertingPrefers, stayFallen } from './states/reverting.ts';
 import { starting, startingPrefers, waiting } from './states/starting.ts';
-import { verifying, verifyingPrefers } from './states/verifying.ts';
+import { verifying } from './states/verifying.ts';
 
 /** What a state means. Texts are for people and stand in the docs. */
 export interface Row<Kind extends StateKind> {
@@ -48,7 +47,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     phase: 'Initializing',
     meaning: 'nothing has proven itself yet; the newest commit goes straight to the primary',
     serves: 'what served before, until the primary is up',
-    prefers: initializingPrefers,
+    prefers: () => NONE,
     head: 'ownRule',
     followsHead: 'a newer commit is written to the primary at once',
     deadline: 'progressDeadlineSeconds without progress: it is told, and the next commit gets another try',
@@ -141,7 +140,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     phase: 'Finalising, Verifying',
     meaning: 'all traffic on the primary, checks go on, the canary stays',
     serves: 'the primary',
-    prefers: verifyingPrefers,
+    prefers: () => STAY,
     head: 'takesBack',
     followsHead: 'the last-known-good takes it back; a newer commit ends verification after one pass',
     deadline:

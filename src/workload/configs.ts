@@ -1,7 +1,9 @@
 /** Tracked ConfigMaps and Secrets: under their own names for the canary, and as copies for the primary (flagger-behaviour.md 2.10). */
+
 import type { Canary } from '../api/canary.ts';
 import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { present } from '../api/present.ts';
 import { isFollowed, isTracked } from '../release/refs.ts';
 import type { Release } from '../release/release.ts';
 import { copiedByPrefix } from './metadata.ts';
@@ -134,10 +136,4 @@ function refuseClash(config: KubernetesObject, name: string): never {
     field: 'metadata.name',
     message: `the primary's copy would be ${config.kind} ${name}, which the workload uses itself; rename one of the two`,
   });
-}
-
-type Present<T> = { [Field in keyof T]?: Exclude<T[Field], undefined> };
-
-function present<T extends Record<string, unknown>>(fields: T): Present<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
 }

@@ -50,3 +50,25 @@ test('a Canary whose primary is gone leaves its target running when it is delete
   expect(model.target?.ready).toBeGreaterThan(0);
   expect(model.broken).toEqual([]);
 });
+
+test.each([
+  ['the fault and the loss at once', 0],
+  ['the loss first: the fault is told by the pods, a moment after the workload counted them out', 1000],
+])('a primary that crashes in Finalising is reverted at once, whichever is seen first: %s', (_, lateMs) => {
+  const postPromotion = { successThreshold: 50, progressDeadlineSeconds: 300 };
+  const model = new Model({ postPromotion });
+  model.commit('a');
+  model.until('Initialized');
+  model.commit('b');
+  for (let count = 0; count < 200 && model.status.postPromotion?.state !== 'Verifying'; count += 1)
+    model.tick();
+  const { desired } = model.primary ?? { desired: 0 };
+  if (lateMs > 0) {
+    model.breakPods('primary', desired);
+    model.tick(lateMs);
+  }
+  model.breakPods('primary', desired, { fault: 'CrashLoopBackOff' });
+  for (let passedMs = 0; passedMs < 10_000; passedMs += 1000) model.tick(1000);
+  expect(model.reverts).toEqual(['b']);
+  expect(model.broken).toEqual([]);
+});

@@ -1,9 +1,10 @@
 /** An Application of Argo CD as a Source. Pure. */
 import { isMap, parseDocument } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { present } from '../../api/present.ts';
 import type { SourceRef, SourceSpec } from '../../api/source.ts';
 import type { SourceHelm } from '../../api/source-render.ts';
-import { type Carried, defined, type FieldRule, folderIn, type Stop, stopsOf, urlStops } from './carried.ts';
+import { type Carried, type FieldRule, folderIn, type Stop, stopsOf, urlStops } from './carried.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -69,7 +70,7 @@ export function sourceOfArgo(application: KubernetesObject, credentials: string 
     spec: {
       url: String(source.repoURL ?? ''),
       ref: ref ?? { branch: 'main' },
-      ...defined({
+      ...present({
         path: folderIn(source.path),
         secretRef: credentials === undefined ? undefined : { name: credentials },
         defaultNamespace: typeof destination.namespace === 'string' ? destination.namespace : undefined,
@@ -125,7 +126,7 @@ function helmOf(
         ? [{ field: 'spec.source.helm.valueFiles', message: 'values files must be in the repository' }]
         : []),
     ],
-    value: defined({
+    value: present({
       releaseName: String(said.releaseName ?? metadata.name),
       namespace: typeof said.namespace === 'string' ? said.namespace : undefined,
       valuesFiles: Array.isArray(said.valueFiles) ? said.valueFiles.map(String) : undefined,

@@ -48,15 +48,6 @@ export function urlStops(url: unknown, field: string): Stop[] {
   ];
 }
 
-/** The fields that have a value. */
-export function defined<T extends Record<string, unknown>>(
-  fields: T,
-): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
-}
-
 /** A folder without `./` and slashes at its ends; undefined: the root. */
 export function folderIn(path: unknown): string | undefined {
   const parts = (typeof path === 'string' ? path : '')

@@ -1,7 +1,8 @@
 /** A Kustomization of Flux and its GitRepository as a Source. Pure. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { present } from '../../api/present.ts';
 import type { SourceSpec } from '../../api/source.ts';
-import { type Carried, defined, folderIn } from './carried.ts';
+import { type Carried, folderIn } from './carried.ts';
 import {
   decryptionIn,
   dependsOnIn,
@@ -36,7 +37,7 @@ export function sourceOfFlux(
     spec: {
       url: String(git.url ?? ''),
       ref: refOf(git.ref as Fields | undefined),
-      ...defined({
+      ...present({
         path: folderIn(spec.path),
         interval: text(git.interval),
         timeout: text(spec.timeout) ?? text(git.timeout),

@@ -1,7 +1,8 @@
 /** A Source as objects of Flux or of Argo CD. Pure. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { present } from '../../api/present.ts';
 import type { Source, SourceRef, SourceSpec } from '../../api/source.ts';
-import { defined, type FieldRule, type Stop, stopsOf } from './carried.ts';
+import { type FieldRule, type Stop, stopsOf } from './carried.ts';
 import { pruneAfterAnnotation } from './prune-after.ts';
 
 /** The other tool's objects, or why there are none. */
@@ -63,7 +64,7 @@ export function fluxOfSource(source: Source): GivenBack {
   const metadata = { name, ...(namespace ? { namespace } : {}) };
   const { rewrite: _, ...ref } = spec.ref as SourceRef & { rewrite?: string };
   const strict = spec.substitute?.strict === true;
-  const repository = defined({
+  const repository = present({
     interval: spec.interval ?? '30s',
     url: spec.url,
     ref,
@@ -71,7 +72,7 @@ export function fluxOfSource(source: Source): GivenBack {
     proxySecretRef: spec.proxySecretRef,
     verify: spec.verify && { mode: spec.verify.mode ?? 'HEAD', secretRef: spec.verify.secretRef },
   });
-  const kustomization = defined({
+  const kustomization = present({
     interval: '10m',
     path: spec.path,
     prune: false,
@@ -86,7 +87,7 @@ export function fluxOfSource(source: Source): GivenBack {
     decryption: spec.decryption && { provider: 'sops', ...spec.decryption },
     postBuild:
       spec.substitute &&
-      defined({ substitute: spec.substitute.variables, substituteFrom: spec.substitute.from }),
+      present({ substitute: spec.substitute.variables, substituteFrom: spec.substitute.from }),
   });
   return {
     stops: [
@@ -117,7 +118,7 @@ export function argoOfSource(source: Source): GivenBack {
   const { spec } = source;
   const { namespace, name } = source.metadata;
   const { releaseName, namespace: releaseNamespace, valuesFiles, values, skipHooks } = spec.helm ?? {};
-  const helm = defined({
+  const helm = present({
     releaseName,
     namespace: releaseNamespace,
     valueFiles: valuesFiles,
@@ -141,13 +142,13 @@ export function argoOfSource(source: Source): GivenBack {
         metadata: { name, ...(namespace ? { namespace } : {}), ...prunesAfter(source) },
         spec: {
           project: 'default',
-          source: defined({
+          source: present({
             repoURL: spec.url,
             path: spec.path ?? '.',
             targetRevision: revisionOf(spec),
             helm: Object.keys(helm).length > 0 ? helm : undefined,
           }),
-          destination: defined({
+          destination: present({
             server: 'https://kubernetes.default.svc',
             namespace: spec.defaultNamespace,
           }),

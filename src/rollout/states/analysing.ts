@@ -2,13 +2,14 @@ import type { Plan } from '../../api/plan.ts';
 import { stamp } from '../../api/units.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { causeOf } from '../../health/diagnosis.ts';
+import { judgeHooks } from '../../health/hook-answers.ts';
 import { isReady, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import { carriedBy, podsNeeded, readyPods, scalerOf } from '../capacity.ts';
 import { check } from '../checks.ts';
 import { type Context, elapsedMs, later, remainingMs } from '../context.ts';
 import { askGates, type GateType, isOpenedByHand, noteClosed } from '../gates.ts';
-import { hasHooks, judgeHooks, keyPrefix, request } from '../hooks.ts';
+import { hasHooks, keyPrefix, request } from '../hooks.ts';
 import {
   act,
   type Effects,
@@ -32,7 +33,7 @@ import { largestWeight, type Move, nextMove } from '../weights.ts';
 import { describe } from '../words.ts';
 import { end, failAtGate, routeNote } from './ending.ts';
 import { failOnPrimary } from './go-back.ts';
-import { restartsAnalysis, toldOfRestart } from './head.ts';
+import { restartsAnalysis, TOLD_OF_RESTART } from './head.ts';
 import { recreatedPrimary } from './missing.ts';
 
 type Analysing = StateOf<'Analysing'>;
@@ -199,7 +200,7 @@ function restart(context: Context, state: Analysing): Outcome {
   };
   return stay(
     { ...state, isGateClosed: false, run: begun, iterations: 0, failedChecks: 0 },
-    toldOfRestart(),
+    TOLD_OF_RESTART,
     words,
   );
 }
@@ -365,7 +366,7 @@ function preRollout(context: Context, state: Analysing): Checked {
     const asked = request(context, run, { key, role: 'canary', purpose: 'analysis', hooks: ['pre-rollout'] });
     return { state, passed: false, effects: { ...words, check: asked } };
   }
-  const results = judgeHooks(context, world.checks, 'pre-rollout', 'analysis');
+  const results = judgeHooks(context.world.canary, world.checks, 'pre-rollout', 'analysis');
   const known = { status: { checks: results } };
   const lastCheckTime = stamp(world.checks.atMs);
   if (verdictOf(results) === 'pass') {

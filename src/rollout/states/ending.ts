@@ -1,8 +1,9 @@
 import type { ReleaseHistoryEntry } from '../../api/canary-status.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
+import { verdictOfHooks, whyClosed } from '../../health/hook-answers.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { type Context, elapsedMs } from '../context.ts';
-import { hasHooks, request, verdictOfHooks, whyClosed } from '../hooks.ts';
+import { hasHooks, request } from '../hooks.ts';
 import {
   act,
   type Barred,
@@ -187,7 +188,7 @@ export function postRollout(context: Context): { readonly isDone: boolean; reado
     const asked = { key, role: 'primary', purpose: 'analysis', hooks: ['post-rollout'] } as const;
     return { isDone: false, effects: { check: request(context, last, asked) } };
   }
-  const passed = !outcome || verdictOfHooks(context, outcome, 'post-rollout') === 'approved';
+  const passed = !outcome || verdictOfHooks(context.world.canary, outcome, 'post-rollout') === 'approved';
   const history = {
     status: {
       history: [{ ...last, postRollout: passed ? ('Passed' as const) : ('Failed' as const) }, ...older],

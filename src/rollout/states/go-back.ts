@@ -1,6 +1,7 @@
 /** From a release that failed after promotion to a hold, or back to the last-known-good (design section 5, the heart). */
 import type { RolloutReason } from '../../api/reasons.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
+import { failsAtOnce, whyNotReady } from '../../health/readiness.ts';
 import type { Context } from '../context.ts';
 import { canaryState, decidePromotion, decideVerification } from '../decision.ts';
 import { wayBack } from '../kept.ts';
@@ -71,6 +72,14 @@ export function failVerification(context: Context, state: RunState, failure: Fai
     reason: 'SharedCause',
     finding: `${shared}; ${failure.finding}`,
   });
+}
+
+/** A primary that serves, or served, and dies is no question of checks or patience any more (design section 5); undefined while it does not. */
+export function failDead(context: Context, state: RunState): Outcome | undefined {
+  const { primary } = context.world;
+  if (!failsAtOnce(primary, context.plan.primaryReadyPercent)) return undefined;
+  const finding = whyNotReady(primary);
+  return failVerification(context, state, { reason: 'PrimaryUnhealthy', finding, control: false });
 }
 
 /** Goes back to the last-known-good, or holds where there is none to go back to. */

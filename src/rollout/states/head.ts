@@ -1,6 +1,6 @@
 /** What Git says while a release is under way (design section 5): each state names its rule in table.ts. */
 import type { Context } from '../context.ts';
-import { type Outcome, say, together } from '../outcome.ts';
+import { type Outcome, say } from '../outcome.ts';
 import { rejectionOf } from '../run.ts';
 import type { RunState } from '../state.ts';
 import { headFor } from '../windows.ts';
@@ -84,12 +84,8 @@ export function restartsAnalysis(context: Context, { run }: RunState): boolean {
 }
 
 /** What people hear of that. */
-export function toldOfRestart() {
-  return together(
-    say(
-      'Normal',
-      'AnalysisRestarted',
-      'steps, strategy, metrics or match changed: the analysis starts again',
-    ),
-  );
-}
+export const TOLD_OF_RESTART = say(
+  'Normal',
+  'AnalysisRestarted',
+  'steps, strategy, metrics or match changed: the analysis starts again',
+);

@@ -1,13 +1,7 @@
 import { gitPart } from '../../api/digest.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
-import {
-  failsAtOnce,
-  hasConverged,
-  lostReadiness,
-  servingPods,
-  whyNotReady,
-} from '../../health/readiness.ts';
+import { hasConverged, lostReadiness, servingPods } from '../../health/readiness.ts';
 import { canaryServes } from '../capacity.ts';
 import { check, primaryCheck, quietCheck } from '../checks.ts';
 import type { Context } from '../context.ts';
@@ -22,7 +16,7 @@ import { hasArrived, isAllOn } from '../traffic.ts';
 import { describe } from '../words.ts';
 import type { ReleaseView } from '../world.ts';
 import { admit } from './admit.ts';
-import { failVerification, goBack, revert } from './go-back.ts';
+import { failDead, goBack, revert } from './go-back.ts';
 import { newerRevision } from './head.ts';
 import { applyPrimary, recreatedCanary } from './missing.ts';
 
@@ -188,12 +182,7 @@ function deadPrimary(context: Context, state: Held): Outcome | undefined {
   // Somebody took it away: it takes the release over once more.
   if (!primary || (servingPods(primary) === 0 && !lostReadiness(primary)))
     return enter(promotingAgain(context, state));
-  if (!failsAtOnce(primary, context.plan.primaryReadyPercent)) return undefined;
-  return failVerification(context, state, {
-    reason: 'PrimaryUnhealthy',
-    finding: whyNotReady(primary),
-    control: false,
-  });
+  return failDead(context, state);
 }
 
 /** After a shared cause the checks are counted anew: those that failed said nothing of this release. */

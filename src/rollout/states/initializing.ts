@@ -1,5 +1,4 @@
 import { trafficAt } from '../../api/plan.ts';
-import { knownReason } from '../../api/reasons.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { Action } from '../action.ts';
 import { carriedBy, podsNeeded, scalerOf } from '../capacity.ts';
@@ -17,7 +16,6 @@ import {
   together,
   wake,
 } from '../outcome.ts';
-import { NONE, type Preference } from '../preference.ts';
 import { standingMs, tracked } from '../progress.ts';
 import type { Run } from '../run.ts';
 import { areScalersBack, pauseCanary, raiseFloor, restoreScalers } from '../scalers.ts';
@@ -27,14 +25,9 @@ import { describe } from '../words.ts';
 import type { ReleaseView } from '../world.ts';
 import { begin } from './admit.ts';
 import { applyPrimary } from './missing.ts';
-import { REFUSED } from './resting.ts';
+import { withoutHead } from './resting.ts';
 
 type Initializing = StateOf<'Initializing'>;
-
-/** A workload that already serves keeps its traffic until the primary is ready. */
-export function initializingPrefers(): Preference {
-  return NONE;
-}
 
 /** No release has proven itself yet: each new digest goes straight to the primary until one converges; nothing is rejected (design section 4). */
 export function initializing(context: Context, state: Initializing): Outcome {
@@ -52,13 +45,6 @@ export function initializing(context: Context, state: Initializing): Outcome {
   const whole = makeWhole(context);
   if (whole.isWhole) return stay(next, saved, handOver(context, head, run));
   return stay(next, saved, act(...whole.actions), wait(context, head, run));
-}
-
-function withoutHead({ world }: Context): Effects {
-  const message = world.head.kind === 'release' ? '' : world.head.message;
-  if (world.head.kind === 'missing') return stall('TargetMissing', message);
-  const reason = knownReason(world.head.kind === 'unknown' ? world.head.reason : undefined, 'Unknown');
-  return REFUSED.has(reason) ? stall(reason, message) : note(reason, message);
 }
 
 /**

@@ -127,25 +127,18 @@ export function takesOver(context: Context): TakeOver {
   const words = note('Moving', `moving to provider ${move.to}, the target serves: ${whyNotReady(primary)}`, {
     action: 'the target rests once the primary carries all traffic',
   });
+  const goesOn = (...effects: readonly Effects[]) =>
+    ({ isOver: false, effects: together(...effects), prefers: NONE }) as const;
   const rescue = rescueTraffic(context);
-  if (rescue) return { isOver: false, effects: together(rescue, { status: { move } }), prefers: NONE };
+  if (rescue) return goesOn(rescue, { status: { move } });
   const up = primaryUp(context, move);
   const known = together(up.effects, words, { status: { move: up.move } });
-  if (!up.isUp) return { isOver: false, effects: known, prefers: NONE };
+  if (!up.isUp) return goesOn(known);
   if (!isAllOn(context, 'primary') || route?.accepted !== true)
-    return {
-      isOver: false,
-      effects: together(known, allocate(context, undefined, ALL.primary)),
-      prefers: NONE,
-    };
+    return goesOn(known, allocate(context, undefined, ALL.primary));
   const handedOver = { ...up.move, handedOverTime: up.move.handedOverTime ?? now };
   const leftMs = remainingMs(context, handedOver.handedOverTime, SETTLE_MS);
-  if (leftMs > 0)
-    return {
-      isOver: false,
-      effects: together(known, { status: { move: handedOver } }, wake(leftMs)),
-      prefers: NONE,
-    };
+  if (leftMs > 0) return goesOn(known, { status: { move: handedOver } }, wake(leftMs));
   const told = say(
     'Normal',
     'Moved',

@@ -16,7 +16,7 @@ import { canStandIn, hasArrived, isAllOn } from '../traffic.ts';
 import { isPaused } from '../verbs/request.ts';
 import { describe } from '../words.ts';
 import { end, routeNote } from './ending.ts';
-import { failPromotion } from './go-back.ts';
+import { failDead, failPromotion } from './go-back.ts';
 import { applyPrimary, putBackReplicas, recreatedCanary } from './missing.ts';
 
 /** Traffic is to leave the primary before that is written, for a canary that can stand in for it, and has not arrived there (S2). */
@@ -115,6 +115,9 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
   const { run } = state;
   const again = putBack(context, run.digest);
   if (again) return stay(state, again);
+  // It served already: one that dies has failed verification, whichever of the loss and its fault was seen first.
+  const dead = state.post.passedChecks === undefined ? undefined : failDead(context, state);
+  if (dead) return dead;
   const isScaled = putBackReplicas(context).length > 0;
   if (!isScaled && hasConverged(primary, plan.primaryReadyPercent)) return shift(context, state);
   const { progressDeadlineMs, onFailure } = plan.postPromotion;

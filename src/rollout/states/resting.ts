@@ -29,8 +29,7 @@ export function resting(context: Context, state: Resting): Outcome {
   const { world, good, head } = context;
   const { primary, target } = world;
   if (!good) return stay(state);
-  if (!primary && !target && world.head.kind === 'missing')
-    return stay(state, stall('TargetMissing', world.head.message));
+  if (!primary && !target && world.head.kind === 'missing') return stay(state, withoutHead(context));
   const recreated = recreatedPrimary(context);
   if (recreated || !primary) return stay(state, recreated ?? {});
   const moved = takesOver(context);
@@ -69,12 +68,7 @@ function decide(
   const { world, head } = context;
   const told = postRollout(context);
   const before = together(kept, told.effects);
-  if (!head) {
-    const floors = together(before, restoreFloors(world));
-    return world.head.kind === 'missing'
-      ? stay(state, floors, stall('TargetMissing', world.head.message))
-      : stay(state, floors, withoutHead(context));
-  }
+  if (!head) return stay(state, before, restoreFloors(world), withoutHead(context));
   if (head.digest === good.digest) return settle(context, state, { head, before });
   if (rejectionOf(context, head.digest) !== undefined)
     return stayAway(context, state, { good, head, before });
@@ -226,12 +220,12 @@ function repairPrimary(context: Context, state: Resting, good: RecordView): Outc
 }
 
 /** Why head cannot be rolled out at all. */
-export const REFUSED: ReadonlySet<string> = new Set(['RecordTooLarge', 'InvalidManifests']);
+const REFUSED: ReadonlySet<string> = new Set(['RecordTooLarge', 'InvalidManifests']);
 
-/** Git is silent: until it was read once after a start, what was said before still holds. */
-function withoutHead(context: Context): Effects {
-  const { head, status } = context.world;
-  if (head.kind !== 'unknown') return {};
+/** Git holds no such workload, or is silent: until it was read once after a start, what was said before still holds. */
+export function withoutHead({ world: { head, status } }: Context): Effects {
+  if (head.kind === 'release') return {};
+  if (head.kind === 'missing') return stall('TargetMissing', head.message);
   const before = status.conditions?.find((condition) => condition.type === 'Ready');
   if (head.reason === 'SourceNotRead' && before && status.message !== undefined)
     return note(

@@ -3,19 +3,12 @@ import { stamp } from '../../api/units.ts';
 import { checkResults, findings, verdictOf } from '../../health/check-results.ts';
 import { isBroken } from '../../health/drift.ts';
 import { compare } from '../../health/expectation.ts';
-import {
-  failsAtOnce,
-  hasConverged,
-  lostReadiness,
-  servingPods,
-  whyNotReady,
-} from '../../health/readiness.ts';
+import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { check, primaryCheck } from '../checks.ts';
 import { canRestoreCopies } from '../config-copies.ts';
 import { type Context, elapsedMs, later } from '../context.ts';
 import { expectedState } from '../expected-state.ts';
 import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
-import { type Preference, STAY } from '../preference.ts';
 import { rejectionOf } from '../run.ts';
 import { promoting, type StateOf, without, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic.ts';
@@ -23,16 +16,11 @@ import { headFor } from '../windows.ts';
 import { describe } from '../words.ts';
 import { admit } from './admit.ts';
 import { end } from './ending.ts';
-import { failVerification, hold } from './go-back.ts';
+import { failDead, failVerification, hold } from './go-back.ts';
 import { putBackReplicas } from './missing.ts';
 import { putBack } from './promoting.ts';
 
 type Verifying = StateOf<'Verifying'>;
-
-/** All traffic stays where it is: on the primary. */
-export function verifyingPrefers(): Preference {
-  return STAY;
-}
 
 /** All traffic on the primary, the canary still there (design sections 2.3 and 4). */
 export function verifying(context: Context, state: Verifying): Outcome {
@@ -62,7 +50,7 @@ export function verifying(context: Context, state: Verifying): Outcome {
 
 /** Route, primary or its template are not as they were when verification began: what follows, before any check. */
 function notAsPromoted(context: Context, state: Verifying): Outcome | undefined {
-  const { world, plan } = context;
+  const { world } = context;
   const { primary } = world;
   const begunAnew = { ...state, run: { ...state.run, stepTime: context.now } };
   // Somebody deleted the route: it is written anew, and a check counts from then on.
@@ -70,10 +58,8 @@ function notAsPromoted(context: Context, state: Verifying): Outcome | undefined 
   const isEmpty = servingPods(primary) === 0 && primary && !lostReadiness(primary);
   const isScaled = putBackReplicas(context).length > 0;
   if (primary?.digest !== state.run.digest || isEmpty || isScaled) return backToConverging(context, state);
-  if (failsAtOnce(primary, plan.primaryReadyPercent)) {
-    const why = whyNotReady(primary);
-    return failVerification(context, state, { reason: 'PrimaryUnhealthy', finding: why, control: false });
-  }
+  const dead = failDead(context, state);
+  if (dead) return dead;
   const again = putBack(context, state.run.digest);
   if (again) return stay(begunAnew, again);
   return isAllOn(context, 'primary') ? undefined : backToConverging(context, state);

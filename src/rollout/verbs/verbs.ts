@@ -1,6 +1,7 @@
 /** What people ask for by annotation: one function per verb, whose answer follows from the state (design section 2.3; the table is in docs). */
 import type { RolloutReason } from '../../api/reasons.ts';
 import type { CanaryVerb } from '../../api/verbs.ts';
+import { servingPods } from '../../health/readiness.ts';
 import type { Context } from '../context.ts';
 import { isLost, soundRecord } from '../kept.ts';
 import { enter, note, type Outcome, stay } from '../outcome.ts';
@@ -105,7 +106,7 @@ function left(
   context: Context,
   state: RunState,
   good: RecordView,
-  { reason, finding, message }: { reason: RolloutReason; finding: string; message: string },
+  { reason, finding, message = finding }: { reason: RolloutReason; finding: string; message?: string },
 ): Outcome | undefined {
   const isWritten = context.world.primary?.digest === state.run.digest;
   if (state.run.side === 'primary' && isWritten && STAGES[state.kind] === 'trying')
@@ -211,7 +212,7 @@ const retry: Verb = (context, current, request) => {
     !hasArrived(context, state.run, 'canary') &&
     world.target !== undefined &&
     world.route !== undefined &&
-    isServing(world)
+    servingPods(world.target) > 0
   )
     return {
       result: 'Later',
@@ -220,10 +221,6 @@ const retry: Verb = (context, current, request) => {
   const { next, events = [], status = {} } = admit(context, head, { side: 'primary', before: state.run });
   return done(message, { ...enter(next, { events, status, lifts }), ...words });
 };
-
-function isServing({ target }: Context['world']): boolean {
-  return (target?.readyReplicas ?? 0) > 0;
-}
 
 /**
  * A kept, proven release becomes what the primary runs, by the fast lane, so that the canary shows first that it still comes up. Head's
@@ -269,7 +266,7 @@ function backToGood(context: Context, where: Placed, current: State, good: Recor
   if (where.stage !== 'trying' && where.stage !== 'written')
     return notApplicable(`${describe(good)} is what the primary runs, or is on its way there`);
   const finding = `${describe(where.state.run)} gives way to ${describe(good)} on request`;
-  const outcome = left(context, where.state, good, { reason: 'RolledBack', finding, message: finding });
+  const outcome = left(context, where.state, good, { reason: 'RolledBack', finding });
   return outcome ? done(`back to ${describe(good)}`, outcome) : notKept(good);
 }
 
@@ -287,7 +284,7 @@ function backFurther(
     if (where.state.run.digest === wanted.digest)
       return notApplicable(`${describe(wanted)} is being rolled out already`);
     const finding = `${describe(where.state.run)} gives way: ${describe(wanted)} was asked for`;
-    const outcome = left(context, where.state, good, { reason: 'RolledBack', finding, message: finding });
+    const outcome = left(context, where.state, good, { reason: 'RolledBack', finding });
     return outcome ? { result: 'Later', outcome } : notKept(good);
   }
   return startOlder(context, where, current, { wanted, good });
@@ -317,7 +314,12 @@ function startOlder(
     mountsConfig: true,
   };
   const isFallen = current.kind === 'Fallen' && current.reason === 'LKGNotReady';
-  if (isFallen && !world.foreignTarget && isServing(world) && !hasArrived(context, current.run, 'canary'))
+  if (
+    isFallen &&
+    !world.foreignTarget &&
+    servingPods(world.target) > 0 &&
+    !hasArrived(context, current.run, 'canary')
+  )
     return { result: 'Later', outcome: { ...stay(current), bars, prefers: { kind: 'all', side: 'canary' } } };
   const before = 'state' in where ? { before: where.state.run } : {};
   const admitted = admit(context, release, {
