@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { contextOf } from '../../src/rollout/context.ts';
 import type { Preference } from '../../src/rollout/preference.ts';
-import { runOf } from '../../src/rollout/run.ts';
-import { allocate, isAllOn } from '../../src/rollout/traffic.ts';
+import { type Run, runOf } from '../../src/rollout/run.ts';
+import { withStandings } from '../../src/rollout/standing.ts';
+import { allocate, hasArrived, isAllOn } from '../../src/rollout/traffic.ts';
 import type { World } from '../../src/rollout/world.ts';
 import { atWeight, fallen, live, pass, until } from './faults/worlds.ts';
 
@@ -45,6 +46,36 @@ describe('the traffic', () => {
     const half: Preference = { kind: 'share', side: 'canary', percent: 50 };
     expect(written(withPods(world, 'target', 2, 2), half)).toEqual([50]);
     expect(written(withPods(world, 'target', 2, 0), half)).toEqual([]);
+  });
+
+  it('goes to no canary whose ready pods are those of another template (S1, S4)', () => {
+    const model = live();
+    model.commit('b');
+    until(model, 'a whole canary', () => model.target?.digest === 'b' && model.target.ready === 2);
+    const world = withPods(model.world(), 'target', 2, 2);
+    const half: Preference = { kind: 'share', side: 'canary', percent: 50 };
+    const target = { ...world.target, updatedReadyReplicas: 0 } as World['target'];
+    expect(written({ ...world, target }, half)).toEqual([]);
+  });
+
+  it('has arrived when the gateway had it for two seconds, however long ago it was written (issue 11, 17)', () => {
+    const model = live();
+    const begun = model.world();
+    const at = (afterMs: number, accepted: boolean): World => ({
+      ...begun,
+      nowMs: begun.nowMs + afterMs,
+      route: begun.route && { ...begun.route, accepted },
+    });
+    const looks = [at(0, false), at(10_000, true), at(11_000, true), at(12_000, true)];
+    const run = { digest: 'a', commit: 'sha-a' } as Run;
+    const arrivals: boolean[] = [];
+    looks.reduce((known, world) => {
+      const context = contextOf(world);
+      const seen = withStandings(context, known);
+      arrivals.push(hasArrived(context, seen, 'primary'));
+      return seen;
+    }, run);
+    expect(arrivals).toEqual([false, false, false, true]);
   });
 
   it('goes to no canary that another tool wrote something else to (S2)', () => {

@@ -53,7 +53,7 @@ async function checkOf(name: string): Promise<Record<string, unknown> | undefine
   return checks.find((check) => check.name === name);
 }
 
-describe('a targetPort whose name the template lacks never becomes the last-known-good', () => {
+describe('a targetPort whose name the template lacks never becomes the last-known-good (issue 11, 8)', () => {
   test('from Git it is refused with file and line, and the release before goes on', async () => {
     await bed.commit('v1', { 'web.json': workload('shop/web:1', 'http'), 'canary.json': unchecked('http') });
     await createSource(bed);
@@ -142,7 +142,7 @@ describe('ports change with the template and come back with it', () => {
   });
 });
 
-test('a number that the template does not declare is told by a condition, also where nothing else looks', async () => {
+test('a number that the template does not declare is told by a condition, also where nothing else looks (issue 11, 8)', async () => {
   const flux = otherTool(bed);
   await flux.apply(workload('shop/web:1', 'http'), unchecked(9999));
   await bed.start();
@@ -159,7 +159,7 @@ test('a number that the template does not declare is told by a condition, also w
   await eventually('the warning is gone', async () => !(await warned()));
 });
 
-test('nobody is promoted while no endpoint tells that requests arrive', async () => {
+test('nobody is promoted while no endpoint tells that requests arrive (issue 11, 8)', async () => {
   await bed.commit('v1', { 'web.json': workload('shop/web:1', 'http'), 'canary.json': to('http') });
   await createSource(bed);
   await bed.start();

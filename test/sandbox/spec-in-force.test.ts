@@ -51,7 +51,7 @@ function shareOf(workload: string): number {
   return found?.share ?? 0;
 }
 
-test('a spec that cannot be acted on, committed while a release is verified, leaves the last valid one in force: the primary then dies and the canary takes the traffic', async () => {
+test('a spec that cannot be acted on, committed while a release is verified, leaves the last valid one in force: the primary then dies and the canary takes the traffic (issue 11, 4)', async () => {
   const spec = { ...onGateway, postPromotion: { interval: '1s', successThreshold: 3_600 } };
   await initialized(spec);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
@@ -83,7 +83,7 @@ test('a spec that cannot be acted on, committed while a release is verified, lea
   );
 });
 
-test('a provider that is not known, committed at rest, leaves the last valid one in force for the next release', async () => {
+test('a provider that is not known, committed at rest, leaves the last valid one in force for the next release (issue 11, 4)', async () => {
   await initialized(onGateway);
   await bed.commit('another provider', {
     'canary.json': canary({ spec: { ...onGateway, provider: 'linkerd' } }),

@@ -105,7 +105,7 @@ async function endsWell(v2: string): Promise<void> {
   expect(statusOf(await bed.canary()).lastPromotedCommit).toBe(v2);
 }
 
-test('a standby carries on at once when the container of the one that leads was killed', async () => {
+test('a standby carries on at once when the container of the one that leads was killed (issue 11, 21)', async () => {
   const { first, second, v2, before } = await twoCopies();
   first.stop('SIGKILL');
   await first.ended;
@@ -116,7 +116,7 @@ test('a standby carries on at once when the container of the one that leads was 
   await endsWell(v2);
 });
 
-test('a standby carries on at once when the pod of the one that leads was deleted', async () => {
+test('a standby carries on at once when the pod of the one that leads was deleted (issue 11, 21)', async () => {
   const { first, second, v2, before } = await twoCopies();
   first.stop('SIGKILL');
   await first.ended;
@@ -125,7 +125,7 @@ test('a standby carries on at once when the pod of the one that leads was delete
   await endsWell(v2);
 });
 
-test('a standby carries on at once when the one that leads was asked to end', async () => {
+test('a standby carries on at once when the one that leads was asked to end (issue 11, 21)', async () => {
   const { first, second, v2, before } = await twoCopies();
   first.stop('SIGTERM');
   expect(await first.ended).toBe(0);
