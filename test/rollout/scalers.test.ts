@@ -169,6 +169,8 @@ describe.each(kinds)('10 primary pods against a canary of one, scaled by a %s', 
     ends[end]?.(model);
     expectCarried(model);
     expectRestored(model);
+    for (let count = 0; count < 20; count += 1) model.tick();
+    expectCarried(model);
   });
 
   it.each([0, 1, 2, 3])('carries on after crashes at write %i', (after) => {
