@@ -55,6 +55,23 @@ describe('a damaged record of the last-known-good', () => {
     expect(model.events.filter(({ reason }) => reason === 'RecordDamaged')).toHaveLength(1);
   });
 
+  it('is not written to a primary that is on its way back to it; once it is restored, it is', () => {
+    const model = twoReleases();
+    model.recreate = true;
+    model.commit('c', { ...GOOD, primaryMetric: 50 });
+    for (let count = 0; count < 300 && model.status.postPromotion?.state !== 'Reverting'; count += 1)
+      model.tick(1000);
+    expect(model.primary?.digest).toBe('c');
+    model.damaged.add('b');
+    play(model, 20);
+    expect(model.primary?.digest).toBe('c');
+    expect(rollbackReady(model)?.reason).toBe('RecordDamaged');
+    expect(model.outages).toEqual([]);
+    model.damaged.clear();
+    model.until('Failed');
+    expect(model.primary?.digest).toBe('b');
+  });
+
   it('goes on by itself once the Secret is restored', () => {
     const model = lost();
     play(model, 3);

@@ -260,3 +260,32 @@ describe.each([false, true])('after promotion (Recreate: %s)', (recreate) => {
     expectSafe(model);
   });
 });
+
+describe('a newer revision while a release is verified', () => {
+  const metrics = [{ name: 'rate', thresholdRange: { min: 99 }, interval: '10s' }];
+  const postPromotion = { metrics, interval: '10s', threshold: 3, successThreshold: 3 };
+  /** `b` is verified, and its first check says this. */
+  function verified(primaryMetric: number): Model {
+    const model = withRelease({ ...GOOD, primaryMetric }, { postPromotion });
+    untilState(model, 'Verifying');
+    const checks = () =>
+      (model.status.postPromotion?.passedChecks ?? 0) + (model.status.postPromotion?.failedChecks ?? 0);
+    for (let count = 0; count < 100 && checks() === 0; count += 1) model.tick(1000);
+    model.behaviours.set('b', GOOD);
+    model.commit('c');
+    model.until('Succeeded');
+    return model;
+  }
+  const resultsOf = (model: Model) =>
+    model.status.history?.map(({ digest, result }) => `${digest} ${result}`).slice(0, 2);
+
+  it('takes its place after one check that passed', () => {
+    expect(resultsOf(verified(100))).toEqual(['c Succeeded', 'b Superseded']);
+  });
+
+  it('waits for its end where a check has failed: nobody knows yet whether it is good', () => {
+    const model = verified(50);
+    expect(resultsOf(model)).toEqual(['c Succeeded', 'b Succeeded']);
+    expectSafe(model);
+  });
+});

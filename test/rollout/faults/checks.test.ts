@@ -37,6 +37,19 @@ describe('a rejected commit and a Secret outside Git that is rotated (issue 11, 
     expectBack(model, { rejected: `b+${LIVE.first}` });
   });
 
+  it('is tried again where the config was the cause on the primary', () => {
+    const model = live();
+    model.breakPods('primary', 2, { fault: 'CreateContainerConfigError', of: `b+${LIVE.first}` });
+    model.commit(`b+${LIVE.first}`);
+    until(model, 'b under way', () => model.status.run !== undefined);
+    until(model, 'Failed', () => model.status.phase === 'Failed' && model.status.run === undefined);
+    expect(model.rejected).toMatchObject([{ cause: 'ReferenceMissing' }]);
+    model.rotate(LIVE.second);
+    pass(model, 300_000, () => model.status.phase === 'Succeeded');
+    expect(model.primary?.digest).toBe(`b+${LIVE.second}`);
+    expect(model.broken).toEqual([]);
+  });
+
   it('is tried again where the config was the cause', () => {
     const model = live();
     model.breakPods('canary', 2, { fault: 'CreateContainerConfigError', of: `b+${LIVE.first}` });

@@ -99,4 +99,21 @@ describe('the record of the last-known-good is lost while a release is held (iss
     expect(shares).toEqual([0, 50, 100]);
     expect(model.outages).toEqual([]);
   });
+
+  it('but only once the canary carries all traffic: until then old pods of the primary serve, and it stays held', () => {
+    const model = live({ postPromotion: { onFailure: 'hold' } });
+    model.commit('b', { ...GOOD, primaryReady: false });
+    until(model, 'Held', () => model.status.postPromotion?.state === 'Held');
+    model.damaged.add('a');
+    model.written.length = 0;
+    model.breakPods('canary', 1);
+    if (model.route) Object.assign(model.route, { primaryWeight: 50, canaryWeight: 50 });
+    model.commit('c');
+    pass(model, 200_000);
+    expect(standing(model)).toMatch(/^Promoting\/Held/);
+    expect(model.written).toEqual([]);
+    model.healPods();
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'c');
+  });
 });
