@@ -1,5 +1,6 @@
+import { applyPatch, type Operation } from 'rfc6902';
 import { ApiError, badRequest } from './api-error.ts';
-import { asList, asRecord, asString, clone, isRecord, type JsonRecord, sameJson } from './json.ts';
+import { asRecord, asString, clone, isRecord, type JsonRecord, sameJson } from './json.ts';
 import { childNode, type MergeNode } from './merge-schema.ts';
 
 /** JSON merge patch (RFC 7386). Neither argument is changed. */
@@ -59,37 +60,34 @@ function strategicList(target: unknown[], patch: unknown[], node: MergeNode): un
   return out;
 }
 
-/** JSON patch (RFC 6902). Throws 422 when a test fails or a path does not exist. The target is not changed. */
+/**
+ * JSON patch (RFC 6902). Throws 422 when a test fails or a path does not exist, 400 for what is no operation. The target is not changed, nor is any
+ * prototype.
+ */
 export function jsonPatch(target: unknown, operations: unknown): unknown {
   if (!Array.isArray(operations)) throw badRequest('a JSON patch is a list of operations');
-  let document = clone(target);
-  for (const operation of operations) document = applyOperation(document, asRecord(operation));
-  return document;
+  // A path of the whole document has a parent then, too.
+  const root = { document: clone(target) };
+  for (const operation of operations.map((one) => asRecord(one))) {
+    const [failed] = applyPatch(root, [below('/document', operation)]);
+    if (failed?.name === 'InvalidOperationError')
+      throw badRequest(`unknown JSON patch operation ${String(operation.op)}`);
+    if (failed?.name === 'TestError') throw refused(`testing value ${asString(operation.path)} failed`);
+    if (failed) throw refused(`missing path ${asString(operation.path)}`);
+  }
+  return root.document;
 }
 
-function applyOperation(document: unknown, operation: JsonRecord): unknown {
-  const path = pointer(operation.path);
-  switch (operation.op) {
-    case 'add':
-      return write(document, path, clone(operation.value), 'insert');
-    case 'replace':
-      read(document, path);
-      return write(document, path, clone(operation.value), 'set');
-    case 'remove':
-      return remove(document, path);
-    case 'test':
-      if (!sameJson(read(document, path), operation.value))
-        throw refused(`testing value ${asString(operation.path)} failed`);
-      return document;
-    case 'move':
-    case 'copy': {
-      const from = pointer(operation.from);
-      const value = clone(read(document, from));
-      return write(operation.op === 'move' ? remove(document, from) : document, path, value, 'insert');
-    }
-    default:
-      throw badRequest(`unknown JSON patch operation ${String(operation.op)}`);
-  }
+function below(parent: string, operation: JsonRecord): Operation {
+  const { path, from, ...rest } = operation;
+  const paths = [path, from].map((one) => asString(one));
+  if (paths.some((one) => one.split('/').includes('__proto__')))
+    throw badRequest('a JSON patch does not reach __proto__');
+  return {
+    ...rest,
+    path: parent + paths[0],
+    ...(from === undefined ? {} : { from: parent + paths[1] }),
+  } as Operation;
 }
 
 function refused(message: string): ApiError {
@@ -98,42 +96,4 @@ function refused(message: string): ApiError {
     'Invalid',
     `the server rejected our request due to an error in our request: ${message}`,
   );
-}
-
-function pointer(text: unknown): string[] {
-  return asString(text)
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
-}
-
-function read(document: unknown, path: readonly string[]): unknown {
-  let current = document;
-  for (const part of path) {
-    current = Array.isArray(current) ? current[Number(part)] : asRecord(current)[part];
-    if (current === undefined) throw refused(`missing path /${path.join('/')}`);
-  }
-  return current;
-}
-
-function write(document: unknown, path: readonly string[], value: unknown, mode: 'insert' | 'set'): unknown {
-  const last = path.at(-1);
-  if (last === undefined) return value;
-  const parent = read(document, path.slice(0, -1));
-  if (Array.isArray(parent)) {
-    const position = last === '-' ? asList(parent).length : Number(last);
-    parent.splice(position, mode === 'set' ? 1 : 0, value);
-  } else {
-    asRecord(parent)[last] = value;
-  }
-  return document;
-}
-
-function remove(document: unknown, path: readonly string[]): unknown {
-  read(document, path);
-  const parent = read(document, path.slice(0, -1));
-  const last = path.at(-1) ?? '';
-  if (Array.isArray(parent)) parent.splice(Number(last), 1);
-  else delete asRecord(parent)[last];
-  return document;
 }

@@ -36,6 +36,24 @@ describe('undo', () => {
     expect(undone({ good, bad })).toBe('conflict');
   });
 
+  it('keeps changes of others in a long file, be they thousands of lines away', () => {
+    const file = (image: string, last: string) =>
+      [
+        `image: ${image}`,
+        ...Array.from({ length: 5_000 }, (_, index) => `line: ${index}`),
+        `last: ${last}`,
+      ].join('\n');
+    const versions = { good: file('v1', 'old'), bad: file('v2', 'old'), head: file('v2', 'new') };
+    expect(undone(versions)).toBe(file('v1', 'new'));
+  });
+
+  it('takes a file for changed whole where nearly every one of many lines differs', () => {
+    const file = (word: string) =>
+      Array.from({ length: 6_000 }, (_, index) => `${word}: ${index}\n`).join('');
+    expect(undone({ good: file('a'), bad: file('b'), head: file('b') })).toBe(file('a'));
+    expect(undone({ good: file('a'), bad: file('b'), head: `${file('b')}more: 1\n` })).toBe('conflict');
+  });
+
   it('takes out a file that the bad commit brought, and puts back one that it took', () => {
     expect(undone({ bad: 'a: 1\n', head: 'a: 1\n' })).toBeUndefined();
     expect(undone({ bad: 'a: 1\n', head: 'a: 2\n' })).toBe('conflict');
