@@ -61,6 +61,8 @@ const NO_GATEWAY = 'the gateway has not taken over what was written';
 /** What Flagger writes where Holdfast writes a digest. */
 export const FLAGGERS_HASH = '85d557f47b';
 
+const OPTIONS = { minIntervalMs: 1000, defaultProvider: 'kubernetes' } as const;
+
 /** A small world around the pure core: one Canary, workloads that become ready one tick later, a route, records and a clock. */
 export class Model {
   nowMs = Date.parse('2026-01-01T00:00:00Z');
@@ -318,25 +320,25 @@ export class Model {
 
   world(): World {
     const { clockMs: nowMs, leadingSinceMs, rejectionsProblem, status } = this;
-    const others = copy({
+    const others = {
       ...(leadingSinceMs === undefined ? {} : { leadingSinceMs }),
       ...(rejectionsProblem === undefined ? {} : { rejectionsProblem }),
       head: this.head,
       records: this.records.map((record) => this.recordAsRead(record)),
-      rejected: rejectionsProblem === undefined ? this.rejected : [],
+      rejected: rejectionsProblem === undefined ? [...this.rejected] : [],
       primary: this.primaryAsRead(),
       target: this.targetAsRead(),
       ...(this.foreign ? { foreignTarget: true } : {}),
       adoptable: this.adoptable(),
       movesTo: this.movesTo,
       routeInGit: this.isSucceeded || undefined,
-      scaler: this.scalers?.view,
+      scaler: copy(this.scalers?.view),
       route: this.routeAsRead(),
       checks: this.answer,
       window: this.windowNow(),
       peers: this.peers,
-      options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' } as const,
-    });
+      options: OPTIONS,
+    };
     return { nowMs, canary: this.canary, status, ...others };
   }
 
@@ -482,7 +484,7 @@ export class Model {
       }
       if (left-- <= 0) return { acted, left };
       const rejected = this.rejected.filter(({ digest }) => !lifted.has(digest));
-      this.broken.push(...this.judge({ ...this.world(), status, rejected: copy(rejected) }, action));
+      this.broken.push(...this.judge({ ...this.world(), status, rejected }, action));
       if (this.refuses(action)) undone.push(action);
       else acted = this.perform(action) || acted;
       this.look();
