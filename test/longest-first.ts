@@ -36,9 +36,12 @@ const longest = [
   'test/sandbox/git-meanwhile.test.ts',
   'test/sandbox/config.test.ts',
   'test/conformance/sandbox.test.ts',
+  'src/cluster/lease.test.ts',
   'test/rollout/matrix.test.ts',
   'test/rollout/properties.test.ts',
-  'src/cluster/lease.test.ts',
+  'test/explore/explore.test.ts',
+  'test/rollout/git-meanwhile.test.ts',
+  'test/rollout/trouble.test.ts',
 ];
 
 /** What plays at the pace of the wall clock comes last, when the others leave it the processor. */
