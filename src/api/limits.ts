@@ -24,6 +24,12 @@ export const limits = {
   yamlNodes: 20_000,
   /** Uses of aliases in one YAML document. */
   yamlAliases: 50,
+  /** Characters of one armored file of age in what SOPS adds to a file; a data key takes some 400. */
+  ageCharacters: 64 * 1024,
+  /** Stanzas, one for each recipient, in such a file; SOPS writes one. */
+  ageStanzas: 20,
+  /** Such files that are tried to open one encrypted file; SOPS writes one for each recipient. */
+  ageEntriesPerFile: 100,
   /** Objects that one Source may render. */
   objectsPerSource: 5_000,
   /** Bytes of one object as JSON; etcd refuses more than about this. */

@@ -1,3 +1,4 @@
+import { createPause } from './pause.ts';
 import { type Decryption, formsOf, hideSecrets } from './sops/decrypt.ts';
 import type { Tree, TreeEntry, TreeFile } from './tree.ts';
 import type { FileProblem, RenderLimits, SourceFile } from './types.ts';
@@ -10,29 +11,32 @@ export interface DecryptedSource {
   readonly hide: (problem: FileProblem) => FileProblem;
 }
 
-/** Decrypts files where they are read, so that every renderer sees content whose integrity was checked. */
-export function decrypted(
+/** Decrypts files where they are read, so that every renderer sees content whose integrity was checked. Throws the signal's reason. */
+export async function decrypted(
   files: readonly SourceFile[],
   tree: Tree,
   decryption: Decryption,
-  limits: RenderLimits,
-): DecryptedSource {
+  { limits, signal }: { limits: RenderLimits; signal: AbortSignal },
+): Promise<DecryptedSource> {
   const secrets = new Set<string>();
-  const open = (path: string, bytes: Uint8Array) => {
-    const opened = decryption.open({ path, bytes }, limits);
+  const pause = createPause(signal);
+  const open = async (path: string, bytes: Uint8Array) => {
+    await pause();
+    const opened = await decryption.open({ path, bytes }, limits);
     for (const secret of formsOf(opened?.bytes ? opened.secrets : [])) secrets.add(secret);
     return opened;
   };
   const problems: FileProblem[] = [];
-  const plain = files.flatMap((file): SourceFile[] => {
-    const opened = open(file.path, file.bytes);
-    if (!opened) return [file];
-    if (opened.problem) problems.push(opened.problem);
+  const plain: SourceFile[] = [];
+  for (const file of files) {
+    const opened = await open(file.path, file.bytes);
     const oid = file.oid === undefined ? {} : { oid: `${file.oid}${separator}${decryption.id}` };
-    return opened.bytes ? [{ path: file.path, bytes: opened.bytes, ...oid }] : [];
-  });
-  const entry = (path: string, found: TreeEntry): TreeEntry => {
-    const opened = found.kind === 'file' ? open(path, found.bytes) : undefined;
+    if (!opened) plain.push(file);
+    else if (opened.problem) problems.push(opened.problem);
+    else plain.push({ path: file.path, bytes: opened.bytes, ...oid });
+  }
+  const entry = async (path: string, found: TreeEntry): Promise<TreeEntry> => {
+    const opened = found.kind === 'file' ? await open(path, found.bytes) : undefined;
     if (found.kind !== 'file' || !opened) return found;
     if (opened.problem) return { kind: 'refused', message: opened.problem.message };
     return { kind: 'file', oid: `${found.oid}${separator}${decryption.id}`, bytes: opened.bytes };
@@ -42,17 +46,20 @@ export function decrypted(
     problems,
     tree: {
       async read(paths) {
-        return new Map([...(await tree.read(paths))].map(([path, found]) => [path, entry(path, found)]));
+        const entries = new Map<string, TreeEntry>();
+        for (const [path, found] of await tree.read(paths)) entries.set(path, await entry(path, found));
+        return entries;
       },
       async readAll(folder) {
         const read = await tree.readAll(folder);
         const refused: Array<{ path: string; message: string }> = [];
-        const opened = [...read.files].flatMap(([path, file]): Array<[string, TreeFile]> => {
-          const found = entry(path, file);
+        const opened = new Map<string, TreeFile>();
+        for (const [path, file] of read.files) {
+          const found = await entry(path, file);
           if (found.kind === 'refused') refused.push({ path, message: found.message });
-          return found.kind === 'file' ? [[path, found]] : [];
-        });
-        return { files: new Map(opened), problems: [...read.problems, ...refused] };
+          if (found.kind === 'file') opened.set(path, found);
+        }
+        return { files: opened, problems: [...read.problems, ...refused] };
       },
     },
     hide: (problem) =>

@@ -71,12 +71,10 @@ export async function renderSource(
   const limits = renderer.limits ?? defaultLimits;
   const { plain: selected, units, problems } = unitsOf(given.files, folder, source.spec.renderer);
   const unread = given.problems.filter(({ file }) => !units.some((unit) => isInside(unit.folder, file)));
-  const opened = decrypted(
-    selected,
-    withKnown(tree, given.files),
-    renderer.decryption ?? withoutKeys,
+  const opened = await decrypted(selected, withKnown(tree, given.files), renderer.decryption ?? withoutKeys, {
     limits,
-  );
+    signal: renderer.signal,
+  });
   const { files: plain, hide } = opened;
   const context = { ...renderer, limits, tree: opened.tree, source };
   const readAnew = await readAhead(plain, renderer);

@@ -38,6 +38,7 @@ test('the page has the limits of the code', () => {
     `| all manifests of a Source | ${mebibytes(limits.sourceBytes)}, ${number(limits.sourceFiles)} files, ${number(limits.objectsPerSource)} objects |`,
     `| documents in one file | ${limits.documentsPerFile} |`,
     `| depth, nodes and aliases of one document | ${limits.yamlDepth}, ${number(limits.yamlNodes)}, ${limits.yamlAliases} |`,
+    `| age, in a file that SOPS encrypted | ${limits.ageEntriesPerFile} entries, of ${number(limits.ageCharacters)} characters and ${limits.ageStanzas} stanzas |`,
     `| one fetched pack | ${mebibytes(limits.packBytes)} |`,
     `| a release's record | ${mebibytes(limits.recordBytes)} |`,
     `| answer of a metric server | ${mebibytes(limits.httpResponseBytes)}, ${limits.httpTotalMs / 1000} s |`,

@@ -39,12 +39,12 @@ let folder: string;
 let decryption: Decryption;
 let recipient: string;
 
-beforeAll(() => {
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'holdfast-sops-'));
   execFileSync(programs['age-keygen'], ['-o', join(folder, 'key.txt')], { stdio: 'ignore' });
   const key = readFileSync(join(folder, 'key.txt'), 'utf8');
   recipient = /public key: (\S+)/.exec(key)?.[1] ?? '';
-  decryption = decryptionWith({ 'prod.agekey': Buffer.from(key) });
+  decryption = await decryptionWith({ 'prod.agekey': Buffer.from(key) });
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -63,8 +63,8 @@ function encrypt(name: string, content: string | Buffer, ...more: string[]): Buf
   return Buffer.from(sops(['encrypt', '--age', recipient, ...more], name, content), 'latin1');
 }
 
-function open(name: string, bytes: Uint8Array, by = decryption) {
-  const opened = by.open({ path: name, bytes }, limits);
+async function open(name: string, bytes: Uint8Array, by = decryption) {
+  const opened = await by.open({ path: name, bytes }, limits);
   return opened?.bytes ? Buffer.from(opened.bytes).toString('utf8') : opened?.problem;
 }
 
@@ -73,17 +73,17 @@ describe('what sops encrypted is read as sops reads it', () => {
     ['whole', []],
     ['by name of field', ['--encrypted-regex', '^(data|stringData)$']],
     ['but some fields', ['--unencrypted-suffix', 'er']],
-  ])('YAML, %s', (_, args) => {
+  ])('YAML, %s', async (_, args) => {
     const sealed = encrypt('secret.yaml', secret, ...args);
-    const opened = open('secret.yaml', sealed);
+    const opened = await open('secret.yaml', sealed);
     const bySops = Buffer.from(sops(['decrypt'], 'sealed.yaml', sealed), 'latin1').toString('utf8');
     expect(objectsIn(String(opened))).toEqual(objectsIn(bySops));
     expect(opened).not.toContain('sops');
   });
 
-  it('YAML of several documents, every value on its line', () => {
+  it('YAML of several documents, every value on its line', async () => {
     const sealed = encrypt('two.yaml', `${secret}---\n${secret.replace('name: keys', 'name: more')}`);
-    const opened = String(open('two.yaml', sealed));
+    const opened = String(await open('two.yaml', sealed));
     expect(objectsIn(opened)).toHaveLength(2);
     const lineOf = (text: string, part: string) => text.split('\n').findIndex((line) => line.includes(part));
     expect(lineOf(opened, 'password')).toBe(lineOf(sealed.toString(), 'password'));
@@ -93,15 +93,16 @@ describe('what sops encrypted is read as sops reads it', () => {
     ['a.json', '{"a": 1, "b": {"c": "x", "d": [1.5, true, null, "é"]}}\n'],
     ['a.env', 'A=1\n# note\nB=two words=3\n'],
     ['a.crt', 'plain text\nof any kind\n'],
-  ])('%s', (name, content) => {
-    const opened = open(name, encrypt(name, content));
+  ])('%s', async (name, content) => {
+    const opened = await open(name, encrypt(name, content));
     const same = extname(name) === '.json' ? JSON.parse(String(opened)) : opened;
     expect(same).toEqual(name === 'a.json' ? JSON.parse(content) : content.replace('# note\n', ''));
   });
 
-  it('bytes that are no text', () => {
+  it('bytes that are no text', async () => {
     const bytes = Buffer.from([0, 255, 128, 10, 200]);
-    expect(decryption.open({ path: 'a.bin', bytes: encrypt('a.bin', bytes) }, limits)?.bytes).toEqual(bytes);
+    const opened = await decryption.open({ path: 'a.bin', bytes: encrypt('a.bin', bytes) }, limits);
+    expect(opened?.bytes).toEqual(bytes);
   });
 });
 
@@ -123,15 +124,15 @@ describe('what was changed is refused, and never shown', () => {
       'a plain value in the place of an encrypted one',
       (text: string) => text.replace(/number: ENC.*/, 'number: 6'),
     ],
-  ])('%s', (_, edit) => {
-    expect(change(edit, ...regex)).toMatchObject({
+  ])('%s', async (_, edit) => {
+    expect(await change(edit, ...regex)).toMatchObject({
       line: 0,
       message: expect.stringContaining('its MAC does not fit'),
     });
   });
 
-  it('an encrypted value, with its line', () => {
-    const changed = change((text) =>
+  it('an encrypted value, with its line', async () => {
+    const changed = await change((text) =>
       text
         .replace(/(password: ENC\[AES256_GCM,data:)./, '$1+')
         .replace(/(password: ENC\[AES256_GCM,data:)\+\+/, '$1+0'),
@@ -142,25 +143,25 @@ describe('what was changed is refused, and never shown', () => {
     });
   });
 
-  it('an encrypted value in another place', () => {
-    const swapped = change((text) => text.replace('password:', 'other:'));
+  it('an encrypted value in another place', async () => {
+    const swapped = await change((text) => text.replace('password:', 'other:'));
     expect(swapped).toMatchObject({
       message: expect.stringContaining('stringData.other was changed, or moved'),
     });
   });
 
-  it('a file for other keys', () => {
+  it('a file for other keys', async () => {
     execFileSync(programs['age-keygen'], ['-o', join(folder, 'other.txt')], { stdio: 'ignore' });
-    const other = decryptionWith({ 'a.agekey': readFileSync(join(folder, 'other.txt')) });
-    expect(open('secret.yaml', encrypt('secret.yaml', secret), other)).toMatchObject({
+    const other = await decryptionWith({ 'a.agekey': readFileSync(join(folder, 'other.txt')) });
+    expect(await open('secret.yaml', encrypt('secret.yaml', secret), other)).toMatchObject({
       message: `is encrypted by SOPS for ${recipient}, and no key of spec.decryption opens it`,
     });
   });
 
-  it('a file for PGP alone', () => {
+  it('a file for PGP alone', async () => {
     const sealed = encrypt('secret.yaml', secret).toString('latin1');
     const pgp = sealed.replace(/ {4}age:\n( {8}.*\n)+/, '    pgp:\n        - fp: ABCD\n          enc: x\n');
-    expect(open('secret.yaml', Buffer.from(pgp, 'latin1'))).toMatchObject({
+    expect(await open('secret.yaml', Buffer.from(pgp, 'latin1'))).toMatchObject({
       message: expect.stringContaining('is encrypted by SOPS with PGP; only age is supported'),
     });
   });

@@ -53,7 +53,7 @@ export const nothingThere: SideOfSource = {
 };
 
 /** Ciphertext stays what it is: that it changed can be seen, and no key is asked for. */
-const sealed: Decryption = { id: 'sealed', open: () => undefined };
+const sealed: Decryption = { id: 'sealed', open: async () => undefined };
 
 /** Renders a Source. Problems of files are in the answer; throws Git's other errors. What `before` held is kept where files are broken (S24). */
 export async function sideOf(

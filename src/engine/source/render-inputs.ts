@@ -79,7 +79,7 @@ export async function decryptionOf(
   if (!secret) throw wrong(`there is no ${describe(reference)}`);
   const data = Object.entries((secret.data ?? {}) as Record<string, string>);
   try {
-    return decryptionWith(
+    return await decryptionWith(
       Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, 'base64')])),
     );
   } catch (error) {

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { YamlFault } from '../documents.ts';
 import { decodeText, lineFinder } from '../text.ts';
 import type { FileProblem, RenderLimits } from '../types.ts';
-import { type AgeIdentity, identitiesIn } from './age.ts';
-import { isSealed, SopsFault } from './envelope.ts';
+import { type AgeKeys, ageKeysIn } from './age.ts';
+import { isSealed } from './envelope.ts';
+import { SopsFault } from './fault.ts';
 import { binaryEnvelope, dotenvEnvelope, type OpenedBytes, openBinary, openDotenv } from './flat-files.ts';
 import { envelopeIn, openYaml, withoutEnvelopes } from './yaml-file.ts';
 
@@ -12,7 +13,12 @@ export interface Decryption {
   /** Part of what renderings are kept by: another set of keys may give other content. Tells nothing of the keys. */
   readonly id: string;
   /** Opens a file; `undefined`: it is not encrypted, or asks to be left alone. */
-  open(file: { readonly path: string; readonly bytes: Uint8Array }, limits: RenderLimits): Opened | undefined;
+  open(file: SourceBytes, limits: RenderLimits): Promise<Opened | undefined>;
+}
+
+interface SourceBytes {
+  readonly path: string;
+  readonly bytes: Uint8Array;
 }
 
 /** A file's content without encryption, or why it cannot be had. */
@@ -27,26 +33,21 @@ const mark = Buffer.from('ENC[AES256_GCM,');
  * Opens files with the age keys of a Secret (entries whose name ends in `.agekey`, as under Flux). Throws RangeError when it holds none;
  * the message tells the names of its entries at most.
  */
-export function decryptionWith(entries: Readonly<Record<string, Uint8Array>>): Decryption {
+export async function decryptionWith(entries: Readonly<Record<string, Uint8Array>>): Promise<Decryption> {
   const texts = Object.entries(entries)
     .filter(([name]) => name.endsWith('.agekey'))
     .map(([, bytes]) => new TextDecoder().decode(bytes));
-  const identities = texts.flatMap(identitiesIn);
-  if (identities.length === 0)
+  const keys = await ageKeysIn(texts);
+  if (keys.recipients.length === 0)
     throw new RangeError(
       Object.keys(entries).some((name) => name.endsWith('.asc'))
         ? 'holds PGP keys only, which are not supported: add an age key under a name that ends in .agekey'
         : 'holds no age key (X25519) under a name that ends in .agekey',
     );
   const id = createHash('sha256')
-    .update(
-      identities
-        .map(({ publicKey }) => publicKey.toString('hex'))
-        .sort()
-        .join(),
-    )
+    .update([...keys.recipients].sort().join())
     .digest('hex');
-  return { id, open: (file, limits) => guarded(file, () => openFile(file, identities, limits)) };
+  return { id, open: (file, limits) => guarded(file, () => openFile(file, keys, limits)) };
 }
 
 /** Refuses what is encrypted: bytes that only look like content must never be applied. */
@@ -72,25 +73,23 @@ export const unopened: Decryption = {
     }),
 };
 
-type SourceBytes = { readonly path: string; readonly bytes: Uint8Array };
-
-function openFile(
+async function openFile(
   { path, bytes }: SourceBytes,
-  identities: readonly AgeIdentity[],
+  keys: AgeKeys,
   limits: RenderLimits,
-): OpenedBytes | undefined {
+): Promise<OpenedBytes | undefined> {
   const text = textOf(bytes);
   if (text === undefined) return undefined;
   if (isYaml(path)) {
     const envelope = envelopeIn(text, limits);
     if (!envelope) return undefined;
-    const opened = openYaml(text, envelope, identities, limits);
+    const opened = await openYaml(text, envelope, keys, limits);
     return { bytes: Buffer.from(opened.text), secrets: opened.secrets };
   }
   const envelope = path.endsWith('.env') ? dotenvEnvelope(text) : undefined;
-  if (envelope) return openDotenv(text, envelope, identities);
+  if (envelope) return openDotenv(text, envelope, keys);
   const binary = binaryEnvelope(text);
-  return binary && openBinary(binary, identities);
+  return binary && openBinary(binary, keys);
 }
 
 function isEncrypted({ path, bytes }: SourceBytes, limits: RenderLimits): boolean {
@@ -100,11 +99,14 @@ function isEncrypted({ path, bytes }: SourceBytes, limits: RenderLimits): boolea
   return (path.endsWith('.env') && dotenvEnvelope(text) !== undefined) || binaryEnvelope(text) !== undefined;
 }
 
-function guarded(file: SourceBytes, work: () => OpenedBytes | undefined): Opened | undefined {
+async function guarded(
+  file: SourceBytes,
+  work: () => OpenedBytes | undefined | Promise<OpenedBytes | undefined>,
+): Promise<Opened | undefined> {
   if (!Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.length).includes(mark))
     return undefined;
   try {
-    return work();
+    return await work();
   } catch (error) {
     // What is no YAML is told by whoever reads the file next.
     if (error instanceof YamlFault) return undefined;

@@ -1,16 +1,8 @@
 import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
+import { limits } from '../../api/limits.ts';
 import { listOf, mappingOf } from '../scan.ts';
-import { type AgeIdentity, openAge } from './age.ts';
-
-/** Why an encrypted file is not opened. The message never holds a value; `offset`, in characters, is 0 when the file as a whole is meant. */
-export class SopsFault extends Error {
-  readonly offset: number;
-  constructor(message: string, offset = 0) {
-    super(message);
-    this.name = 'SopsFault';
-    this.offset = offset;
-  }
-}
+import type { AgeKeys } from './age.ts';
+import { SopsFault } from './fault.ts';
 
 /** What a file says about its own encryption. */
 export interface Envelope {
@@ -48,17 +40,21 @@ export function envelopeOf(value: unknown): Envelope | undefined {
 }
 
 /** The key of the values. Throws SopsFault that says what the file needs. */
-export function dataKeyOf({ age, others }: Envelope, identities: readonly AgeIdentity[]): Buffer {
+export async function dataKeyOf({ age, others }: Envelope, keys: AgeKeys): Promise<Uint8Array> {
   if (age.length === 0) {
     const by = others.length > 0 ? others.join(', ') : 'no age key';
     throw new SopsFault(
       `is encrypted by SOPS with ${by}; only age is supported: add an age recipient ("sops updatekeys")`,
     );
   }
-  for (const { enc } of age) {
-    const key = openAge(enc, identities);
+  for (const { enc } of age.slice(0, limits.ageEntriesPerFile)) {
+    const key = await keys.open(enc);
     if (key?.length === 32) return key;
   }
+  if (age.length > limits.ageEntriesPerFile)
+    throw new SopsFault(
+      `has ${age.length} age entries, and no key of spec.decryption opens one of the first ${limits.ageEntriesPerFile}`,
+    );
   const recipients = age
     .map(({ recipient }) => recipient)
     .slice(0, 3)
@@ -81,11 +77,11 @@ export function isSealed(text: string): boolean {
 }
 
 /** Opens one value; `path`: the names of the fields it stands under, which it is bound to. Undefined when it was changed or moved. */
-export function openValue(sealed: string, key: Buffer, path: readonly string[]): OpenedValue | undefined {
+export function openValue(sealed: string, key: Uint8Array, path: readonly string[]): OpenedValue | undefined {
   return openBound(sealed, key, `${path.join(':')}:`);
 }
 
-function openBound(sealed: string, key: Buffer, bound: string): OpenedValue | undefined {
+function openBound(sealed: string, key: Uint8Array, bound: string): OpenedValue | undefined {
   const { data = '', iv = '', tag = '', type = '' } = form.exec(sealed)?.groups ?? {};
   const code = Buffer.from(tag, 'base64');
   if (code.length !== 16) return undefined;
@@ -105,7 +101,7 @@ const onlyEncryptedStart = createHash('sha256').update('sops').digest();
 /** Gathers the values of a file in order and compares them with the file's own code, so that none is added, removed or moved. */
 export function createMac(
   envelope: Envelope,
-  key: Buffer,
+  key: Uint8Array,
 ): { add(value: string | Buffer, isSealedValue: boolean): void; check(): void } {
   const hash = createHash('sha512');
   if (envelope.macOnlyEncrypted) hash.update(onlyEncryptedStart);

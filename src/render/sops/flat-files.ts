@@ -1,13 +1,6 @@
-import type { AgeIdentity } from './age.ts';
-import {
-  createMac,
-  dataKeyOf,
-  type Envelope,
-  envelopeOf,
-  isSealed,
-  openValue,
-  SopsFault,
-} from './envelope.ts';
+import type { AgeKeys } from './age.ts';
+import { createMac, dataKeyOf, type Envelope, envelopeOf, isSealed, openValue } from './envelope.ts';
+import { SopsFault } from './fault.ts';
 
 /** Bytes that were decrypted, and what was secret in them. */
 export interface OpenedBytes {
@@ -36,12 +29,8 @@ export function dotenvEnvelope(text: string): Envelope | undefined {
 }
 
 /** Opens such a file; comments are left out. Throws SopsFault. */
-export function openDotenv(
-  text: string,
-  envelope: Envelope,
-  identities: readonly AgeIdentity[],
-): OpenedBytes {
-  const key = dataKeyOf(envelope, identities);
+export async function openDotenv(text: string, envelope: Envelope, keys: AgeKeys): Promise<OpenedBytes> {
+  const key = await dataKeyOf(envelope, keys);
   const mac = createMac(envelope, key);
   const secrets: string[] = [];
   const lines = pairsIn(text)
@@ -84,11 +73,11 @@ export function binaryEnvelope(text: string): { envelope: Envelope; data: string
 }
 
 /** Opens such a file. Throws SopsFault. */
-export function openBinary(
+export async function openBinary(
   { envelope, data }: { envelope: Envelope; data: string },
-  identities: readonly AgeIdentity[],
-): OpenedBytes {
-  const key = dataKeyOf(envelope, identities);
+  keys: AgeKeys,
+): Promise<OpenedBytes> {
+  const key = await dataKeyOf(envelope, keys);
   const bytes = data === '' ? Buffer.alloc(0) : openValue(data, key, ['data'])?.bytes;
   if (!bytes) throw new SopsFault('was changed after SOPS encrypted it');
   const mac = createMac(envelope, key);

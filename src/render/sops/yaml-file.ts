@@ -2,7 +2,7 @@ import { isAlias, isMap, isScalar, isSeq, type Pair, type Scalar } from 'yaml';
 import { readDocuments, type YamlDocument } from '../documents.ts';
 import type { RenderLimits } from '../types.ts';
 import { documentValue, keyText } from '../values.ts';
-import type { AgeIdentity } from './age.ts';
+import type { AgeKeys } from './age.ts';
 import {
   createMac,
   dataKeyOf,
@@ -11,8 +11,8 @@ import {
   isSealed,
   type OpenedValue,
   openValue,
-  SopsFault,
 } from './envelope.ts';
+import { SopsFault } from './fault.ts';
 import { plainBytes } from './plain-value.ts';
 
 /** A piece of text to put in the place of another. */
@@ -23,7 +23,7 @@ interface Edit {
 }
 
 interface Walk {
-  readonly key: Buffer;
+  readonly key: Uint8Array;
   readonly mac: ReturnType<typeof createMac>;
   readonly edits: Edit[];
   /** Texts that were encrypted. */
@@ -56,13 +56,13 @@ export function envelopeIn(text: string, limits: RenderLimits): Envelope | undef
 const optOutKeys = ['kustomize.toolkit.fluxcd.io/decrypt', 'holdfast.dev/decrypt'];
 
 /** Opens a text that `envelopeIn` knows. Throws SopsFault and YamlFault. */
-export function openYaml(
+export async function openYaml(
   text: string,
   envelope: Envelope,
-  identities: readonly AgeIdentity[],
+  keys: AgeKeys,
   limits: RenderLimits,
-): OpenedText {
-  const key = dataKeyOf(envelope, identities);
+): Promise<OpenedText> {
+  const key = await dataKeyOf(envelope, keys);
   const walk: Walk = { key, mac: createMac(envelope, key), edits: [], secrets: [] };
   for (const document of readDocuments(text, limits)) {
     openNode(document.contents, [], walk);
