@@ -127,7 +127,7 @@ function resume(context: Context, state: Held): Outcome {
 }
 
 function promotingAgain(context: Context, { run, failedChecks, iterations, post }: Held): State {
-  const base = { run: restarted(context, run), failedChecks, iterations };
+  const base = { run: without(restarted(context, run), 'stepTime'), failedChecks, iterations };
   return promoting(context, { ...base, post: { ...post, reason: 'Promoting', startTime: context.now } });
 }
 

@@ -2,7 +2,7 @@ import { diagnose } from '../../health/diagnosis.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import { canaryServes, podsNeeded, readyPods } from '../capacity.ts';
-import { type Context, remainingMs } from '../context.ts';
+import { type Context, later, remainingMs } from '../context.ts';
 import { isBeyondHope } from '../decision.ts';
 import { isLostDigest, soundRecord, standStill } from '../kept.ts';
 import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
@@ -174,12 +174,14 @@ function carries(context: Context, primary: WorkloadView | undefined, sharePerce
 
 function startVerifying(context: Context, { run, post, iterations }: StateOf<'Converging'>): Outcome {
   const { now } = context;
+  // Checks count from when all traffic is on the primary, not from the end of the time that is left to the data plane.
+  const fullSince = (run.stepTime && later(run.stepTime, run.standing?.route?.since)) ?? now;
   const { cause: _, ...rest } = post;
   const counted = { ...rest, reason: 'Verifying', startTime: now, failedChecks: 0, passedChecks: 0 };
   return enter(
     {
       kind: 'Verifying',
-      run: { ...without(run, 'unknownSince'), stepTime: now },
+      run: { ...without(run, 'unknownSince'), stepTime: fullSince },
       failedChecks: 0,
       iterations,
       post: counted,

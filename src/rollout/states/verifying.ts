@@ -183,7 +183,7 @@ function proven(context: Context, state: Verifying): Outcome {
 /** The primary or its traffic is not as it was: it takes the release over once more. */
 function backToConverging(context: Context, { run, failedChecks, iterations, post }: Verifying): Outcome {
   const next = promoting(context, {
-    run,
+    run: without(run, 'stepTime'),
     failedChecks,
     iterations,
     post: { ...post, reason: 'Promoting', startTime: context.now },

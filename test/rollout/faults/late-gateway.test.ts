@@ -127,3 +127,16 @@ describe('a canary with strategy Recreate (issue 11, 18)', () => {
     expectLive(model, 'c');
   });
 });
+
+it('the first check after promotion counts from when the gateway gave the primary all traffic, not from when verification begins', () => {
+  const metrics = [{ name: 'rate', thresholdRange: { min: 99 }, interval: '5s' }];
+  const model = live({ postPromotion: { metrics, interval: '2s', threshold: 1 } });
+  let fullMs = 0;
+  model.commit('b', { ...GOOD, primaryMetric: 50 });
+  until(model, 'the revert', () => {
+    const isFull = model.primary?.digest === 'b' && model.served?.canaryWeight === 0;
+    if (isFull && fullMs === 0) fullMs = model.nowMs;
+    return model.reverts.length > 0;
+  });
+  expect(model.nowMs - fullMs).toBeLessThanOrEqual(6_000);
+});
