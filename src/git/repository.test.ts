@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createGitFixture, type GitFixture } from './testing/fixture.ts';
@@ -121,4 +121,38 @@ function packFiles(ending: string): string[] {
       .filter((name) => name.endsWith(ending))
       .map((name) => join(folder, name));
   });
+}
+
+test('a ref of its own that a killed process left empty is written anew, and stops nothing', async () => {
+  const first = fixture.repository.commit({ 'a.yaml': 'a: 1' });
+  const source = fixture.source();
+  await source.poll(signal);
+  source.keep([first]);
+  fixture.repository.commit({ 'a.yaml': 'a: 2' });
+  await source.poll(signal);
+  expect(records().map(({ name }) => name)).toContain(first);
+  for (const { file } of records()) truncateSync(file, 0);
+
+  const again = fixture.source();
+  again.keep([first]);
+  const commit = fixture.repository.commit({ 'a.yaml': 'a: 3' });
+  expect((await again.poll(signal)).kind).toBe('moved');
+
+  expect((await again.readFiles(commit, '')).files).toHaveLength(1);
+  expect(records().filter(({ bytes }) => bytes === 0)).toEqual([]);
+});
+
+/** The refs that the store keeps for itself. */
+function records(): Array<{ name: string; file: string; bytes: number }> {
+  const stores = join(fixture.dataDir, 'git');
+  return readdirSync(stores).flatMap((store) =>
+    ['poll', 'kept'].flatMap((kind) => {
+      const folder = join(stores, store, 'refs/holdfast', kind);
+      if (!existsSync(folder)) return [];
+      return readdirSync(folder).map((name) => {
+        const file = join(folder, name);
+        return { name, file, bytes: statSync(file).size };
+      });
+    }),
+  );
 }

@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { dirname, join } from 'node:path';
 import git from 'isomorphic-git';
 import { GitError } from './errors.ts';
 import { receivePack } from './incoming.ts';
@@ -81,22 +82,34 @@ export function createSession(
       );
     },
     deepen: (commit, depth) => fetch(commit, depth),
-    recorded: (name) => git.resolveRef({ fs, gitdir, ref: `${RECORDS}/${name}` }).catch(() => undefined),
-    async records() {
-      const names = await git.listRefs({ fs, gitdir, filepath: RECORDS }).catch(() => []);
-      const found = names.map(async (name) => {
-        return [name, await git.resolveRef({ fs, gitdir, ref: `${RECORDS}/${name}` })] as const;
-      });
-      return new Map(await Promise.all(found));
-    },
+    recorded: (name) => recordedIn(gitdir, name),
+    records: () => recordsIn(gitdir),
     record: (name, commit) => writeRecord(gitdir, name, commit),
     close: () => reader.close(),
   };
 }
 
-/** Records a commit under a private ref name in any store. */
+/** Records a commit under a private ref name in any store, in one step: a process that dies meanwhile leaves the one before, or none. */
 export async function writeRecord(gitdir: string, name: string, commit: string): Promise<void> {
-  await storage(() => git.writeRef({ fs, gitdir, ref: `${RECORDS}/${name}`, value: commit, force: true }));
+  await storage(async () => {
+    const file = join(gitdir, RECORDS, name);
+    const written = join(gitdir, `${name.replaceAll('/', '-')}.new`);
+    await fs.promises.writeFile(written, `${commit}\n`);
+    await fs.promises.mkdir(dirname(file), { recursive: true });
+    await fs.promises.rename(written, file);
+  });
+}
+
+/** Undefined also where the file of it is empty or cut off, as an earlier version left it when it was killed. */
+async function recordedIn(gitdir: string, name: string): Promise<string | undefined> {
+  const found = await git.resolveRef({ fs, gitdir, ref: `${RECORDS}/${name}` }).catch(() => undefined);
+  return found !== undefined && /^[0-9a-f]{40}$/.test(found) ? found : undefined;
+}
+
+async function recordsIn(gitdir: string): Promise<Map<string, string>> {
+  const names = await git.listRefs({ fs, gitdir, filepath: RECORDS }).catch(() => []);
+  const found = await Promise.all(names.map(async (name) => [name, await recordedIn(gitdir, name)] as const));
+  return new Map(found.flatMap(([name, commit]) => (commit === undefined ? [] : [[name, commit] as const])));
 }
 
 /**
@@ -121,11 +134,11 @@ const MAX_HAVES = 64;
 
 /** The recorded commits that the store really holds. */
 async function listHaves(reader: ObjectReader): Promise<string[]> {
-  const names = await git.listRefs({ fs, gitdir: reader.gitdir, filepath: RECORDS }).catch(() => []);
+  const records = await recordsIn(reader.gitdir);
   const haves = new Set<string>();
   // Followed heads (`poll/`) come before commits fetched by id (`kept/`): they spare the most.
-  for (const name of names.sort().reverse().slice(0, MAX_HAVES)) {
-    const oid = await git.resolveRef({ fs, gitdir: reader.gitdir, ref: `${RECORDS}/${name}` });
+  for (const name of [...records.keys()].sort().reverse().slice(0, MAX_HAVES)) {
+    const oid = records.get(name) ?? '';
     if (await hasWholeCommit(reader, oid)) haves.add(oid);
   }
   return [...haves];
