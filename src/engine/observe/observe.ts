@@ -41,6 +41,8 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const context = { parts, canary, view, provider, movesTo };
   const waitsFor = watchesOf(parts, given, view);
   if (waitsFor !== undefined) return { kind: 'waiting', message: waitsFor };
+  // No look is newer than the objects that it begins with: what follows may wait for the API server.
+  const nowMs = parts.clock.nowMs();
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
   recallCommit(parts, canary, view);
@@ -51,7 +53,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const { records, isUnread } = await observeRecords(parts, canary, view);
   const key = keyOf(canary);
   const world: World = {
-    nowMs: parts.clock.nowMs(),
+    nowMs,
     leadingSinceMs: parts.leadingSinceMs,
     canary,
     status: withoutSpecInForce(canary.status ?? {}),
@@ -60,7 +62,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     ...rejections(canary, view),
     ...sideViews(context, objects),
     movesTo,
-    window: windowAt(parts.heads.windowsOf(key), parts.clock.nowMs()),
+    window: windowAt(parts.heads.windowsOf(key), nowMs),
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
     options: worldOptions(parts.options),
