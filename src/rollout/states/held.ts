@@ -139,11 +139,11 @@ function promotingAgain(context: Context, { run, failedChecks, iterations, post 
 function askAgain(context: Context, state: Held): Outcome {
   const { run, post, reason } = state;
   const { intervalMs, onFailure } = context.plan.postPromotion;
-  const { why, action, resumed } = AGAIN[reason === 'SharedCause' ? 'SharedCause' : 'ChecksUnavailable'];
+  const isShared = reason === 'SharedCause';
+  const { why, action, resumed } = AGAIN[isShared ? 'SharedCause' : 'ChecksUnavailable'];
   const line = note(reason, `${describe(run)} is held: ${post.cause ?? why}`, { action });
   const dead = deadPrimary(context, state);
   if (dead) return dead;
-  const isShared = reason === 'SharedCause';
   if (isShared && onFailure === 'revert' && !run.keepWaiting && wayBack(context.good, run))
     return revert(context, state, { reason: 'ChecksFailed', finding: post.cause ?? '', control: true });
   const asked = (isShared ? check : quietCheck)(context, run, primaryCheck(context, run));
