@@ -27,11 +27,11 @@ export function createDryCluster(client: Pick<ClusterClient, 'apply'>): Pick<Clu
 /** The engine's view of the API server; without a gate it may only be read. */
 export function createClusterPort(
   client: ClusterClient,
-  gate?: Pick<WriteGate, 'send'>,
+  gate?: Pick<WriteGate, 'send' | 'mayWrite'>,
   impersonate?: string,
 ): Cluster {
-  const asUser = impersonate === undefined ? {} : { impersonate };
-  const { send } = gate ?? createWriteGate(() => false);
+  const { send, mayWrite } = gate ?? createWriteGate(() => false);
+  const asUser = { ...(impersonate === undefined ? {} : { impersonate }), maySend: mayWrite };
 
   async function kindOf(apiVersion: string, kind: string): Promise<{ namespaced: boolean } | undefined> {
     try {

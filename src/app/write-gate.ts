@@ -13,7 +13,10 @@ export interface WriteGate {
   settled(): Promise<void>;
 }
 
-/** `mayWrite` is asked before every write: a process that lost the Lease must not act any more, whatever it had decided before (S20). */
+/**
+ * `mayWrite` is asked before every write, and by the transport again before its first byte: a process that lost the Lease must not act any
+ * more, whatever it had decided before, and may wake from a pause anywhere on the way (S20).
+ */
 export function createWriteGate(mayWrite: () => boolean): WriteGate {
   const underWay = new Set<Promise<void>>();
 

@@ -3,6 +3,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Act as this user, for instance `system:serviceaccount:shop:deployer` (S21). */
   readonly impersonate?: string;
+  /** Asked at the last moment before anything is sent; see `ApiRequest`. */
+  readonly maySend?: () => boolean;
 }
 
 /** Options of writes. */

@@ -211,10 +211,11 @@ function isObject(value: unknown): value is KubernetesObject {
   return typeof object?.kind === 'string' && typeof object.metadata?.name === 'string';
 }
 
-function common(options: CallOptions): Pick<ApiRequest, 'signal' | 'impersonate'> {
+function common(options: CallOptions): Pick<ApiRequest, 'signal' | 'impersonate' | 'maySend'> {
   return {
     ...(options.signal ? { signal: options.signal } : {}),
     ...(options.impersonate ? { impersonate: options.impersonate } : {}),
+    ...(options.maySend ? { maySend: options.maySend } : {}),
   };
 }
 

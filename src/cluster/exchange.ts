@@ -56,6 +56,11 @@ export async function exchange(
   }
 }
 
+/** What was given up before it was sent: a write certainly did not happen. */
+export function unsent(request: ApiRequest): ApiError {
+  return localError('aborted', `${request.verb} ${request.object}: not sent`);
+}
+
 const errorBodyBytes = 256 * 1024;
 
 async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Dispatcher.ResponseData> {
@@ -65,12 +70,32 @@ async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Di
       method: methodOf(request.verb),
       headers: headersOf(request, settings),
       body: request.body === undefined ? null : JSON.stringify(request.body),
-      dispatcher: settings.dispatcher,
+      dispatcher: request.maySend
+        ? settings.dispatcher.compose(onlyWhile(request, request.maySend))
+        : settings.dispatcher,
       signal: settings.signal,
     });
   } catch (error) {
     throw networkError(request, error, settings.server);
   }
+}
+
+/**
+ * Between a decision and its first byte lie a queue, credentials and a free connection, and the process may have stood still in any of them:
+ * the question is asked behind all of them.
+ */
+function onlyWhile(request: ApiRequest, maySend: () => boolean): Dispatcher.DispatcherComposeInterceptor {
+  return (dispatch) => (options, handler) =>
+    dispatch(options, {
+      onRequestStart(controller, context) {
+        if (maySend()) handler.onRequestStart?.(controller, context);
+        else controller.abort(unsent(request));
+      },
+      onResponseStart: (...answer) => handler.onResponseStart?.(...answer),
+      onResponseData: (...answer) => handler.onResponseData?.(...answer),
+      onResponseEnd: (...answer) => handler.onResponseEnd?.(...answer),
+      onResponseError: (...answer) => handler.onResponseError?.(...answer),
+    });
 }
 
 async function readAnswer(request: ApiRequest, answer: OpenAnswer, maximumBytes: number): Promise<string> {

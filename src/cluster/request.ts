@@ -21,6 +21,8 @@ export interface ApiRequest {
   /** From sending to the last byte of the answer, all retries included; not used for watches. Default 30 s. */
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
+  /** Asked when a connection is free and the first byte is about to be sent; while it says no, nothing is sent (`aborted`, S20). */
+  readonly maySend?: (() => boolean) | undefined;
 }
 
 /** A parsed answer with status < 300. */

@@ -136,6 +136,27 @@ describe('transport', () => {
     expect(server.seen).toHaveLength(1);
   });
 
+  it('asks whether a write may be sent when a connection is free for it, not when it was decided', async () => {
+    const release: Array<() => void> = [];
+    const server = await serve((_, response) => void release.push(() => answer(response, 200, {})));
+    const transport = connect(accessTo(server.url), { connections: 1 });
+    let leads = true;
+    const first = transport.request(write);
+    const second = failureOf(transport.request({ ...write, maySend: () => leads }));
+    await eventually(() => release.length === 1);
+    leads = false;
+    release[0]?.();
+    await first;
+    expect(await second).toMatchObject({ kind: 'aborted', effectUnknown: false });
+    expect(server.seen).toHaveLength(1);
+
+    leads = true;
+    const third = transport.request({ ...write, maySend: () => leads });
+    await eventually(() => release.length === 2);
+    release[1]?.();
+    expect((await third).status).toBe(200);
+  });
+
   it('counts the deadline of a request from its turn on', async () => {
     const server = await serve((_, response) => answer(response, 200, {}));
     const transport = connect(accessTo(server.url), { rate: { perSecond: 1, burst: 1 }, deadlineMs: 1_900 });

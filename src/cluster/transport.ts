@@ -4,7 +4,7 @@ import type { ClusterAccess } from './access.ts';
 import { type BackoffBounds, backoffDelayMs, type Random } from './backoff.ts';
 import { type ConnectionPool, createConnectionPool } from './connection-pool.ts';
 import { isApiError, localError } from './errors.ts';
-import { type ExchangeSettings, exchange, networkError, openExchange } from './exchange.ts';
+import { type ExchangeSettings, exchange, networkError, openExchange, unsent } from './exchange.ts';
 import { createRateLimiter, type RateBounds } from './rate-limit.ts';
 import { type ApiAnswer, type ApiRequest, isRead, type Verb } from './request.ts';
 
@@ -187,9 +187,9 @@ async function* releaseAtEnd(
   }
 }
 
-/** What waited too long for its turn or its credentials was never sent: a write certainly did not happen. */
+/** For what waited too long for its turn or its credentials. */
 function refuseUnsent(request: ApiRequest, signal: AbortSignal): void {
-  if (signal.aborted) throw localError('aborted', `${request.verb} ${request.object}: not sent`);
+  if (signal.aborted) throw unsent(request);
 }
 
 async function withFreshCredentials<T>(parts: Parts, attempt: () => Promise<T>): Promise<T> {
