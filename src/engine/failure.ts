@@ -23,7 +23,7 @@ const reasons: Readonly<Record<string, { reason: string; transient: boolean }>> 
 
 /** Sorts any thrown value. The message is the error's own; adapters keep secrets out of theirs (S31). */
 export function failureOf(error: unknown): Failure {
-  if (error instanceof EngineError) return error;
+  if (isFailure(error)) return error;
   const refusal = refusalOf(error);
   if (refusal) return refusal;
   const kind = (error as { kind?: unknown } | null)?.kind;
@@ -31,6 +31,12 @@ export function failureOf(error: unknown): Failure {
   const known = typeof kind === 'string' ? reasons[kind] : undefined;
   if (known) return { ...known, message };
   return { reason: typeof kind === 'string' ? 'ApiUnavailable' : 'Unexpected', message, transient: true };
+}
+
+/** The engine's own, or one sorted before and handed on. */
+function isFailure(error: unknown): error is Failure {
+  const { reason, message, transient } = (error ?? {}) as Partial<Record<keyof Failure, unknown>>;
+  return typeof reason === 'string' && typeof message === 'string' && typeof transient === 'boolean';
 }
 
 /** What a builder refused, which only the author can end. */

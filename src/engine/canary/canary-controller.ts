@@ -161,11 +161,11 @@ function newQueue(
         onPass?.(key, clock.nowMs() - startedMs, succeeded);
       }
     },
-    onError: (canary, error, retryAfterMs) =>
-      log.warn(
-        { canary, reason: failureOf(error).reason, retryAfterMs, err: error },
-        'a Canary could not be handled',
-      ),
+    onError(canary, error, retryAfterMs) {
+      const { reason, message } = failureOf(error);
+      const thrown = error instanceof Error ? { err: error } : {};
+      log.warn({ canary, reason, retryAfterMs, ...thrown }, `a Canary could not be handled: ${message}`);
+    },
   });
 }
 
