@@ -143,7 +143,7 @@ describe('transport', () => {
     let leads = true;
     const first = transport.request(write);
     const second = failureOf(transport.request({ ...write, maySend: () => leads }));
-    await eventually(() => release.length === 1);
+    await eventually(() => release.length === 1, 'the first write came');
     leads = false;
     release[0]?.();
     await first;
@@ -152,7 +152,7 @@ describe('transport', () => {
 
     leads = true;
     const third = transport.request({ ...write, maySend: () => leads });
-    await eventually(() => release.length === 2);
+    await eventually(() => release.length === 2, 'the third write came');
     release[1]?.();
     expect((await third).status).toBe(200);
   });
