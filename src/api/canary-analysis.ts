@@ -1,5 +1,5 @@
 /** How a new release is tried: steps, checks, matches and gates (Flagger's `spec.analysis`). */
-import { z } from 'zod';
+import * as z from 'zod';
 import { canaryAlertSchema, canaryWebhookSchema } from './canary-hooks.ts';
 import { canaryMetricSchema } from './canary-metric.ts';
 import { flaggerDuration, oneOf, stringMap, withFlaggerDefault } from './schema.ts';

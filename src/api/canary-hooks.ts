@@ -1,5 +1,5 @@
 /** Webhooks and alerts of an analysis. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { duration, flaggerDuration, stringMap } from './schema.ts';
 
 /** When Flagger's webhooks run; the empty string means rollout. */

@@ -1,5 +1,5 @@
 /** One check of an analysis: a built-in metric, an inline query or a MetricTemplate, and the range its value must keep. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { flaggerDuration, stringMap } from './schema.ts';
 
 /** Bounds of a metric's value; both ends count as inside. */

@@ -1,5 +1,5 @@
 /** The Services and routes generated for a Canary (Flagger's `spec.service`). */
-import { z } from 'zod';
+import * as z from 'zod';
 import { trafficPolicySchema } from './istio-traffic-policy.ts';
 import { intOrString, stringMap, withFlaggerDefault } from './schema.ts';
 import { originMatchSchema, stringMatchSchema } from './string-match.ts';

@@ -1,5 +1,5 @@
 /** Canary status: Flagger's fields with their meaning, and what Holdfast adds (design section 2.3). */
-import { z } from 'zod';
+import * as z from 'zod';
 import { conditionsSchema } from './conditions.ts';
 import { incidentSchema } from './incident.ts';
 import { text, timestamp } from './schema.ts';

@@ -1,5 +1,5 @@
 /** Canary (flagger.app/v1beta1): every field Flagger 1.44 accepts, and the optional ones of design section 2.3. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { canaryAnalysisSchema } from './canary-analysis.ts';
 import { canaryServiceSchema } from './canary-service.ts';
 import type { CanaryStatus } from './canary-status.ts';

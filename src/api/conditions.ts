@@ -1,5 +1,5 @@
 /** Conditions of any kind's status. */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Condition } from './kubernetes.ts';
 import { text, timestamp } from './schema.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
+import * as z from 'zod';
 import { allCrds, crdOf, objectSchemaOf } from './crd.ts';
 import { kindNames } from './kinds.ts';
 import { type StructuralSchema, structuralSchemaOf } from './structural.ts';

@@ -1,5 +1,5 @@
 /** What people are told of a release at the moments that matter: one value for status line, event, alert, commit status and pull request. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { text, timestamp } from './schema.ts';
 
 /** How much it matters: info is good news, warn asks for a look, error says that a release went wrong. */

@@ -1,5 +1,5 @@
 /** Istio's TrafficPolicy as far as Flagger's CRD carries it; copied to the DestinationRules. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { oneOf } from './schema.ts';
 
 const connectionPool = z.object({

@@ -1,5 +1,5 @@
 /** The kinds Holdfast serves: one row each; schema, names and columns come from here. */
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { alertProviderSpecSchema } from './alert-provider.ts';
 import { canarySpecSchema } from './canary.ts';
 import { canaryStatusSchema } from './canary-status.ts';

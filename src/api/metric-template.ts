@@ -1,5 +1,5 @@
 /** MetricTemplate (flagger.app/v1beta1): a query with a provider, shared by Canaries. */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { KubernetesObject } from './kubernetes.ts';
 
 export const metricProviderTypeSchema = z.enum([

@@ -1,5 +1,5 @@
 /** What is watched after promotion, and what happens when it fails (design sections 2.3 and 5). */
-import { z } from 'zod';
+import * as z from 'zod';
 import { postPromotionWebhookSchema } from './canary-hooks.ts';
 import { canaryMetricSchema } from './canary-metric.ts';
 import { duration } from './schema.ts';

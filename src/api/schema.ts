@@ -1,5 +1,5 @@
 /** Building blocks of the kinds' schemas: one statement gives the runtime check, the type and the CRD's rule. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** How many of a group of fields an object may carry. */
 export type GroupRule = 'exactlyOne' | 'atMostOne';

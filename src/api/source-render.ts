@@ -1,5 +1,5 @@
 /** How the files of a Source become objects, beside `spec.renderer` (ADR 24). */
-import { z } from 'zod';
+import * as z from 'zod';
 import { nameReference, text } from './schema.ts';
 
 const releaseName = text(53).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);

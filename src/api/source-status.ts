@@ -1,5 +1,5 @@
 /** Source status (design section 2.2): written when there is news, never per poll. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { requestAnswerSchema } from './canary-status.ts';
 import { conditionsSchema } from './conditions.ts';
 import { text, timestamp } from './schema.ts';

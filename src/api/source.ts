@@ -1,5 +1,5 @@
 /** Source (holdfast.dev/v1alpha1): one Git repository, ref and path to keep applied (design section 2.2). */
-import { z } from 'zod';
+import * as z from 'zod';
 import { canaryAlertSchema } from './canary-hooks.ts';
 import type { KubernetesObject } from './kubernetes.ts';
 import { duration, nameReference, oneOf, text } from './schema.ts';

@@ -1,5 +1,5 @@
 /** How a request's text is compared: the three shapes that Flagger's matches use. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { oneOf } from './schema.ts';
 
 const exact = z.string().describe('The whole text must be equal.').optional();

@@ -1,5 +1,5 @@
 /** zod schema -> structural OpenAPI v3 schema, the dialect that CustomResourceDefinitions speak. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { flaggerDefaultKey } from './schema.ts';
 
 /** One node of a structural schema; only what we emit and read is typed. */

@@ -1,6 +1,6 @@
 /** Bitbucket Cloud's REST API, version 2.0. Bitbucket Data Center has another one and is not supported. */
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ForgeDialect } from './types.ts';
 
 const KEY_LIMIT = 40;

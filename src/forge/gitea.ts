@@ -1,5 +1,5 @@
 /** The REST API of Gitea and of Forgejo, which kept it. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { githubStyle } from './github-style.ts';
 import type { ForgeDialect } from './types.ts';
 

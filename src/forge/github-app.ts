@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import { ForgeError } from './errors.ts';
 import { type ForgeConnection, sendToForge } from './send.ts';
 import type { GithubApp } from './types.ts';

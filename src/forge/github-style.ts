@@ -1,5 +1,5 @@
 /** What GitHub's REST API and Gitea's, which follows it, have in common. */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { NewPullRequest } from '../api/forge.ts';
 import type { ForgeDialect } from './types.ts';
 

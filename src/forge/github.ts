@@ -1,5 +1,5 @@
 /** GitHub's REST API, version 2022-11-28; GitHub Enterprise Server has it below /api/v3. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { githubStyle } from './github-style.ts';
 import { tokenAuth } from './secret.ts';
 import type { ForgeDialect } from './types.ts';

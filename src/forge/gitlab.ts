@@ -1,5 +1,5 @@
 /** GitLab's REST API, version 4. Pull requests are merge requests there. */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { CommitStatus } from '../api/forge.ts';
 import { tokenAuth } from './secret.ts';
 import type { ForgeDialect } from './types.ts';

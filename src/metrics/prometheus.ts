@@ -1,5 +1,5 @@
 /** Prometheus and what speaks its API (flagger-behaviour.md 4, S29). */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { MetricReading } from '../api/observed.ts';
 import type { HttpAuth, HttpResponse } from '../http/types.ts';
 import type { MetricHttp, MetricProvider, MetricRequest } from './provider.ts';
