@@ -1,5 +1,4 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
 
 /** What an error shows in the log: never the objects that hang on it, since they may hold credentials (S31). */
 interface LoggedError {
@@ -18,11 +17,17 @@ export function isLogLevel(level: string): boolean {
 }
 
 /** JSON lines on standard output, or readable ones on a terminal. Nothing is written by a worker, so that the last line is never lost. */
-export function createLog(level: string, stream: NodeJS.WriteStream = process.stdout): Logger {
-  const destination: DestinationStream = stream.isTTY
-    ? pretty({ destination: stream, sync: true, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname' })
+export async function createLog(level: string, stream: NodeJS.WriteStream = process.stdout): Promise<Logger> {
+  const destination = stream.isTTY
+    ? await prettyDestination(stream)
     : pino.destination({ fd: 1, sync: true });
   return pino({ level, base: null, serializers: { err: loggedError } }, destination);
+}
+
+/** Loads pino-pretty here: only a terminal needs it. */
+async function prettyDestination(stream: NodeJS.WriteStream): Promise<DestinationStream> {
+  const { default: pretty } = await import('pino-pretty');
+  return pretty({ destination: stream, sync: true, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname' });
 }
 
 /** Type, message, kind and the first cause's message; a stack only for what nobody foresaw. */

@@ -106,7 +106,7 @@ function withFlags(command: Command): Command {
 
 /** Runs until a signal, or until another copy took over. The result is the exit code. */
 async function run(options: AppOptions): Promise<number> {
-  const log = createLog(options.logLevel);
+  const log = await createLog(options.logLevel);
   keepHeapSmall();
   const app = await startApp(options, log);
   log.info({ url: app.url, version: options.version }, 'Holdfast is starting');
