@@ -1,3 +1,5 @@
+import type { ClusterProxy } from './proxy-url.ts';
+
 /** How the transport learns where the API server is and who we are. */
 
 /** What a TLS connection needs; PEM texts. Two requests with equal material share connections. */
@@ -22,6 +24,8 @@ export interface ClusterAccess {
   readonly server: string;
   /** Namespace of the context or of the pod; `default` when neither says. */
   readonly namespace: string;
+  /** Everything that goes to the server goes through it. */
+  readonly proxy?: ClusterProxy;
   /** Current credentials; files and plug-ins are asked again when they may have changed. Throws `configuration` errors. */
   authenticate(): Promise<Authentication>;
   /** The server refused the credentials: the next `authenticate` reads everything anew. */

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
-import { Agent, type Dispatcher } from 'undici';
-import type { TlsMaterial } from './access.ts';
+import { isIP } from 'node:net';
+import { rootCertificates } from 'node:tls';
+import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import type { ClusterAccess, TlsMaterial } from './access.ts';
+import type { ClusterProxy } from './proxy-url.ts';
 
 /** Connections by TLS material, so that a rotated client certificate or authority gets fresh ones. */
 export interface ConnectionPool {
@@ -12,11 +15,14 @@ export interface ConnectionPool {
 /** At most this many sets of TLS material are connected at once; the oldest is let go, its running requests finish. */
 const maximumAgents = 2;
 
-/** A pool of at most `connections` sockets per server; null: no bound (watches hold one each). */
-export function createConnectionPool(connections: number | null): ConnectionPool {
-  const agents = new Map<string, Agent>();
+/** A pool of at most `connections` sockets to this server; null: no bound (watches hold one each). */
+export function createConnectionPool(
+  connections: number | null,
+  { server, proxy }: Pick<ClusterAccess, 'server' | 'proxy'>,
+): ConnectionPool {
+  const agents = new Map<string, Dispatcher>();
   // Closing waits for running requests, so an old agent is kept here until close() must break it.
-  const leaving = new Set<Agent>();
+  const leaving = new Set<Dispatcher>();
 
   function retireOldest(): void {
     const [oldest] = agents.entries();
@@ -34,7 +40,7 @@ export function createConnectionPool(connections: number | null): ConnectionPool
       const known = agents.get(key);
       if (known) return known;
       if (agents.size >= maximumAgents) retireOldest();
-      const agent = createAgent(tls, connections);
+      const agent = proxy ? createTunnels(tls, connections, server, proxy) : createAgent(tls, connections);
       agents.set(key, agent);
       return agent;
     },
@@ -46,8 +52,45 @@ export function createConnectionPool(connections: number | null): ConnectionPool
 }
 
 function createAgent(tls: TlsMaterial, connections: number | null): Agent {
-  const { insecure, serverName, ...material } = tls;
+  const { serverName } = tls;
   return new Agent({
+    ...settings(connections),
+    connect: { ...socketSettings, ...trust(tls), ...(serverName ? { servername: serverName } : {}) },
+  });
+}
+
+/**
+ * Tunnels (CONNECT) through a proxy, for plain HTTP as well. TLS to the API server ends at the API server. As for kubectl, an HTTPS proxy may
+ * have its certificate from the cluster's authority, but it is never shown the client's certificate, and it is always verified.
+ */
+function createTunnels(
+  tls: TlsMaterial,
+  connections: number | null,
+  server: string,
+  { origin, authorization }: ClusterProxy,
+): ProxyAgent {
+  const { hostname } = new URL(server);
+  const servername = tls.serverName ?? (isIP(hostname.replace(/^\[|\]$/g, '')) ? undefined : hostname);
+  return new ProxyAgent({
+    ...settings(connections),
+    uri: origin,
+    ...(authorization ? { token: authorization } : {}),
+    // A proxy that does not answer CONNECT would hold one of the connections for undici's 300 s.
+    clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
+    proxyTls: { ...socketSettings, ...(tls.ca ? { ca: [...rootCertificates, tls.ca] } : {}) },
+    requestTls: {
+      timeout: connectTimeoutMs,
+      ...trust(tls),
+      ...(servername ? { servername } : {}),
+    },
+  });
+}
+
+const connectTimeoutMs = 10_000;
+const socketSettings = { timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: 30_000 };
+
+function settings(connections: number | null) {
+  return {
     connections,
     pipelining: 1,
     keepAliveTimeout: 20_000,
@@ -55,13 +98,9 @@ function createAgent(tls: TlsMaterial, connections: number | null): Agent {
     // Deadlines are the transport's own: undici's would also cut honest watches.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: {
-      ...material,
-      ...(serverName ? { servername: serverName } : {}),
-      rejectUnauthorized: !insecure,
-      timeout: 10_000,
-      keepAlive: true,
-      keepAliveInitialDelay: 30_000,
-    },
-  });
+  };
+}
+
+function trust({ insecure, serverName: _, ...material }: TlsMaterial) {
+  return { ...material, rejectUnauthorized: !insecure };
 }

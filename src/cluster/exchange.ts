@@ -7,6 +7,8 @@ import { errorFromStatus } from './status-error.ts';
 /** The limits one HTTP exchange obeys. */
 export interface ExchangeSettings {
   readonly server: string;
+  /** The proxy on the way there, for messages. */
+  readonly proxy?: string;
   readonly userAgent: string;
   readonly dispatcher: Dispatcher;
   readonly authentication: Authentication;
@@ -76,7 +78,7 @@ async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Di
       signal: settings.signal,
     });
   } catch (error) {
-    throw networkError(request, error, settings.server);
+    throw networkError(request, error, settings);
   }
 }
 
@@ -107,17 +109,33 @@ async function readAnswer(request: ApiRequest, answer: OpenAnswer, maximumBytes:
 }
 
 /** A failure below HTTP. A write may have happened, unless no connection came about; then the message names whom it was wanted to. */
-export function networkError(request: ApiRequest, error: unknown, server?: string): ApiError {
+export function networkError(
+  request: ApiRequest,
+  error: unknown,
+  way?: Pick<ExchangeSettings, 'server' | 'proxy'>,
+): ApiError {
   if (error instanceof ApiError) return error;
-  const code = codeOf(error);
-  const why = (error instanceof Error && error.message) || 'connection failed';
+  const refused = proxyRefusal(error);
+  const code = refused ? '' : codeOf(error);
+  const why = refused ?? ((error instanceof Error && error.message) || 'connection failed');
+  // The headers that undici waits for are those of a proxy's answer to CONNECT: for others its timer is off.
   const neverSent =
-    /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT|TLS/.test(code);
-  const where = neverSent && server ? ` (API server ${server})` : '';
+    refused !== undefined ||
+    /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|UND_ERR_HEADERS_TIMEOUT|CERT|TLS|UNABLE_TO_VERIFY/.test(
+      code,
+    );
+  const through = way?.proxy ? ` through the kubeconfig's proxy-url ${way.proxy}` : '';
+  const where = neverSent && way ? ` (API server ${way.server}${through})` : '';
   return localError('transient', `${request.verb} ${request.object}: ${code || why}${where}`, {
     reason: code,
     effectUnknown: !isRead(request.verb) && !neverSent,
   });
+}
+
+/** undici tells it by the text alone. */
+function proxyRefusal(error: unknown): string | undefined {
+  const status = error instanceof Error && /^Proxy response \((\d+)\)/.exec(error.message)?.[1];
+  return status ? `the proxy refused the connection with status ${status}` : undefined;
 }
 
 function codeOf(error: unknown): string {

@@ -167,10 +167,39 @@ describe('loadClusterAccess', () => {
 
   it.each([
     ['auth-provider', { user: { 'auth-provider': { name: 'oidc' } } }],
-    ['proxy-url', { cluster: { 'proxy-url': 'http://proxy' } }],
     ['as-groups', { user: { as: 'x', 'as-groups': ['admins'] } }],
   ])('refuses %s instead of ignoring it', async (what, parts) => {
     await expect(load(kubeconfig(parts))).rejects.toThrow(new RegExp(`${what}.* is not supported`));
+  });
+
+  it('reads a proxy, and keeps its credentials out of its address', async () => {
+    const through = (proxy: string) => load(kubeconfig({ cluster: { 'proxy-url': proxy } }));
+    expect((await through('http://proxy:3128/')).proxy).toEqual({ origin: 'http://proxy:3128' });
+    expect((await through('https://me:p%40ss@proxy')).proxy).toEqual({
+      origin: 'https://proxy',
+      authorization: `Basic ${base64('me:p@ss')}`,
+    });
+  });
+
+  it.each([
+    ['socks5://me:hunter2@proxy:1080', /^kubeconfig: proxy-url is a socks5 proxy; only HTTP and HTTPS/],
+    ['proxy hunter2', /^kubeconfig: proxy-url must be http\(s\):\/\/host:port$/],
+    [
+      'http://me:%zzhunter2@proxy',
+      /^kubeconfig: proxy-url has a user or password that is not percent-encoded$/,
+    ],
+  ])('refuses the proxy %s without quoting it', async (proxy, message) => {
+    const error = await load(kubeconfig({ cluster: { 'proxy-url': proxy } })).catch((reason) => reason);
+    expect(error).toMatchObject({ kind: 'configuration' });
+    expect(error.message).toMatch(message);
+    expect(error.message).not.toContain('hunter2');
+  });
+
+  it('takes plain http to loopback through a proxy on this machine only', async () => {
+    const cluster = (proxy: string) =>
+      kubeconfig({ cluster: { server: 'http://127.0.0.1:8001', 'proxy-url': proxy } });
+    await expect(load(cluster('http://localhost:3128'))).resolves.toBeDefined();
+    await expect(load(cluster('http://proxy:3128'))).rejects.toThrow(/must use https/);
   });
 
   it.each([

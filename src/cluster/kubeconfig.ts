@@ -7,6 +7,7 @@ import type { ClusterAccess } from './access.ts';
 import { createCredentials } from './credentials.ts';
 import { localError } from './errors.ts';
 import { readKubeconfig, type SelectedContext, selectContext } from './kubeconfig-file.ts';
+import { type ClusterProxy, readProxyUrl } from './proxy-url.ts';
 
 /** Where to look for the API server, and what a kubeconfig may ask of us. */
 export interface AccessOptions {
@@ -29,9 +30,11 @@ const defaultServiceAccountDirectory = '/var/run/secrets/kubernetes.io/serviceac
 /** Finds the cluster and checks that its settings are safe to use. Throws `configuration` errors that name what to change. */
 export async function loadClusterAccess(options: AccessOptions): Promise<ClusterAccess> {
   const context = await findContext(options);
-  refuseUnsafe(context, options);
+  const { server, proxyUrl } = context.cluster;
+  const proxy = proxyUrl ? readProxyUrl(proxyUrl) : undefined;
+  refuseUnsafe(context, proxy, options);
   const credentials = createCredentials(context, options.clock ?? systemClock);
-  return { server: context.cluster.server, namespace: context.namespace, ...credentials };
+  return { server, namespace: context.namespace, ...credentials, ...(proxy ? { proxy } : {}) };
 }
 
 async function findContext(options: AccessOptions): Promise<SelectedContext> {
@@ -72,9 +75,14 @@ async function serviceAccountContext(
 }
 
 /** The rules of the threat model for a kubeconfig: no programs, no unverified servers, nothing we would ignore in silence. */
-function refuseUnsafe({ cluster, user }: SelectedContext, options: AccessOptions): void {
+function refuseUnsafe(
+  { cluster, user }: SelectedContext,
+  proxy: ClusterProxy | undefined,
+  options: AccessOptions,
+): void {
   const { protocol, hostname } = serverUrl(cluster.server);
-  const loopback = isLoopback(hostname);
+  // Behind a proxy elsewhere, loopback is that machine's: what is sent there crosses a network.
+  const loopback = isLoopback(hostname) && (!proxy || isLoopback(new URL(proxy.origin).hostname));
   if (protocol !== 'https:' && !(protocol === 'http:' && loopback)) {
     throw localError(
       'configuration',
@@ -93,16 +101,12 @@ function refuseUnsafe({ cluster, user }: SelectedContext, options: AccessOptions
       'kubeconfig: exec credential plug-ins are refused here; use a token, a token file or a certificate',
     );
   }
-  const unsupported = unsupportedSetting({ ...cluster }, { ...user });
+  const unsupported = unsupportedSetting(user);
   if (unsupported) throw localError('configuration', `kubeconfig: ${unsupported} is not supported`);
 }
 
-function unsupportedSetting(
-  cluster: SelectedContext['cluster'],
-  user: SelectedContext['user'],
-): string | undefined {
+function unsupportedSetting(user: SelectedContext['user']): string | undefined {
   if (user.authProvider) return 'auth-provider (use an exec plug-in instead)';
-  if (cluster.proxyUrl) return 'proxy-url';
   return user.impersonateGroups.length > 0 ? 'as-groups' : undefined;
 }
 

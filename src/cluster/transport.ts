@@ -69,8 +69,8 @@ export function createTransport(options: TransportOptions): Transport {
     clock,
     random: options.random ?? Math.random,
     rateLimit: createRateLimiter(options.rate ?? { perSecond: 100, burst: 250 }, clock),
-    pool: createConnectionPool(options.connections ?? 16),
-    watchPool: createConnectionPool(null),
+    pool: createConnectionPool(options.connections ?? 16, options.access),
+    watchPool: createConnectionPool(null, options.access),
     counts: { get: 0, list: 0, watch: 0, create: 0, apply: 0, patch: 0, delete: 0 },
   };
   return {
@@ -208,8 +208,10 @@ async function settingsFor(
   signal: AbortSignal,
 ): Promise<ExchangeSettings> {
   const authentication = await parts.options.access.authenticate();
+  const { server, proxy } = parts.options.access;
   return {
-    server: parts.options.access.server,
+    server,
+    ...(proxy ? { proxy: proxy.origin } : {}),
     userAgent: parts.options.userAgent,
     dispatcher: pool.dispatcher(authentication.tls),
     authentication,
