@@ -7,30 +7,33 @@ import { declarationsIn, isFunction } from '../scripts/house/syntax.mjs';
 
 /**
  * What each folder of src may import (design section 3). `*` is everything. Adapters never see each other: the engine gets them as
- * interfaces, and only app.ts wires.
+ * interfaces, and only the server wires.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   api: [],
+  contracts: ['api'],
   health: ['api'],
   rollout: ['api', 'health'],
   http: ['api'],
   git: ['api', 'http'],
-  forge: ['api', 'http'],
   cluster: ['api'],
-  routing: ['api'],
-  metrics: ['api', 'http'],
-  hooks: ['api', 'http'],
-  notify: ['api', 'http'],
+  providers: ['api', 'http'],
   render: ['api'],
-  release: ['api', 'render', 'rollout'],
+  release: ['api', 'render'],
   workload: ['api', 'health', 'release', 'rollout'],
-  sandbox: ['api'],
   writeback: ['api'],
-  engine: ['api', 'health', 'render', 'release', 'rollout', 'workload', 'writeback'],
-  web: ['api', 'engine'],
+  engine: ['api', 'contracts', 'health', 'render', 'release', 'rollout', 'workload', 'writeback'],
+  server: ['api', 'cluster', 'contracts', 'engine', 'git', 'http', 'providers', 'render', 'rollout'],
+  terminal: ['api', 'render'],
+  review: [
+    ...['api', 'contracts', 'health', 'render', 'release', 'rollout', 'workload', 'writeback'],
+    ...['cluster', 'engine', 'git', 'http', 'providers', 'server', 'terminal'],
+  ],
+  migrate: [
+    ...['api', 'health', 'render', 'release', 'rollout', 'workload'],
+    ...['cluster', 'engine', 'http', 'providers', 'review', 'server', 'terminal'],
+  ],
   cli: ['*'],
-  'app.ts': ['*'],
-  app: ['*'],
   'main.ts': ['cli'],
 };
 
@@ -41,6 +44,7 @@ const TABLE_SHARE = 0.8;
 const LONGEST_CALL_CHAIN = 10;
 
 const files = readTree(resolve(import.meta.dirname, '../src'));
+const sandbox = readTree(resolve(import.meta.dirname, '../sandbox'));
 const core = files.filter(({ path }) => ['health', 'rollout'].includes(folderOf(path)));
 
 describe('the architecture', () => {
@@ -54,11 +58,36 @@ describe('the architecture', () => {
   });
 
   it('has no import cycles', () => {
-    expect(cycles()).toEqual([]);
+    expect(cycles(files)).toEqual([]);
+    expect(cycles(sandbox)).toEqual([]);
+  });
+
+  it('imports one way between the folders of a folder', () => {
+    const arrows = new Set(
+      files.flatMap((file) =>
+        file.imports.map(({ path }) => siblings(file.path, path)).filter((arrow) => arrow !== ''),
+      ),
+    );
+    const both = [...arrows].filter((arrow) => arrows.has(arrow.split(' -> ').reverse().join(' -> ')));
+    expect(both).toEqual([]);
+  });
+
+  it('keeps the sandbox apart: it knows the API alone, and only its demo runs the product', () => {
+    const wrong = sandbox
+      .filter(({ path }) => folderOf(path) !== 'demo')
+      .flatMap((file) =>
+        file.imports
+          .filter(
+            ({ path }) =>
+              folderOf(path) === 'demo' || (path.startsWith('src/') && !path.startsWith('src/api/')),
+          )
+          .map(({ path, line }) => `sandbox/${file.path}:${line} -> ${path}`),
+      );
+    expect(wrong).toEqual([]);
   });
 
   it(`keeps files under ${MAX_FILE_LINES} lines, tables and schemas aside`, () => {
-    const wrong = files
+    const wrong = [...files, ...sandbox]
       .filter((file) => file.lines > MAX_FILE_LINES && !isTable(file))
       .map(({ path, lines }) => `${path}: ${lines}`);
     expect(wrong).toEqual([]);
@@ -104,6 +133,14 @@ function folderOf(path: string): string {
 /** `src/<folder>` or `src/<folder>/<sub>`, as far as docstrings go. */
 function roomOf(path: string): string {
   return path.split('/').slice(0, -1).slice(0, 2).join('/');
+}
+
+/** The arrow between two folders of one folder, at the first level where the paths part; empty where there is none. */
+function siblings(from: string, to: string): string {
+  const [left, right] = [from.split('/').slice(0, -1), to.split('/').slice(0, -1)];
+  const at = left.findIndex((part, index) => part !== right[index]);
+  if (at < 1 || right[at] === undefined) return '';
+  return `${left.slice(0, at + 1).join('/')} -> ${right.slice(0, at + 1).join('/')}`;
 }
 
 function isAllowed(from: string, to: string): boolean {
@@ -152,8 +189,8 @@ function code(text: string): string {
 }
 
 /** Import cycles, types included: a cycle of types is a cycle of thought. */
-function cycles(): string[] {
-  const graph = new Map(files.map((file) => [file.path, file.imports.map(({ path }) => path)]));
+function cycles(tree: readonly SourceFile[]): string[] {
+  const graph = new Map(tree.map((file) => [file.path, file.imports.map(({ path }) => path)]));
   const state = new Map<string, 'open' | 'done'>();
   const found: string[] = [];
   const visit = (path: string, trail: string[]): void => {
@@ -166,6 +203,6 @@ function cycles(): string[] {
     for (const next of graph.get(path) ?? []) visit(next, [...trail, path]);
     state.set(path, 'done');
   };
-  for (const file of files) visit(file.path, []);
+  for (const { path } of tree) visit(path, []);
   return found;
 }

@@ -1,10 +1,8 @@
-import type { CanaryMetric } from '../api/canary-metric.ts';
-import type { CheckResult } from '../api/canary-status.ts';
-import type { HookType } from '../api/hooks.ts';
-import { metricsById } from '../api/metric-ids.ts';
-import { sinceMs, stamp } from '../api/units.ts';
-import { type CheckOutcome, judge, verdictOf } from '../health/check-results.ts';
-import { judgeHooks } from '../health/hook-answers.ts';
+import { type CanaryMetric, metricsById } from '../api/canary/metrics.ts';
+import type { CheckResult } from '../api/canary/status.ts';
+import type { HookType } from '../api/canary/webhooks.ts';
+import { sinceMs, stamp } from '../api/time.ts';
+import { type CheckOutcome, judge, judgeHooks, verdictOf } from '../health/check-results.ts';
 import type { CheckRequest } from './action.ts';
 import { type Context, later, remainingMs } from './context.ts';
 import { hasHooks, keyPrefix, request } from './hooks.ts';

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { testCertificate, testKey } from '../../http/testing/certificate.ts';
+import { testCertificate, testKey } from '../../http/testing/servers.ts';
 
 /** One request as the server saw it. */
 export interface SeenRequest {
