@@ -24,7 +24,7 @@ import {
 const REQUEST_LOG_LIMIT = 20_000;
 
 /** How to start a sandbox. */
-export interface SandboxOptions extends BehaviourOptions {
+interface SandboxOptions extends BehaviourOptions {
   /** Drives controllers, bookmarks and watch time-outs; default the machine's clock. */
   readonly clock?: Clock;
   /** Default: any free port. */

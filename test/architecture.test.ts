@@ -1,8 +1,9 @@
-import { resolve } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { longestCallChain } from '../scripts/house/call-chain.mjs';
 import { parameterChanges } from '../scripts/house/parameter-changes.mjs';
-import { linkTree, readTree, type SourceFile } from '../scripts/house/source-tree.mjs';
+import { linkTree, readTree, type SourceFile, sourceFile } from '../scripts/house/source-tree.mjs';
 import { declarationsIn, isFunction } from '../scripts/house/syntax.mjs';
 
 /**
@@ -45,6 +46,8 @@ const LONGEST_CALL_CHAIN = 10;
 
 const files = readTree(resolve(import.meta.dirname, '../src'));
 const sandbox = readTree(resolve(import.meta.dirname, '../sandbox'));
+/** Tests too, which also import. Paths are those of the repository. */
+const everything = ['src', 'sandbox', 'test', 'scripts'].flatMap((folder) => allFiles(folder));
 const core = files.filter(({ path }) => ['health', 'rollout'].includes(folderOf(path)));
 
 describe('the architecture', () => {
@@ -90,6 +93,20 @@ describe('the architecture', () => {
     const wrong = [...files, ...sandbox]
       .filter((file) => file.lines > MAX_FILE_LINES && !isTable(file))
       .map(({ path, lines }) => `${path}: ${lines}`);
+    expect(wrong).toEqual([]);
+  });
+
+  it('exports nothing that nobody imports', () => {
+    const used = new Set(
+      everything.flatMap((file) =>
+        file.imports.flatMap(({ path, names }) => names.map((name) => `${path} ${name}`)),
+      ),
+    );
+    const wrong = everything
+      .filter(({ path }) => /^(src|sandbox)\//.test(path) && !used.has(`${path} *`))
+      .flatMap(({ path, text }) => exportsIn(text).map((name) => `${path} ${name}`))
+      .filter((exported) => !used.has(exported));
+    expect(everything.length).toBeGreaterThan(files.length);
     expect(wrong).toEqual([]);
   });
 
@@ -168,6 +185,19 @@ function namesUsedElsewhere(): Map<string, Set<string>> {
     }
   }
   return found;
+}
+
+function allFiles(folder: string): SourceFile[] {
+  const root = resolve(import.meta.dirname, '..');
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .map((name) => `${folder}/${name}`)
+    .filter((path) => /\.(ts|mjs)$/.test(path) && !path.includes('node_modules'))
+    .map((path) => sourceFile(path, readFileSync(join(root, path), 'utf8')));
+}
+
+function exportsIn(text: string): string[] {
+  const exported = /^export (?:async )?(?:function\*?|(?:abstract )?class|interface|const|let|type) (\w+)/gm;
+  return [...text.matchAll(exported)].map(([, name = '']) => name);
 }
 
 /** Functions, classes, constants and interfaces without a comment above. */

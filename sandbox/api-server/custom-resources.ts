@@ -7,7 +7,7 @@ import { type ApiWorld, timestamp, updateObject } from './object-writer.ts';
 const CRD_KEY = 'apiextensions.k8s.io/customresourcedefinitions';
 
 /** The kinds a CustomResourceDefinition serves, one a served version. */
-export function kindsOf(definition: KubernetesObject): KindInfo[] {
+function kindsOf(definition: KubernetesObject): KindInfo[] {
   const spec = asRecord(definition.spec);
   const names = asRecord(spec.names);
   const group = asString(spec.group);

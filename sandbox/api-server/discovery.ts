@@ -8,7 +8,7 @@ const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
 /** A discovery document and its content type. */
-export interface DiscoveryAnswer {
+interface DiscoveryAnswer {
   readonly contentType: string;
   readonly body: JsonRecord;
 }

@@ -16,7 +16,7 @@ export class ApiError extends Error {
 }
 
 /** What errors need to know about a kind to name it. */
-export interface NamedKind {
+interface NamedKind {
   readonly group: string;
   readonly plural: string;
   readonly kind: string;

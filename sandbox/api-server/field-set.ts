@@ -9,7 +9,7 @@ export type FieldSet = ReadonlySet<string>;
 export const SEPARATOR = '\u001f';
 
 /** The value of a path that only has children: a list item, or an empty object. */
-export const BRANCH: unique symbol = Symbol('branch');
+const BRANCH: unique symbol = Symbol('branch');
 
 /** Appends one element. */
 export function joinPath(path: string, element: string): string {

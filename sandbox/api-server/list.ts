@@ -45,7 +45,7 @@ export function filterOf(request: ApiRequest, target: ResourcePath): ObjectFilte
 }
 
 /** Refuses a version that does not exist yet, with the 504 of a real server. */
-export function refuseFutureVersion(store: Store, version: number): void {
+function refuseFutureVersion(store: Store, version: number): void {
   if (version <= store.version()) return;
   const message = `Too large resource version: ${version}, current: ${store.version()}`;
   const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];

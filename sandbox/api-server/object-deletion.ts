@@ -13,7 +13,7 @@ export interface DeleteOptions {
 }
 
 /** What became of an object that was asked to go. */
-export interface Deletion {
+interface Deletion {
   readonly object: KubernetesObject;
   /** True when it is gone; false while finalizers, a grace period or a namespace's content hold it. */
   readonly gone: boolean;

@@ -13,7 +13,7 @@ const BOOKMARK_BEFORE_END_MS = 2_000;
 const DEFAULT_TIMEOUT_SECONDS = 1800;
 
 /** Where a watch writes to. */
-export interface WatchSink {
+interface WatchSink {
   send(event: { type: string; object: JsonRecord }): void;
   end(): void;
   /** Cuts the connection in the middle. */

@@ -29,7 +29,7 @@ export interface PodOutcome {
 }
 
 /** Says how a pod behaves; undefined leaves it to the next rule. */
-export type PodRule = (pod: KubernetesObject) => PodOutcome | undefined;
+type PodRule = (pod: KubernetesObject) => PodOutcome | undefined;
 
 /** The adjustable part of the sandbox. */
 export interface Behaviour {
@@ -68,7 +68,7 @@ export function createBehaviour(options: BehaviourOptions, changed: () => void):
  * The same switches as the test bed's application: READY=false, READY_AFTER_MS, START_DELAY_MS, ERROR_PERCENT, ERROR_AFTER_MS, DELAY_MS,
  * CRASH_AFTER_MS; with the prefix PRIMARY_ they hold only for pods whose name contains `-primary-`. Images under `missing/` cannot be pulled.
  */
-export function environmentRule(pod: KubernetesObject): PodOutcome {
+function environmentRule(pod: KubernetesObject): PodOutcome {
   const containers = asRecords(at(pod, 'spec', 'containers'));
   const env = new Map(
     containers

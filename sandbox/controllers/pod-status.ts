@@ -7,7 +7,7 @@ import type { PodFailure, PodOutcome } from './pod-behaviour.ts';
 const CRASH_BACKOFF_MS = [0, 10_000, 30_000, 70_000, 150_000, 310_000, 610_000];
 
 /** A pod's status at one moment, and when it has to be looked at again. */
-export interface PodSnapshot {
+interface PodSnapshot {
   readonly status: JsonRecord;
   readonly nextChangeMs?: number;
 }

@@ -13,7 +13,7 @@ import { replicaSetController } from './replica-sets.ts';
 import { statefulSetController } from './stateful-sets.ts';
 
 /** What the controllers of one sandbox share. */
-export interface ControllerParts {
+interface ControllerParts {
   readonly world: ApiWorld;
   readonly loop: ControllerLoop;
   readonly behaviour: Behaviour;

@@ -4,7 +4,7 @@ import type { CheckResult } from '../../src/api/canary/status.ts';
 export type DemoEvent = Moment & DemoEventBody;
 
 /** When it was seen. */
-export interface Moment {
+interface Moment {
   /** RFC 3339. */
   readonly time: string;
   /** Milliseconds since the demo began. */
@@ -35,7 +35,7 @@ export interface Started {
 }
 
 /** A commit is on the branch. */
-export interface Committed {
+interface Committed {
   readonly type: 'commit';
   readonly name: string;
   readonly commit: string;
@@ -44,7 +44,7 @@ export interface Committed {
 }
 
 /** A Kubernetes Event that Holdfast wrote about the Canary. */
-export interface ClusterEvent {
+interface ClusterEvent {
   readonly type: 'event';
   readonly severity: 'Normal' | 'Warning';
   readonly reason: string;
@@ -81,7 +81,7 @@ export interface ServingName {
 }
 
 /** A blue/green iteration passed (providers without weights). */
-export interface IterationDone {
+interface IterationDone {
   readonly type: 'iteration';
   readonly iteration: number;
 }
@@ -103,7 +103,7 @@ export interface Quiet {
 }
 
 /** Something the user should know about the demo itself. */
-export interface Note {
+interface Note {
   readonly type: 'note';
   readonly message: string;
 }

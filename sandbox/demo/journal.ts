@@ -9,7 +9,7 @@ export interface Journal {
 }
 
 /** Facts for the summary. */
-export interface JournalFacts {
+interface JournalFacts {
   readonly promoted: readonly string[];
   readonly reverted: string;
   readonly revertReason: string;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const BRANCH = 'main';
 
 /** A commit to make on top of a branch. */
-export interface CommitOptions {
+interface CommitOptions {
   readonly subject: string;
   /** Path to content. Null deletes the file; files that are not named stay as they are. */
   readonly files: Readonly<Record<string, string | null>>;

@@ -11,7 +11,7 @@ const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_QUESTION_BYTES = 16 * 1024;
 
 /** Where to serve from. */
-export interface GitServerOptions {
+interface GitServerOptions {
   /** Folder of bare repositories; `shop.git` in it is served at `/shop.git`. */
   readonly root: string;
   /** Default 127.0.0.1. */

@@ -19,10 +19,10 @@ export interface RefAnswers {
 }
 
 /** A run of git whose output is an answer. */
-export type GitProgram = ChildProcess & { readonly stdout: Readable };
+type GitProgram = ChildProcess & { readonly stdout: Readable };
 
 /** What git answers by. */
-export interface GitRequest {
+interface GitRequest {
   readonly url: URL;
   readonly headers: IncomingHttpHeaders;
   /** As it was sent. */

@@ -7,7 +7,7 @@ import { type Gateway, type RouteKey, routeKeys } from '../controllers/gateway.t
 const MATCHED_SHARE = 0.1;
 
 /** A Service that gets some of an apex's requests. */
-export interface Backend {
+interface Backend {
   readonly service: string;
   /** 0-1. A mirrored copy has a share of its own and does not count among the answers. */
   readonly share: number;

@@ -12,7 +12,7 @@ const METRICS: Readonly<Record<string, (traffic: WorkloadTraffic) => number>> = 
 };
 
 /** An HTTP answer. */
-export interface PrometheusAnswer {
+interface PrometheusAnswer {
   readonly code: number;
   readonly body: JsonRecord;
 }

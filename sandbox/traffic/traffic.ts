@@ -58,7 +58,7 @@ export interface TrafficModel {
 const BASE_DURATION_MS = 5;
 
 /** What the model looks at. */
-export interface TrafficParts extends RouteParts {
+interface TrafficParts extends RouteParts {
   readonly clock: Clock;
   readonly behaviour: Behaviour;
   readonly ageOf: PodAges;

@@ -17,7 +17,7 @@ interface Row {
 }
 
 /** A field found in an object. */
-export interface UnsupportedField {
+interface UnsupportedField {
   path: string;
   stops: boolean;
 }

@@ -23,7 +23,7 @@ export interface RouteContext {
 }
 
 /** Something in a Canary that a provider cannot do (`error`), or does otherwise than written (`warning`). */
-export interface RouteProblem {
+interface RouteProblem {
   severity: 'error' | 'warning';
   path: string;
   message: string;

@@ -5,7 +5,7 @@ import { pruneAfterAnnotation } from './facts.ts';
 import { type FieldRule, type Stop, stopsOf } from './field-rules.ts';
 
 /** The other tool's objects, or why there are none. */
-export interface ToolObjects {
+interface ToolObjects {
   readonly objects: readonly KubernetesObject[];
   readonly stops: readonly Stop[];
   readonly notes: readonly string[];

@@ -59,7 +59,7 @@ export type CanaryPlan =
 export type PreviousPlan = Pick<Release, 'origins' | 'liveConfigs' | 'target' | 'configs'>;
 
 /** One commit as rendered, and what was known before it. */
-export interface SelectInput {
+interface SelectInput {
   objects: readonly RenderedObject[];
   /** Of rendering; their files gave no objects. */
   problems: readonly FileProblem[];

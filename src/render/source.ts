@@ -13,7 +13,7 @@ import type { Tree } from './tree.ts';
 import { renderUnits, type UnitResult, unitsOf } from './units.ts';
 
 /** What one commit holds for a Source. */
-export interface SourceFiles {
+interface SourceFiles {
   /** `spec.path` without slashes at its ends. */
   readonly folder: string;
   /** The manifests below it that are not ignored. */
@@ -24,7 +24,7 @@ export interface SourceFiles {
 }
 
 /** What rendering works with. */
-export interface SourceRenderer {
+interface SourceRenderer {
   readonly builders: Builders;
   readonly builds: BuildCache;
   readonly cache: RenderCache;

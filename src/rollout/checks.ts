@@ -10,7 +10,7 @@ import { type Effects, wake } from './outcome.ts';
 import type { Run } from './run.ts';
 
 /** What to ask and when. Times in milliseconds. */
-export interface CheckPlan {
+interface CheckPlan {
   role: CheckRequest['role'];
   purpose: CheckRequest['purpose'];
   metrics: readonly CanaryMetric[];
@@ -24,7 +24,7 @@ export interface CheckPlan {
 }
 
 /** How a check stands: not answered yet, with the question or when it is due; or answered, used once. `run` is the bookkeeping from then on. */
-export type Check =
+type Check =
   | { readonly run: Run; readonly waits: Effects }
   | { readonly run: Run; readonly waits?: undefined; readonly results: readonly CheckResult[] };
 

@@ -15,7 +15,7 @@ import { withStability } from './progress.ts';
 import { type Ending, type RevertCause, type Run, runOf } from './run.ts';
 
 /** What is known of a release after the analysis, for people and for checks. */
-export interface Post {
+interface Post {
   readonly reason?: string | undefined;
   readonly startTime?: string | undefined;
   readonly failedChecks?: number | undefined;

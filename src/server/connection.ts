@@ -32,7 +32,7 @@ const publicRate = { perSecond: 10, burst: 20 };
 const sourceRate = { perSecond: 200, burst: 400 };
 
 /** Which cluster, and how much may be asked of it. */
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly kubeconfig: string | undefined;
   readonly version: string;
   /** Default 100 requests a second, 250 at once. */

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import path from 'node:path';
 
 /** Who this process is in an election, and who it certainly comes after. */
-export interface HolderIdentity {
+interface HolderIdentity {
   /** New for each process: `<host name>_<uuid>`. */
   readonly identity: string;
   /** Of processes that ran here before and are certainly gone, the last one first. */

@@ -10,7 +10,7 @@ import { type FileProblem, formatProblem, type RenderedObject } from '../render/
 import { InputError } from './options.ts';
 
 /** Label of Sources that came from `--source FILE`, so that a laptop and a cluster look alike (design section 2.1). */
-export const fromFileLabel = 'holdfast.dev/from-file';
+const fromFileLabel = 'holdfast.dev/from-file';
 
 /**
  * The Sources in files, checked like those of the cluster. Throws InputError with every problem as `file:line: field: message`.

@@ -1,7 +1,7 @@
 import { type CommandResult, formatData, paint, type Screen, type Tone, wrap } from './output.ts';
 
 /** Who has to act: who administers the cluster or Holdfast, who writes the manifests, or nobody (it may pass). */
-export type Actor = 'administrator' | 'author' | 'nobody';
+type Actor = 'administrator' | 'author' | 'nobody';
 
 /** One thing that was looked at. */
 export interface CheckLine {
@@ -81,7 +81,7 @@ export async function guarded(
 }
 
 /** The words of ApiError and GitError in ours. */
-export function actorNamed(word: string | undefined): Actor {
+function actorNamed(word: string | undefined): Actor {
   if (word === 'author' || word === 'nobody') return word;
   return 'administrator';
 }

@@ -34,7 +34,7 @@ export type Stage =
     };
 
 /** What the workload is built from. */
-export interface NativeSource {
+interface NativeSource {
   readonly canary: Canary;
   /** Of the template; settings are those that come back when nothing is held. */
   readonly release: Release;

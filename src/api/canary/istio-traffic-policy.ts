@@ -107,5 +107,3 @@ export const trafficPolicySchema = z.object({
   outlierDetection: outlierDetection.describe('When a failing pod is taken out.').optional(),
   tls: tls.describe('TLS towards the pods.').optional(),
 });
-
-export type TrafficPolicy = z.infer<typeof trafficPolicySchema>;

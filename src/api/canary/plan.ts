@@ -41,7 +41,7 @@ export interface Plan {
 }
 
 /** What is watched after promotion. */
-export interface PostPromotionPlan extends EffectivePostPromotion {
+interface PostPromotionPlan extends EffectivePostPromotion {
   /** No check before this much time under full traffic: the longest window a metric looks back. */
   settleMs: number;
 }

@@ -16,7 +16,7 @@ const sectionPattern = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z
 const port = z.int().min(1).max(65_535);
 
 /** A Gateway (or other parent) that the route attaches to. */
-export const parentReferenceSchema = z.object({
+const parentReferenceSchema = z.object({
   group: withFlaggerDefault(
     z.string().max(253).regex(groupPattern).describe('API group. Default gateway.networking.k8s.io.'),
     'gateway.networking.k8s.io',
@@ -71,12 +71,12 @@ const mirrorBackend = z
   });
 
 /** One further mirror target of the HTTPRoute (Gateway API). Not related to analysis.mirror. */
-export const requestMirrorSchema = z.object({
+const requestMirrorSchema = z.object({
   backendRef: mirrorBackend.describe('Where the copies go.').optional(),
 });
 
 /** A condition of Istio's VirtualService or Gateway API's HTTPRoute. */
-export const serviceMatchSchema = z.object({
+const serviceMatchSchema = z.object({
   name: z.string().describe('Name of the condition.').optional(),
   uri: stringMatchSchema.describe('The path.').optional(),
   scheme: stringMatchSchema.describe('The scheme.').optional(),
@@ -98,7 +98,7 @@ const headerOperations = z.object({
   remove: z.array(z.string()).describe('Headers to remove.').optional(),
 });
 
-export const corsPolicySchema = z.object({
+const corsPolicySchema = z.object({
   allowOrigin: z.array(z.string()).describe('Allowed origins, as they are.').optional(),
   allowOrigins: z.array(originMatchSchema).describe('Allowed origins by comparison.').optional(),
   allowMethods: z.array(z.string()).describe('Allowed methods.').optional(),
@@ -109,7 +109,7 @@ export const corsPolicySchema = z.object({
 });
 
 /** Labels and annotations of a generated Service. */
-export const customMetadataSchema = z.object({
+const customMetadataSchema = z.object({
   labels: stringMap().describe('Labels to add.').optional(),
   annotations: stringMap().describe('Annotations to add.').optional(),
 });
@@ -179,7 +179,6 @@ export const canaryServiceSchema = z.object({
     .optional(),
 });
 
-export type ParentReference = z.infer<typeof parentReferenceSchema>;
 export type ServiceMatch = z.infer<typeof serviceMatchSchema>;
 export type CorsPolicy = z.infer<typeof corsPolicySchema>;
 export type CustomMetadata = z.infer<typeof customMetadataSchema>;

@@ -8,7 +8,7 @@ import { sourceSpecSchema } from '../source/source.ts';
 import { sourceStatusSchema } from '../source/status.ts';
 
 /** A column of `kubectl get`. Priority 1 shows it with `-o wide` only. */
-export interface PrinterColumn {
+interface PrinterColumn {
   name: string;
   type: 'string' | 'boolean' | 'integer' | 'date';
   jsonPath: string;

@@ -4,7 +4,7 @@ import { requestAnswerSchema } from '../canary/status.ts';
 import { conditionsSchema, text, timestamp } from '../schema.ts';
 
 /** The newest commit that was seen. */
-export const sourceHeadSchema = z.object({
+const sourceHeadSchema = z.object({
   commit: text(64).describe('Full SHA.'),
   author: text(160).describe('Name of the author.').optional(),
   subject: text(160).describe("First line of the commit's message.").optional(),
@@ -13,7 +13,7 @@ export const sourceHeadSchema = z.object({
 
 const count = z.int().min(0);
 
-export const sourceCountsSchema = z.object({
+const sourceCountsSchema = z.object({
   objects: count.describe('Objects rendered.').optional(),
   applied: count.describe('Objects applied.').optional(),
   failed: count.describe('Objects refused by the API server.').optional(),
@@ -50,6 +50,4 @@ export const sourceStatusSchema = z.object({
   message: text(160).describe('What is going on, why, and what you can do.').optional(),
 });
 
-export type SourceHead = z.infer<typeof sourceHeadSchema>;
-export type SourceCounts = z.infer<typeof sourceCountsSchema>;
 export type SourceStatus = z.infer<typeof sourceStatusSchema>;

@@ -10,7 +10,7 @@ import { routerFor, supportedProviders } from '../../providers/routing/table.ts'
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
 
 /** Canaries of the cluster that can be acted on, and a line for each that cannot. */
-export interface CheckedCanaries {
+interface CheckedCanaries {
   readonly sound: readonly Canary[];
   readonly lines: readonly CheckLine[];
 }

@@ -11,7 +11,7 @@ import {
 } from '../install/rights.ts';
 
 /** Whose rights are asked for, and where. */
-export interface RightsOptions {
+interface RightsOptions {
   /** Where Holdfast runs. */
   readonly ownNamespace: string;
   /** Empty: all namespaces. */

@@ -12,7 +12,7 @@ import { counted } from '../../terminal/output.ts';
 import { mayI } from './rights.ts';
 
 /** What asking takes. */
-export interface TrustChecks {
+interface TrustChecks {
   readonly client: ClusterClient;
   readonly transport: Transport;
   /** Ask for this user instead of oneself. */

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 
 /** What the pod is made of. */
-export interface DeploymentOptions {
+interface DeploymentOptions {
   readonly name: string;
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { holdfastVerbs } from './rights.ts';
 
 /** Values that installed objects share. */
-export interface PolicyOptions {
+interface PolicyOptions {
   readonly name: string;
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;

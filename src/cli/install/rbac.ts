@@ -13,10 +13,10 @@ import {
 const apiVersion = 'rbac.authorization.k8s.io/v1';
 
 /** Label of ClusterRoles whose rules Holdfast may use to apply further kinds from Git. */
-export const applyLabel = 'holdfast.dev/aggregate-to-apply';
+const applyLabel = 'holdfast.dev/aggregate-to-apply';
 
 /** Who gets the rights, and where. */
-export interface RbacOptions {
+interface RbacOptions {
   readonly name: string;
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 import { builtInGates, canaryVerbs } from '../../api/annotations.ts';
 
 /** A verb of Kubernetes' authorisation. The last ones are Holdfast's own: they guard the annotations of the same name. */
-export type RightVerb =
+type RightVerb =
   | 'get'
   | 'list'
   | 'watch'
@@ -16,7 +16,7 @@ export type RightVerb =
 export const holdfastVerbs = ([...canaryVerbs, ...builtInGates, 'pause', 'sync'] as const).toSorted();
 
 /** One of those requests. */
-export type HoldfastVerb = (typeof holdfastVerbs)[number];
+type HoldfastVerb = (typeof holdfastVerbs)[number];
 
 /** Something Holdfast must be allowed to do. */
 export interface Right {

@@ -11,7 +11,7 @@ import {
 } from './request.ts';
 
 /** What pausing needs. */
-export interface PauseOptions {
+interface PauseOptions {
   readonly namespace: string;
   readonly name: string;
   readonly paused: boolean;

@@ -17,7 +17,7 @@ import {
 } from './request.ts';
 
 /** What a sync needs. */
-export interface SyncOptions {
+interface SyncOptions {
   readonly namespace: string;
   readonly name: string;
   readonly timeoutMs: number;

@@ -16,7 +16,7 @@ import {
 } from './request.ts';
 
 /** What is waited for. */
-export interface WaitOptions {
+interface WaitOptions {
   readonly namespace: string;
   readonly name: string;
   /** The release of this commit; undefined: whatever is under way. */

@@ -13,13 +13,13 @@ import { parse } from 'yaml';
 import { localError } from '../errors.ts';
 
 /** A user entry with the fields that the client's own reader leaves out. File paths are absolute. */
-export interface KubeconfigUser extends User {
+interface KubeconfigUser extends User {
   readonly tokenFile?: string;
   readonly impersonateGroups: readonly string[];
 }
 
 /** Several kubeconfig files as one. */
-export interface Kubeconfig {
+interface Kubeconfig {
   readonly clusters: readonly Cluster[];
   readonly users: readonly KubeconfigUser[];
   readonly contexts: readonly Context[];

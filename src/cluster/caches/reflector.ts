@@ -33,8 +33,7 @@ export const defaultTuning: ReflectorTuning = {
 };
 
 /** What a reflector works with. */
-export interface ReflectorOptions
-  extends Omit<SessionOptions, 'tuning' | 'onContact' | 'onState' | 'onWatch'> {
+interface ReflectorOptions extends Omit<SessionOptions, 'tuning' | 'onContact' | 'onState' | 'onWatch'> {
   readonly logger: Logger;
   readonly tuning: ReflectorTuning;
 }

@@ -23,7 +23,7 @@ export interface AlertOutbox {
 }
 
 /** What the outbox needs. `onAnswer` is called when an answer is to be written. */
-export interface AlertOutboxOptions {
+interface AlertOutboxOptions {
   readonly alerts: Alerts;
   readonly clock: Clock;
   readonly log: Log;

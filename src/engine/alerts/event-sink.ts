@@ -4,7 +4,7 @@ import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Cluster, EventSink, Log } from '../../contracts/cluster.ts';
 
 /** What the sink needs. `instance` names this process (host name or pod). */
-export interface EventSinkOptions {
+interface EventSinkOptions {
   readonly cluster: Pick<Cluster, 'create'>;
   readonly clock: Clock;
   readonly log: Log;

@@ -17,7 +17,7 @@ import { kindsByNamespace, specsOf } from './status/spec-in-force.ts';
 import { mayName } from './status/spec-notices.ts';
 
 /** What the controller of all Canaries is made of. */
-export interface CanaryControllerOptions
+interface CanaryControllerOptions
   extends Omit<
     CanaryParts,
     'canaries' | 'namespace' | 'checks' | 'afterRevert' | 'lostRecords' | 'outbox' | 'eventHooks' | 'drift'

@@ -27,7 +27,7 @@ import {
 const watchWaitMs = 2_000;
 
 /** How a round ended. */
-export interface RoundEnd {
+interface RoundEnd {
   /** As written last. */
   readonly canary: Canary;
   /** Something was written, be it the status: look again at once. */

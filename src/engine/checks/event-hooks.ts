@@ -7,7 +7,7 @@ import type { HookNews, Hooks } from '../../contracts/notifications.ts';
 import { namespacedName } from './checks.ts';
 
 /** What telling webhooks needs. */
-export interface EventHookOptions {
+interface EventHookOptions {
   readonly hooks: Hooks;
   readonly clock: Clock;
   readonly log: Log;

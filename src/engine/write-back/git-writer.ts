@@ -25,7 +25,7 @@ import {
 import { type Write, type WriteContext, writesFor } from './writes.ts';
 
 /** What the writer works with. */
-export interface GitWriterOptions {
+interface GitWriterOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;

@@ -94,7 +94,7 @@ export async function attempt(memory: Memory, write: Write, request: string): Pr
 }
 
 /** What the told entries are checked against. */
-export interface Now {
+interface Now {
   readonly write: SourceWrite;
   readonly status: CanaryStatus;
   readonly head: { readonly digest: string } | undefined;

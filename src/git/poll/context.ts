@@ -72,7 +72,7 @@ export function atVerifiedCommit<T>(
 }
 
 /** Fetches a commit by its id, and keeps it. */
-export async function fetchById(session: Session, commit: string): Promise<void> {
+async function fetchById(session: Session, commit: string): Promise<void> {
   await session.ensure({ commit, depth: 1 });
   await session.record(`kept/${commit}`, commit);
 }

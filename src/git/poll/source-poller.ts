@@ -18,7 +18,7 @@ export interface PollerOptions {
 }
 
 /** Calls `poll` again and again, never twice at a time. */
-export interface SourcePoller {
+interface SourcePoller {
   /** First poll at once. */
   start(): void;
   /** Polls as soon as the least gap allows; during a poll, once more after it. Many wakes become one poll. */

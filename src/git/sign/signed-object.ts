@@ -11,7 +11,7 @@ export interface Signed {
 }
 
 /** Longest commit or tag whose signature is looked at, in bytes. */
-export const maxSignedBytes = 1_048_576;
+const maxSignedBytes = 1_048_576;
 const maxSignatureCharacters = 32_768;
 
 const signatureHeader = 'gpgsig';

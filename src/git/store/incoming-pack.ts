@@ -10,7 +10,7 @@ import { checkPack, type PackLimits } from './pack/pack-check.ts';
 import { readShallow, storage, writeShallow } from './store-directory.ts';
 
 /** What receiving a pack needs. */
-export interface Incoming {
+interface Incoming {
   readonly gitdir: string;
   readonly transport: GitTransport;
   readonly limits: PackLimits;

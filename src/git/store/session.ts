@@ -31,7 +31,7 @@ export interface Session {
 }
 
 /** `want` is asked of the server (a tag object for an annotated tag), `commit` must then be in the store. */
-export interface Wanted {
+interface Wanted {
   readonly commit: string;
   readonly want?: string;
   /** History length for a commit asked by its id; absent: everything since the recorded commits. */

@@ -11,7 +11,7 @@ import { createRepository, DEFAULT_GROWTH_LIMITS, type GrowthLimits, type Reposi
 import { type StoreSize, storage } from './store-directory.ts';
 
 /** What a store is shared by: nobody who has another of these reads what it holds. */
-export interface StoreKey {
+interface StoreKey {
   /** As `checkGitUrl` gives it. */
   readonly url: string;
   /** Namespace of the Source. */
@@ -39,7 +39,7 @@ export interface Store {
 }
 
 /** One answer of the server, and what it means by the commit that was known before (empty: none was). */
-export interface SharedAnswer {
+interface SharedAnswer {
   readonly target: Resolved;
   readonly results: Map<string, PollResult>;
 }
@@ -53,7 +53,7 @@ export interface StoreUse {
 }
 
 /** All stores together. */
-export interface StoreUsage {
+interface StoreUsage {
   readonly stores: number;
   readonly packs: number;
   readonly bytes: number;
@@ -62,7 +62,7 @@ export interface StoreUsage {
 }
 
 /** A store as one Source has it. */
-export interface OpenedStore {
+interface OpenedStore {
   readonly store: Store;
   readonly use: StoreUse;
   readonly openedMs: number;

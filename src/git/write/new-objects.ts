@@ -17,7 +17,7 @@ export interface Identity {
 }
 
 /** Everything a commit says; `time` in seconds since the epoch, written as UTC. */
-export interface CommitContent {
+interface CommitContent {
   readonly tree: string;
   readonly parents: readonly string[];
   readonly author: Identity;

@@ -6,7 +6,7 @@ import { checkGitUrl, type TransportOptions, toGitError } from '../wire/transpor
 import { encodePack, type NewObject } from './new-objects.ts';
 
 /** One ref to move on the server, and where it must be for that (compare and swap). */
-export interface RefUpdate {
+interface RefUpdate {
   /** Full name, as refs/heads/main. */
   readonly ref: string;
   /** The commit it was seen at; undefined: it must not exist. */

@@ -10,7 +10,7 @@ export type AlertAnswer =
   | { readonly kind: 'failed'; readonly detail: string; readonly final: boolean };
 
 /** The part of the outbound client that alerts need. */
-export type AlertHttp = Pick<HttpClient, 'send'>;
+type AlertHttp = Pick<HttpClient, 'send'>;
 
 /** Flagger's deadline. */
 const timeoutMs = 5_000;

@@ -42,7 +42,7 @@ export interface GithubApp {
 }
 
 /** Where a repository's API is. */
-export interface ForgePlace {
+interface ForgePlace {
   /** Base address of the API, without a trailing slash. */
   readonly api: string;
   /** `owner/name`; on GitLab with all groups. */

@@ -6,10 +6,10 @@ import { sharesWorkload } from '../../api/defaults.ts';
 import { literal, type MetricRole, type MetricSubject } from './subject.ts';
 
 /** Names that need neither query nor template. */
-export type BuiltInName = 'request-success-rate' | 'request-duration';
+type BuiltInName = 'request-success-rate' | 'request-duration';
 
 /** PromQL of one built-in metric. */
-export interface BuiltInQuery {
+interface BuiltInQuery {
   /** Percent, or milliseconds after multiplication by `factor`. */
   promql: string;
   factor: number;

@@ -4,7 +4,7 @@ import { folderOfPath, inside, pathFrom, type Tree, type TreeEntry, type TreeFil
 import { type FileRole, type Reference, type References, referencesIn } from './references.ts';
 
 /** File names that kustomize looks for in a folder. */
-export const kustomizationNames = ['kustomization.yaml', 'kustomization.yml', 'Kustomization'] as const;
+const kustomizationNames = ['kustomization.yaml', 'kustomization.yml', 'Kustomization'] as const;
 
 /** Whether a path is that of a kustomization. */
 export function isKustomization(path: string): boolean {
@@ -19,7 +19,7 @@ export interface InputLimits extends RenderLimits {
 }
 
 /** Every file that building a folder reads, by path; and why it is not built. */
-export interface Collected {
+interface Collected {
   readonly files: ReadonlyMap<string, TreeFile>;
   readonly problems: readonly FileProblem[];
 }
@@ -31,7 +31,7 @@ interface Wanted extends Reference {
 }
 
 /** What collecting may be given beside the tree. */
-export interface CollectOptions {
+interface CollectOptions {
   readonly limits?: InputLimits;
   /** What files referred to when they were read before; used by all Sources. */
   readonly references?: KnownReferences;

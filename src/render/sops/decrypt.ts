@@ -20,7 +20,7 @@ interface SourceBytes {
 }
 
 /** A file's content without encryption, or why it cannot be had. */
-export type Opened =
+type Opened =
   | { readonly bytes: Uint8Array; readonly secrets: readonly string[]; readonly problem?: never }
   | { readonly bytes?: never; readonly problem: FileProblem };
 

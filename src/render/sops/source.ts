@@ -4,7 +4,7 @@ import type { Tree, TreeEntry, TreeFile } from '../tree.ts';
 import { type Decryption, formsOf, hideSecrets } from './decrypt.ts';
 
 /** What a Source selects, without encryption. Content goes to the renderers alone; `hide` keeps it out of messages. */
-export interface DecryptedSource {
+interface DecryptedSource {
   readonly files: readonly SourceFile[];
   readonly problems: readonly FileProblem[];
   readonly tree: Tree;

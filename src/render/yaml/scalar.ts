@@ -4,7 +4,7 @@
  */
 
 /** A scalar's value, or why it is refused. Reasons never quote it. */
-export type ScalarResult =
+type ScalarResult =
   | { value: string | number | boolean | null; problem?: never }
   | { value?: never; problem: string };
 

@@ -10,7 +10,7 @@ export interface ScannedDocument {
 }
 
 /** Documents, or what is wrong with the first one that cannot be read. */
-export type Scanned =
+type Scanned =
   | { readonly ok: true; readonly documents: readonly ScannedDocument[] }
   | { readonly ok: false; readonly problem: FileProblem };
 

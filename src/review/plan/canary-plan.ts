@@ -29,7 +29,7 @@ export interface Promoted {
 }
 
 /** Everything the decision on one Canary depends on. */
-export interface CanaryInput {
+interface CanaryInput {
   /** `namespace/name`. */
   readonly key: string;
   readonly before: CanarySide | undefined;

@@ -28,7 +28,7 @@ export interface FlightMetric {
 }
 
 /** Something that may keep the release where it is. */
-export interface FlightHold {
+interface FlightHold {
   readonly kind: 'window' | 'gate' | 'hook';
   readonly name: string;
   /** One sentence: when, and what follows. */

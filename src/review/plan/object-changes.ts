@@ -10,7 +10,7 @@ import type { Removal } from './removals.ts';
 import type { ObjectChange, ObjectRole } from './report.ts';
 
 /** What one side of a Source holds. */
-export interface Holding {
+interface Holding {
   readonly entries: readonly RenderedObject[];
   readonly plans: readonly CanaryPlan[];
 }

@@ -50,7 +50,7 @@ export function promotedStateFromLedger(commit: string, subject: string): Promot
 }
 
 /** What was found when base's release was held against the promoted one. */
-export interface Compared {
+interface Compared {
   /** Of the Canary's release at the promoted commit; undefined: that commit is not in this clone, or gives no release. */
   readonly promotedDigest: string | undefined;
   readonly baseDigest: string | undefined;

@@ -12,7 +12,7 @@ export interface Removal {
 }
 
 /** What the decision depends on. */
-export interface RemovalInput {
+interface RemovalInput {
   /** As head has it; undefined: the Source itself leaves Git. */
   readonly source: Source | undefined;
   readonly before: readonly RenderedObject[];

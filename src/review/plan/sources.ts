@@ -19,7 +19,7 @@ export interface SourcePair {
 }
 
 /** What a tree says about Sources. */
-export interface SourcesFound {
+interface SourcesFound {
   readonly sources: readonly Source[];
   /** `path:line: why` of those that cannot be used. */
   readonly problems: readonly string[];
@@ -59,7 +59,7 @@ export async function sourcesIn(
 }
 
 /** Which of the Sources are meant. */
-export interface SourceChoice {
+interface SourceChoice {
   /** Addresses of the repository's remotes. */
   readonly remotes: readonly string[];
   /** Only Sources that follow this branch. */
@@ -81,7 +81,7 @@ export function chooseSources(
 }
 
 /** Host and path: `https://x/a/b.git` and `git@x:a/b` are one place. */
-export function hostAndPath(address: string): string {
+function hostAndPath(address: string): string {
   const scp = /^(?:[^@/:]+@)?([^/:]+):(?!\/\/)(.+)$/.exec(address);
   const [host, path] = scp ? [scp[1], scp[2]] : fromUrl(address);
   return `${host}/${path}`

@@ -16,7 +16,7 @@ import { routerFor, supportedProviders } from '../../providers/routing/table.ts'
 export type Severity = 'problem' | 'warning' | 'note';
 
 /** Something to say about a field of an object. */
-export interface Remark extends Problem {
+interface Remark extends Problem {
   readonly severity: Severity;
 }
 

@@ -15,7 +15,7 @@ export interface Finding extends FileProblem {
 }
 
 /** What else is known of the set of files. */
-export interface ReleaseOptions {
+interface ReleaseOptions {
   /** A Source is among the files, so that what is missing here is missing for certain. */
   readonly complete: boolean;
   readonly selectorLabels: readonly string[];

@@ -14,7 +14,7 @@ import { scopeOf, sourceForPath, variablesIn } from '../offline.ts';
 import { kindOf } from './kinds.ts';
 
 /** What the files hold, and the Sources among them. */
-export interface LocalRendering {
+interface LocalRendering {
   readonly rendered: RenderResult;
   readonly sources: readonly Source[];
 }

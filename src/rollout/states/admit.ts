@@ -26,7 +26,7 @@ export function begin({ plan, now }: Context, release: ReleaseView): Run {
 }
 
 /** How a release begins, where that is not on the canary by Git's word. */
-export interface Admission {
+interface Admission {
   /** What a person left by asking for this older release. */
   readonly rollback?: Run['rollback'];
   readonly side?: Side;

@@ -23,7 +23,7 @@ const WRITTEN: ReadonlySet<CanaryPhase> = new Set(['Promoting', 'Failed']);
 const ON_CANARY: ReadonlySet<CanaryPhase> = new Set(['Progressing', 'WaitingPromotion']);
 
 /** What a take-over gives; `leavesStatus`: nothing is known yet, and the status stays as it was found. */
-export type Adopted = Outcome & { readonly leavesStatus?: true };
+type Adopted = Outcome & { readonly leavesStatus?: true };
 
 /**
  * Takes a primary over that Flagger left, or one that runs what head says under another digest: its template is not written, so that no pod

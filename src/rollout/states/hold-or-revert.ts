@@ -13,7 +13,7 @@ import { describeRelease, type RecordView } from '../world.ts';
 import { barred } from './ending.ts';
 
 /** What went wrong after promotion. */
-export interface Failure {
+interface Failure {
   readonly reason: RolloutReason;
   /** One finding with its value and bound. */
   readonly finding: string;

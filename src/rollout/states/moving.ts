@@ -120,7 +120,7 @@ function toCopies(context: Context, to: string): Effects {
 }
 
 /** How a move to copies stands; `isOver` once the primary has all traffic, or where nothing moves. */
-export interface TakeOver {
+interface TakeOver {
   readonly isOver: boolean;
   readonly effects: Effects;
   readonly prefers?: Preference;

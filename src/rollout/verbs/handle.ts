@@ -15,7 +15,7 @@ const MAX_VERB_CHARACTERS = 64;
 type Answers = Pick<CanaryStatus, 'handled' | 'answers'>;
 
 /** What people asked for: `taken` where the cluster is to be observed again before anything else; `effects` are the answers. */
-export interface Handled {
+interface Handled {
   readonly taken: Outcome | undefined;
   readonly effects: Effects;
 }

@@ -27,7 +27,7 @@ export type Answer =
   | { readonly result: 'Later'; readonly outcome?: Outcome };
 
 /** One verb: what it does in this state. */
-export type Verb = (context: Context, state: State, request: Request) => Answer;
+type Verb = (context: Context, state: State, request: Request) => Answer;
 
 /** Where a Canary stands, as far as requests are concerned; each state is one of these, by the table. */
 export type Stage = 'first' | 'idle' | 'trying' | 'written' | 'leaving' | 'fallen';

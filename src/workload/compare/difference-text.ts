@@ -17,7 +17,7 @@ export function isSecretName(name: string): boolean {
 const secretPart = /^(data|stringData|metadata\.annotations)\b/;
 
 /** How differences are told. */
-export interface DifferenceTextOptions {
+interface DifferenceTextOptions {
   /** The object is a Secret, whose values are never told. */
   readonly isSecret: boolean;
   /** Of one value. */

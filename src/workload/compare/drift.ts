@@ -4,7 +4,7 @@ import { type ManagedFieldsEntry, managedFieldsOf, namedPart } from './managed-f
 import { covers, type Difference, differencesOf } from './semantic-compare.ts';
 
 /** What differs from what was applied. */
-export type Drift =
+type Drift =
   /** Nothing; defaults and fields that others added make no difference. */
   | { readonly kind: 'none' }
   /**

@@ -26,7 +26,7 @@ const setLists: ReadonlySet<string> = new Set(['tolerations', 'finalizers']);
 const keyDefaults: Readonly<Record<string, unknown>> = { protocol: 'TCP' };
 
 /** How the elements of a list are paired with those of another. */
-export type ListPairing = { kind: 'position' } | { kind: 'set' } | { kind: 'key'; fields: readonly string[] };
+type ListPairing = { kind: 'position' } | { kind: 'set' } | { kind: 'key'; fields: readonly string[] };
 
 /** The pairing of the list in `field`; a list whose elements lack their key fields, or repeat one, goes by position. */
 export function pairingOf(field: string, elements: readonly unknown[]): ListPairing {

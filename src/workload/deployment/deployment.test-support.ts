@@ -14,7 +14,7 @@ interface Live {
 }
 
 /** The primary as it is applied. */
-export const wanted = primaryObjects(aPrimarySource()).workload;
+const wanted = primaryObjects(aPrimarySource()).workload;
 
 /** The primary as the API server and its controller hold it: three pods, all well, unless said otherwise. */
 export function aDeployment({
@@ -46,7 +46,7 @@ export function aDeployment({
 }
 
 /** A ReplicaSet of that primary, as a watch of metadata shows it. */
-export function aReplicaSet(hash: string, revision: string): KubernetesObject {
+function aReplicaSet(hash: string, revision: string): KubernetesObject {
   return {
     apiVersion: 'apps/v1',
     kind: 'ReplicaSet',
@@ -69,7 +69,7 @@ export function aReplicaSet(hash: string, revision: string): KubernetesObject {
 }
 
 /** Of the current template, and of the one before. */
-export const replicaSets = [aReplicaSet('new', '2'), aReplicaSet('old', '1')];
+const replicaSets = [aReplicaSet('new', '2'), aReplicaSet('old', '1')];
 
 /** The view of it, with its ReplicaSets. */
 export function viewOf(

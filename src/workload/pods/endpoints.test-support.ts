@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 
 /** The pod behind an endpoint, and what the slice says of it; ready where it does not say. */
-export interface Behind {
+interface Behind {
   readonly uid: string;
   readonly ready?: boolean;
 }

@@ -13,7 +13,7 @@ export const endpointSliceKind = { apiVersion: 'discovery.k8s.io/v1', kind: 'End
 export const serviceNameLabel = 'kubernetes.io/service-name';
 
 /** A port as the API server gives it; both defaults are filled in there. */
-export interface LivePort {
+interface LivePort {
   readonly name?: string;
   readonly protocol?: string;
   readonly port: number;

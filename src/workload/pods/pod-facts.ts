@@ -6,7 +6,7 @@ import { type EndpointSource, endpointsOf, ownPorts } from './endpoints.ts';
 import { containerStatuses, isReady, type Pod, restartsOf } from './pods.ts';
 
 /** The part of a view that comes from pods. */
-export type PodFacts = Pick<
+type PodFacts = Pick<
   WorkloadView,
   | 'updatedReadyReplicas'
   | 'restarts'

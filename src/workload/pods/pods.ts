@@ -24,7 +24,7 @@ export interface PodCondition {
 }
 
 /** A container as the pod's spec names it. */
-export interface PodContainer {
+interface PodContainer {
   name: string;
   image?: string;
   [field: string]: unknown;

@@ -88,7 +88,7 @@ export function generatedServices(source: ServiceSource): GeneratedServices {
 }
 
 /** What one generated Service is built from. */
-export interface ServicePart {
+interface ServicePart {
   name: string;
   ports: readonly ServicePort[];
   selector: Readonly<Record<string, string>>;

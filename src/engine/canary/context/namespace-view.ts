@@ -36,7 +36,7 @@ export interface NamespaceView {
 }
 
 /** What a Canary can be looked at without: its memory, and config. */
-export type Unneeded = 'records' | 'rejections' | 'copies' | 'configs';
+type Unneeded = 'records' | 'rejections' | 'copies' | 'configs';
 
 /** A NamespaceView whose watches can be changed and ended. */
 export interface NamespaceWatch extends NamespaceView {

@@ -28,7 +28,7 @@ import { readLiveConfigs } from '../context/live-config.ts';
 import { controllerRevisionKind } from '../context/namespace-view.ts';
 
 /** What it takes. */
-export interface AdoptionOptions {
+interface AdoptionOptions {
   readonly cluster: Pick<Cluster, 'get'>;
   readonly dryRun: DryRun;
   /** The cluster's HMAC key. */

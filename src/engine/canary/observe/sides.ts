@@ -25,7 +25,7 @@ import {
 import { isTargetKnown, labelOf, liveRoutes, routeContext, routerOf, successorOf } from './routes.ts';
 
 /** The workloads of both sides as they are in the cluster; one and the same object where they share it. */
-export interface SideObjects {
+interface SideObjects {
   readonly target: KubernetesObject | undefined;
   readonly primary: KubernetesObject | undefined;
   /** What the Canary names, which the target may be a copy of. */

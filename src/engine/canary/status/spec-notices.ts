@@ -23,7 +23,7 @@ const specWarnings = 'SpecWarnings';
 const types = [notActedOn, specWarnings] as const;
 
 /** An object beside the Canary that its spec names. */
-export interface NamedObject {
+interface NamedObject {
   readonly path: string;
   readonly kind: ReferenceKind;
   readonly namespace: string;
@@ -31,7 +31,7 @@ export interface NamedObject {
 }
 
 /** MetricTemplates and AlertProviders that the Canary names. */
-export function namedObjects({ metadata, spec }: Canary): NamedObject[] {
+function namedObjects({ metadata, spec }: Canary): NamedObject[] {
   const own = metadata.namespace ?? '';
   const lists = { analysis: spec.analysis?.metrics, postPromotion: spec.postPromotion?.metrics };
   const templates = Object.entries(lists).flatMap(([list, metrics = []]) =>

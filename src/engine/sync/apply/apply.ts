@@ -11,7 +11,7 @@ import { type AppliedObject, type AppliedObjects, applyObject, createKindWait } 
 import { applyWaves, inParallel } from './apply-order.ts';
 
 /** What a snapshot is applied with. */
-export interface ApplyContext {
+interface ApplyContext {
   readonly watched: AppliedObjects;
   readonly left: FieldsLeft;
   readonly signal: AbortSignal;

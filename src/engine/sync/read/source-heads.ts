@@ -11,7 +11,7 @@ import { objectsByCanaryName } from '../scope/canary-objects.ts';
 import { whyNotAllowed } from '../scope/permissions.ts';
 
 /** The heads of one snapshot, and problems that only building the releases shows. */
-export interface SnapshotHeads {
+interface SnapshotHeads {
   readonly heads: ReadonlyMap<string, Head>;
   readonly problems: readonly FileProblem[];
 }

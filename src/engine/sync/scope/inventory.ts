@@ -62,7 +62,7 @@ export function parentPatch(source: KubernetesObject, inventory: Inventory): Par
 }
 
 /** What of a Source's metadata makes it a parent. */
-export interface ParentPatch {
+interface ParentPatch {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 }

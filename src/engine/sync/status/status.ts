@@ -21,7 +21,7 @@ import { answered, newsOfAnswers } from './requests.ts';
 type News = Omit<ConditionNews, 'type'>;
 
 /** The status of a Source from what is known about it; conditions and times move only when there is news. */
-export function sourceStatus(
+function sourceStatus(
   source: Source,
   state: SourceState,
   canaries: readonly KubernetesObject[],

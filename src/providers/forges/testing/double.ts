@@ -15,7 +15,7 @@ export interface DoublePull {
 }
 
 /** A status as it was sent. */
-export interface DoubleStatus {
+interface DoubleStatus {
   readonly commit: string;
   readonly state: string;
   readonly context: string;
@@ -35,14 +35,14 @@ export interface DoubleModel {
 }
 
 /** What is in a request. */
-export interface DoubleRequest {
+interface DoubleRequest {
   readonly parts: readonly string[];
   readonly query: URLSearchParams;
   readonly json: Readonly<Record<string, unknown>>;
 }
 
 /** An answer to it. */
-export interface DoubleAnswer {
+interface DoubleAnswer {
   readonly status: number;
   readonly json?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
