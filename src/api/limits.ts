@@ -2,7 +2,7 @@
 
 /** Names carry their unit. A number that users may change has a flag that starts from it. */
 export const limits = {
-  /** Bytes of one fetched pack; the reader holds a pack in memory (reliability 7). */
+  /** Bytes of one fetched pack; the reader holds a pack in memory. */
   packBytes: 64 * 1024 * 1024,
   /** Bytes of one answer to a ref listing. */
   refListingBytes: 8 * 1024 * 1024,
@@ -36,7 +36,7 @@ export const limits = {
   objectBytes: 1_500_000,
   /** Milliseconds one file may take to parse. */
   parseMs: 5_000,
-  /** Milliseconds a renderer's process may run; ordinary ones need some 50 (reliability T7). */
+  /** Milliseconds a renderer's process may run; ordinary ones need some 50. */
   renderMs: 4_000,
   /** Bytes a renderer's process may print. */
   renderOutputBytes: 8 * 1024 * 1024,
@@ -78,9 +78,9 @@ export const limits = {
   /** Problems reported for one object; the rest is counted. */
   problemsPerObject: 50,
 
-  /** Bytes of one answer of a metric server, a hook or a forge, after decompression (reliability 7). */
+  /** Bytes of one answer of a metric server, a hook or a forge, after decompression. */
   httpResponseBytes: 1024 * 1024,
-  /** Milliseconds one outbound request may take in all (reliability 7). */
+  /** Milliseconds one outbound request may take in all. */
   httpTotalMs: 10_000,
   /** Milliseconds one attempt of a webhook may take; a hook may run tests. */
   hookTimeoutMs: 60 * 60 * 1000,

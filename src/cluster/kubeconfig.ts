@@ -71,7 +71,7 @@ async function serviceAccountContext(
   };
 }
 
-/** The rules of the threat model for a kubeconfig: no programs, no unverified servers, nothing we would ignore in silence. */
+/** The rules for a kubeconfig: no programs, no unverified servers, nothing we would ignore in silence. */
 function refuseUnsafe({ cluster, user }: SelectedContext, options: AccessOptions): void {
   const { protocol, hostname } = serverUrl(cluster.server);
   const loopback = isLoopback(hostname);
