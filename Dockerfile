@@ -19,7 +19,7 @@ RUN mkdir -p /image/app /image/etc /image/tmp \
  && cp --parents -L $(ldd /usr/local/bin/node | grep -o '/[^ ]*') /usr/local/bin/node /image \
  && printf 'hosts: files dns\n' > /image/etc/nsswitch.conf \
  && printf 'holdfast:x:65532:65532::/:/sbin/nologin\n' > /image/etc/passwd \
- && cp dist/main.js /image/app/main.js
+ && cp dist/main.js dist/THIRD_PARTY_NOTICES.txt dist/sbom.cdx.json LICENSE /image/app/
 RUN cp --parents -L $(ldd /usr/bin/prlimit | grep -o '/[^ ]*') /usr/bin/prlimit /image
 COPY --from=programs /programs/ /image/usr/local/bin/
 

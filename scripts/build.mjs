@@ -1,9 +1,11 @@
-// Bundles the program into dist/main.js, or into main.js of the folder given. Fails when the bundle would not run on the oldest Node we promise.
-import { readFile, rm } from 'node:fs/promises';
+// Bundles the program into dist/main.js, or into main.js of the folder given, with THIRD_PARTY_NOTICES.txt and sbom.cdx.json of what is bundled. Fails when
+// the bundle would not run on the oldest Node we promise, or holds a package whose licence is not known to be fit.
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { billOfMaterials, bundledPackages, notices } from './bundled-packages.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const require = createRequire(import.meta.url);
@@ -28,11 +30,11 @@ const result = await build({
   target: `node${packageJson.engines.node.replace(/[^0-9.]/g, '')}`,
   // Packages in CommonJS call require for Node's own modules.
   banner: {
-    js: "import { createRequire as createRequireOfBundle } from 'node:module';\nconst require = createRequireOfBundle(import.meta.url);",
+    js: "/*! What is bundled here, and its licences: THIRD_PARTY_NOTICES.txt */\nimport { createRequire as createRequireOfBundle } from 'node:module';\nconst require = createRequireOfBundle(import.meta.url);",
   },
   minifySyntax: true,
   minifyWhitespace: true,
-  legalComments: 'linked',
+  legalComments: 'external',
   sourcemap: true,
   sourcesContent: false,
   metafile: true,
@@ -46,6 +48,14 @@ if (embedded.length > 0) {
   console.error(`a second undici would be bundled: ${embedded[0]}`);
   process.exit(1);
 }
+const comments = await readFile(`${folder}/main.js.LEGAL.txt`, 'utf8');
+await rm(`${folder}/main.js.LEGAL.txt`);
+const packages = bundledPackages(result.metafile);
+await writeFile(`${folder}/THIRD_PARTY_NOTICES.txt`, notices(packages, comments));
+await writeFile(
+  `${folder}/sbom.cdx.json`,
+  `${JSON.stringify(billOfMaterials(packages, packageJson), null, 2)}\n`,
+);
 const [bytes] = Object.values(result.metafile.outputs)
   .filter((output) => output.entryPoint)
   .map((output) => output.bytes);

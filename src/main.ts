@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-import { runProgram } from './cli/program.ts';
-import { version } from './cli/version.ts';
+import { runProgram, version } from './cli/commands.ts';
 
 // A reader that stops early, such as `head`, is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

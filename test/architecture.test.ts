@@ -1,36 +1,40 @@
-import { resolve } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { longestCallChain } from '../scripts/house/call-chain.mjs';
 import { parameterChanges } from '../scripts/house/parameter-changes.mjs';
-import { linkTree, readTree, type SourceFile } from '../scripts/house/source-tree.mjs';
+import { linkTree, readTree, type SourceFile, sourceFile } from '../scripts/house/source-tree.mjs';
 import { declarationsIn, isFunction } from '../scripts/house/syntax.mjs';
 
 /**
  * What each folder of src may import (design section 3). `*` is everything. Adapters never see each other: the engine gets them as
- * interfaces, and only app.ts wires.
+ * interfaces, and only the server wires.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   api: [],
+  contracts: ['api'],
   health: ['api'],
   rollout: ['api', 'health'],
   http: ['api'],
   git: ['api', 'http'],
-  forge: ['api', 'http'],
   cluster: ['api'],
-  routing: ['api'],
-  metrics: ['api', 'http'],
-  hooks: ['api', 'http'],
-  notify: ['api', 'http'],
+  providers: ['api', 'http'],
   render: ['api'],
-  release: ['api', 'render', 'rollout'],
+  release: ['api', 'render'],
   workload: ['api', 'health', 'release', 'rollout'],
-  sandbox: ['api'],
   writeback: ['api'],
-  engine: ['api', 'health', 'render', 'release', 'rollout', 'workload', 'writeback'],
-  web: ['api', 'engine'],
+  engine: ['api', 'contracts', 'health', 'render', 'release', 'rollout', 'workload', 'writeback'],
+  server: ['api', 'cluster', 'contracts', 'engine', 'git', 'http', 'providers', 'render', 'rollout'],
+  terminal: ['api', 'render'],
+  review: [
+    ...['api', 'contracts', 'health', 'render', 'release', 'rollout', 'workload', 'writeback'],
+    ...['cluster', 'engine', 'git', 'http', 'providers', 'server', 'terminal'],
+  ],
+  migrate: [
+    ...['api', 'health', 'render', 'release', 'rollout', 'workload'],
+    ...['cluster', 'engine', 'http', 'providers', 'review', 'server', 'terminal'],
+  ],
   cli: ['*'],
-  'app.ts': ['*'],
-  app: ['*'],
   'main.ts': ['cli'],
 };
 
@@ -41,6 +45,9 @@ const TABLE_SHARE = 0.8;
 const LONGEST_CALL_CHAIN = 10;
 
 const files = readTree(resolve(import.meta.dirname, '../src'));
+const sandbox = readTree(resolve(import.meta.dirname, '../sandbox'));
+/** Tests too, which also import. Paths are those of the repository. */
+const everything = ['src', 'sandbox', 'test', 'scripts'].flatMap((folder) => allFiles(folder));
 const core = files.filter(({ path }) => ['health', 'rollout'].includes(folderOf(path)));
 
 describe('the architecture', () => {
@@ -54,13 +61,52 @@ describe('the architecture', () => {
   });
 
   it('has no import cycles', () => {
-    expect(cycles()).toEqual([]);
+    expect(cycles(files)).toEqual([]);
+    expect(cycles(sandbox)).toEqual([]);
+  });
+
+  it('imports one way between the folders of a folder', () => {
+    const arrows = new Set(
+      files.flatMap((file) =>
+        file.imports.map(({ path }) => siblings(file.path, path)).filter((arrow) => arrow !== ''),
+      ),
+    );
+    const both = [...arrows].filter((arrow) => arrows.has(arrow.split(' -> ').reverse().join(' -> ')));
+    expect(both).toEqual([]);
+  });
+
+  it('keeps the sandbox apart: it knows the API alone, and only its demo runs the product', () => {
+    const wrong = sandbox
+      .filter(({ path }) => folderOf(path) !== 'demo')
+      .flatMap((file) =>
+        file.imports
+          .filter(
+            ({ path }) =>
+              folderOf(path) === 'demo' || (path.startsWith('src/') && !path.startsWith('src/api/')),
+          )
+          .map(({ path, line }) => `sandbox/${file.path}:${line} -> ${path}`),
+      );
+    expect(wrong).toEqual([]);
   });
 
   it(`keeps files under ${MAX_FILE_LINES} lines, tables and schemas aside`, () => {
-    const wrong = files
+    const wrong = [...files, ...sandbox]
       .filter((file) => file.lines > MAX_FILE_LINES && !isTable(file))
       .map(({ path, lines }) => `${path}: ${lines}`);
+    expect(wrong).toEqual([]);
+  });
+
+  it('exports nothing that nobody imports', () => {
+    const used = new Set(
+      everything.flatMap((file) =>
+        file.imports.flatMap(({ path, names }) => names.map((name) => `${path} ${name}`)),
+      ),
+    );
+    const wrong = everything
+      .filter(({ path }) => /^(src|sandbox)\//.test(path) && !used.has(`${path} *`))
+      .flatMap(({ path, text }) => exportsIn(text).map((name) => `${path} ${name}`))
+      .filter((exported) => !used.has(exported));
+    expect(everything.length).toBeGreaterThan(files.length);
     expect(wrong).toEqual([]);
   });
 
@@ -106,6 +152,14 @@ function roomOf(path: string): string {
   return path.split('/').slice(0, -1).slice(0, 2).join('/');
 }
 
+/** The arrow between two folders of one folder, at the first level where the paths part; empty where there is none. */
+function siblings(from: string, to: string): string {
+  const [left, right] = [from.split('/').slice(0, -1), to.split('/').slice(0, -1)];
+  const at = left.findIndex((part, index) => part !== right[index]);
+  if (at < 1 || right[at] === undefined) return '';
+  return `${left.slice(0, at + 1).join('/')} -> ${right.slice(0, at + 1).join('/')}`;
+}
+
 function isAllowed(from: string, to: string): boolean {
   const allowed = ALLOWED[from];
   return from === to || (allowed?.includes('*') ?? false) || (allowed?.includes(to) ?? false);
@@ -133,6 +187,19 @@ function namesUsedElsewhere(): Map<string, Set<string>> {
   return found;
 }
 
+function allFiles(folder: string): SourceFile[] {
+  const root = resolve(import.meta.dirname, '..');
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .map((name) => `${folder}/${name}`)
+    .filter((path) => /\.(ts|mjs)$/.test(path) && !path.includes('node_modules'))
+    .map((path) => sourceFile(path, readFileSync(join(root, path), 'utf8')));
+}
+
+function exportsIn(text: string): string[] {
+  const exported = /^export (?:async )?(?:function\*?|(?:abstract )?class|interface|const|let|type) (\w+)/gm;
+  return [...text.matchAll(exported)].map(([, name = '']) => name);
+}
+
 /** Functions, classes, constants and interfaces without a comment above. */
 function undocumented({ path, text }: SourceFile, names: ReadonlySet<string>): string[] {
   const exported = /^export (?:async )?(?:function\*?|class|interface|const) (\w+)/;
@@ -152,8 +219,8 @@ function code(text: string): string {
 }
 
 /** Import cycles, types included: a cycle of types is a cycle of thought. */
-function cycles(): string[] {
-  const graph = new Map(files.map((file) => [file.path, file.imports.map(({ path }) => path)]));
+function cycles(tree: readonly SourceFile[]): string[] {
+  const graph = new Map(tree.map((file) => [file.path, file.imports.map(({ path }) => path)]));
   const state = new Map<string, 'open' | 'done'>();
   const found: string[] = [];
   const visit = (path: string, trail: string[]): void => {
@@ -166,6 +233,6 @@ function cycles(): string[] {
     for (const next of graph.get(path) ?? []) visit(next, [...trail, path]);
     state.set(path, 'done');
   };
-  for (const file of files) visit(file.path, []);
+  for (const { path } of tree) visit(path, []);
   return found;
 }

@@ -18,12 +18,14 @@ it('the final stage runs no command at build time and takes one prepared root', 
   expect(copies).toEqual(['COPY --from=build --chown=0:0 /image /']);
 });
 
-it('the prepared root holds Node, the libraries it is linked with, and the bundle', () => {
+it('the prepared root holds Node, the libraries it is linked with, and the bundle with its licences and packages', () => {
   const text = lines.join('\n');
   expect(text).toContain(
     "cp --parents -L $(ldd /usr/local/bin/node | grep -o '/[^ ]*') /usr/local/bin/node /image",
   );
-  expect(text).toContain('cp dist/main.js /image/app/main.js');
+  expect(text).toContain(
+    'cp dist/main.js dist/THIRD_PARTY_NOTICES.txt dist/sbom.cdx.json LICENSE /image/app/',
+  );
 });
 
 it('the programs that render are found on its PATH, with the one that bounds them', () => {
@@ -44,16 +46,18 @@ it('builds with the same major version of Node that it runs', () => {
   ]);
 });
 
-it('sends nothing to the builder but what the build reads', () => {
+it('sends nothing to the builder but what the build reads and the image holds', () => {
   const rules = readFileSync(join(root, '.dockerignore'), 'utf8')
     .split('\n')
     .filter((line) => line && !line.startsWith('#'));
   expect(rules[0]).toBe('*');
   const allowed = rules.filter((rule) => rule.startsWith('!')).map((rule) => rule.slice(1));
   expect(allowed.sort()).toEqual([
+    'LICENSE',
     'package-lock.json',
     'package.json',
     'programs',
+    'sandbox',
     'scripts',
     'src',
     'tsconfig.json',

@@ -36,7 +36,7 @@ const longest = [
   'test/sandbox/git-meanwhile.test.ts',
   'test/sandbox/config.test.ts',
   'test/conformance/sandbox.test.ts',
-  'src/cluster/lease.test.ts',
+  'src/cluster/election/election.test.ts',
   'test/rollout/matrix.test.ts',
   'test/rollout/properties.test.ts',
   'test/explore/explore.test.ts',

@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { runbookOf } from '../src/api/incident-text.ts';
+import { runbookOf } from '../src/api/incident.ts';
 import { rolloutReasons } from '../src/api/reasons.ts';
 import { commands } from '../src/cli/commands.ts';
-import { holdfastVerbs } from '../src/cli/install-rights.ts';
+import { holdfastVerbs } from '../src/cli/install/rights.ts';
 
 const folder = resolve(import.meta.dirname, '../docs/runbooks');
 const pages = readdirSync(folder)

@@ -1,5 +1,5 @@
 /** AlertProvider (flagger.app/v1beta1): where alerts are sent. */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { KubernetesObject } from './kubernetes.ts';
 import { oneOf } from './schema.ts';
 

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+
 /** Time as a port, so that tests and the sandbox can run on virtual time (S30). */
 export interface Clock {
   /** Wall clock in milliseconds since the epoch; for stamps that people and status read. */
@@ -27,4 +29,18 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
       resolve();
     }
   });
+}
+
+/** Other work gets its turn after this time; a single file takes longer only if it is odd (see the tests of hostile files). */
+const longestTurnMs = 10;
+
+/** A pause that costs nothing until some milliseconds of work have passed since the last one. It throws the signal's reason. */
+export function createPause(signal: AbortSignal): () => Promise<void> {
+  let pausedMs = performance.now();
+  return async () => {
+    if (performance.now() - pausedMs <= longestTurnMs) return;
+    await setImmediate();
+    signal.throwIfAborted();
+    pausedMs = performance.now();
+  };
 }

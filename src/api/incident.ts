@@ -1,12 +1,13 @@
 /** What people are told of a release at the moments that matter: one value for status line, event, alert, commit status and pull request. */
-import { z } from 'zod';
+import * as z from 'zod';
+import { nothing, rolloutReasons } from './reasons.ts';
 import { text, timestamp } from './schema.ts';
 
 /** How much it matters: info is good news, warn asks for a look, error says that a release went wrong. */
-export const severitySchema = z.enum(['info', 'warn', 'error']);
+const severitySchema = z.enum(['info', 'warn', 'error']);
 
 /** Where the release stands. */
-export const incidentOutcomeSchema = z.enum([
+const incidentOutcomeSchema = z.enum([
   'Initialized',
   'Started',
   'Succeeded',
@@ -18,7 +19,7 @@ export const incidentOutcomeSchema = z.enum([
 ]);
 
 /** One alert of analysis.alerts and what came of it. */
-export const alertStateSchema = z.object({
+const alertStateSchema = z.object({
   name: text(253).describe('Name of the alert in analysis.alerts.'),
   state: z.enum(['waiting', 'sent', 'failed']).describe('waiting, sent or failed.'),
   detail: text(256).describe('Why it could not be sent.').optional(),
@@ -68,3 +69,122 @@ export type Severity = z.infer<typeof severitySchema>;
 export type IncidentOutcome = z.infer<typeof incidentOutcomeSchema>;
 export type AlertState = z.infer<typeof alertStateSchema>;
 export type Incident = z.infer<typeof incidentSchema>;
+
+/** Limits in characters of the renderings. */
+const LINE_CHARACTERS = 160;
+const EVENT_CHARACTERS = 1000;
+
+/** One fact under its title, for receivers that show a table. */
+export interface Fact {
+  readonly title: string;
+  readonly value: string;
+}
+
+/** Path of a reason's page below the root of the project; undefined for a reason that asks nothing of anybody. */
+export function runbookOf(reason: string): string | undefined {
+  return actOf(reason) === undefined ? undefined : `docs/runbooks/${reason}.md`;
+}
+
+/** Takes a commit back in Git; undefined for what is no full SHA, since somebody pastes it into a shell. */
+export function revertCommand(commit: string): string | undefined {
+  return /^[0-9a-f]{40,64}$/.test(commit)
+    ? `git revert --no-edit ${commit.slice(0, 12)} && git push`
+    : undefined;
+}
+
+/** What happened and what a person can do, for status message and commit status: at most 160 characters, or fewer. */
+export function lineOf(incident: Incident, maxCharacters = LINE_CHARACTERS): string {
+  const act = actOf(incident.reason);
+  const whole = act ? `${incident.message}; ${act}` : incident.message;
+  return cut(whole.length <= maxCharacters ? whole : incident.message, maxCharacters);
+}
+
+/** Everything in one paragraph, for a Kubernetes Event and the log: at most 1,000 characters. */
+export function eventTextOf(incident: Incident): string {
+  const rest = factsOf(incident).map(({ title, value }) => `${title}: ${value}`);
+  return cut([incident.message, ...rest].join('. '), EVENT_CHARACTERS);
+}
+
+/** Everything as plain text, one fact a line. */
+export function plainTextOf(incident: Incident): string {
+  const facts = factsOf(incident).map(({ title, value }) => `${title}: ${value}`);
+  return [incident.message, '', ...facts].join('\n');
+}
+
+/** Everything as Markdown; text that came from a commit or a provider cannot form markup. `facts` takes the place of the incident's own. */
+export function markdownOf(incident: Incident, facts: readonly Fact[] = factsOf(incident)): string {
+  const lines = facts.map(({ title, value }) => `- **${title}:** ${valueInMarkdown(title, value)}`);
+  return [escapedMarkdown(incident.message), '', ...lines].join('\n');
+}
+
+/** Text in which `@all` or `<!channel>` from a commit message calls nobody: a joiner of no width follows each @. */
+export function withoutMentions(text: string): string {
+  return text.replaceAll('@', '@\u2060');
+}
+
+/**
+ * Backslashes before everything that Markdown or its HTML could take for markup; line breaks become spaces. Forges look for @names and
+ * #numbers after that, so these are broken by a joiner of no width.
+ */
+export function escapedMarkdown(text: string): string {
+  const marked = text.replace(/\s*\n\s*/g, ' ').replace(/[\\`*_[\]<>|~]/g, (mark) => `\\${mark}`);
+  return withoutMentions(marked).replaceAll('#', '#\u2060');
+}
+
+/** The facts in the order in which a person asks for them; absent ones are left out. */
+export function factsOf(incident: Incident): Fact[] {
+  const { commit, author, subject, finding, onCanary, stays, command, severity } = incident;
+  const facts: Array<[title: string, value: string | undefined]> = [
+    ['Serving', servingText(incident)],
+    ['Commit', commitText(commit, subject, author)],
+    ['Finding', finding],
+    ['Canary', onCanary],
+    ['Stays applied', stays],
+    ['Next', nextText(incident)],
+    ['You can run', command],
+    ['Runbook', severity === 'info' ? undefined : runbookOf(incident.reason)],
+  ];
+  return facts.flatMap(([title, value]) => (value ? [{ title, value }] : []));
+}
+
+function servingText({ serving }: Incident): string | undefined {
+  if (!serving) return undefined;
+  if (serving.length === 0) return 'nothing is known of the traffic';
+  return serving
+    .map(({ workload, weight, ready, commit, subject }) => {
+      const release = commitText(commit, subject, undefined) ?? 'a release from no Source';
+      return `${workload} with ${release}, ${weight} %, ${ready} ${ready === 1 ? 'pod' : 'pods'} ready`;
+    })
+    .join('; ');
+}
+
+function commitText(
+  commit: string,
+  subject: string | undefined,
+  author: string | undefined,
+): string | undefined {
+  if (!commit) return undefined;
+  const named = subject ? `${commit.slice(0, 7)} "${subject}"` : commit.slice(0, 7);
+  return author ? `${named} by ${author}` : named;
+}
+
+function nextText({ next, severity }: Incident): string | undefined {
+  if (!next) return severity === 'info' ? undefined : 'nothing automatic';
+  return next.time ? `${next.action} at ${next.time}` : next.action;
+}
+
+function actOf(reason: string): string | undefined {
+  if (!Object.hasOwn(rolloutReasons, reason)) return undefined;
+  const { act } = rolloutReasons[reason as keyof typeof rolloutReasons];
+  return act === nothing ? undefined : act;
+}
+
+function valueInMarkdown(title: string, value: string): string {
+  if (title === 'You can run') return `\`${value.replaceAll('`', '')}\``;
+  if (title === 'Runbook' && URL.canParse(value)) return `[${value}](${value})`;
+  return escapedMarkdown(value);
+}
+
+function cut(text: string, maxCharacters: number): string {
+  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1)}…`;
+}

@@ -1,8 +1,8 @@
 /** MetricTemplate (flagger.app/v1beta1): a query with a provider, shared by Canaries. */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { KubernetesObject } from './kubernetes.ts';
 
-export const metricProviderTypeSchema = z.enum([
+const metricProviderTypeSchema = z.enum([
   'prometheus',
   'influxdb',
   'datadog',
@@ -16,7 +16,7 @@ export const metricProviderTypeSchema = z.enum([
   'splunk',
 ]);
 
-export const metricProviderSchema = z.object({
+const metricProviderSchema = z.object({
   type: metricProviderTypeSchema.describe('Kind of metric system.'),
   address: z.string().describe('Address of its API.').optional(),
   headers: z
@@ -40,9 +40,7 @@ export const metricTemplateSpecSchema = z.object({
     ),
 });
 
-export type MetricProviderType = z.infer<typeof metricProviderTypeSchema>;
-export type MetricProvider = z.infer<typeof metricProviderSchema>;
-export type MetricTemplateSpec = z.infer<typeof metricTemplateSpecSchema>;
+type MetricTemplateSpec = z.infer<typeof metricTemplateSpecSchema>;
 
 /** A MetricTemplate as the API server stores it. */
 export interface MetricTemplate extends KubernetesObject {

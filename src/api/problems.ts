@@ -1,5 +1,5 @@
 /** What is wrong with a document, in words for people. Values never appear, except a short wrong choice of a closed list. */
-import type { z } from 'zod';
+import type * as z from 'zod';
 
 /** One finding. `path` names the field as `spec.analysis.stepWeight` or `spec.analysis.metrics[0].name`. */
 export interface Problem {

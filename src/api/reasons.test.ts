@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, it } from 'vitest';
-import { runbookOf } from './incident-text.ts';
+import { runbookOf } from './incident.ts';
 import { rolloutReasons } from './reasons.ts';
 
 const page = resolve(import.meta.dirname, '../../docs/reasons.md');

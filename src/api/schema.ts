@@ -1,11 +1,12 @@
-/** Building blocks of the kinds' schemas: one statement gives the runtime check, the type and the CRD's rule. */
-import { z } from 'zod';
+/** Building blocks of the kinds' schemas, and the shapes that several of them have: one statement gives the runtime check, the type and the CRD's rule. */
+import * as z from 'zod';
+import type { Condition } from './kubernetes.ts';
 
 /** How many of a group of fields an object may carry. */
-export type GroupRule = 'exactlyOne' | 'atMostOne';
+type GroupRule = 'exactlyOne' | 'atMostOne';
 
 /** One alternative of a oneOf: fields that must all be present. */
-export type Alternative = readonly string[];
+type Alternative = readonly string[];
 
 /** Text with an upper bound in characters. */
 export function text(maxCharacters: number): z.ZodString {
@@ -87,3 +88,53 @@ function groupMessage(alternatives: readonly Alternative[], given: readonly Alte
   if (given.length === 0) return `needs exactly one of: ${choices}; none is complete`;
   return `only one may be given of: ${choices}; found ${given.map((fields) => fields.join(' + ')).join(' and ')}`;
 }
+
+// How a request's text is compared: the three shapes that Flagger's matches use.
+
+const exact = z.string().describe('The whole text must be equal.').optional();
+const prefix = z.string().describe('The text must begin with this.').optional();
+const suffix = z.string().describe('The text must end with this.').optional();
+const regex = z.string().describe('The whole text must match this regular expression (RE2).').optional();
+
+/** At most one of exact, prefix, regex; none means "is present". */
+export const stringMatchSchema = oneOf(z.object({ exact, prefix, regex }), 'atMostOne', [
+  ['exact'],
+  ['prefix'],
+  ['regex'],
+]);
+
+/** Exactly one of exact, prefix, suffix, regex: the headers of an A/B match. */
+export const headerMatchSchema = oneOf(z.object({ exact, prefix, suffix, regex }), 'exactlyOne', [
+  ['exact'],
+  ['prefix'],
+  ['suffix'],
+  ['regex'],
+]);
+
+/** Exactly one of exact, prefix, regex: an allowed origin of a CORS policy. */
+export const originMatchSchema = oneOf(z.object({ exact, prefix, regex }), 'exactlyOne', [
+  ['exact'],
+  ['prefix'],
+  ['regex'],
+]);
+
+export type StringMatch = z.infer<typeof stringMatchSchema>;
+export type HeaderMatch = z.infer<typeof headerMatchSchema>;
+
+// Conditions of any kind's status.
+
+const condition = z.object({
+  type: text(64).describe('What the condition is about.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('True, False or Unknown.'),
+  reason: text(64).describe('One word for programs; see the table of reasons.'),
+  message: text(1024).describe('One line for people.').optional(),
+  lastTransitionTime: timestamp().describe('When the status last changed.').exactOptional(),
+  lastUpdateTime: timestamp().describe('When the condition was last written.').exactOptional(),
+  observedGeneration: z.int().describe('Generation of the object it was computed from.').exactOptional(),
+});
+
+/**
+ * At most 32 conditions, a type once. Flagger may leave the message out, every writer we know sets it; the shared type
+ * says it is there.
+ */
+export const conditionsSchema = z.array(condition).max(32) as unknown as z.ZodType<Condition[]>;

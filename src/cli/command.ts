@@ -1,4 +1,10 @@
 import type { Command } from 'commander';
+import { systemClock } from '../api/clock.ts';
+import { isLoopback } from '../cluster/access/cluster-access.ts';
+import { silentLogger } from '../cluster/log.ts';
+import type { AddressPolicy } from '../http/address-guard.ts';
+import { type Connection, connect } from '../server/connection.ts';
+import type { CommandResult } from '../terminal/output.ts';
 
 /** One command of the program: a file of its own, one line in commands.ts. */
 export interface CliCommand {
@@ -7,7 +13,38 @@ export interface CliCommand {
 }
 
 /** What commands share. */
-export interface CliContext {
+interface CliContext {
   readonly version: string;
   readonly setExitCode: (code: number) => void;
+}
+
+/** Writes what a command has to say to the streams of the process and sets the exit code. */
+export function emit(result: CommandResult, { setExitCode }: CliContext): void {
+  process.stdout.write(result.stdout);
+  process.stderr.write(result.stderr);
+  setExitCode(result.exitCode);
+}
+
+/** Does something with the API server and closes the connection again. Throws ApiError. */
+export async function withConnection<T>(
+  options: { readonly kubeconfig: string | undefined; readonly version: string },
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const connection = await connect(options, systemClock, silentLogger);
+  try {
+    return await work(connection);
+  } finally {
+    await connection.transport.close();
+  }
+}
+
+/**
+ * Which hosts a command may ask, as `run` has it: on one machine everything is loopback, in a cluster the API server is no target. `server`:
+ * the API server's address; undefined: none is asked.
+ */
+export function addressPolicy(server: string | undefined, metricsServer?: string): AddressPolicy {
+  const allowHosts = metricsServer && URL.canParse(metricsServer) ? [new URL(metricsServer).host] : [];
+  if (server === undefined) return { allowHosts };
+  const { hostname: host } = new URL(server);
+  return isLoopback(host) ? { allowLoopback: true, allowHosts } : { denyHosts: [host], allowHosts };
 }

@@ -1,25 +1,25 @@
 /** The table of commands: a further one is one more file and one more line here. */
-import { adoptCommand } from './adopt-command.ts';
-import { checkCommand } from './check-command.ts';
+
+import { Command, CommanderError } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
+import { adoptCommand } from './adopt.ts';
+import { checkCommand } from './check/check.ts';
 import type { CliCommand } from './command.ts';
 import { demoCommand } from './demo.ts';
-import { diffCommand } from './diff-command.ts';
-import { drillCommand } from './drill-command.ts';
-import { explainCommand } from './explain-command.ts';
-import { installCommand } from './install-command.ts';
-import { planCommand } from './plan-command.ts';
-import { abortCommand } from './requests/abort.ts';
+import { diffCommand } from './diff.ts';
+import { drillCommand } from './drill.ts';
+import { explainCommand } from './explain.ts';
+import { historyCommand } from './history.ts';
+import { installCommand } from './install/install.ts';
+import { planCommand } from './plan.ts';
 import { gateCommand } from './requests/gate.ts';
-import { historyCommand } from './requests/history.ts';
 import { pauseCommand, resumeCommand } from './requests/pause.ts';
-import { promoteCommand } from './requests/promote.ts';
-import { retryCommand } from './requests/retry.ts';
-import { rollbackCommand } from './requests/rollback.ts';
 import { syncCommand } from './requests/sync.ts';
+import { abortCommand, promoteCommand, retryCommand, rollbackCommand } from './requests/verbs.ts';
 import { waitCommand } from './requests/wait.ts';
 import { runCommand } from './run.ts';
-import { statusCommand } from './status-command.ts';
-import { validateCommand } from './validate-command.ts';
+import { statusCommand } from './status.ts';
+import { validateCommand } from './validate.ts';
 
 /** Every command, in the order of the help text. */
 export const commands: readonly CliCommand[] = [
@@ -45,3 +45,45 @@ export const commands: readonly CliCommand[] = [
   planCommand,
   installCommand,
 ];
+
+/**
+ * Exit code where nothing can be said: the input is wrong, or the API server cannot be asked. 1 is left to what was asked about: a release that
+ * failed, a record that the cluster would refuse.
+ */
+const badInput = 2;
+
+/** Reads the command line and runs one command; the result is the exit code. Messages go to the streams of the process. */
+export async function runProgram(argv: readonly string[], version: string): Promise<number> {
+  let exitCode = 0;
+  const program = new Command('holdfast')
+    .description(
+      'A GitOps reconciler for progressive delivery that keeps the last-known-good release and returns to it',
+    )
+    .version(version, '-V, --version', 'print the version')
+    .exitOverride()
+    .showHelpAfterError('(holdfast --help lists the commands, holdfast <command> --help their options)');
+  const context = {
+    version,
+    setExitCode: (code: number) => {
+      exitCode = code;
+    },
+  };
+  for (const command of commands) command.register(program, context);
+  for (const command of program.commands) command.exitOverride();
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    return exitCodeOf(error);
+  }
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : badInput;
+  const { name, kind, message } = error as { name?: string; kind?: string; message?: string };
+  process.stderr.write(`holdfast: ${message ?? String(error)}\n`);
+  return name === 'InputError' || name === 'ApiError' || kind === 'configuration' ? badInput : 1;
+}
+
+/** The version of this program, from package.json. */
+export const version: string = packageJson.version;

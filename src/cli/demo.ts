@@ -1,11 +1,9 @@
 import { basename, relative } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { InputError } from '../app/options.ts';
-import { workloadProviders } from '../routing/table.ts';
+import type { DemoOptions, NextCommand, ObjectName } from '../../sandbox/demo/options.ts';
+import { workloadProviders } from '../providers/routing/table.ts';
+import { InputError } from '../server/options.ts';
 import type { CliCommand } from './command.ts';
-import type { DemoOptions, NextCommand, ObjectName } from './demo/options.ts';
-import { play } from './demo/play.ts';
-import { createJsonShow, createTextShow } from './demo/show.ts';
 
 interface DemoFlags {
   readonly kubeconfig?: string;
@@ -64,14 +62,19 @@ const sameSignalMs = 1_000;
 const interruptedCode = 130;
 
 async function demo(options: DemoOptions, output: DemoFlags['output']): Promise<number> {
+  // Nobody else needs the sandbox: it is loaded for the demo alone.
+  const [{ runDemo }, { createJsonOutput, createTextOutput }] = await Promise.all([
+    import('../../sandbox/demo/demo.ts'),
+    import('../../sandbox/demo/output.ts'),
+  ]);
   const stopping = new AbortController();
   const release = abortOnSignals(stopping);
   const show =
     output === 'json'
-      ? createJsonShow(process.stdout)
-      : createTextShow(process.stdout, process.env, nextCommands(options));
+      ? createJsonOutput(process.stdout)
+      : createTextOutput(process.stdout, process.env, nextCommands(options));
   try {
-    const { ok } = await play(options, { ...show, signal: stopping.signal });
+    const { ok } = await runDemo(options, { ...show, signal: stopping.signal });
     return ok ? 0 : 1;
   } catch (error) {
     if (error !== stopping.signal.reason) throw error;

@@ -1,16 +1,16 @@
-import type { Canary } from '../api/canary.ts';
-import { apiVersionOf } from '../api/kinds.ts';
+import type { Canary } from '../api/canary/canary.ts';
+import { apiVersionOf } from '../api/kinds/kinds.ts';
+import { parseCanary } from '../api/kinds/parse.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { parseCanary } from '../api/parse.ts';
-import { readClusterKey } from '../app/cluster-key.ts';
-import { createClusterPort, createDryRun } from '../app/cluster-port.ts';
-import { InputError } from '../app/options.ts';
-import { createWriteGate } from '../app/write-gate.ts';
-import type { ClusterClient } from '../cluster/client.ts';
-import { keyOf } from '../engine/canary/checks.ts';
-import { type DrillParts, type DrillReport, drill } from '../engine/drill/drill.ts';
-import { writeDrillCondition } from '../engine/drill/drill-condition.ts';
+import type { ClusterClient } from '../cluster/client/client.ts';
+import { type DrillParts, type DrillReport, drill } from '../engine/canary/drill/drill.ts';
+import { writeDrillCondition } from '../engine/canary/drill/drill-schedule.ts';
+import { namespacedName } from '../engine/checks/checks.ts';
 import { createRecords } from '../engine/records/records.ts';
+import { createClusterPort, createDryRun } from '../server/cluster.ts';
+import { readClusterKey } from '../server/cluster-key.ts';
+import { InputError } from '../server/options.ts';
+import { createWriteGate } from '../server/write-gate.ts';
 import {
   type CommandResult,
   type DataFormat,
@@ -18,12 +18,16 @@ import {
   paint,
   printable,
   type Screen,
+  screenOf,
   wrap,
-} from './output.ts';
-import { readOne } from './requests/request.ts';
+} from '../terminal/output.ts';
+import { defaultSelectorLabels } from '../workload/shared/selector.ts';
+import { type CliCommand, emit, withConnection } from './command.ts';
+import { commaList, outputOption, defaultNamespace as ownNamespace } from './install/install.ts';
+import { nameIn, readOne } from './requests/request.ts';
 
 /** What `holdfast drill` is told. */
-export interface DrillOptions {
+interface DrillOptions {
   /** Undefined: all Canaries. */
   readonly name: string | undefined;
   /** Undefined: all namespaces. */
@@ -59,7 +63,7 @@ export async function drillAll(client: ClusterClient, options: DrillOptions): Pr
     try {
       if (!canary.spec.suspend) await writeDrillCondition(cluster, canary, report, options.nowMs);
     } catch (error) {
-      notes.push(`Canary ${keyOf(canary)}: the condition was not written: ${messageOf(error)}\n`);
+      notes.push(`Canary ${namespacedName(canary)}: the condition was not written: ${messageOf(error)}\n`);
     }
   }
   const stdout =
@@ -82,7 +86,9 @@ function valid(object: KubernetesObject): Canary {
   const parsed = parseCanary(object);
   if (parsed.ok) return parsed.value;
   const [first] = parsed.problems;
-  throw new InputError(`Canary ${keyOf(object)}: ${first?.path ?? ''}: ${first?.message ?? 'is not valid'}`);
+  throw new InputError(
+    `Canary ${namespacedName(object)}: ${first?.path ?? ''}: ${first?.message ?? 'is not valid'}`,
+  );
 }
 
 /** A drill makes no key: without one there are no records either. */
@@ -118,3 +124,55 @@ function linesOf(
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+interface DrillFlags {
+  readonly kubeconfig?: string;
+  readonly namespace?: string;
+  readonly allNamespaces?: boolean;
+  readonly holdfastNamespace: string;
+  readonly selectorLabels: string[];
+  readonly includeLabelPrefix: string[];
+  readonly output: DrillOptions['format'];
+}
+
+/** `holdfast drill`: whether the cluster would take the last-known-good today. */
+export const drillCommand: CliCommand = {
+  register(program, context) {
+    program
+      .command('drill')
+      .description(
+        'try by dry-run whether the cluster would take the last known good; exit code 1 if not, 2 if it cannot be said',
+      )
+      .argument('[canary]', 'name, or canary/name; without it every Canary of the namespace')
+      .option(
+        '--kubeconfig <file>',
+        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
+      )
+      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
+      .option('-A, --all-namespaces', 'all namespaces')
+      .option('--holdfast-namespace <name>', 'namespace that Holdfast runs in', ownNamespace)
+      .option('--selector-labels <names>', 'as of holdfast run (comma list)', commaList, [
+        ...defaultSelectorLabels,
+      ])
+      .option('--include-label-prefix <prefixes>', 'as of holdfast run (comma list)', commaList, [])
+      .addOption(outputOption('text', ['text', 'json', 'yaml']))
+      .action(async (subject: string | undefined, flags: DrillFlags) => {
+        if (flags.allNamespaces && subject !== undefined)
+          throw new InputError('one Canary is in one namespace: give -n NAMESPACE instead of -A');
+        const { kubeconfig } = flags;
+        const result = await withConnection({ kubeconfig, version: context.version }, ({ access, client }) =>
+          drillAll(client, {
+            name: subject === undefined ? undefined : nameIn(subject, 'Canary'),
+            namespace: flags.allNamespaces ? undefined : (flags.namespace ?? access.namespace),
+            ownNamespace: flags.holdfastNamespace,
+            selectorLabels: flags.selectorLabels,
+            includeLabelPrefixes: flags.includeLabelPrefix,
+            format: flags.output,
+            screen: screenOf(process.stdout, process.env),
+            nowMs: Date.now(),
+          }),
+        );
+        emit(result, context);
+      });
+  },
+};

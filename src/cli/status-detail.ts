@@ -1,11 +1,20 @@
-import type { CheckResult } from '../api/canary-status.ts';
+import type { CheckResult } from '../api/canary/status.ts';
+import { revertCommand, runbookOf } from '../api/incident.ts';
 import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
-import type { SourceStatus } from '../api/source-status.ts';
-import { paint, printable, type Screen, type Tone, wrap } from './output.ts';
-import { adviceFor } from './status-advice.ts';
-import { canaryStatus, commitLine, phaseOf, shareOf, shortCommit, sourceRow, toneOf } from './status-rows.ts';
-import { formatTable, type TableColumn } from './table.ts';
-import { formatAge } from './time.ts';
+import { rolloutReasons } from '../api/reasons.ts';
+import type { SourceStatus } from '../api/source/status.ts';
+import { formatAge, paint, printable, type Screen, type Tone, wrap } from '../terminal/output.ts';
+import { formatTable, type TableColumn } from '../terminal/table.ts';
+import {
+  canaryStatus,
+  commitLine,
+  conditionOf,
+  phaseOf,
+  shareOf,
+  shortCommit,
+  sourceRow,
+  toneOf,
+} from './status-rows.ts';
 
 const barWidth = 20;
 const indent = '  ';
@@ -193,4 +202,54 @@ function body<Row>(columns: ReadonlyArray<TableColumn<Row>>, rows: readonly Row[
   return formatTable(columns, rows, narrower, false)
     .slice(1)
     .map((line) => indent + line);
+}
+
+/** What a person can do about a Canary now. */
+interface Advice {
+  readonly text: string;
+  /** To copy into a shell. */
+  readonly command?: string;
+}
+
+/** From the table of reasons, and the commands that fit the state; nothing when all is well. */
+function adviceFor(canary: KubernetesObject): Advice[] {
+  const status = canaryStatus(canary);
+  const reason = conditionOf(status, 'Ready')?.reason ?? '';
+  const row = Object.hasOwn(rolloutReasons, reason)
+    ? rolloutReasons[reason as keyof typeof rolloutReasons]
+    : undefined;
+  const general = row && row.act !== 'nothing to do' ? [{ text: `${row.act} (${runbookOf(reason)})` }] : [];
+  return [...general, ...resume(canary), ...undo(canary), ...retry(canary)];
+}
+
+function resume(canary: KubernetesObject): Advice[] {
+  if (canary.metadata.annotations?.['holdfast.dev/pause'] !== 'true') return [];
+  return [{ text: 'it is paused; to go on', command: holdfast('resume', canary) }];
+}
+
+/** While a bad release is held or rejected at head, a revert in Git ends it everywhere. */
+function undo(canary: KubernetesObject): Advice[] {
+  const status = canaryStatus(canary);
+  const { lastAppliedCommit: head, lastPromotedCommit: good } = status;
+  const bad = status.phase === 'Failed' || status.postPromotion?.state === 'Held';
+  const command = revertCommand(head ?? '');
+  if (!bad || head === good || !command) return [];
+  return [{ text: 'to take the commit back in Git', command }];
+}
+
+function retry(canary: KubernetesObject): Advice[] {
+  const status = canaryStatus(canary);
+  const { lastAppliedCommit: head } = status;
+  const rejected = status.rejected?.some(({ commit }) => commit === head);
+  if (!rejected || !head || !isCommit(head)) return [];
+  return [{ text: 'to try it once more', command: holdfast('retry', canary) }];
+}
+
+function holdfast(command: string, { metadata }: KubernetesObject): string {
+  return `holdfast ${command} -n ${metadata.namespace ?? 'default'} canary/${metadata.name}`;
+}
+
+/** Nothing else from a status may stand in a command that somebody pastes into a shell. */
+function isCommit(text: string): boolean {
+  return /^[0-9a-f]{40,64}$/.test(text);
 }

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { canaryDocument } from '../../test/documents/builders.ts';
-import type { CanaryStatus } from '../api/canary-status.ts';
+import type { CanaryStatus } from '../api/canary/status.ts';
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
-import { type StatusOptions, type StatusReader, status } from './status.ts';
-import { subjectOf } from './status-command.ts';
-import { formatAge, formatSpan } from './time.ts';
+import { formatAge, formatSpan } from '../terminal/output.ts';
+import { type StatusOptions, type StatusReader, status, subjectOf } from './status.ts';
 
 const nowMs = Date.parse('2026-03-01T03:00:00Z');
 const good = 'a'.repeat(40);

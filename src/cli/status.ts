@@ -1,11 +1,19 @@
-import { apiVersionOf, type KindName } from '../api/kinds.ts';
+import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
-import type { ClusterClient } from '../cluster/client.ts';
+import type { ClusterClient } from '../cluster/client/client.ts';
 import { isApiError } from '../cluster/errors.ts';
-import { type CommandResult, type DataFormat, formatData, type Screen } from './output.ts';
+import { InputError } from '../server/options.ts';
+import {
+  type CommandResult,
+  type DataFormat,
+  formatData,
+  type Screen,
+  screenOf,
+} from '../terminal/output.ts';
+import { type CliCommand, emit, withConnection } from './command.ts';
+import { outputOption } from './install/install.ts';
 import { canaryDetail, sourceDetail } from './status-detail.ts';
-import { canaryRow, sourceRow } from './status-rows.ts';
-import { canaryTable, sourceTable, type TableOptions } from './status-table.ts';
+import { canaryRow, canaryTable, sourceRow, sourceTable, type TableOptions } from './status-rows.ts';
 
 /** What `holdfast status` is asked for. */
 export interface StatusOptions {
@@ -106,4 +114,65 @@ function joined(lines: readonly string[]): string {
 
 function said(stdout: string): CommandResult {
   return { stdout, stderr: '', exitCode: 0 };
+}
+
+interface StatusFlags {
+  readonly kubeconfig?: string;
+  readonly namespace?: string;
+  readonly allNamespaces?: boolean;
+  readonly output: StatusOptions['format'];
+}
+
+/** `holdfast status`: what is going on, for people who were just woken up. */
+export const statusCommand: CliCommand = {
+  register(program, context) {
+    const { version } = context;
+    program
+      .command('status')
+      .description('show Canaries and Sources, or one of them in full')
+      .argument('[kind]', 'canary or source; a name alone is that of a Canary')
+      .argument('[name]', 'name of the object')
+      .option(
+        '--kubeconfig <file>',
+        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
+      )
+      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
+      .option('-A, --all-namespaces', 'all namespaces')
+      .addOption(outputOption('table', ['table', 'wide', 'json', 'yaml']))
+      .action(async (kind: string | undefined, name: string | undefined, flags: StatusFlags) => {
+        const subject = subjectOf(kind, name);
+        if (flags.allNamespaces && subject.name !== undefined)
+          throw new InputError('one object is in one namespace: give -n NAMESPACE instead of -A');
+        const { kubeconfig } = flags;
+        const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
+          status(client, {
+            ...subject,
+            namespace: flags.allNamespaces ? undefined : (flags.namespace ?? access.namespace),
+            format: flags.output,
+            screen: screenOf(process.stdout, process.env),
+            nowMs: Date.now(),
+          }),
+        );
+        emit(result, context);
+      });
+  },
+};
+
+/** `canary web`, `canary/web`, `canaries`, `web`: all as with kubectl. Throws InputError for a kind that is not ours. */
+export function subjectOf(
+  first: string | undefined,
+  second: string | undefined,
+): Pick<StatusOptions, 'kind' | 'name'> {
+  if (first === undefined) return {};
+  const [word = '', inside] = first.split('/', 2);
+  const kind = kindNamed(word);
+  const name = second ?? inside;
+  if (kind) return { kind, name };
+  if (name === undefined) return { kind: 'Canary', name: word };
+  throw new InputError(`${JSON.stringify(word)} is neither canary nor source`);
+}
+
+function kindNamed(word: string): 'Canary' | 'Source' | undefined {
+  if (/^canar(y|ies)$/i.test(word)) return 'Canary';
+  return /^sources?$/i.test(word) ? 'Source' : undefined;
 }

@@ -2,8 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { validate } from './validate.ts';
-import { reportJson, reportText } from './validate-report.ts';
+import { reportJson, reportText, validate } from './validate.ts';
 
 const screen = { columns: 80, colour: false };
 const canary = `apiVersion: flagger.app/v1beta1

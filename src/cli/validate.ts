@@ -5,16 +5,29 @@ import { limits } from '../api/limits.ts';
 import type { Builders } from '../render/build/builder.ts';
 import { findBuilders, type ProgramPaths } from '../render/build/programs.ts';
 import type { RenderResult } from '../render/render.ts';
-import type { RenderedObject } from '../render/types.ts';
-import { defaultSelectorLabels } from '../workload/selector.ts';
-import { readLocalFiles } from './validate-files.ts';
-import { type KindOptions, remarksOn, type Severity } from './validate-kinds.ts';
-import { namespaceFindings, referenceFindings } from './validate-references.ts';
-import { type Finding, releaseFindings } from './validate-releases.ts';
-import { renderLocal } from './validate-render.ts';
+import { formatProblem, type RenderedObject } from '../render/rendered-object.ts';
+import { readLocalFiles } from '../review/local-files.ts';
+import { type KindOptions, remarksOn, type Severity } from '../review/validate/kinds.ts';
+import { namespaceFindings, referenceFindings } from '../review/validate/references.ts';
+import { type Finding, releaseFindings } from '../review/validate/releases.ts';
+import { renderLocal } from '../review/validate/render.ts';
+import {
+  type CommandResult,
+  counted,
+  formatData,
+  paint,
+  printable,
+  type Screen,
+  screenOf,
+  type Tone,
+} from '../terminal/output.ts';
+import { defaultSelectorLabels } from '../workload/shared/selector.ts';
+import { type CliCommand, emit } from './command.ts';
+import { type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
+import { outputOption } from './install/install.ts';
 
 /** What `holdfast validate` is asked for. */
-export interface ValidateOptions extends Partial<KindOptions> {
+interface ValidateOptions extends Partial<KindOptions> {
   readonly paths: readonly string[];
   readonly selectorLabels?: readonly string[];
   /** Where kustomize and helm are; otherwise they are looked for on PATH. */
@@ -22,7 +35,7 @@ export interface ValidateOptions extends Partial<KindOptions> {
 }
 
 /** What it found, in the order of files and lines. */
-export interface Validation {
+interface Validation {
   readonly files: number;
   readonly objects: number;
   readonly findings: readonly Finding[];
@@ -102,4 +115,79 @@ function sorted(findings: readonly Finding[]): Finding[] {
 
 function compare(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
+}
+
+interface ValidateFlags extends ProgramFlags {
+  readonly strict?: boolean;
+  readonly meshProvider: string;
+  readonly crossNamespaceRefs: boolean;
+  readonly output: 'text' | 'json';
+}
+
+/** `holdfast validate`: what Holdfast would say about manifests, before they are merged. */
+export const validateCommand: CliCommand = {
+  register(program, context) {
+    const command = program
+      .command('validate')
+      .description('check manifests as a Source would read them; exit code 2 if something is wrong')
+      .argument('<path...>', 'files and folders')
+      .option('--strict', 'unknown fields are problems')
+      .option('--mesh-provider <name>', 'routing provider of Canaries that name none', 'kubernetes')
+      .option('--no-cross-namespace-refs', "as the controller's: refuse references to other namespaces")
+      .addOption(outputOption('text', ['text', 'json']));
+    withProgramFlags(command).action(async (paths: string[], flags: ValidateFlags) => {
+      const { strict = false, meshProvider: defaultProvider } = flags;
+      const forbidsOtherNamespaces = !flags.crossNamespaceRefs;
+      const programs = programsIn(flags, process.env);
+      const validation = await validate({ paths, strict, defaultProvider, forbidsOtherNamespaces, programs });
+      const screen = screenOf(process.stdout, process.env);
+      emit(flags.output === 'json' ? reportJson(validation) : reportText(validation, screen), context);
+    });
+  },
+};
+
+const tones: Readonly<Record<Severity, Tone>> = { problem: 'bad', warning: 'busy', note: 'quiet' };
+
+/** `path:line: field: message` a line, warnings and notes marked as such, and a summary. Exit code 2 if there is a problem. */
+export function reportText(validation: Validation, screen: Screen): CommandResult {
+  const lines = validation.findings.map((finding) =>
+    paint(screen, tones[finding.severity], printable(lineFor(finding))),
+  );
+  return {
+    stdout: `${[...lines, summary(validation)].join('\n')}\n`,
+    stderr: '',
+    exitCode: codeOf(validation),
+  };
+}
+
+/** The place comes first, as editors and terminals expect it. */
+function lineFor(finding: Finding): string {
+  if (finding.severity === 'problem') return formatProblem(finding);
+  const message = [finding.field, finding.message].filter(Boolean).join(': ');
+  const { file, line } = finding;
+  return formatProblem({ file, line, field: finding.severity, message });
+}
+
+/** The same for programs: one list for each severity. */
+export function reportJson(validation: Validation): CommandResult {
+  const { files, objects } = validation;
+  const of = (severity: Severity) =>
+    validation.findings
+      .filter((finding) => finding.severity === severity)
+      .map(({ severity: _, ...rest }) => rest);
+  const report = { files, objects, problems: of('problem'), warnings: of('warning'), notes: of('note') };
+  return { stdout: formatData(report, 'json'), stderr: '', exitCode: codeOf(validation) };
+}
+
+function codeOf({ findings }: Validation): 0 | 2 {
+  return findings.some(({ severity }) => severity === 'problem') ? 2 : 0;
+}
+
+function summary({ files, objects, findings }: Validation): string {
+  const count = (severity: Severity) => findings.filter((finding) => finding.severity === severity).length;
+  const parts = (['problem', 'warning', 'note'] as const)
+    .map((severity) => [count(severity), severity] as const)
+    .filter(([number, severity]) => number > 0 || severity === 'problem')
+    .map(([number, severity]) => (number === 0 ? `no ${severity}s` : counted(number, severity)));
+  return `${parts.join(', ')} in ${counted(objects, 'object')} of ${counted(files, 'file')}`;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../api/clock.ts';
 
 /** Time that moves only when told to. */
-export interface VirtualClock extends Clock {
+interface VirtualClock extends Clock {
   /** Moves on, calling back in order; promises get their turn between timers. */
   advance(ms: number): Promise<void>;
 }

@@ -1,5 +1,4 @@
 import type { Clock } from '../api/clock.ts';
-import { createAppointments } from './canary/appointments.ts';
 
 /** What a pass over one key says about the next one: again after this time, or only when somebody asks. */
 export interface PassResult {
@@ -9,7 +8,7 @@ export interface PassResult {
 }
 
 /** How the queue works. */
-export interface WorkQueueOptions {
+interface WorkQueueOptions {
   readonly clock: Clock;
   /** Keys worked on at the same time; one key is never worked on twice at once. */
   readonly concurrency: number;
@@ -115,4 +114,39 @@ function backoffMs(failures: number, options: WorkQueueOptions): number {
   const { firstMs, maximumMs } = options.backoff;
   const ceiling = Math.min(maximumMs, firstMs * 2 ** Math.min(failures - 1, 30));
   return Math.round(ceiling * (0.5 + options.random() / 2));
+}
+
+/** At most one point in time per key; the earliest one asked for counts. */
+interface Appointments {
+  make(key: string, delayMs: number): void;
+  cancel(key: string): void;
+  cancelAll(): void;
+}
+
+/** Calls `due` with a key once its time has come. */
+export function createAppointments(clock: Clock, due: (key: string) => void): Appointments {
+  const made = new Map<string, { dueMs: number; cancel: () => void }>();
+
+  function cancel(key: string): void {
+    made.get(key)?.cancel();
+    made.delete(key);
+  }
+
+  return {
+    make(key, delayMs) {
+      const dueMs = clock.nowMs() + delayMs;
+      const before = made.get(key);
+      if (before && before.dueMs <= dueMs) return;
+      cancel(key);
+      const stop = clock.after(delayMs, () => {
+        made.delete(key);
+        due(key);
+      });
+      made.set(key, { dueMs, cancel: stop });
+    },
+    cancel,
+    cancelAll() {
+      for (const key of [...made.keys()]) cancel(key);
+    },
+  };
 }

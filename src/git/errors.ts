@@ -21,7 +21,7 @@ export type GitErrorCode =
  * Who must act: `author` changes the repository or the Source, `operator` changes Holdfast's or the Git
  * server's setup or credentials, `nobody` means that the next poll may simply succeed.
  */
-export type GitErrorActor = 'author' | 'operator' | 'nobody';
+type GitErrorActor = 'author' | 'operator' | 'nobody';
 
 const ACTORS: Record<GitErrorCode, GitErrorActor> = {
   Unreachable: 'nobody',

@@ -2,7 +2,7 @@
 export type EndedBy = 'itself' | 'cluster' | 'release';
 
 /** What is known of one cause. Texts are for people and stand in the table of docs/guides/diagnosis.md. */
-export interface CauseRow {
+interface CauseRow {
   /** What is wrong with the pods, to stand behind a colon. */
   readonly title: string;
   /** How it is recognised, in Kubernetes' own words. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CanaryMetric } from '../api/canary-metric.ts';
+import type { CanaryMetric } from '../api/canary/metrics.ts';
 import type { MetricReading } from '../api/observed.ts';
 import { finding, judge, verdictOf } from './check-results.ts';
 

@@ -1,10 +1,11 @@
 import type { WorkloadView } from './workload-view.ts';
+
 /**
  * How much a difference between what must be true and what is weighs:
  * `blocks`: the workload has not taken the release over, so no traffic follows, and a check after promotion fails;
  * `fails`: a check after promotion fails; `tells`: it is reported and decides nothing.
  */
-export type Severity = 'blocks' | 'fails' | 'tells';
+type Severity = 'blocks' | 'fails' | 'tells';
 
 /** One thing that must be true of a workload beside what is (Flagger issue 1592). Texts are for people; numbers are there where both are counts. */
 export interface Comparison {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { canaryState, decidePromotion, decideVerification, isBeyondHope } from '../rollout/decision.ts';
 import { aFault, aWorkload } from '../rollout/fixtures.test-support.ts';
+import { canaryState, decidePromotion, decideVerification, isBeyondHope } from '../rollout/post-promotion.ts';
 import type { Cause } from './causes.ts';
 import { causeOf, diagnose, sentence } from './diagnosis.ts';
 import type { PodFault } from './workload-view.ts';

@@ -1,8 +1,7 @@
 import { type Cause, causes } from './causes.ts';
 import { isBroken } from './drift.ts';
-import { faultWords } from './faults.ts';
 import { whyNotReady } from './readiness.ts';
-import type { PodFault, WorkloadView } from './workload-view.ts';
+import { faultWords, type PodFault, type WorkloadView } from './workload-view.ts';
 
 const pulling: ReadonlySet<string> = new Set([
   'ErrImagePull',

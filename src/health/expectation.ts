@@ -7,8 +7,7 @@ import {
   enoughPods,
 } from './comparison.ts';
 import { copyComparisons, driftComparisons } from './drift.ts';
-import { faultWords, isLost, isStarting } from './faults.ts';
-import type { WorkloadView } from './workload-view.ts';
+import { faultWords, isLost, isStarting, type WorkloadView } from './workload-view.ts';
 
 /** Everything that must be true of a workload beside what is, the met ones included, in the order in which a rollout reaches them. */
 export function compare(view: WorkloadView | undefined, expected: Expected): Comparison[] {

@@ -1,6 +1,5 @@
 import { compare, podComparisons } from './expectation.ts';
-import { faultWords, isLost, isStarting } from './faults.ts';
-import type { PodFault, WorkloadView } from './workload-view.ts';
+import { faultWords, isLost, isStarting, type PodFault, type WorkloadView } from './workload-view.ts';
 
 /** Enough pods of the current template are available, and none of an older one is left (flagger-behaviour 2.6). */
 export function isReady(view: WorkloadView | undefined, readyPercent: number): boolean {

@@ -3,8 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
 import type { Resolver } from './address-guard.ts';
 import { createHttpClient, type HttpClientOptions } from './client.ts';
-import { testCertificate } from './testing/certificate.ts';
-import { startTestServer, type TestServer } from './testing/test-server.ts';
+import { startTestServer, type TestServer, testCertificate } from './testing/servers.ts';
 import type { HttpClient, HttpRequest } from './types.ts';
 
 const cleanups: Array<() => Promise<void>> = [];

@@ -1,11 +1,9 @@
 import type { Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { request as undiciRequest } from 'undici';
 import type { AddressPolicy, Resolver } from './address-guard.ts';
-import { capped, decoded } from './body.ts';
-import { type Deadline, startDeadline } from './deadline.ts';
-import { createDispatchers, type Dispatchers } from './dispatchers.ts';
+import { createDispatchers, createHostSlots, type Dispatchers, type HostSlots } from './dispatchers.ts';
 import { HttpError, toHttpError } from './errors.ts';
-import { createHostSlots, type HostSlots } from './host-slots.ts';
 import type {
   HttpAuth,
   HttpClient,
@@ -62,7 +60,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
 }
 
 /** Reads a URL for an outbound request. Throws HttpError InvalidUrl; the message never shows user info. */
-export function parseHttpUrl(url: string | URL): URL {
+function parseHttpUrl(url: string | URL): URL {
   const parsed = URL.canParse(String(url)) ? new URL(url) : undefined;
   if (!parsed)
     throw new HttpError('InvalidUrl', '', 'the URL cannot be read; it must be http(s)://host/path');
@@ -236,4 +234,93 @@ function flatHeaders(headers: Record<string, string | string[] | undefined>): Re
     if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(', ') : value;
   }
   return flat;
+}
+
+/** What a body is read for, for messages. */
+interface Reading {
+  readonly method: string;
+  readonly host: string;
+  readonly maxBytes: number;
+}
+
+/** The content of an answer, unpacked by its content-encoding. Throws HttpError InvalidBody for an unknown one. */
+function decoded(body: Readable, encoding: string | undefined, reading: Reading): Readable {
+  const unpack = decoder(encoding?.trim().toLowerCase() ?? '', reading);
+  if (!unpack) return body;
+  body.on('error', (error) => unpack.destroy(error));
+  unpack.on('close', () => body.destroy());
+  return body.pipe(unpack);
+}
+
+function decoder(encoding: string, { method, host }: Reading) {
+  if (encoding === '' || encoding === 'identity') return undefined;
+  if (encoding === 'gzip' || encoding === 'x-gzip') return createGunzip();
+  if (encoding === 'deflate') return createInflate();
+  if (encoding === 'br') return createBrotliDecompress();
+  throw new HttpError(
+    'InvalidBody',
+    host,
+    `${method} ${host}: content-encoding "${encoding}" is not supported`,
+  );
+}
+
+/**
+ * Passes the bytes on until more than `maxBytes` came (counted after unpacking, so that a
+ * gzip bomb counts at its full size). Throws HttpError TooLarge then.
+ */
+async function* capped(body: Readable, reading: Reading, alive: () => void): AsyncGenerator<Uint8Array> {
+  let total = 0;
+  for await (const chunk of body) {
+    alive();
+    total += chunk.length;
+    if (total > reading.maxBytes) {
+      const { method, host, maxBytes } = reading;
+      throw new HttpError('TooLarge', host, `${method} ${host}: the answer is larger than ${maxBytes} bytes`);
+    }
+    yield chunk;
+  }
+}
+
+/** Watches one exchange: a total deadline, and an idle deadline that every sign of life pushes back. */
+interface Deadline {
+  /** Aborts when a deadline passes (reason: HttpError Timeout) or the caller gives up (HttpError Aborted). */
+  readonly signal: AbortSignal;
+  /** Bytes moved: the idle deadline starts anew. */
+  alive(): void;
+  /** Ends the exchange: timers and listeners are gone. */
+  end(): void;
+}
+
+/** Starts both deadlines (milliseconds). A trickle keeps the idle deadline away, but never the total one. */
+function startDeadline(
+  what: { readonly method: string; readonly host: string },
+  limits: { readonly idleTimeoutMs: number; readonly totalTimeoutMs: number },
+  caller?: AbortSignal,
+): Deadline {
+  const controller = new AbortController();
+  const fail = (code: 'Timeout' | 'Aborted', text: string) => () =>
+    controller.abort(new HttpError(code, what.host, `${what.method} ${what.host}: ${text}`));
+  const onIdle = fail('Timeout', `silent for ${seconds(limits.idleTimeoutMs)}`);
+  const onTotal = fail('Timeout', `not finished within ${seconds(limits.totalTimeoutMs)}`);
+  const onCaller = fail('Aborted', 'given up by the caller');
+  const total = setTimeout(onTotal, limits.totalTimeoutMs);
+  let idle = setTimeout(onIdle, limits.idleTimeoutMs);
+  if (caller?.aborted) onCaller();
+  caller?.addEventListener('abort', onCaller, { once: true });
+  return {
+    signal: controller.signal,
+    alive() {
+      clearTimeout(idle);
+      idle = setTimeout(onIdle, limits.idleTimeoutMs);
+    },
+    end() {
+      clearTimeout(total);
+      clearTimeout(idle);
+      caller?.removeEventListener('abort', onCaller);
+    },
+  };
+}
+
+function seconds(timeoutMs: number): string {
+  return `${timeoutMs / 1000} s`;
 }

@@ -1,5 +1,5 @@
 /** Why an outbound request failed. `Status` is used by callers that treat an HTTP status as a failure. */
-export type HttpErrorCode =
+type HttpErrorCode =
   | 'InvalidUrl'
   | 'Refused'
   | 'Unreachable'

@@ -9,7 +9,7 @@ import {
   template,
   testCommit,
 } from './fixtures.test-support.ts';
-import { settingsKey, settingsOf } from './settings.ts';
+import { settingsKey, settingsOf } from './release.ts';
 
 const target = deployment(
   template({

@@ -1,15 +1,21 @@
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import { describe } from '../api/kubernetes.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
+import type { FileProblem } from '../render/rendered-object.ts';
+import type { LineOf } from './candidates.ts';
 import { configKeyOf, digestOf } from './digest.ts';
-import { isRecord, pointerSteps } from './json.ts';
-import { unknownPort } from './port-findings.ts';
-import { type ServicePortSpec, servicePorts } from './ports.ts';
+import { isRecord, pointerSteps, recordOf, recordsOf, textOf } from './json.ts';
+import { type ServicePortSpec, servicePorts, undeclaredPort, unknownPort } from './ports.ts';
 import { type ConfigReference, configReferences, isTracked } from './refs.ts';
-import { type Release, rolledOut, templateOf, type WorkloadSettings } from './release.ts';
-import { isKnative, isService } from './service-content.ts';
-import { settingsKey, settingsOf } from './settings.ts';
-import { type TargetProblem, targetProblem } from './target-problem.ts';
+import {
+  digestedPart,
+  type Release,
+  settingsKey,
+  settingsOf,
+  templateOf,
+  type WorkloadSettings,
+} from './release.ts';
+import type { CanaryPlan } from './select.ts';
+import { isExternalName, isKnative, isService, selectorOf } from './service-content.ts';
 
 /** The part of a Canary that shapes its releases. */
 export interface ReleaseCanary {
@@ -37,7 +43,7 @@ export interface ReleaseInput {
 }
 
 /** Why objects make no release. The message names object and field, never a value (S31). */
-export interface ReleaseProblem {
+interface ReleaseProblem {
   /** `Kind namespace/name` of the object to change. */
   object: string;
   /** Dotted path of the field in it. */
@@ -45,7 +51,7 @@ export interface ReleaseProblem {
   message: string;
 }
 
-export type ReleaseResult = { ok: Release; problem?: never } | { ok?: never; problem: ReleaseProblem };
+type ReleaseResult = { ok: Release; problem?: never } | { ok?: never; problem: ReleaseProblem };
 
 /** The Release of one Canary at one commit. Throws RangeError when the key is too short; everything in Git that is wrong is a problem. */
 export function buildRelease(input: ReleaseInput): ReleaseResult {
@@ -63,7 +69,7 @@ export function buildRelease(input: ReleaseInput): ReleaseResult {
   const ports = target.kind === 'Service' ? [] : servicePorts(canary.spec.service, template);
   const revisionIgnore = [...(canary.spec.revisionIgnore ?? [])];
   const digest = digestOf({
-    ...rolledOut(target),
+    ...digestedPart(target),
     ports,
     configs,
     revisionIgnore,
@@ -85,7 +91,7 @@ export function buildRelease(input: ReleaseInput): ReleaseResult {
 }
 
 /** A release in few words: what the rollout core decides with. */
-export interface ReleaseSummary {
+interface ReleaseSummary {
   digest: string;
   commit: CommitInfo;
   settingsKey: string;
@@ -170,4 +176,87 @@ function dataProblem(object: KubernetesObject): ReleaseProblem | undefined {
       return problem(`the value of key ${JSON.stringify(wrong)} must be a string: quote it`);
   }
   return undefined;
+}
+
+/** What a release needs beside its plan. */
+interface PlanInput {
+  plan: Extract<CanaryPlan, { state: 'release' }>;
+  /** The Canary that counts: the plan's own, or the one in the cluster when Git holds none. */
+  canary: ReleaseCanary;
+  commit: CommitInfo;
+  /** HMAC key of the cluster, at least 32 bytes. */
+  secretKey: Uint8Array;
+  lineOf: LineOf;
+}
+
+/** The release of a plan, or the problem with file, line and field. Throws RangeError when the key is too short. */
+export function releaseOfPlan(
+  input: PlanInput,
+): { ok: Release; problem?: never } | { ok?: never; problem: FileProblem } {
+  const { plan, canary, commit, secretKey, lineOf } = input;
+  const configs = plan.configs.map(({ object }) => object);
+  const target = plan.target.object;
+  const { origins, tracksConfig } = plan;
+  const built = buildRelease({ canary, target, configs, commit, secretKey, origins, tracksConfig });
+  if (!built.problem) return built;
+  const { object, field, message } = built.problem;
+  const entry = [plan.target, ...plan.configs].find((one) => describe(one.object) === object);
+  // A Canary that only the cluster has is told of at its target.
+  const origin = entry?.origin ?? plan.origin ?? plan.target.origin;
+  const place = { file: origin.file, line: lineOf(origin, field) };
+  return { problem: { ...place, field, message: `${object}: ${message}` } };
+}
+
+/** What is doubtful about a release of this plan, with file, line and field; nothing waits for it. */
+export function releaseWarnings(
+  { plan, canary, lineOf }: Pick<PlanInput, 'plan' | 'canary' | 'lineOf'>,
+  release: Release,
+): FileProblem[] {
+  const found = undeclaredPort(canary.spec.service, release);
+  if (!found) return [];
+  const origin = plan.origin ?? plan.target.origin;
+  return [{ file: origin.file, line: lineOf(origin, found.field), ...found }];
+}
+
+/** What is wrong with a target, and in which of its fields. */
+interface TargetProblem {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Kinds with a pod template. */
+const workloadKinds = ['Deployment', 'DaemonSet', 'StatefulSet'];
+
+/** Why a target cannot be rolled out; undefined when it can. `port`: the one that the Canary's route sends requests to. */
+function targetProblem(target: KubernetesObject, port: number | undefined): TargetProblem | undefined {
+  if (isService(target)) return serviceProblem(target, port);
+  if (!workloadKinds.includes(target.kind) && !isKnative(target)) {
+    const known = [...workloadKinds, 'Service'].join(', ');
+    return {
+      field: 'kind',
+      message: `a Canary can roll out ${known}, not ${target.kind} of ${target.apiVersion}`,
+    };
+  }
+  const template = recordOf(target.spec).template;
+  if (!isRecord(template)) return { field: 'spec.template', message: 'the workload has no pod template' };
+  const containers = recordOf(template.spec).containers;
+  if (!Array.isArray(containers) || containers.length === 0)
+    return { field: 'spec.template.spec.containers', message: 'the pod template has no containers' };
+  if (isKnative(target)) return undefined;
+  const nameless = containers.findIndex((container) => textOf(recordOf(container).name) === undefined);
+  if (nameless < 0) return undefined;
+  return { field: `spec.template.spec.containers[${nameless}].name`, message: 'the container has no name' };
+}
+
+/** The copies of a Service find pods by its selector alone; endpoints that somebody writes by hand have the name of the original. */
+function serviceProblem({ spec }: KubernetesObject, port: number | undefined): TargetProblem | undefined {
+  if (isExternalName(spec)) return undefined;
+  if (!selectorOf(spec))
+    return { field: 'spec.selector', message: 'is missing: a copy of this Service would reach no pod' };
+  const offered = recordsOf(recordOf(spec).ports).map((entry) => entry.port);
+  if (port === undefined || offered.includes(port)) return undefined;
+  return {
+    field: 'spec.ports',
+    message: `has no port ${port}, where spec.service.port of the Canary sends the requests`,
+  };
 }

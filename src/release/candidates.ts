@@ -1,8 +1,13 @@
-import type { Canary } from '../api/canary.ts';
+import type { Canary } from '../api/canary/canary.ts';
+import { parseCanary } from '../api/kinds/parse.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { parseCanary } from '../api/parse.ts';
 import { objectKey } from '../render/render.ts';
-import { type FileProblem, formatOrigin, type Origin, type RenderedObject } from '../render/types.ts';
+import {
+  type FileProblem,
+  formatOrigin,
+  type Origin,
+  type RenderedObject,
+} from '../render/rendered-object.ts';
 import { recordOf, textOf } from './json.ts';
 
 /** Names a Canary. */

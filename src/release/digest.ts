@@ -5,7 +5,7 @@ import type { ServicePort } from './release.ts';
 import type { ServiceContent } from './service-content.ts';
 
 /** Everything that makes a release what it is (design section 3). Replicas, strategy and labels of the workload are not among it. */
-export interface DigestInput {
+interface DigestInput {
   /** Of a target with pods. */
   template?: PodTemplate | undefined;
   /** Of a target of kind Service. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { labelValue } from '../api/short-name.ts';
+import { labelValue } from '../api/metadata.ts';
 import { buildRelease, type ReleaseInput } from './build.ts';
 import {
   configMap,
@@ -13,8 +13,7 @@ import {
   testKey,
 } from './fixtures.test-support.ts';
 import { decodeRecord, encodeRecord, recordAnnotations, recordName } from './record.ts';
-import type { Release } from './release.ts';
-import { withSettings } from './settings.ts';
+import { type Release, withSettings } from './release.ts';
 
 function release(extra: Partial<ReleaseInput> = {}): Release {
   const built = buildRelease(releaseInput(extra));

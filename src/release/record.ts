@@ -1,15 +1,13 @@
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { gitPart } from '../api/digest.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { clip, limits } from '../api/limits.ts';
+import { labelValue, shortHash, shortName } from '../api/metadata.ts';
 import type { CommitInfo } from '../api/observed.ts';
-import { labelValue, shortHash, shortName } from '../api/short-name.ts';
 import { digestOf } from './digest.ts';
-import { isRecord, recordOf, textOf } from './json.ts';
-import { labelCanary, labelRecord } from './names.ts';
-import { packRelease, unpackRelease } from './record-payload.ts';
-import { tooLarge } from './record-size.ts';
-import { type Release, rolledOut, type WorkloadSettings } from './release.ts';
-import { settingsOf } from './settings.ts';
+import { canonicalJson, isRecord, recordOf, textOf } from './json.ts';
+import { digestedPart, type Release, settingsOf, type WorkloadSettings } from './release.ts';
+import { isService } from './service-content.ts';
 
 /** Type of the Secrets that keep a release (design section 5, "Where the LKG lives"). */
 export const recordType = 'holdfast.dev/release';
@@ -43,8 +41,8 @@ export interface DecodedRecord {
   settings: WorkloadSettings;
 }
 
-export type EncodeResult = { ok: KubernetesObject[]; problem?: never } | { ok?: never; problem: string };
-export type DecodeResult = { ok: DecodedRecord; problem?: never } | { ok?: never; problem: string };
+type EncodeResult = { ok: KubernetesObject[]; problem?: never } | { ok?: never; problem: string };
+type DecodeResult = { ok: DecodedRecord; problem?: never } | { ok?: never; problem: string };
 
 /** What may be stamped on a record after its bytes were written. */
 export interface RecordStamp {
@@ -78,7 +76,7 @@ export function recordLabels(canaryName: string): Record<string, string> {
  */
 export function encodeRecord(release: Release, stamp: RecordStamp = {}): EncodeResult {
   const packed = packRelease(release);
-  if (!packed) return { problem: tooLarge(release) ?? 'the release cannot be kept' };
+  if (!packed) return { problem: recordTooLarge(release) ?? 'the release cannot be kept' };
   const count = Math.max(1, Math.ceil(packed.length / limits.recordPartBytes));
   const parts = Array.from({ length: count }, (_, index) => {
     return partOf(
@@ -195,7 +193,7 @@ function hasLabels(secret: KubernetesObject, wanted: Record<string, string>): bo
 function recomputed(release: Release, secretKey: Uint8Array): string | undefined {
   const { target, ports, configs, revisionIgnore = [] } = release;
   try {
-    return digestOf({ ...rolledOut(target), ports, configs, revisionIgnore, secretKey });
+    return digestOf({ ...digestedPart(target), ports, configs, revisionIgnore, secretKey });
   } catch {
     return undefined;
   }
@@ -229,3 +227,74 @@ function fromSettings(settings: Record<string, unknown>, release: Release): Reco
     ? { ...numbers, strategy }
     : { ...numbers, updateStrategy: strategy };
 }
+
+/** Layout of the JSON in a record; another one is refused, not guessed. */
+const layout = 1;
+
+/** The release as gzip of canonical JSON: equal releases give equal bytes. Undefined when it is larger than can be kept. */
+function packRelease(release: Release): Buffer | undefined {
+  const json = Buffer.from(canonicalJson({ layout, release }));
+  if (json.length > limits.recordBytes) return undefined;
+  const packed = gzipSync(json, { level: 9 });
+  // Byte 9 names the operating system in a gzip header; 255 is "unknown".
+  packed[9] = 255;
+  return packed;
+}
+
+/** Bytes of a release as a record would hold it, before compression. */
+function releaseBytes(release: Release): number {
+  return Buffer.byteLength(canonicalJson({ layout, release }));
+}
+
+/** The release in a record's bytes, or why they hold none. The reason never quotes the content (S31). */
+function unpackRelease(
+  packed: Uint8Array,
+): { ok: Release; problem?: never } | { ok?: never; problem: string } {
+  let content: unknown;
+  try {
+    content = JSON.parse(gunzipSync(packed, { maxOutputLength: limits.recordBytes }).toString('utf8'));
+  } catch {
+    return { problem: 'its bytes are damaged (no gzip of JSON)' };
+  }
+  if (!isRecord(content) || content.layout !== layout)
+    return { problem: 'it has a layout this version does not know' };
+  return isRelease(content.release) ? { ok: content.release } : { problem: 'it lacks fields of a release' };
+}
+
+function isRelease(value: unknown): value is Release {
+  if (!isRecord(value) || typeof value.digest !== 'string') return false;
+  const { canary, target, commit, ports, configs, liveConfigs, origins } = value;
+  if (!isRecord(canary) || typeof canary.name !== 'string' || typeof canary.namespace !== 'string')
+    return false;
+  if (!isRecord(commit) || !isRecord(target) || !isRecord(target.metadata) || !isRecord(target.spec))
+    return false;
+  if (!isService(target as unknown as KubernetesObject) && !isRecord(target.spec.template)) return false;
+  if (!Array.isArray(configs) || !configs.every((object) => isRecord(object) && isRecord(object.metadata)))
+    return false;
+  return [ports, liveConfigs, origins].every((list) => Array.isArray(list));
+}
+
+/** Why a release cannot be kept: its size and its biggest object by name. Undefined when it can. */
+export function recordTooLarge(release: Release): string | undefined {
+  const bytes = releaseBytes(release);
+  if (bytes <= limits.recordBytes) return undefined;
+  const [biggest] = [release.target, ...release.configs]
+    .map((object) => ({ object, size: sizeOf(object) }))
+    .sort((left, right) => right.size - left.size);
+  const { namespace, name } = release.canary;
+  const about = biggest ? `, ${inMebibytes(biggest.size)} of it ${describe(biggest.object)}` : '';
+  return `the release of Canary ${namespace}/${name} has ${inMebibytes(bytes)}${about}; no more than ${inMebibytes(limits.recordBytes)} can be kept to return to: take large ConfigMaps or Secrets out of its pod template`;
+}
+
+function sizeOf(object: KubernetesObject): number {
+  return Buffer.byteLength(JSON.stringify(object));
+}
+
+function inMebibytes(bytes: number): string {
+  return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+}
+
+/** Label of the Secrets Holdfast keeps its memory in: the canary they belong to. */
+export const labelCanary = 'holdfast.dev/canary';
+/** What a Secret holds: `release` or `rejections`. */
+export const labelRecord = 'holdfast.dev/record';

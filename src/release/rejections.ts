@@ -1,8 +1,8 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { clip, limits } from '../api/limits.ts';
-import { labelValue, shortHash, shortName } from '../api/short-name.ts';
+import { labelValue, shortHash, shortName } from '../api/metadata.ts';
 import { isRecord, recordOf, textOf } from './json.ts';
-import { labelCanary, labelRecord } from './names.ts';
+import { labelCanary, labelRecord } from './record.ts';
 
 /** Type of the Secret that keeps a canary's rejected digests. */
 export const rejectionsType = 'holdfast.dev/rejections';

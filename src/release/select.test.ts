@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { renderPlain } from '../render/render.ts';
-import { formatProblem, type SourceFile } from '../render/types.ts';
+import { formatProblem, type SourceFile } from '../render/rendered-object.ts';
+import { releaseOfPlan } from './build.ts';
 import { testCommit, testKey } from './fixtures.test-support.ts';
-import { releaseOfPlan } from './from-plan.ts';
 import type { Release } from './release.ts';
 import { type CanaryPlan, type Selection, selectPlans } from './select.ts';
 

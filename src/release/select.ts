@@ -1,4 +1,4 @@
-import type { Canary } from '../api/canary.ts';
+import type { Canary } from '../api/canary/canary.ts';
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import { objectKey } from '../render/render.ts';
 import {
@@ -8,7 +8,7 @@ import {
   formatProblem,
   type Origin,
   type RenderedObject,
-} from '../render/types.ts';
+} from '../render/rendered-object.ts';
 import {
   type CanaryName,
   type Candidate,
@@ -59,7 +59,7 @@ export type CanaryPlan =
 export type PreviousPlan = Pick<Release, 'origins' | 'liveConfigs' | 'target' | 'configs'>;
 
 /** One commit as rendered, and what was known before it. */
-export interface SelectInput {
+interface SelectInput {
   objects: readonly RenderedObject[];
   /** Of rendering; their files gave no objects. */
   problems: readonly FileProblem[];

@@ -1,9 +1,7 @@
-import { readDocuments, YamlFault } from './documents.ts';
-import { documentPath, objectsOf } from './objects.ts';
-import { offsetOf, pathSteps } from './position.ts';
-import { decodeText, lineFinder } from './text.ts';
-import type { FileProblem, Origin, RenderedObject, RenderLimits, SourceFile } from './types.ts';
-import { documentValue } from './values.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { FileProblem, Origin, RenderedObject, RenderLimits, SourceFile } from './rendered-object.ts';
+import { decodeText, lineFinder, readDocuments, YamlFault } from './yaml/documents.ts';
+import { documentValue, offsetOf, pathSteps } from './yaml/values.ts';
 
 /** Problems told of one file; more would hide the first. */
 const maxProblems = 50;
@@ -81,4 +79,111 @@ export function lineOfField(file: SourceFile, origin: Origin, field: string, lim
     if (!(error instanceof YamlFault)) throw error;
   }
   return origin.line;
+}
+
+/** A problem inside one document; `path` is that of the document. */
+interface DocumentProblem {
+  path: string;
+  message: string;
+}
+
+/** One object of a document, before its origin is known. */
+interface DocumentObject {
+  object: KubernetesObject;
+  /** Positions in lists, outermost first. */
+  items: readonly number[];
+}
+
+/** The objects in a document: itself, or the items of a `List`. An object that is not complete is a problem. */
+export function objectsOf(
+  value: unknown,
+  items: readonly number[] = [],
+): { objects: DocumentObject[]; problems: DocumentProblem[] } {
+  const at = (field: string) => documentPath(items, field);
+  if (!isRecord(value))
+    return { objects: [], problems: [{ path: at(''), message: 'is not a Kubernetes object (a mapping)' }] };
+  if (isList(value)) return listedObjects(value, items);
+  const problems = identityProblems(value).map(({ path, message }) => ({ path: at(path), message }));
+  if (problems.length > 0) return { objects: [], problems };
+  return { objects: [{ object: value as KubernetesObject, items }], problems: [] };
+}
+
+/** The path in its document of a field of an object. */
+function documentPath(items: readonly number[], field: string): string {
+  const prefix = items.map((item) => `items[${item}]`).join('.');
+  if (prefix === '' || field === '') return `${prefix}${field}`;
+  return field.startsWith('[') ? `${prefix}${field}` : `${prefix}.${field}`;
+}
+
+interface ListObject extends Record<string, unknown> {
+  kind: string;
+  items: unknown[];
+}
+
+/** `v1 List`, or a typed one such as ConfigMapList, whose items may leave out what the list says. */
+function isList(value: Record<string, unknown>): value is ListObject {
+  return typeof value.kind === 'string' && value.kind.endsWith('List') && Array.isArray(value.items);
+}
+
+function listedObjects(list: ListObject, items: readonly number[]): ReturnType<typeof objectsOf> {
+  const kind = list.kind.slice(0, -'List'.length);
+  const defaults = kind === '' ? {} : { apiVersion: list.apiVersion, kind };
+  const found = list.items.map((item, index) => {
+    return objectsOf(isRecord(item) ? { ...defaults, ...item } : item, [...items, index]);
+  });
+  return {
+    objects: found.flatMap(({ objects }) => objects),
+    problems: found.flatMap(({ problems }) => problems),
+  };
+}
+
+function identityProblems(value: Record<string, unknown>): DocumentProblem[] {
+  const problems: DocumentProblem[] = [];
+  for (const field of ['apiVersion', 'kind']) {
+    if (!isText(value[field])) problems.push({ path: field, message: textMessage(value[field]) });
+  }
+  if (String(value.apiVersion).startsWith('kustomize.config.k8s.io/')) {
+    return [{ path: '', message: 'is a file for kustomize, which the plain renderer does not build' }];
+  }
+  const metadata = value.metadata;
+  if (!isRecord(metadata)) return [...problems, { path: 'metadata', message: 'is missing or no mapping' }];
+  return [...problems, ...metadataProblems(metadata)];
+}
+
+function metadataProblems(metadata: Record<string, unknown>): DocumentProblem[] {
+  const problems: DocumentProblem[] = [];
+  const problem = (path: string, message: string) => problems.push({ path: `metadata.${path}`, message });
+  if (!isText(metadata.name)) {
+    if (metadata.generateName === undefined || metadata.name !== undefined)
+      problem('name', textMessage(metadata.name));
+    else problem('generateName', 'would make a new object at every commit: give the object a name');
+  }
+  const { namespace } = metadata;
+  if (namespace !== undefined && namespace !== null && typeof namespace !== 'string')
+    problem('namespace', 'must be text: quote it');
+  for (const field of ['labels', 'annotations']) problems.push(...textMapProblems(field, metadata[field]));
+  return problems;
+}
+
+function textMapProblems(field: string, value: unknown): DocumentProblem[] {
+  if (value === undefined || value === null) return [];
+  if (!isRecord(value)) return [{ path: `metadata.${field}`, message: 'must be a mapping' }];
+  const wrong = Object.keys(value).filter((key) => value[key] !== null && typeof value[key] !== 'string');
+  // The file is broken with the first one; looking up the lines of thousands would be slow.
+  return wrong.slice(0, 10).map((key) => ({
+    path: `metadata.${field}[${JSON.stringify(key)}]`,
+    message: 'must be text: quote it',
+  }));
+}
+
+function textMessage(value: unknown): string {
+  return value === undefined || value === null || value === '' ? 'is missing' : 'must be text: quote it';
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

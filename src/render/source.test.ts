@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
-import type { Source } from '../api/source.ts';
-import { createBuildCache } from './build/build-cache.ts';
-import type { Builder } from './build/builder.ts';
-import type { FolderFiles } from './build/private-folder.ts';
-import { createRenderCache } from './cache.ts';
+import type { Source } from '../api/source/source.ts';
+import { type Builder, createBuildCache } from './build/builder.ts';
+import type { FolderFiles } from './build/process.ts';
 import { memoryTree, treeFile } from './memory-tree.test-support.ts';
+import { createRenderCache } from './render.ts';
+import { formatProblem, type SourceFile } from './rendered-object.ts';
 import { renderSource } from './source.ts';
-import { formatProblem, type SourceFile } from './types.ts';
 
 const source: Source = {
   apiVersion: 'holdfast.dev/v1alpha1',

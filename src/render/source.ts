@@ -1,22 +1,19 @@
 import { limits as defaultLimits } from '../api/limits.ts';
-import type { Source } from '../api/source.ts';
-import type { BuildCache } from './build/build-cache.ts';
-import type { Builders } from './build/builder.ts';
-import type { RenderCache } from './cache.ts';
-import { blobId, decrypted } from './decrypted.ts';
+import type { Source } from '../api/source/source.ts';
+import type { BuildCache, Builders } from './build/builder.ts';
+import { type InputLimits, isKustomization } from './build/collect.ts';
 import { lineOfField, renderFile } from './file.ts';
-import { type InputLimits, isKustomization } from './kustomize/collect.ts';
-import { readAhead, sizeProblem } from './render.ts';
-import { renderUnits, type UnitResult } from './render-units.ts';
+import { type RenderCache, readAhead, sizeProblem } from './render.ts';
+import type { FileProblem, Origin, RenderedObject, SourceFile } from './rendered-object.ts';
 import { type Decryption, withoutKeys } from './sops/decrypt.ts';
+import { blobId, decrypted } from './sops/source.ts';
 import type { Variables } from './substitute/expand.ts';
 import { substitute } from './substitute/substitute.ts';
 import type { Tree } from './tree.ts';
-import type { FileProblem, Origin, RenderedObject, SourceFile } from './types.ts';
-import { unitsOf } from './units.ts';
+import { renderUnits, type UnitResult, unitsOf } from './units.ts';
 
 /** What one commit holds for a Source. */
-export interface SourceFiles {
+interface SourceFiles {
   /** `spec.path` without slashes at its ends. */
   readonly folder: string;
   /** The manifests below it that are not ignored. */
@@ -27,7 +24,7 @@ export interface SourceFiles {
 }
 
 /** What rendering works with. */
-export interface SourceRenderer {
+interface SourceRenderer {
   readonly builders: Builders;
   readonly builds: BuildCache;
   readonly cache: RenderCache;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { SourceFile } from './types.ts';
+import type { SourceFile } from './rendered-object.ts';
 import { unitsOf } from './units.ts';
 
 const files = (...paths: string[]): SourceFile[] => paths.map((path) => ({ path, bytes: new Uint8Array() }));

@@ -1,18 +1,20 @@
-import type { SourceSpec } from '../api/source.ts';
-import { isChart } from './helm/chart.ts';
-import { isKustomization } from './kustomize/collect.ts';
-import { folderOfPath } from './tree.ts';
-import type { FileProblem, SourceFile } from './types.ts';
+import type { Source, SourceSpec } from '../api/source/source.ts';
+import { type BuildCache, type Builder, type Builders, type Built, buildKey } from './build/builder.ts';
+import { collectKustomization, type InputLimits, isKustomization } from './build/collect.ts';
+import { buildChart, isChart } from './helm.ts';
+import { buildKustomization } from './kustomize/kustomize.ts';
+import type { FileProblem, SourceFile } from './rendered-object.ts';
+import { folderOfPath, pathFrom, type Tree, type TreeFile } from './tree.ts';
 
 /** A folder that a program renders as a whole. */
-export interface Unit {
+interface Unit {
   readonly program: 'kustomize' | 'helm';
   /** From the root of the repository; empty for the root. */
   readonly folder: string;
 }
 
 /** Who reads what of a Source. */
-export interface Units {
+interface Units {
   readonly plain: readonly SourceFile[];
   readonly units: readonly Unit[];
   readonly problems: readonly FileProblem[];
@@ -69,3 +71,138 @@ function isBelow(folder: string, folders: ReadonlySet<string>): boolean {
     if (at === '') return false;
   }
 }
+
+/** What one unit is rendered with. */
+interface UnitContext {
+  readonly builders: Builders;
+  readonly builds: BuildCache;
+  readonly signal: AbortSignal;
+  readonly limits: InputLimits;
+  readonly tree: Tree;
+  readonly source: Source;
+}
+
+/** What a unit gave, and every file that it was rendered from, by path. */
+export interface UnitResult {
+  readonly built: Built;
+  readonly files: ReadonlyMap<string, TreeFile>;
+  /** A program ran for it; otherwise it came from the cache, or could not be begun. */
+  readonly isNew?: boolean;
+}
+
+/** Renders units side by side as far as the programs' own queue lets them; results come in the order of the units. */
+export function renderUnits(units: readonly Unit[], context: UnitContext): Promise<UnitResult[]> {
+  return inTurn(units, (unit) => renderUnit(unit, context));
+}
+
+async function renderUnit(unit: Unit, context: UnitContext): Promise<UnitResult> {
+  const builder = context.builders[unit.program];
+  const file = unit.program === 'helm' ? 'Chart.yaml' : 'kustomization.yaml';
+  const at = unit.folder === '' ? file : `${unit.folder}/${file}`;
+  if (!builder) {
+    const message = `needs ${unit.program}, which is not installed where Holdfast runs: name it with --${unit.program}`;
+    return { built: refused([{ file: at, line: 0, message }]), files: new Map() };
+  }
+  const version = await builder.version().catch((error: Error) => error);
+  if (version instanceof Error)
+    return {
+      built: { ...refused([{ file: at, line: 0, message: version.message }]), isFleeting: true },
+      files: new Map(),
+    };
+  return unit.program === 'kustomize'
+    ? renderKustomization(unit, { builder, version }, context)
+    : renderChart(unit, { builder, version }, context);
+}
+
+/** A program that answers. */
+interface Program {
+  readonly builder: Builder;
+  readonly version: string;
+}
+
+async function renderKustomization(
+  { folder }: Unit,
+  { builder, version }: Program,
+  { tree, limits, signal, builds }: UnitContext,
+): Promise<UnitResult> {
+  const { files, problems } = await collectKustomization(folder, tree, {
+    limits,
+    references: builds.references,
+  });
+  if (problems.length > 0) return { built: refused(problems), files };
+  const key = buildKey(version, ['kustomize', folder], files);
+  const result = await cached(builds, key, () =>
+    buildKustomization(builder, { folder, files, limits, signal }),
+  );
+  return { ...result, files };
+}
+
+async function renderChart(
+  { folder }: Unit,
+  { builder, version }: Program,
+  { tree, limits, signal, builds, source }: UnitContext,
+): Promise<UnitResult> {
+  const helm = source.spec.helm ?? {};
+  const { files, problems, valuesFiles } = await chartFiles(folder, helm.valuesFiles ?? [], tree);
+  if (problems.length > 0) return { built: refused(problems), files };
+  const release = { name: helm.releaseName ?? source.metadata.name, namespace: releaseNamespace(source) };
+  const settings = ['helm', folder, release, valuesFiles, helm.values ?? null, helm.skipHooks === true];
+  const key = buildKey(version, settings, files);
+  const result = await cached(builds, key, () =>
+    buildChart(builder, { folder, files, release, valuesFiles, helm, limits, signal }),
+  );
+  return { ...result, files };
+}
+
+/** Namespace that a chart is rendered for, and that its objects are put into when they name none. */
+export function releaseNamespace({ spec, metadata }: Source): string {
+  return spec.helm?.namespace ?? spec.defaultNamespace ?? metadata.namespace ?? 'default';
+}
+
+async function chartFiles(folder: string, named: readonly string[], tree: Tree) {
+  const { files: chart, problems: unread } = await tree.readAll(folder);
+  const files = new Map(chart);
+  const problems: FileProblem[] = unread.map(({ path, message }) => ({ file: path, line: 0, message }));
+  const targets = named.map((name) => ({ name, path: pathFrom(folder, name) }));
+  const entries = await tree.read(targets.flatMap(({ path }) => (path === undefined ? [] : [path])));
+  const valuesFiles: string[] = [];
+  for (const { name, path } of targets) {
+    const entry = path === undefined ? undefined : entries.get(path);
+    if (path !== undefined && entry?.kind === 'file') {
+      files.set(path, entry);
+      valuesFiles.push(path);
+      continue;
+    }
+    const what = path === undefined ? 'leads out of the repository' : 'is no file of the repository';
+    problems.push({ file: '', line: 0, field: 'spec.helm.valuesFiles', message: `${name} ${what}` });
+  }
+  return { files, problems, valuesFiles };
+}
+
+async function cached(
+  builds: BuildCache,
+  key: string,
+  build: () => Promise<Built>,
+): Promise<Pick<UnitResult, 'built' | 'isNew'>> {
+  const known = builds.get(key);
+  if (known) return { built: known };
+  const built = await build();
+  if (!built.isFleeting) builds.set(key, built);
+  return { built, isNew: true };
+}
+
+function refused(problems: readonly FileProblem[]): Built {
+  return { objects: [], problems, bytes: 0 };
+}
+
+async function inTurn<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const queue = [...items.entries()];
+  const worker = async (): Promise<void> => {
+    for (let next = queue.shift(); next; next = queue.shift()) results[next[0]] = await work(next[1]);
+  };
+  await Promise.all(Array.from({ length: parallelUnits }, worker));
+  return results;
+}
+
+const parallelUnits = 4;

@@ -1,5 +1,5 @@
-import type { CanaryStatus } from '../api/canary-status.ts';
-import type { HookFacts, HookType } from '../api/hooks.ts';
+import type { CanaryStatus } from '../api/canary/status.ts';
+import type { HookFacts, HookType } from '../api/canary/webhooks.ts';
 import type { RouteTarget } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import type { ScalerView, StuckPod } from './world.ts';

@@ -1,10 +1,8 @@
-import type { CanaryMetric } from '../api/canary-metric.ts';
-import type { CheckResult } from '../api/canary-status.ts';
-import type { HookType } from '../api/hooks.ts';
-import { metricsById } from '../api/metric-ids.ts';
-import { sinceMs, stamp } from '../api/units.ts';
-import { type CheckOutcome, judge, verdictOf } from '../health/check-results.ts';
-import { judgeHooks } from '../health/hook-answers.ts';
+import { type CanaryMetric, metricsById } from '../api/canary/metrics.ts';
+import type { CheckResult } from '../api/canary/status.ts';
+import type { HookType } from '../api/canary/webhooks.ts';
+import { sinceMs, stamp } from '../api/time.ts';
+import { type CheckOutcome, judge, judgeHooks, verdictOf } from '../health/check-results.ts';
 import type { CheckRequest } from './action.ts';
 import { type Context, later, remainingMs } from './context.ts';
 import { hasHooks, keyPrefix, request } from './hooks.ts';
@@ -12,7 +10,7 @@ import { type Effects, wake } from './outcome.ts';
 import type { Run } from './run.ts';
 
 /** What to ask and when. Times in milliseconds. */
-export interface CheckPlan {
+interface CheckPlan {
   role: CheckRequest['role'];
   purpose: CheckRequest['purpose'];
   metrics: readonly CanaryMetric[];
@@ -26,7 +24,7 @@ export interface CheckPlan {
 }
 
 /** How a check stands: not answered yet, with the question or when it is due; or answered, used once. `run` is the bookkeeping from then on. */
-export type Check =
+type Check =
   | { readonly run: Run; readonly waits: Effects }
   | { readonly run: Run; readonly waits?: undefined; readonly results: readonly CheckResult[] };
 

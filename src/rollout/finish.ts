@@ -1,19 +1,16 @@
-import type { CanaryStatus } from '../api/canary-status.ts';
-import type { Incident } from '../api/incident.ts';
-import { eventTextOf, lineOf } from '../api/incident-text.ts';
-import { present } from '../api/present.ts';
-import { shorten, stamp } from '../api/units.ts';
+import type { CanaryStatus } from '../api/canary/status.ts';
+import { eventTextOf, type Incident, lineOf } from '../api/incident.ts';
+import { present } from '../api/kubernetes.ts';
+import { shorten, stamp } from '../api/time.ts';
 import type { Decision, RolloutEvent } from './action.ts';
-import { mergeConditions, promotedCondition } from './conditions.ts';
 import type { Context } from './context.ts';
 import { newIncident, remembered } from './incident.ts';
-import { keepOthers } from './other-backends.ts';
 import type { Effects } from './outcome.ts';
-import { findingsOf, type Result, servingOf } from './report.ts';
+import { findingsOf, mergeConditions, promotedCondition, type Result, servingOf } from './report.ts';
 import { runOf } from './run.ts';
-import { isSame } from './same.ts';
-import { keepSessions } from './sessions.ts';
 import { type State, statusOf } from './state.ts';
+import { keepOtherBackends } from './traffic/other-backends.ts';
+import { keepSessions } from './traffic/sessions.ts';
 import type { World } from './world.ts';
 
 const MAX_LINE_CHARACTERS = 160;
@@ -31,7 +28,7 @@ export function finish(context: Context, { state, effects, intentFirst }: Decide
   const { world } = context;
   const run = state && 'run' in state ? state.run : undefined;
   const sessions = keepSessions(world, run, effects.actions ?? []);
-  const others = keepOthers(context, sessions.actions);
+  const others = keepOtherBackends(context, sessions.actions);
   const said = { ...sessions.cookies, otherBackends: others.otherBackends };
   const derived = derive(context, state, { ...effects, status: { ...effects.status, ...said } });
   const result = resultOf(context, { ...effects, actions: others.actions }, derived);
@@ -135,4 +132,23 @@ function nameTheGood(
   const commit = isAsBefore ? (status.lastPromotedCommit ?? good.commit.commit) : good.commit.commit;
   const record = { commit, digest: good.digest, promotedTime: good.promotedTime ?? '', record: good.name };
   return { lastPromotedSpec: good.digest, lastPromotedCommit: commit, lastKnownGood: record };
+}
+
+/** The stamp of the last change is no change itself. */
+const NO_CHANGE = 'lastTransitionTime';
+
+/** Whether two statuses say the same: the order of keys, keys without a value, and `lastTransitionTime` tell nothing. */
+export function isSame(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((entry, index) => isSame(entry, b[index]));
+  }
+  if (!isObject(a) || !isObject(b) || Array.isArray(b)) return false;
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  keys.delete(NO_CHANGE);
+  return [...keys].every((key) => isSame(a[key], b[key]));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return value !== null && typeof value === 'object';
 }

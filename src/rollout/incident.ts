@@ -1,14 +1,18 @@
-import { alertsFor } from '../api/alerts.ts';
-import type { CanaryStatus } from '../api/canary-status.ts';
-import type { Incident, IncidentOutcome, Severity } from '../api/incident.ts';
-import { present } from '../api/present.ts';
+import { alertsFor } from '../api/canary/alerts.ts';
+import type { Canary } from '../api/canary/canary.ts';
+import type { CanaryStatus } from '../api/canary/status.ts';
+import { sharesWorkload } from '../api/defaults.ts';
+import { type Incident, type IncidentOutcome, revertCommand, type Severity } from '../api/incident.ts';
+import { present } from '../api/kubernetes.ts';
+import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
-import { shorten, stamp } from '../api/units.ts';
-import { gateReason } from './gates.ts';
-import { aboutOf, canaryComparison, commandFor, staysApplied } from './incident-facts.ts';
+import { shorten, stamp } from '../api/time.ts';
+import { diagnose } from '../health/diagnosis.ts';
+import { isReady, whyNotReady } from '../health/readiness.ts';
+import { gateReason } from './hooks.ts';
 import type { Result } from './report.ts';
-import { headRelease, type Run, runOf } from './run.ts';
-import { describe } from './words.ts';
+import { headRelease, lastKnownGood, type Run, runOf } from './run.ts';
+import { describeRelease } from './world.ts';
 
 const MAX_KEPT = 5;
 const MAX_TEXT = 512;
@@ -110,7 +114,7 @@ function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Momen
   const was = before.postPromotion;
   if (was?.state === 'Held' && was.reason === post?.reason) return undefined;
   const finding = post?.cause ?? 'no cause is known';
-  const message = status.phase === 'Failed' ? finding : `${describe(run)} is held: ${finding}`;
+  const message = status.phase === 'Failed' ? finding : `${describeRelease(run)} is held: ${finding}`;
   return { outcome: 'Held', reason: knownReason(post?.reason, 'Held'), message, finding, run };
 }
 
@@ -145,4 +149,89 @@ function plain(draft: Result, outcome: IncidentOutcome, reason: RolloutReason, r
   const said = draft.events.find((event) => event.reason === reason)?.message;
   const message = said ?? draft.note?.message ?? headRelease(draft.world)?.commit.subject ?? outcome;
   return { outcome, reason, message, run };
+}
+
+/** The release that news are about. */
+interface About {
+  readonly digest: string;
+  readonly commit: string;
+  readonly author: string;
+  readonly subject: string;
+  /** Tells one rollout of a digest from the next. */
+  readonly since: string;
+}
+
+/** The run's release, else head's, with the author from whoever knows the commit. */
+function aboutOf(draft: Result, run: Run | undefined): About {
+  const head = headRelease(draft.world);
+  if (!run) {
+    const { commit, author, subject } = head?.commit ?? unknown;
+    const since = commit || stamp(draft.world.nowMs);
+    return { digest: head?.digest ?? '', commit, author, subject, since };
+  }
+  const { digest, commit, subject, startTime } = run;
+  const known = [head, ...draft.world.records].find((candidate) => candidate?.digest === digest)?.commit;
+  return { digest, commit, author: known?.author ?? '', subject, since: startTime };
+}
+
+const unknown: CommitInfo = { commit: '', subject: '', author: '', time: '' };
+
+/** Reasons that were seen on the primary's pods, so that the canary's are what to compare with. */
+const ON_PODS: ReadonlySet<RolloutReason> = new Set(['PrimaryNotReady', 'PrimaryUnhealthy', 'Held']);
+
+/** Whether the canary with the same release showed the same; undefined where there is nothing to compare. */
+function canaryComparison(
+  { world, plan }: Result,
+  reason: RolloutReason,
+  run: Run | undefined,
+): string | undefined {
+  const { target } = world;
+  if (!run) return undefined;
+  if (reason === 'ChecksFailed' || reason === 'ChecksUnavailable') {
+    const skipped = plan.skipAnalysis || run.fastLane;
+    return skipped
+      ? 'the release had no analysis on the canary'
+      : 'the same release had passed its analysis there';
+  }
+  if (!ON_PODS.has(reason) || target?.digest !== run.digest || target.desiredReplicas === 0) return undefined;
+  if (diagnose(world.primary, target).onCanaryToo)
+    return `shows the same with the same release: ${whyNotReady(target)}`;
+  if (isReady(target, plan.canaryReadyPercent))
+    return `healthy with the same release, ${target.readyReplicas} of ${target.desiredReplicas} pods ready`;
+  return `not healthy with the same release either: ${whyNotReady(target)}`;
+}
+
+/** What of the bad commit is not undone: everything outside the workload's own release (design section 5, scope). */
+function staysApplied({ world }: Result, outcome: IncidentOutcome, commit: string): string | undefined {
+  if (outcome !== 'Failed' && outcome !== 'Reverted') return undefined;
+  const good = lastKnownGood(world);
+  if (!good || !commit) return undefined;
+  return `all else in ${commit.slice(0, 7)}; only template, ports and config of the workload are those of ${describeRelease(good)}`;
+}
+
+/** Where taking the commit back is not the way out. */
+const OTHER_COMMANDS: Partial<Record<RolloutReason, 'check' | 'primary' | 'canary'>> = {
+  ChecksUnavailable: 'check',
+  LKGNotReady: 'primary',
+  LKGFailsToo: 'canary',
+};
+
+/** One command that fits the state; only names of Kubernetes and hexadecimal digits go into it, since somebody pastes it into a shell. */
+export function commandFor(
+  { metadata, spec }: Canary,
+  { outcome, reason }: { outcome: IncidentOutcome; reason: RolloutReason },
+  commit: string,
+): string {
+  const isRelease = outcome === 'Held' || outcome === 'Failed' || outcome === 'Reverted';
+  const other = OTHER_COMMANDS[reason];
+  const revert = isRelease && other === undefined ? revertCommand(commit) : undefined;
+  if (revert) return revert;
+  if (other === 'check') return 'holdfast check';
+  const inNamespace = `kubectl -n ${metadata.namespace ?? 'default'} describe`;
+  if (other !== 'primary') return `${inNamespace} canary/${metadata.name}`;
+  const { apiVersion, kind, name } = spec.targetRef;
+  if (apiVersion.startsWith('serving.knative.dev/'))
+    return `${inNamespace} services.serving.knative.dev/${name}`;
+  const suffix = sharesWorkload(spec.provider) ? '' : '-primary';
+  return `${inNamespace} ${kind.toLowerCase()}/${name}${suffix}`;
 }

@@ -1,8 +1,9 @@
 /** What counts as progress of a workload that is waited for (design section 2.3, progressDeadlineSeconds). */
-
 import type { WorkloadView } from '../health/workload-view.ts';
-import { type Context, elapsedMs } from './context.ts';
-import type { Run } from './run.ts';
+import { type Context, elapsedMs, remainingMs } from './context.ts';
+import type { Run, Watched } from './run.ts';
+import { canaryPods } from './traffic/capacity.ts';
+import type { World } from './world.ts';
 
 /** Pods that bring a rollout forward, `old` ones by going, and how many are asked for. */
 interface Counts {
@@ -68,19 +69,56 @@ function parse(key: string | undefined): Counts | undefined {
 }
 
 /** The run with when the workload that is waited for last made progress. */
-export function tracked(context: Pick<Context, 'now'>, run: Run, view: WorkloadView | undefined): Run {
+export function withProgress(context: Pick<Context, 'now'>, run: Run, view: WorkloadView | undefined): Run {
   const key = progressKey(run.progressKey, view);
   if (run.progressKey === key && run.lastProgressTime !== undefined) return run;
   return { ...run, progressKey: key, lastProgressTime: context.now };
 }
 
 /** Milliseconds without progress. */
-export function standingMs(context: Context, run: Run): number {
+export function sinceProgressMs(context: Context, run: Run): number {
   return elapsedMs(context, run.lastProgressTime);
 }
 
 /** The run with its progress clock started anew, for another thing to wait for. */
-export function restarted({ now }: Pick<Context, 'now'>, run: Run): Run {
+export function withProgressReset({ now }: Pick<Context, 'now'>, run: Run): Run {
   const { progressKey: _, ...rest } = run;
   return { ...rest, lastProgressTime: now };
+}
+
+/**
+ * Time between a change of pods and the move of traffic that follows from it, and between a move of traffic and the end of the pods it
+ * left, in milliseconds: the data plane learns of endpoints and of weights by different ways, and the one must not overtake the other (S2).
+ */
+export const SETTLE_MS = 2000;
+
+const KEYS: Readonly<Record<Watched, (world: World) => string>> = {
+  // A move counts from when the gateway took it over (issue 11, 17).
+  route: ({ route }) =>
+    route
+      ? `${route.canaryWeight}:${route.matched ?? false}:${route.mirrored ?? false}:${route.accepted}`
+      : 'absent',
+  canary: ({ target }) => podsKey(target),
+  primary: ({ primary }) => podsKey(primary),
+  standIn: ({ target }) =>
+    target
+      ? `${target.digest ?? ''}:${canaryPods(target) > 0}:${Math.max(0, target.replicas - target.updatedReplicas)}`
+      : 'absent',
+};
+
+/** The run with what changed since it was seen last, stamped. Once per step, before anything is decided. */
+export function withStability({ world, now }: Pick<Context, 'world' | 'now'>, run: Run): Run {
+  const before = run.standing ?? {};
+  const entries = (Object.keys(KEYS) as Watched[]).map((what) => {
+    const key = KEYS[what](world);
+    const known = before[what];
+    return [what, known?.key === key ? known : { key, since: now }] as const;
+  });
+  return { ...run, standing: Object.fromEntries(entries) };
+}
+
+/** Milliseconds until the data plane had time to follow the last change of this; 0 when it had, or nothing is known of it. */
+export function unsettledMs(context: Context, run: Run | undefined, what: Watched): number {
+  const since = run?.standing?.[what]?.since;
+  return since === undefined ? 0 : remainingMs(context, since, SETTLE_MS);
 }

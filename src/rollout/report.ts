@@ -1,15 +1,16 @@
-import type { CanaryStatus, Serving } from '../api/canary-status.ts';
+import type { CanaryPhase, CanaryStatus, Serving } from '../api/canary/status.ts';
+import type { Condition } from '../api/kubernetes.ts';
+import { shorten, stamp } from '../api/time.ts';
 import { driftComparisons } from '../health/drift.ts';
 import { hasConverged } from '../health/readiness.ts';
 import type { WorkloadView } from '../health/workload-view.ts';
 import type { Action, RolloutEvent } from './action.ts';
-import type { Finding } from './conditions.ts';
 import type { Context } from './context.ts';
-import { damageOf } from './kept.ts';
 import type { Note } from './outcome.ts';
+import { damageOf } from './records.ts';
 import { headRelease, lastKnownGood, type Run, runOf } from './run.ts';
-import { restsAtZero } from './scalers.ts';
-import { wantedPods } from './states/missing.ts';
+import { wantedPods } from './states/recreate.ts';
+import { restsAtZero } from './traffic/scalers.ts';
 import type { RecordView, World } from './world.ts';
 
 /** A decision and the status that says so, for what people are told of it. */
@@ -181,4 +182,63 @@ function reverted(result: Result): Finding[] {
 
 function bool(value: boolean): 'True' | 'False' {
   return value ? 'True' : 'False';
+}
+
+/** A condition before its stamps. */
+interface Finding {
+  type: string;
+  status: Condition['status'];
+  reason: string;
+  message: string;
+}
+
+const MAX_MESSAGE_CHARACTERS = 1024;
+
+/** What Flagger says in the condition Promoted, by phase (flagger-behaviour 1.4). */
+const PROMOTED: Partial<Record<CanaryPhase, { status: Condition['status']; message: string }>> = {
+  Initializing: { status: 'Unknown', message: 'New Deployment detected, starting initialization.' },
+  Initialized: { status: 'True', message: 'Deployment initialization completed.' },
+  Waiting: { status: 'Unknown', message: 'Waiting for approval.' },
+  Progressing: { status: 'Unknown', message: 'New revision detected, progressing canary analysis.' },
+  WaitingPromotion: { status: 'Unknown', message: 'Waiting for approval.' },
+  Promoting: { status: 'Unknown', message: 'Canary analysis completed, starting primary rolling update.' },
+  Finalising: { status: 'Unknown', message: 'Canary analysis completed, routing all traffic to primary.' },
+  Succeeded: { status: 'True', message: 'Canary analysis completed successfully, promotion finished.' },
+  Terminating: { status: 'Unknown', message: 'Canary deleted, handing the traffic back to the target.' },
+  Failed: { status: 'False', message: 'Canary analysis failed, the release was not promoted.' },
+};
+
+/** The condition Promoted of a phase; its reason is the phase (what `kubectl wait` reads). */
+export function promotedCondition(phase: CanaryPhase | undefined): Finding | undefined {
+  const entry = phase ? PROMOTED[phase] : undefined;
+  return phase && entry ? { type: 'Promoted', reason: phase, ...entry } : undefined;
+}
+
+/**
+ * Merges findings into the conditions of a status. A stamp moves only when the status value changes; `lastUpdateTime` when anything but
+ * the generation does. Conditions of other types are kept.
+ */
+export function mergeConditions(
+  status: CanaryStatus,
+  findings: readonly Finding[],
+  nowMs: number,
+  observedGeneration: number | undefined,
+): Condition[] {
+  const before = new Map((status.conditions ?? []).map((condition) => [condition.type, condition]));
+  for (const { type, status: value, reason, message } of findings) {
+    const old = before.get(type);
+    const text = shorten(message, MAX_MESSAGE_CHARACTERS);
+    const same = old?.status === value && old.reason === reason && old.message === text;
+    before.set(type, {
+      type,
+      status: value,
+      reason,
+      message: text,
+      lastUpdateTime: same && old.lastUpdateTime ? old.lastUpdateTime : stamp(nowMs),
+      lastTransitionTime:
+        old?.status === value && old.lastTransitionTime ? old.lastTransitionTime : stamp(nowMs),
+      ...(observedGeneration === undefined ? {} : { observedGeneration }),
+    });
+  }
+  return [...before.values()];
 }

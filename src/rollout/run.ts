@@ -1,8 +1,7 @@
-import type { CanaryPhase, CanaryStatus } from '../api/canary-status.ts';
+import type { CanaryPhase, CanaryStatus } from '../api/canary/status.ts';
+import type { HookType } from '../api/canary/webhooks.ts';
 import { gitPart } from '../api/digest.ts';
-import type { HookType } from '../api/hooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
-import { newestFirst } from './record-order.ts';
 import type { RecordView, RejectionView, ReleaseView, World } from './world.ts';
 
 /** One of the two copies of a workload. */
@@ -32,7 +31,7 @@ export interface Run {
   readonly progressKey?: string;
   readonly lastProgressTime?: string;
   /** Since when route and pods are as they are: the data plane follows them (see standing.ts). */
-  readonly standing?: Partial<Record<Watched, Standing>>;
+  readonly standing?: Partial<Record<Watched, LastChange>>;
   /** Since when checks cannot be had (design section 2.3). */
   readonly unknownSince?: string;
   /** A window must be open before anything of this release is written. */
@@ -76,7 +75,7 @@ export interface Run {
 export type Watched = 'route' | 'canary' | 'primary' | 'standIn';
 
 /** How something was seen last, and since when it is like that (RFC 3339). */
-export interface Standing {
+interface LastChange {
   readonly key: string;
   readonly since: string;
 }
@@ -181,3 +180,35 @@ export function rejectionOf(
 
 /** Causes that config outside Git may end by itself. */
 const OF_CONFIG: ReadonlySet<string> = new Set(['ReferenceMissing', 'ConfigCopyMissing']);
+
+/**
+ * Newest first: what has not proven itself yet, then proven releases by the order in which they proved themselves. Records of before there
+ * was a sequence come after all that have one, among themselves by time: clocks of two machines say nothing about what came first (S30).
+ */
+export function newestFirst(left: RecordView, right: RecordView): number {
+  return (
+    rankOf(right) - rankOf(left) ||
+    timeOf(right) - timeOf(left) ||
+    (left.digest < right.digest ? -1 : Number(left.digest > right.digest))
+  );
+}
+
+/** The number of the release that proves itself next; its own where it was the last one to do so. */
+export function nextSequence(records: readonly RecordView[], digest: string): number {
+  const own = records.find((record) => record.digest === digest)?.sequence ?? 0;
+  const others = highestSequence(records.filter((record) => record.digest !== digest));
+  return own > others ? own : others + 1;
+}
+
+/** The highest number among these records; 0 where none has one. */
+export function highestSequence(records: readonly RecordView[]): number {
+  return Math.max(0, ...records.map(({ sequence = 0 }) => sequence));
+}
+
+function rankOf({ promotedTime, sequence = 0 }: RecordView): number {
+  return promotedTime === undefined ? Number.MAX_SAFE_INTEGER : sequence;
+}
+
+function timeOf({ promotedTime }: RecordView): number {
+  return Date.parse(promotedTime ?? '') || 0;
+}

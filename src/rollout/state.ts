@@ -2,21 +2,20 @@
  * Where a Canary stands: one discriminated union, read from the status by one codec and written back by it (issue 11). What each state means
  * for traffic, head, deadlines and people stands in table.ts.
  */
-
 import type {
   CanaryPhase,
   CanaryStatus,
   PostPromotionState,
   PostPromotionStatus,
-} from '../api/canary-status.ts';
-import { present } from '../api/present.ts';
+} from '../api/canary/status.ts';
+import { present } from '../api/kubernetes.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import type { Context } from './context.ts';
+import { withStability } from './progress.ts';
 import { type Ending, type RevertCause, type Run, runOf } from './run.ts';
-import { withStandings } from './standing.ts';
 
 /** What is known of a release after the analysis, for people and for checks. */
-export interface Post {
+interface Post {
   readonly reason?: string | undefined;
   readonly startTime?: string | undefined;
   readonly failedChecks?: number | undefined;
@@ -70,7 +69,7 @@ export function stateOf(context: Context): State {
   const { world, good } = context;
   const { status } = world;
   const stored = runOf(status);
-  const run = stored && withStandings(context, notInTheFuture(withSide(stored), context.now));
+  const run = stored && withStability(context, notInTheFuture(withSide(stored), context.now));
   const { phase } = status;
   if (!good) return { kind: 'Initializing', run, phase };
   if (phase === 'Initializing' && run) return { kind: 'Initializing', run, phase };

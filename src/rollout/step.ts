@@ -1,21 +1,20 @@
 import { knownReason } from '../api/reasons.ts';
 import { type Action, type Decision, laneOf } from './action.ts';
-import { keepConfigCopies } from './config-copies.ts';
 import { type Context, contextOf } from './context.ts';
 import { type Decided, finish, untouched } from './finish.ts';
-import { tendRecord } from './kept.ts';
+import { keepConfigCopies, withServices } from './generated-objects.ts';
 import { act, type Effects, note, type Outcome, together } from './outcome.ts';
-import { restsAtZero, wakePrimaryScaler } from './scalers.ts';
-import { withServices } from './services.ts';
+import { repairRecord } from './records.ts';
 import { type State, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
 import { followHead, type HeadRule } from './states/head.ts';
-import { putBackReplicas } from './states/missing.ts';
 import { awaitsServices, moving } from './states/moving.ts';
+import { putBackReplicas } from './states/recreate.ts';
 import { askRollback, rolledBack } from './states/rollback-hook.ts';
 import { type Leaving, terminating } from './states/terminating.ts';
 import { type Row, TABLE } from './table.ts';
-import { allocate } from './traffic.ts';
+import { restsAtZero, wakePrimaryScaler } from './traffic/scalers.ts';
+import { allocate } from './traffic/traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
 import type { World } from './world.ts';
 
@@ -48,7 +47,7 @@ export function step(world: World): Decision {
   const gone = goOn(context, state);
   const before = together(
     asked,
-    context.good ? tendRecord(context) : {},
+    context.good ? repairRecord(context) : {},
     act(...wakePrimaryScaler(world), ...keepReplicas(context, gone)),
   );
   const intentFirst = gone.next.kind !== state.kind;

@@ -3,8 +3,7 @@
  * are told comes next. The program runs by it, and docs/guides/states.md is made from it.
  */
 import type { Context } from './context.ts';
-import type { Next, Outcome } from './outcome.ts';
-import { ALL, NONE, type Preference, STAY } from './preference.ts';
+import { ALL, type Next, NONE, type Outcome, type Preference, STAY } from './outcome.ts';
 import type { StateKind, StateOf } from './state.ts';
 import { analysing, analysingPrefers } from './states/analysing.ts';
 import { ending, endingPrefers } from './states/ending.ts';
@@ -13,7 +12,7 @@ import { held, heldPrefers } from './states/held.ts';
 import { initializing } from './states/initializing.ts';
 import { converging, convergingPrefers, promoting, promotingPrefers } from './states/promoting.ts';
 import { resting, restingPrefers } from './states/resting.ts';
-import { fallenPrefers, reverting, revertingPrefers, stayFallen } from './states/reverting.ts';
+import { revertFailed, revertFailedPrefers, reverting, revertingPrefers } from './states/reverting.ts';
 import { starting, startingPrefers, waiting } from './states/starting.ts';
 import { verifying } from './states/verifying.ts';
 
@@ -182,7 +181,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     phase: 'Failed, Held',
     meaning: 'the last-known-good itself does not come up, or fails the same check',
     serves: 'whoever is ready',
-    prefers: fallenPrefers,
+    prefers: revertFailedPrefers,
     head: 'ownRule',
     followsHead: 'a newer commit gets through: on the primary while the canary serves, else on the canary',
     deadline: 'none: it heals when the last-known-good does, and people were told',
@@ -194,7 +193,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
           ? 'nothing automatic'
           : 'it ends when the last-known-good is ready; a newer commit is tried',
     }),
-    handle: stayFallen,
+    handle: revertFailed,
   },
   Ending: {
     phase: 'as before it',

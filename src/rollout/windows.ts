@@ -1,12 +1,10 @@
 /** Windows of a Source gate the start of rollouts and nothing else: what began is finished, and ways back are never held up (design section 2.2). */
-
-import { stamp } from '../api/units.ts';
+import { stamp } from '../api/time.ts';
 import type { Context } from './context.ts';
-import { soundRecord } from './kept.ts';
 import { type Effects, note } from './outcome.ts';
-import type { Run } from './run.ts';
-import { rejectionOf } from './run.ts';
-import { names } from './verbs/request.ts';
+import { soundRecord } from './records.ts';
+import { names } from './requests.ts';
+import { type Run, rejectionOf } from './run.ts';
 import type { ReleaseView } from './world.ts';
 
 /** What a request can name: a run, or a release at head. */
@@ -16,7 +14,7 @@ interface Named {
 }
 
 /** Milliseconds for which a window still keeps this release from starting; 0 when none does. */
-export function keptOutMs(context: Context, release: Named, run: Run | undefined): number {
+export function windowWaitMs(context: Context, release: Named, run: Run | undefined): number {
   const { window, nowMs } = context.world;
   const leftMs = (window?.nextOpeningMs ?? nowMs) - nowMs;
   if (!window || window.open || leftMs <= 0 || isExempt(context, release, run)) return 0;
@@ -24,11 +22,13 @@ export function keptOutMs(context: Context, release: Named, run: Run | undefined
 }
 
 /** Head as far as the release under way is concerned: what may not start yet changes nothing for one that did, and what goes back on request is not ended by it. */
-export function headFor(context: Context, run: Run): ReleaseView | undefined {
+export function headForRun(context: Context, run: Run): ReleaseView | undefined {
   const { head } = context;
   if (!head || run.rollback) return undefined;
   if (head.digest === run.digest || run.awaitsWindow || run.awaitsConfirmation) return head;
-  return keptOutMs(context, { digest: head.digest, commit: head.commit.commit }, run) > 0 ? undefined : head;
+  return windowWaitMs(context, { digest: head.digest, commit: head.commit.commit }, run) > 0
+    ? undefined
+    : head;
 }
 
 /** Says since when it waits and until when, in words that stay the same as long as it does. */

@@ -1,5 +1,5 @@
-import type { Canary } from '../api/canary.ts';
-import type { CanaryStatus } from '../api/canary-status.ts';
+import type { Canary } from '../api/canary/canary.ts';
+import type { CanaryStatus } from '../api/canary/status.ts';
 import type { CommitInfo, RouteView } from '../api/observed.ts';
 import type { CheckOutcome } from '../health/check-results.ts';
 import type { WorkloadView } from '../health/workload-view.ts';
@@ -164,4 +164,19 @@ export interface RejectionView {
   time: string;
   /** What was diagnosed, as in the table of causes: some are of config outside Git, which may change without a commit. */
   cause?: string | undefined;
+}
+
+/** `1a2b3c4 subject`: how a release, or the run that tries it, is named to people. */
+export function describeRelease({
+  digest,
+  commit,
+  subject = '',
+}: {
+  readonly digest: string;
+  readonly commit: string | { readonly commit: string; readonly subject: string };
+  readonly subject?: string;
+}): string {
+  const known = typeof commit === 'string' ? { commit, subject } : commit;
+  const id = known.commit ? known.commit.slice(0, 7) : digest.slice(0, 10);
+  return known.subject ? `${id} "${known.subject}"` : id;
 }

@@ -1,10 +1,10 @@
 /** Which copies of ConfigMaps and Secrets the pods of a primary need, and what is in them. */
-import type { Canary } from '../api/canary.ts';
+import type { Canary } from '../api/canary/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { configReferences, isTracked } from '../release/refs.ts';
 import { type Release, templateOf } from '../release/release.ts';
-import { configCopies, configKey } from './configs.ts';
-import { copyName } from './names.ts';
+import { configCopies, configKey } from './shared/configs.ts';
+import { copyName } from './shared/names.ts';
 
 /** A copy that must be there. */
 export interface ExpectedCopy {

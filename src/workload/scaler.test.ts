@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { CanarySpec } from '../api/canary.ts';
+import type { CanarySpec } from '../api/canary/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { aCanary } from './fixtures.test-support.ts';
 import {
-  floorPatch,
+  minReplicasPatch,
   ownScaler,
   pausePatch,
   primaryScaler,
@@ -11,6 +10,7 @@ import {
   scalerSide,
   settleMsOf,
 } from './scaler.ts';
+import { aCanary } from './shared/fixtures.test-support.ts';
 
 type Reference = NonNullable<CanarySpec['autoscalerRef']>;
 
@@ -95,7 +95,7 @@ describe('a HorizontalPodAutoscaler', () => {
       { minReplicas: 7, maxReplicas: 9 },
       { 'holdfast.dev/min-replicas': 'seven' },
     );
-    expect(floorPatch(kind, raised, undefined)).toMatchObject({ spec: { minReplicas: 1 } });
+    expect(minReplicasPatch(kind, raised, undefined)).toMatchObject({ spec: { minReplicas: 1 } });
   });
 
   it('is written with its minimum spelled out', () => {
@@ -104,7 +104,7 @@ describe('a HorizontalPodAutoscaler', () => {
   });
 
   it('is raised with what it was beside it, and restored from there', () => {
-    expect(floorPatch(kind, source, 7)).toEqual({
+    expect(minReplicasPatch(kind, source, 7)).toEqual({
       metadata: { annotations: { 'holdfast.dev/min-replicas': '2' } },
       spec: { minReplicas: 7 },
     });
@@ -119,16 +119,16 @@ describe('a HorizontalPodAutoscaler', () => {
       restoreMinReplicas: 2,
       paused: false,
     });
-    expect(floorPatch(kind, raised, 8)).toMatchObject({
+    expect(minReplicasPatch(kind, raised, 8)).toMatchObject({
       metadata: { annotations: { 'holdfast.dev/min-replicas': '2' } },
       spec: { minReplicas: 8 },
     });
-    expect(floorPatch(kind, raised, undefined)).toEqual({
+    expect(minReplicasPatch(kind, raised, undefined)).toEqual({
       metadata: { annotations: { 'holdfast.dev/min-replicas': null } },
       spec: { minReplicas: 2 },
     });
-    expect(floorPatch(kind, raised, 7)).toBeUndefined();
-    expect(floorPatch(kind, source, undefined)).toBeUndefined();
+    expect(minReplicasPatch(kind, raised, 7)).toBeUndefined();
+    expect(minReplicasPatch(kind, source, undefined)).toBeUndefined();
   });
 
   it('is copied with the bounds it has without the rollout', () => {
@@ -243,7 +243,7 @@ describe('a ScaledObject', () => {
   });
 
   it('is raised by minReplicaCount', () => {
-    expect(floorPatch(kind, source, 3)).toEqual({
+    expect(minReplicasPatch(kind, source, 3)).toEqual({
       metadata: { annotations: { 'holdfast.dev/min-replicas': '0' } },
       spec: { minReplicaCount: 3 },
     });

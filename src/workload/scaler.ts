@@ -1,14 +1,12 @@
 /** Scalers (autoscalerRef): what is written for both copies, and what is read back (flagger-behaviour.md 2.10, S18). */
-import type { Canary } from '../api/canary.ts';
-import { durationOr } from '../api/duration.ts';
-import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/generated-metadata.ts';
+import type { Canary } from '../api/canary/canary.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/metadata.ts';
+import { durationOr } from '../api/time.ts';
 import type { ScalerSide, ScalerView } from '../rollout/world.ts';
-import { copied } from './metadata.ts';
-import { primaryName } from './names.ts';
-import { refuseForeign } from './ownership.ts';
-import { RefusedError } from './refusal.ts';
-import { primaryTriggers } from './scaler-triggers.ts';
+import { copyableEntries } from './shared/metadata.ts';
+import { primaryName } from './shared/names.ts';
+import { RefusedError, refuseForeign } from './shared/refusal.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -36,12 +34,12 @@ const kinds: readonly ScalerKind[] = [
 ];
 
 /** What minReplicas was before a rollout raised it. */
-export const floorAnnotation = 'holdfast.dev/min-replicas';
+const minReplicasAnnotation = 'holdfast.dev/min-replicas';
 /** KEDA scales to this number and then stands still. */
-export const pausedAnnotation = 'autoscaling.keda.sh/paused-replicas';
+const pausedAnnotation = 'autoscaling.keda.sh/paused-replicas';
 
 /** How long after a change of the load a scaler is trusted to have seen it; on the scaler in Git, at most 10m. */
-export const settleAnnotation = 'holdfast.dev/settle-time';
+const settleAnnotation = 'holdfast.dev/settle-time';
 /** What the way from requests to a HorizontalPodAutoscaler takes: scrape, a rate over a minute at most, its own 15 s. */
 const usualSettleMs = 60_000;
 const mostSettleMs = 600_000;
@@ -81,7 +79,8 @@ export function scalerSide(kind: ScalerKind, object: KubernetesObject | undefine
   return {
     minReplicas: boundOf(object, kind.minimum),
     maxReplicas: boundOf(object, kind.maximum),
-    restoreMinReplicas: annotations[floorAnnotation] === undefined ? undefined : leastOf(kind, object),
+    restoreMinReplicas:
+      annotations[minReplicasAnnotation] === undefined ? undefined : minReplicasOf(kind, object),
     paused: annotations[pausedAnnotation] === '0',
   };
 }
@@ -118,14 +117,14 @@ export function primaryScaler(
   refuseForeign(live, canary);
   const spec = source.spec as Fields;
   const scaleTargetRef = { ...(spec.scaleTargetRef as Fields), name: primaryName(canary) };
-  const { [pausedAnnotation]: _, ...annotations } = copied(source.metadata.annotations);
+  const { [pausedAnnotation]: _, ...annotations } = copyableEntries(source.metadata.annotations);
   return {
     apiVersion: kind.apiVersion,
     kind: kind.kind,
     metadata: {
       name: scalerNames(canary).primary,
       namespace: namespaceOf(canary),
-      labels: { ...copied(source.metadata.labels), ...ownLabels(canary) },
+      labels: { ...copyableEntries(source.metadata.labels), ...ownLabels(canary) },
       annotations: { ...(kind.kind === 'ScaledObject' ? annotations : {}), ...keepAwayAnnotations },
       ownerReferences: [ownerReference(canary)],
     },
@@ -141,7 +140,8 @@ export function primaryScaler(
 /** What primaryScalerReplicas leaves out stays as on the target's scaler. */
 function primaryBounds(kind: ScalerKind, canary: Canary, source: KubernetesObject): Record<string, number> {
   const given = canary.spec.autoscalerRef?.primaryScalerReplicas;
-  const { minReplicas = leastOf(kind, source), maxReplicas = boundOf(source, kind.maximum) } = given ?? {};
+  const { minReplicas = minReplicasOf(kind, source), maxReplicas = boundOf(source, kind.maximum) } =
+    given ?? {};
   if (given && minReplicas > maxReplicas)
     throw new RefusedError({
       reason: 'TargetInvalid',
@@ -153,18 +153,20 @@ function primaryBounds(kind: ScalerKind, canary: Canary, source: KubernetesObjec
 }
 
 /** Merge patch that raises minReplicas and keeps what it was, or restores it; undefined when nothing is to be done. */
-export function floorPatch(
+export function minReplicasPatch(
   kind: ScalerKind,
   object: KubernetesObject,
   minReplicas: number | undefined,
 ): Record<string, unknown> | undefined {
   const { minimum } = kind;
-  const before = object.metadata.annotations?.[floorAnnotation];
+  const before = object.metadata.annotations?.[minReplicasAnnotation];
   const current = boundOf(object, minimum);
   if (minReplicas === undefined && before === undefined) return undefined;
   if (minReplicas === current) return undefined;
-  const annotations = { [floorAnnotation]: minReplicas === undefined ? null : (before ?? String(current)) };
-  return { metadata: { annotations }, spec: { [minimum.field]: minReplicas ?? leastOf(kind, object) } };
+  const annotations = {
+    [minReplicasAnnotation]: minReplicas === undefined ? null : (before ?? String(current)),
+  };
+  return { metadata: { annotations }, spec: { [minimum.field]: minReplicas ?? minReplicasOf(kind, object) } };
 }
 
 /** Merge patch that pauses a ScaledObject at zero pods or lets it go on; undefined when it is so already. */
@@ -176,12 +178,15 @@ export function pausePatch(object: KubernetesObject, paused: boolean): Record<st
 
 /** Bounds as they are without a rollout. */
 function boundsOf(kind: ScalerKind, object: KubernetesObject): Record<string, number> {
-  return { [kind.minimum.field]: leastOf(kind, object), [kind.maximum.field]: boundOf(object, kind.maximum) };
+  return {
+    [kind.minimum.field]: minReplicasOf(kind, object),
+    [kind.maximum.field]: boundOf(object, kind.maximum),
+  };
 }
 
 /** minReplicas without a rollout. An annotation that somebody spoilt gives the standard; at rest Git's value is written. */
-function leastOf(kind: ScalerKind, object: KubernetesObject): number {
-  const before = object.metadata.annotations?.[floorAnnotation];
+function minReplicasOf(kind: ScalerKind, object: KubernetesObject): number {
+  const before = object.metadata.annotations?.[minReplicasAnnotation];
   if (before === undefined) return boundOf(object, kind.minimum);
   return /^\d{1,9}$/.test(before) ? Number(before) : kind.minimum.standard;
 }
@@ -208,4 +213,44 @@ function refuseOther(kind: ScalerKind, canary: Canary, scaler: KubernetesObject)
   const target = canary.spec.targetRef.name;
   if (name !== target)
     refuse('spec.scaleTargetRef.name', `must be ${target}, the target of ${describe(canary)}`);
+}
+
+// What of a ScaledObject names the target's own pods, rewritten for the primary (flagger-behaviour.md 2.10).
+
+type TriggerFields = Record<string, unknown>;
+
+/** Triggers and the name of the generated HorizontalPodAutoscaler, as the primary's ScaledObject has them. */
+function primaryTriggers(canary: Canary, spec: TriggerFields): TriggerFields {
+  const triggers = Array.isArray(spec.triggers) ? (spec.triggers as TriggerFields[]) : [];
+  const advanced = spec.advanced as TriggerFields | undefined;
+  const config = advanced?.horizontalPodAutoscalerConfig as TriggerFields | undefined;
+  const named = typeof config?.name === 'string' ? { ...config, name: `${config.name}-primary` } : config;
+  return {
+    triggers: triggers.map((trigger) => ofPrimary(canary, trigger)),
+    ...(advanced && named ? { advanced: { ...advanced, horizontalPodAutoscalerConfig: named } } : {}),
+  };
+}
+
+function ofPrimary(canary: Canary, trigger: TriggerFields): TriggerFields {
+  const metadata = trigger.metadata as TriggerFields | undefined;
+  const query = queryOf(canary, trigger.name, metadata?.query);
+  return query === undefined ? trigger : { ...trigger, metadata: { ...metadata, query } };
+}
+
+/** With primaryScalerQueries only what they name is changed, and then whole. */
+function queryOf(canary: Canary, name: unknown, query: unknown): string | undefined {
+  const given = canary.spec.autoscalerRef?.primaryScalerQueries;
+  if (given) return typeof name === 'string' && Object.hasOwn(given, name) ? given[name] : undefined;
+  return typeof query === 'string' ? rewritten(canary, query) : undefined;
+}
+
+/**
+ * The target, its canary and its primary by name all become the primary. A name inside a longer word is something else, such as a metric
+ * that begins with it; Flagger rewrites that, too.
+ */
+function rewritten(canary: Canary, query: string): string {
+  const { name } = canary.spec.targetRef;
+  const literal = name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const word = new RegExp(`(?<![A-Za-z0-9_])${literal}(-canary|-primary)?(?![A-Za-z0-9_])`, 'g');
+  return query.replace(word, () => primaryName(canary));
 }

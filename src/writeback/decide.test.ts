@@ -1,20 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import type { CanaryStatus } from '../api/canary-status.ts';
-import type { Incident } from '../api/incident.ts';
-import { lineOf } from '../api/incident-text.ts';
+import type { CanaryStatus } from '../api/canary/status.ts';
+import { type Incident, lineOf } from '../api/incident.ts';
 import { type Facts, wantedInGit } from './decide.ts';
 import {
-  formatTold,
-  parseTold,
+  bumpRecord,
+  formatGitRecords,
+  ledgerRecord,
+  messageWithoutRecords,
+  parseGitRecords,
+  refusalRecord,
   requestOf,
-  toldBump,
-  toldLedger,
-  toldRefused,
-  toldRevert,
-  toldStatus,
-  untold,
-  withTold,
-} from './told.ts';
+  revertRecord,
+  statusRecord,
+  withGitRecord,
+} from './records.ts';
 
 const [v1, v2, v3] = ['1', '2', '3'].map((digit) => digit.repeat(40)) as [string, string, string];
 const good = `v1:${'a'.repeat(64)}`;
@@ -87,7 +86,7 @@ describe('a revert', () => {
 
   it.each([
     ['it is off', { write: { revert: 'none' } }],
-    ['a branch or pull request was made', { told: [toldRevert(branch, 'merged https://forge/1')] }],
+    ['a branch or pull request was made', { told: [revertRecord(branch, 'merged https://forge/1')] }],
     ['head holds another release', { head: { digest: 'v1:c', commit: v3 } }],
     ['Git was not read', { head: undefined }],
     ['the revert is under way', { status: { ...reverted, phase: 'Promoting' } }],
@@ -110,17 +109,17 @@ describe('a rejected release that comes back', () => {
 
   it('is told once', () => {
     expect(wanted({ status: again }).bump).toEqual({ branch, digest: bad, commit: v3 });
-    expect(wanted({ status: again, told: [toldBump(v3)] }).bump).toBeUndefined();
+    expect(wanted({ status: again, told: [bumpRecord(v3)] }).bump).toBeUndefined();
     expect(wanted({}).bump).toBeUndefined();
   });
 });
 
 describe('a pull request', () => {
   it('is outdated once head holds another release, while it was open', () => {
-    const told = [toldRevert(branch, 'open https://forge/1')];
+    const told = [revertRecord(branch, 'open https://forge/1')];
     expect(wanted({ told }).outdated).toEqual([]);
     expect(wanted({ told, head: { digest: good, commit: v3 } }).outdated).toMatchObject([{ branch }]);
-    const closed = [toldRevert(branch, 'closed https://forge/1')];
+    const closed = [revertRecord(branch, 'closed https://forge/1')];
     expect(wanted({ told: closed, head: { digest: good, commit: v3 } }).outdated).toEqual([]);
   });
 });
@@ -137,18 +136,18 @@ describe('commit statuses', () => {
     const context = 'holdfast/prod/shop/web';
     const set = { commit: v2, state, context, about: '', description: 'reverted' };
     expect(wanted({ status }).statuses).toEqual([set]);
-    expect(wanted({ status, told: [toldStatus(state, v2)] }).statuses).toEqual([]);
+    expect(wanted({ status, told: [statusRecord(state, v2)] }).statuses).toEqual([]);
   });
 
   it('say at once that a release is held or on its way back, and say it anew when that changes', () => {
     const at = (state: 'Held' | 'Reverting') =>
       wanted({
         status: { ...reverted, phase: 'Promoting', postPromotion: { state, failedChecks: 0 } as never },
-        told: [toldStatus('failure', v2, 'Held')],
+        told: [statusRecord('failure', v2, 'Held')],
       }).statuses;
     expect(at('Held')).toEqual([]);
     expect(at('Reverting')).toMatchObject([{ state: 'failure', about: 'Reverting' }]);
-    expect(wanted({ told: [toldStatus('failure', v2, 'Held')] }).statuses).toMatchObject([{ about: '' }]);
+    expect(wanted({ told: [statusRecord('failure', v2, 'Held')] }).statuses).toMatchObject([{ about: '' }]);
   });
 
   it('are the news that people were told, as far as forges take it', () => {
@@ -173,7 +172,7 @@ describe('commit statuses', () => {
     ['pending', ''],
     ['failure', 'Held'],
   ])('do not leave a superseded commit %s', (state, about) => {
-    const told = [toldStatus(state, v1, about)];
+    const told = [statusRecord(state, v1, about)];
     expect(wanted({ told }).statuses.map(({ commit, state }) => [commit, state])).toEqual([
       [v1, 'error'],
       [v2, 'failure'],
@@ -183,21 +182,23 @@ describe('commit statuses', () => {
 
 it('what was told is read back from the condition as it was written', () => {
   const told = [
-    toldLedger(v1),
-    toldStatus('success', v2),
-    toldStatus('failure', v2, 'Held'),
-    toldRevert(branch, 'open https://forge/1'),
-    toldBump(v3),
-    toldRefused(`revert ${branch}`, 'generation 3', 3),
-    toldRefused(`status failure Held ${v2}`, 'generation 3 sync 0a1b2c3d', 1),
+    ledgerRecord(v1),
+    statusRecord('success', v2),
+    statusRecord('failure', v2, 'Held'),
+    revertRecord(branch, 'open https://forge/1'),
+    bumpRecord(v3),
+    refusalRecord(`revert ${branch}`, 'generation 3', 3),
+    refusalRecord(`status failure Held ${v2}`, 'generation 3 sync 0a1b2c3d', 1),
   ];
-  expect(parseTold(formatTold(told))).toEqual(told);
-  expect(untold(`${formatTold(told)}; main is protected; ask Ada (tried 3 times)`)).toBe(
+  expect(parseGitRecords(formatGitRecords(told))).toEqual(told);
+  expect(messageWithoutRecords(`${formatGitRecords(told)}; main is protected; ask Ada (tried 3 times)`)).toBe(
     'main is protected; ask Ada (tried 3 times)',
   );
-  expect(parseTold('whatever; else')).toEqual([]);
-  expect(withTold(told, toldRefused(`revert ${branch}`, 'generation 4', 1))).toHaveLength(told.length);
-  expect(withTold(told, toldStatus('failure', v3)).filter(({ kind }) => kind === 'status')).toHaveLength(1);
+  expect(parseGitRecords('whatever; else')).toEqual([]);
+  expect(withGitRecord(told, refusalRecord(`revert ${branch}`, 'generation 4', 1))).toHaveLength(told.length);
+  expect(
+    withGitRecord(told, statusRecord('failure', v3)).filter(({ kind }) => kind === 'status'),
+  ).toHaveLength(1);
 });
 
 it('another spec of the Source and another request to look at Git ask anew', () => {

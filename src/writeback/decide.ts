@@ -1,10 +1,9 @@
-import type { CanaryStatus } from '../api/canary-status.ts';
+import { type CanaryStatus, whyReverted } from '../api/canary/status.ts';
 import { gitPart } from '../api/digest.ts';
-import { lineOf } from '../api/incident-text.ts';
-import { whyReverted } from '../api/reverted-message.ts';
-import type { SourceWrite } from '../api/source.ts';
+import { lineOf } from '../api/incident.ts';
+import type { SourceWrite } from '../api/source/source.ts';
 import { type CanaryInCluster, ledgerRef, revertBranch, statusContext } from './names.ts';
-import { openRequests, type Told, toldBump, toldStatus } from './told.ts';
+import { bumpRecord, type GitRecord, openRequests, statusRecord } from './records.ts';
 
 /** Everything that is known about one Canary when it is asked what should be in Git. */
 export interface Facts {
@@ -16,7 +15,7 @@ export interface Facts {
   /** Where the ledger's ref was seen last. */
   readonly ledger: string | undefined;
   /** What is in Git already, as the Canary's condition remembers it. */
-  readonly told: readonly Told[];
+  readonly told: readonly GitRecord[];
 }
 
 /** The state of a release as a forge shows it beside a commit. */
@@ -93,7 +92,7 @@ function wantedStatuses({ where, write, status, told }: Facts): WantedStatus[] {
     const words = `superseded by ${commit.slice(0, 7)}`;
     return { commit: old, state: 'error', context, about: '', description: words };
   });
-  const isTold = told.some((entry) => entry.text === toldStatus(state, commit, about).text);
+  const isTold = told.some((entry) => entry.text === statusRecord(state, commit, about).text);
   return isTold ? superseded : [...superseded, current];
 }
 
@@ -140,7 +139,7 @@ function wantedBump({ where, write, status, head, told }: Facts): WantedInGit['b
   if (write.revert !== 'pullRequest' || !rejection || status.phase !== 'Failed' || !isCommit(commit))
     return undefined;
   if (commit === rejection.commit || status.lastAppliedSpec !== rejection.digest) return undefined;
-  if (told.some((entry) => entry.text === toldBump(commit).text)) return undefined;
+  if (told.some((entry) => entry.text === bumpRecord(commit).text)) return undefined;
   return { branch: revertBranch(where, rejection.digest), digest: rejection.digest, commit };
 }
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { CanaryStatus } from '../api/canary-status.ts';
+import type { CanaryStatus } from '../api/canary/status.ts';
 import type { Incident } from '../api/incident.ts';
-import { evidenceFor } from './evidence.ts';
-import { type RevertStory, revertBody, revertTitle } from './message.ts';
+import { evidenceFor, type RevertDescription, revertBody, revertTitle } from './message.ts';
 
 /** The whole text of ordinary reverts is compared in test/rollout/incidents. */
 
@@ -24,7 +23,7 @@ function news(more: Partial<Incident> = {}): Incident {
   };
 }
 
-function story(status: CanaryStatus, more: Partial<RevertStory> = {}): RevertStory {
+function story(status: CanaryStatus, more: Partial<RevertDescription> = {}): RevertDescription {
   return {
     where: { cluster: 'prod', namespace: 'shop', canary: 'web' },
     revert: {

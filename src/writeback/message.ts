@@ -1,10 +1,17 @@
-import { escapedMarkdown } from '../api/incident-text.ts';
+import type { CanaryStatus, CheckResult } from '../api/canary/status.ts';
+import {
+  escapedMarkdown,
+  type Fact,
+  factsOf,
+  type Incident,
+  markdownOf,
+  withoutMentions,
+} from '../api/incident.ts';
 import type { WantedRevert } from './decide.ts';
-import { type Evidence, evidenceText, type MessageFormat } from './evidence.ts';
 import type { CanaryInCluster } from './names.ts';
 
 /** What a revert in Git is told with. */
-export interface RevertStory {
+export interface RevertDescription {
   readonly where: CanaryInCluster;
   readonly revert: WantedRevert;
   /** First line of the rejected commit's message; empty when it is not known. */
@@ -21,7 +28,7 @@ export interface RevertStory {
 const MAX_TITLE = 72;
 
 /** Title of the commit and of the pull request. */
-export function revertTitle({ where, subject, revert }: RevertStory): string {
+export function revertTitle({ where, subject, revert }: RevertDescription): string {
   const name = `${where.namespace}/${where.canary}`;
   const what = subject ? `Revert "${subject}"` : `Revert ${revert.bad.slice(0, 7)}`;
   const title = `${what} for ${name}`;
@@ -31,7 +38,7 @@ export function revertTitle({ where, subject, revert }: RevertStory): string {
 }
 
 /** Body of the pull request, as Markdown, and of the commit, as text: the news as it was told, and what is done about it here. */
-export function revertBody(story: RevertStory, format: MessageFormat): string {
+export function revertBody(story: RevertDescription, format: MessageFormat): string {
   const { where, revert, evidence, files, whole, documentation } = story;
   const byCommit = revert.mode === 'commit' && !whole;
   const next = byCommit
@@ -65,7 +72,10 @@ function exactLines(): string[] {
   ];
 }
 
-function wholeLines({ why, others }: NonNullable<RevertStory['whole']>, format: MessageFormat): string[] {
+function wholeLines(
+  { why, others }: NonNullable<RevertDescription['whole']>,
+  format: MessageFormat,
+): string[] {
   const concerned = others.length > 0 ? others.map((name) => `- ${name}`) : ['- no other object'];
   const because = format === 'markdown' ? escapedMarkdown(why) : why;
   const mark = format === 'markdown' ? '**' : '';
@@ -84,4 +94,79 @@ export function closedComment(head: string): string {
 /** Said on the pull request when another commit brings the rejected release back. */
 export function bumpComment(commit: string, digest: string): string {
   return `${commit} holds the same release again (${digest.slice(0, 15)}). It stays rejected and is not rolled out; to try it anyway, annotate the Canary with holdfast.dev/retry.`;
+}
+
+/** Pull requests are Markdown; commit messages are read as they are. */
+type MessageFormat = 'markdown' | 'text';
+
+/** Why a release was reverted. */
+interface Evidence {
+  /** What people were told of it; undefined when so much happened since that it is not kept any more. */
+  readonly incident: Incident | undefined;
+  /** Checks that did not pass. */
+  readonly failed: readonly CheckResult[];
+}
+
+/** What a Canary's status says of a release that was reverted. */
+export function evidenceFor(status: CanaryStatus, digest: string): Evidence {
+  const isIt = ({ key, outcome }: Incident) => outcome === 'Reverted' && key.startsWith(`${digest}/`);
+  return {
+    incident: status.incidents?.find(isIt),
+    failed: (status.checks ?? []).filter(({ verdict }) => verdict === 'fail'),
+  };
+}
+
+/** Facts of the news that a revert in Git says for itself: it is the command, and what comes next. */
+const ownFacts: ReadonlySet<string> = new Set(['You can run', 'Next']);
+
+/** What the alerts said, with what this revert changes about it. `documentation` is the root of the pages that runbooks are linked to. */
+function evidenceText(
+  { incident, failed }: Evidence,
+  { revert, next }: { readonly revert: WantedRevert; readonly next: string },
+  { format, documentation }: { readonly format: MessageFormat; readonly documentation: string | undefined },
+): string {
+  const isMarkdown = format === 'markdown';
+  const checks = isMarkdown ? checksTable(failed) : checksList(failed);
+  if (!incident) {
+    const finding = isMarkdown ? escapedMarkdown(revert.finding) : plain(revert.finding);
+    return [finding, ...checks].join('\n').trim();
+  }
+  const facts = factsOf(incident).filter(({ title }) => !ownFacts.has(title));
+  const all = [...facts.map((fact) => linked(fact, documentation)), { title: 'Next', value: next }];
+  return [isMarkdown ? markdownOf(incident, all) : textOf(incident, all), ...checks].join('\n');
+}
+
+function textOf({ message }: Incident, facts: readonly Fact[]): string {
+  return [plain(message), '', ...facts.map(({ title, value }) => `${title}: ${plain(value)}`)].join('\n');
+}
+
+/** On one line, so that nothing that was found can look like a line of ours, or call anybody. */
+function plain(text: string): string {
+  return withoutMentions(text.replace(/\s+/g, ' ').trim());
+}
+
+/** A path of our own pages would lead to nothing in somebody else's repository. */
+function linked({ title, value }: Fact, documentation: string | undefined): Fact {
+  return { title, value: title === 'Runbook' && documentation ? `${documentation}${value}` : value };
+}
+
+function checksTable(checks: readonly CheckResult[]): string[] {
+  const rows = checks.map(
+    ({ name, value, detail = '', ...bounds }) =>
+      `| ${escapedMarkdown(name)} | ${value ?? ''} | ${boundsOf(bounds)} | ${escapedMarkdown(detail)} |`,
+  );
+  return rows.length > 0 ? ['', '| check | value | bound | detail |', '|---|---|---|---|', ...rows] : [];
+}
+
+function checksList(checks: readonly CheckResult[]): string[] {
+  const rows = checks.map(({ name, value, detail = '', ...bounds }) => {
+    const words = [`Check ${name}: ${value ?? 'no value'}`, boundsOf(bounds), detail];
+    return plain(words.filter(Boolean).join(', '));
+  });
+  return rows.length > 0 ? ['', ...rows] : [];
+}
+
+function boundsOf({ min, max }: Pick<CheckResult, 'min' | 'max'>): string {
+  const words = [min === undefined ? '' : `min ${min}`, max === undefined ? '' : `max ${max}`];
+  return words.filter(Boolean).join(', ');
 }

@@ -23,7 +23,7 @@ export function canaryOfLedger(cluster: string, ref: string): string | undefined
 }
 
 /** Branches of reverts of one Canary begin like this. */
-export function revertBranchPrefix({ cluster, namespace, canary }: CanaryInCluster): string {
+function revertBranchPrefix({ cluster, namespace, canary }: CanaryInCluster): string {
   return `holdfast/${cluster}/${namespace}/${canary}/revert-`;
 }
 
@@ -33,7 +33,7 @@ export function revertBranch(where: CanaryInCluster, digest: string): string {
 }
 
 /** Twelve hexadecimal digits of a `v1:` digest. */
-export function shortDigest(digest: string): string {
+function shortDigest(digest: string): string {
   return digest.replace(/^v\d+:/, '').slice(0, 12);
 }
 

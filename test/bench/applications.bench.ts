@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { allCrds } from '../../src/api/crd.ts';
+import { allCrds } from '../../src/api/kinds/crd.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { type BedClient, useBed, waitFor } from '../cluster/bed/client.ts';
 import type { GitRepo } from '../cluster/bed/git-repo.ts';

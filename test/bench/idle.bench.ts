@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { allCrds } from '../../src/api/crd.ts';
+import { allCrds } from '../../src/api/kinds/crd.ts';
 import { useBed, waitFor } from '../cluster/bed/client.ts';
 import { deployment } from '../cluster/bed/manifests.ts';
 import { createProgram, type Program } from '../cluster/scenarios/program.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allCrds } from '../../src/api/crd.ts';
+import { allCrds } from '../../src/api/kinds/crd.ts';
 import { useBed, waitFor } from '../cluster/bed/client.ts';
 import { imageOf, openRunningShop, type Shop, type ShopOptions } from '../cluster/scenarios/shop.ts';
 import { report } from './measure.ts';

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, inject, test, vi } from 'vitest';
-import { allCrds, objectSchemaOf } from '../../src/api/crd.ts';
-import { type KindName, kinds } from '../../src/api/kinds.ts';
+import { pruneAndDefault } from '../../sandbox/api-server/structural-schema.ts';
+import { allCrds, objectSchemaOf } from '../../src/api/kinds/crd.ts';
+import { type KindName, kinds } from '../../src/api/kinds/kinds.ts';
+import { parseKind } from '../../src/api/kinds/parse.ts';
 import type { Condition, KubernetesObject } from '../../src/api/kubernetes.ts';
-import { parseKind } from '../../src/api/parse.ts';
-import { pruneAndDefault } from '../../src/sandbox/structural-schema.ts';
 import { canaryDocument } from '../documents/builders.ts';
 import { flaggerFields } from '../documents/flagger-fields.ts';
 import { documentRows } from '../documents/kinds.ts';

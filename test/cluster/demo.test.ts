@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
-import { allCrds } from '../../src/api/crd.ts';
-import type { DemoEvent } from '../../src/cli/demo/events.ts';
-import { play } from '../../src/cli/demo/play.ts';
+import { runDemo } from '../../sandbox/demo/demo.ts';
+import type { DemoEvent } from '../../sandbox/demo/events.ts';
+import { allCrds } from '../../src/api/kinds/crd.ts';
 import { useBed } from './bed/client.ts';
 
 const bed = useBed();
@@ -13,7 +13,7 @@ beforeAll(() => bed.apply(allCrds()));
 async function playOnBed(provider: string, namespace: string, sampled: boolean): Promise<DemoEvent[]> {
   const told: DemoEvent[] = [];
   const host = `${namespace}.bed.test`;
-  await play(
+  await runDemo(
     {
       version: '0.0.0',
       kubeconfig: bed.kubeconfigPath,

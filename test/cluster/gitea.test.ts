@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
-import type { Source } from '../../src/api/source.ts';
-import { checkWriting } from '../../src/cli/check-writing.ts';
-import { createGithubAppTokens } from '../../src/forge/github-app.ts';
-import { createOpenForge } from '../../src/forge/open.ts';
-import { describeForge, type ForgeFixture } from '../../src/forge/testing/contract.ts';
-import type { Forge } from '../../src/forge/types.ts';
-import { credentialsFromSecret } from '../../src/git/credentials.ts';
-import { DEFAULT_TRANSPORT_LIMITS } from '../../src/git/transport.ts';
+import type { Source } from '../../src/api/source/source.ts';
+import { checkWriting } from '../../src/cli/check/sources.ts';
+import { credentialsFromSecret } from '../../src/git/wire/credentials.ts';
+import { DEFAULT_TRANSPORT_LIMITS } from '../../src/git/wire/transport.ts';
 import { createHttpClient } from '../../src/http/client.ts';
+import { createGithubAppTokens } from '../../src/providers/forges/github.ts';
+import { createOpenForge } from '../../src/providers/forges/open.ts';
+import { describeForge, type ForgeFixture } from '../../src/providers/forges/testing/contract.ts';
+import type { Forge } from '../../src/providers/forges/types.ts';
 import { useBed } from './bed/client.ts';
 import { type Gitea, startGitea } from './bed/gitea.ts';
 
-/** The contract of src/forge/forge.test.ts once more, on a real Gitea. */
+/** The contract of src/providers/forges/forge.test.ts once more, on a real Gitea. */
 
 const http = createHttpClient({ allowLoopback: true });
 const openForge = createOpenForge({ http, clock: systemClock, tokens: createGithubAppTokens() });

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { systemClock } from '../../src/api/clock.ts';
-import { connect } from '../../src/app/connection.ts';
-import { check } from '../../src/cli/check.ts';
-import { installObjects, runInstall } from '../../src/cli/install.ts';
-import { appliedRights, ownRights, watchedRights } from '../../src/cli/install-rights.ts';
+import { check } from '../../src/cli/check/check.ts';
+import { installObjects, runInstall } from '../../src/cli/install/install.ts';
+import { appliedRights, ownRights, watchedRights } from '../../src/cli/install/rights.ts';
 import { silentLogger } from '../../src/cluster/log.ts';
 import { createHttpClient } from '../../src/http/client.ts';
+import { connect } from '../../src/server/connection.ts';
 import { type BedClient, useBed, waitFor } from './bed/client.ts';
 import { openShop } from './scenarios/shop.ts';
 

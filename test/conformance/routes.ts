@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Canary } from '../../src/api/canary.ts';
+import type { Canary } from '../../src/api/canary/canary.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { contour } from '../../src/routing/contour.ts';
-import { gatewayApi } from '../../src/routing/gateway-api.ts';
-import type { RouteContext, RouteReading, Router } from '../../src/routing/router.ts';
+import { contour } from '../../src/providers/routing/contour.ts';
+import { gatewayApi } from '../../src/providers/routing/gateway-api.ts';
+import type { RouteContext, RouteReading, Router } from '../../src/providers/routing/router.ts';
 import type { Suite } from './suite.ts';
 import { type Answer, eventually, freshNamespace, type Json, type Target } from './target.ts';
 

@@ -1,4 +1,4 @@
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import { conformance } from './suite.ts';
 import { httpTarget } from './target.ts';
 

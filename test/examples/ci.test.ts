@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { commentMark } from '../../src/cli/plan/markdown.ts';
 import {
   canaryText,
   configText,
@@ -10,7 +9,8 @@ import {
   type PlanBed,
   planBed,
   sourceText,
-} from '../../src/cli/plan/plan.test-support.ts';
+} from '../../src/review/plan/plan.test-support.ts';
+import { commentMark } from '../../src/review/plan/report-markdown.ts';
 import { run } from '../sandbox/cli-run.ts';
 
 const examples = resolve(import.meta.dirname, '../../examples/ci');

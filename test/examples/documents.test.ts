@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { checkCanary } from '../../src/api/canary/validate.ts';
+import { parseCanary, parseSource } from '../../src/api/kinds/parse.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { parseCanary, parseSource } from '../../src/api/parse.ts';
 import { rolloutReasons } from '../../src/api/reasons.ts';
-import { checkCanary } from '../../src/api/semantic.ts';
-import { checkSource } from '../../src/api/semantic-source.ts';
+import { checkSource } from '../../src/api/source/validate.ts';
 import { renderPlain } from '../../src/render/render.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -70,7 +70,7 @@ describe('a Canary in the pages', () => {
 
 describe('what the guides list is what the code has', () => {
   it('fields that are not acted on', () => {
-    const source = read('src/api/not-acted-on.ts');
+    const source = read('src/api/unsupported-fields.ts');
     const [, canary = '', rest = ''] = source.split(/const (?:canary|source)Rows/);
     const missing = [
       ...pathsIn(canary).filter((path) => !read('docs/guides/from-flagger.md').includes(`\`${path}`)),
@@ -81,7 +81,7 @@ describe('what the guides list is what the code has', () => {
   });
 
   it('metrics', () => {
-    const code = readdirSync(join(root, 'src/web')).map((name) => read(`src/web/${name}`));
+    const code = readdirSync(join(root, 'src/server/http')).map((name) => read(`src/server/http/${name}`));
     const names = new Set(code.join('\n').match(/(?<=')(?:flagger|holdfast)_\w+(?=')/g));
     expect(names.size).toBeGreaterThan(10);
     expect([...names].filter((name) => !read('docs/guides/operations.md').includes(`\`${name}\``))).toEqual(

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { objectSchemaOf } from '../../src/api/crd.ts';
-import type { StructuralSchema } from '../../src/api/structural.ts';
+import { objectSchemaOf, type StructuralSchema } from '../../src/api/kinds/crd.ts';
 import { validate } from '../../src/cli/validate.ts';
 import { flaggerFields, flaggerFieldsFolder } from '../documents/flagger-fields.ts';
 

@@ -2,8 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { runCommand } from '../../src/cli/run.ts';
-import { receiversOf } from '../../src/cli/run-receivers.ts';
+import { receiversOf, runCommand } from '../../src/cli/run.ts';
 import { type FlaggerFlag, flaggerFlags } from '../documents/flagger-flags.ts';
 
 const page = join(import.meta.dirname, '../../docs/configuration.md');

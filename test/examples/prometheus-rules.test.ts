@@ -22,8 +22,8 @@ describe('the alarms', () => {
   it.each(rules)(
     '$alert asks for metrics, reasons and a page that exist',
     ({ expr, labels, annotations }) => {
-      const code = readdirSync(join(root, 'src/web'))
-        .map((name) => read(`src/web/${name}`))
+      const code = readdirSync(join(root, 'src/server/http'))
+        .map((name) => read(`src/server/http/${name}`))
         .join('\n');
       const metrics = expr.match(/(?:holdfast|flagger)_\w+/g) ?? [];
       expect(metrics.length).toBeGreaterThan(0);

@@ -1,5 +1,5 @@
 /** What tells two places apart: times as ages, and nothing that is only for people. */
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { DEADLINE_MS, INTERVAL_MS, type Place, type Pods, SETTLE_MS } from './place.ts';
 
 /** Beyond this nothing waits. */

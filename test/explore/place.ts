@@ -1,7 +1,8 @@
 /** The abstract world of the exploration: small, immutable, and told apart by a key, so that each is looked at once. */
-import type { Canary } from '../../src/api/canary.ts';
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
-import type { OnFailure } from '../../src/api/post-promotion.ts';
+
+import type { OnFailure } from '../../src/api/canary/analysis.ts';
+import type { Canary } from '../../src/api/canary/canary.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { CheckOutcome } from '../../src/health/check-results.ts';
 import type { Ledger } from './ledger.ts';
 

@@ -394,7 +394,7 @@ export const RULES: readonly Rule[] = [
   {
     id: 'S17',
     words: 'writes carry versions',
-    elsewhere: 'src/cluster/client.test.ts: writes are below the core',
+    elsewhere: 'src/cluster/client/client.test.ts: writes are below the core',
   },
   {
     id: 'S18',
@@ -409,21 +409,21 @@ export const RULES: readonly Rule[] = [
   {
     id: 'S20',
     words: 'one leader writes',
-    elsewhere: 'src/app/cluster-port.test.ts: there is one leader at a time here',
+    elsewhere: 'src/server/cluster.test.ts: there is one leader at a time here',
   },
   {
     id: 'S21',
     words: 'confinement',
-    elsewhere: 'src/engine/source/confinement.test.ts: there are no kinds here',
+    elsewhere: 'src/engine/sync/scope/permissions.test.ts: there are no kinds here',
   },
-  { id: 'S22', words: 'authenticity', elsewhere: 'src/git/signatures/verifier.test.ts' },
+  { id: 'S22', words: 'authenticity', elsewhere: 'src/git/sign/verifier.test.ts' },
   { id: 'S23', words: 'freshness of history', elsewhere: 'test/sandbox/rewritten.test.ts' },
   {
     id: 'S24',
     words: 'all-or-nothing snapshot',
     elsewhere: 'src/release/select.test.ts; here: head may be unknown at any time',
   },
-  { id: 'S25', words: 'absence is not deletion', elsewhere: 'src/engine/source/prune/prune-plan.test.ts' },
+  { id: 'S25', words: 'absence is not deletion', elsewhere: 'src/engine/sync/scope/prune-plan.test.ts' },
   { id: 'S26', words: 'suspended: nothing is written', onAction: nothingWhileSuspended },
   { id: 'S27', words: 'Ready=True is true', onStatus: readyIsTrue },
   { id: 'S28', words: 'status is never ahead', onStatus: statusFollows },
@@ -432,7 +432,7 @@ export const RULES: readonly Rule[] = [
   {
     id: 'S31',
     words: 'no Secret is shown',
-    elsewhere: 'src/cluster/status-error.test.ts, test/sandbox/bad-commits.test.ts',
+    elsewhere: 'src/cluster/errors.test.ts, test/sandbox/bad-commits.test.ts',
   },
   { id: 'S32', words: 'bounded', onStatus: boundedActions },
   {
@@ -472,9 +472,9 @@ export const RULES: readonly Rule[] = [
   {
     id: 'L8',
     words: 'one that hangs delays nobody',
-    elsewhere: 'src/engine/canary/checks.test.ts: there is one Canary here',
+    elsewhere: 'src/engine/checks/checks.test.ts: there is one Canary here',
   },
-  { id: 'L9', words: 'a dead watch is noticed', elsewhere: 'src/cluster/reflector-silence.test.ts' },
+  { id: 'L9', words: 'a dead watch is noticed', elsewhere: 'src/cluster/caches/reflector-silence.test.ts' },
   {
     id: 'L10',
     words: 'deletion ends',

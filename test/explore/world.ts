@@ -1,6 +1,5 @@
 /** From an abstract place to the `World` that the core is given, and from its actions back to a place. */
-
-import type { Canary } from '../../src/api/canary.ts';
+import type { Canary } from '../../src/api/canary/canary.ts';
 import type { CheckOutcome } from '../../src/health/check-results.ts';
 import type { WorkloadView } from '../../src/health/workload-view.ts';
 import type { Action, CheckRequest, Decision } from '../../src/rollout/action.ts';
@@ -382,7 +381,7 @@ function act(
   return { place: at, failed: undone.length > 0 };
 }
 
-/** Whether an action must not be done since this other one was not: as the engine sees it (`src/engine/perform`). */
+/** Whether an action must not be done since this other one was not: as the engine sees it (`src/engine/canary/perform`). */
 function reliesOn(action: Action, undone: Action): boolean {
   const takesAway =
     action.type === 'ApplyPrimary' ||

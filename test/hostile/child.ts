@@ -1,8 +1,8 @@
 /** Reads hostile input in a process of its own, so that what it takes can be measured, and what it writes can be seen. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { systemClock } from '../../src/api/clock.ts';
-import { createGitSource } from '../../src/git/git-source.ts';
-import { createStores } from '../../src/git/stores.ts';
+import { createGitSource } from '../../src/git/poll/git-source.ts';
+import { createStores } from '../../src/git/store/stores.ts';
 import type { GitReference } from '../../src/git/types.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { hostileFiles } from '../../src/render/hostile.test-support.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
-import { type NewObject, newObject } from '../../src/git/new-objects.ts';
+import { type NewObject, newObject } from '../../src/git/write/new-objects.ts';
 import type { Served } from './git-server.ts';
 
 /** One line of a tree, whatever it says. */

@@ -1,5 +1,5 @@
-import { newObject } from '../../src/git/new-objects.ts';
 import type { GitReference } from '../../src/git/types.ts';
+import { newObject } from '../../src/git/write/new-objects.ts';
 import { band, FLUSH, line, packAnswer, type Served } from './git-server.ts';
 import {
   BLOB,

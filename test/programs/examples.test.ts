@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { validate } from '../../src/cli/validate.ts';
-import { reportText } from '../../src/cli/validate-report.ts';
+import { reportText, validate } from '../../src/cli/validate.ts';
 import { outputPattern, stepsOf } from '../examples/readme.ts';
 import { programs } from './programs.ts';
 

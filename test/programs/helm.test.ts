@@ -4,10 +4,10 @@ import { dirname, join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it, test } from 'vitest';
 import { limits } from '../../src/api/limits.ts';
-import type { SourceSpec } from '../../src/api/source.ts';
-import { localFolder } from '../../src/cli/local-tree.ts';
-import { helmArgs } from '../../src/render/helm/helm.ts';
+import type { SourceSpec } from '../../src/api/source/source.ts';
+import { helmArgs } from '../../src/render/helm.ts';
 import { memoryTree } from '../../src/render/memory-tree.test-support.ts';
+import { localFolder } from '../../src/review/local-files.ts';
 import { programs, realBuilders, runByHand } from './programs.ts';
 import { objectsIn, renderFolder, renderTree, sourceWith } from './rendering.ts';
 

@@ -3,12 +3,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { limits } from '../../src/api/limits.ts';
-import { localFolder } from '../../src/cli/local-tree.ts';
+import { collectKustomization } from '../../src/render/build/collect.ts';
 import { findBuilders } from '../../src/render/build/programs.ts';
-import { collectKustomization } from '../../src/render/kustomize/collect.ts';
-import { kustomizeArgs } from '../../src/render/kustomize/kustomize.ts';
-import { askForOrigins, takeOrigins } from '../../src/render/kustomize/output.ts';
+import { askForOrigins, kustomizeArgs, takeOrigins } from '../../src/render/kustomize/kustomize.ts';
 import { memoryTree } from '../../src/render/memory-tree.test-support.ts';
+import { localFolder } from '../../src/review/local-files.ts';
 import { programs, runByHand } from './programs.ts';
 import { objectsIn, renderFolder, renderTree, sourceWith } from './rendering.ts';
 

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { deploymentText, type PlanBed, planBed, sourceText } from '../../src/cli/plan/plan.test-support.ts';
-import type { PlanReport } from '../../src/cli/plan/report.ts';
+import {
+  deploymentText,
+  type PlanBed,
+  planBed,
+  sourceText,
+} from '../../src/review/plan/plan.test-support.ts';
+import type { PlanReport } from '../../src/review/plan/report.ts';
 import { realBuilders } from './programs.ts';
 
 let bed: PlanBed;

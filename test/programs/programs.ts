@@ -2,8 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createBuildCache } from '../../src/render/build/build-cache.ts';
-import type { Builders } from '../../src/render/build/builder.ts';
+import { type Builders, createBuildCache } from '../../src/render/build/builder.ts';
 import { findBuilders } from '../../src/render/build/programs.ts';
 
 /** Paths of the programs that `scripts/programs-build.mjs` built. */

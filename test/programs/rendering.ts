@@ -1,12 +1,11 @@
 import { relative, resolve } from 'node:path';
-import type { Source } from '../../src/api/source.ts';
-import { localFolder } from '../../src/cli/local-tree.ts';
-import { createRenderCache } from '../../src/render/cache.ts';
-import { renderPlain } from '../../src/render/render.ts';
+import type { Source } from '../../src/api/source/source.ts';
+import { createRenderCache, renderPlain } from '../../src/render/render.ts';
+import { formatProblem, type SourceFile } from '../../src/render/rendered-object.ts';
 import type { Decryption } from '../../src/render/sops/decrypt.ts';
 import { renderSource } from '../../src/render/source.ts';
 import type { Tree } from '../../src/render/tree.ts';
-import { formatProblem, type SourceFile } from '../../src/render/types.ts';
+import { localFolder } from '../../src/review/local-files.ts';
 import { realBuilders } from './programs.ts';
 
 const shared = realBuilders();

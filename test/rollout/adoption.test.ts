@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { CanaryPhase, CanaryStatus } from '../../src/api/canary-status.ts';
+import type { CanaryPhase, CanaryStatus } from '../../src/api/canary/status.ts';
 import { FLAGGERS_HASH, GOOD, Model } from './model.ts';
 
 interface Left {

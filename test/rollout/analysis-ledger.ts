@@ -1,5 +1,5 @@
-import type { Canary } from '../../src/api/canary.ts';
-import { hooksOf } from '../../src/api/hooks.ts';
+import type { Canary } from '../../src/api/canary/canary.ts';
+import { hooksOf } from '../../src/api/canary/webhooks.ts';
 import type { CheckOutcome } from '../../src/health/check-results.ts';
 import type { Action, CheckRequest } from '../../src/rollout/action.ts';
 import { lastKnownGood, runOf } from '../../src/rollout/run.ts';

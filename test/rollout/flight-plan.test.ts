@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Canary } from '../../src/api/canary.ts';
-import { flightOf } from '../../src/cli/plan/flight.ts';
+import type { Canary } from '../../src/api/canary/canary.ts';
+import { flightPlanOf } from '../../src/review/plan/flight-plan.ts';
 import { GOOD, Model } from './model.ts';
 
 const tickMs = 1_000;
@@ -30,7 +30,7 @@ describe.each(strategies)('with %o', (analysis) => {
       skipsAnalysis: false,
       isFirst: false,
     };
-    const flight = flightOf(model.canary, options);
+    const flight = flightPlanOf(model.canary, options);
 
     model.commit('b', GOOD);
     const beganMs = model.nowMs;

@@ -1,11 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Canary } from '../../src/api/canary.ts';
-import type { Incident } from '../../src/api/incident.ts';
-import { eventTextOf, lineOf, markdownOf, plainTextOf } from '../../src/api/incident-text.ts';
-import { evidenceFor } from '../../src/writeback/evidence.ts';
-import { type RevertStory, revertBody, revertTitle } from '../../src/writeback/message.ts';
+import type { Canary } from '../../src/api/canary/canary.ts';
+import { eventTextOf, type Incident, lineOf, markdownOf, plainTextOf } from '../../src/api/incident.ts';
+import { evidenceFor, type RevertDescription, revertBody, revertTitle } from '../../src/writeback/message.ts';
 import { revertBranch } from '../../src/writeback/names.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
 
@@ -50,7 +48,7 @@ function page(incident: Incident, model: Model): string {
   return [head, ...parts.map(([title, text]) => `--- ${title}\n${text}\n`)].join('\n');
 }
 
-function storyOf({ reason, finding = '' }: Incident, { status }: Model): RevertStory {
+function storyOf({ reason, finding = '' }: Incident, { status }: Model): RevertDescription {
   const where = { cluster: 'prod', namespace: 'shop', canary: 'podinfo' };
   const branch = revertBranch(where, 'b');
   const commits = { digest: 'b', bad, good, goodDigest: 'a' };

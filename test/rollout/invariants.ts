@@ -1,12 +1,12 @@
-import { planOf } from '../../src/api/plan.ts';
-import { sinceMs } from '../../src/api/units.ts';
+import { planOf } from '../../src/api/canary/plan.ts';
+import { sinceMs } from '../../src/api/time.ts';
 import { hasConverged, servingPods } from '../../src/health/readiness.ts';
 import type { Action } from '../../src/rollout/action.ts';
-import { canaryPods, podsNeeded } from '../../src/rollout/capacity.ts';
 import { contextOf, elapsedMs } from '../../src/rollout/context.ts';
-import { isLostDigest, soundRecord } from '../../src/rollout/kept.ts';
+import { SETTLE_MS } from '../../src/rollout/progress.ts';
+import { isLostDigest, soundRecord } from '../../src/rollout/records.ts';
 import { headRelease, lastKnownGood, rejectionOf, runOf } from '../../src/rollout/run.ts';
-import { SETTLE_MS } from '../../src/rollout/standing.ts';
+import { canaryPods, podsNeeded } from '../../src/rollout/traffic/capacity.ts';
 import type { World } from '../../src/rollout/world.ts';
 
 /** Which rule of docs/invariants.md an action would break in this world, and how. */

@@ -1,14 +1,14 @@
-import type { Canary } from '../../src/api/canary.ts';
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import type { Canary } from '../../src/api/canary/canary.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import { type HookAnswer, type HookType, hooksOf } from '../../src/api/canary/webhooks.ts';
 import { gitPart } from '../../src/api/digest.ts';
-import { type HookAnswer, type HookType, hooksOf } from '../../src/api/hooks.ts';
 import type { RouteView } from '../../src/api/observed.ts';
-import { inLanes, reliesOn } from '../../src/engine/perform/lanes.ts';
+import { inLanes, reliesOn } from '../../src/engine/canary/perform/action-order.ts';
 import type { CheckOutcome } from '../../src/health/check-results.ts';
 import type { ConfigCopyView, ForeignChange, WorkloadView } from '../../src/health/workload-view.ts';
 import type { Action, CheckRequest, Decision, RolloutEvent } from '../../src/rollout/action.ts';
+import { isSame } from '../../src/rollout/finish.ts';
 import { lastKnownGood, runOf } from '../../src/rollout/run.ts';
-import { isSame } from '../../src/rollout/same.ts';
 import { step } from '../../src/rollout/step.ts';
 import type {
   HeadView,

@@ -1,13 +1,19 @@
-import type { Canary } from '../../src/api/canary.ts';
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import type { Canary } from '../../src/api/canary/canary.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { RouteView } from '../../src/api/observed.ts';
 import type { CheckOutcome } from '../../src/health/check-results.ts';
 import type { WorkloadView } from '../../src/health/workload-view.ts';
 import type { Action } from '../../src/rollout/action.ts';
-import { isSame } from '../../src/rollout/same.ts';
+import { isSame } from '../../src/rollout/finish.ts';
 import { step } from '../../src/rollout/step.ts';
 import type { HeadView, RecordView, RejectionView, World } from '../../src/rollout/world.ts';
-import { grantedBy, type Hold, isWholeStep, nextHold, podsOfShare } from '../../src/workload/native/hold.ts';
+import {
+  grantedBy,
+  type Hold,
+  isWholeStep,
+  nextHold,
+  podsOfShare,
+} from '../../src/workload/shared/rolling-update.ts';
 import { copy } from './copy.ts';
 import { frozen } from './frozen.ts';
 import { type Violation, violations } from './invariants.ts';

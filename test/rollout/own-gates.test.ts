@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { BuiltInGate } from '../../src/api/gates.ts';
-import type { HookType } from '../../src/api/hooks.ts';
+import type { BuiltInGate } from '../../src/api/annotations.ts';
+import type { HookType } from '../../src/api/canary/webhooks.ts';
 import { Model } from './model.ts';
 
 /** `b` is committed on top of `a`; its analysis asks every 10 s. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Canary } from '../../src/api/canary.ts';
+import type { Canary } from '../../src/api/canary/canary.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
 
 type Analysis = Partial<Canary['spec']['analysis']>;

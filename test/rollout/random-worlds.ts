@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { HookAnswer, HookType } from '../../src/api/hooks.ts';
-import { canaryVerbs } from '../../src/api/verbs.ts';
+import { canaryVerbs } from '../../src/api/annotations.ts';
+import type { HookAnswer, HookType } from '../../src/api/canary/webhooks.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
 
 /** Something that happens to the world between two reconciles. */

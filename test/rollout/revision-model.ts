@@ -4,11 +4,11 @@ import type { WorkloadView } from '../../src/health/workload-view.ts';
 import type { Release, WorkloadSettings } from '../../src/release/release.ts';
 import type { Action } from '../../src/rollout/action.ts';
 import type { World } from '../../src/rollout/world.ts';
-import type { ViewSource } from '../../src/workload/kind.ts';
-import { nativeKind } from '../../src/workload/native/kinds.ts';
-import { promotedOf, shareOf } from '../../src/workload/native/marks.ts';
-import { type NativeView, viewNative } from '../../src/workload/native/native-view.ts';
-import { nativeWorkload, type Stage } from '../../src/workload/native/native-workload.ts';
+import { nativeKind } from '../../src/workload/kinds.ts';
+import { type NativeView, viewNative } from '../../src/workload/native-view.ts';
+import { nativeWorkload, type Stage } from '../../src/workload/native-workload.ts';
+import { promotedDigestOf, stepShareOf } from '../../src/workload/shared/names.ts';
+import type { ViewSource } from '../../src/workload/shared/workload-kind.ts';
 import { NativeModel } from './native-model.ts';
 
 type Json = Record<string, unknown>;
@@ -36,7 +36,7 @@ export abstract class RevisionModel extends NativeModel {
   protected abstract reported(of: { alive: ModelPod[]; updated: number }): Json;
 
   override triedPods(): number {
-    const promoted = this.live && promotedOf(this.live);
+    const promoted = this.live && promotedDigestOf(this.live);
     return promoted === undefined ? 0 : this.alive().filter(({ digest }) => digest !== promoted).length;
   }
 
@@ -89,8 +89,8 @@ export abstract class RevisionModel extends NativeModel {
   }
 
   protected override look(): void {
-    if (!this.live || promotedOf(this.live) === undefined) return;
-    const share = shareOf(this.live) ?? 0;
+    if (!this.live || promotedDigestOf(this.live) === undefined) return;
+    const share = stepShareOf(this.live) ?? 0;
     const tried = this.triedPods();
     const most = Math.ceil((share * this.wantedPlaces().length) / 100);
     const digest = this.asked() ?? '';
@@ -124,10 +124,10 @@ export abstract class RevisionModel extends NativeModel {
   private setShare(weightPercent: number): void {
     const { live } = this;
     if (!live) return;
-    const promoted = promotedOf(live);
+    const promoted = promotedDigestOf(live);
     if (weightPercent === 0 && promoted !== undefined) return this.apply(promoted, { kind: 'returning' });
     if (weightPercent === 0) {
-      const isBack = shareOf(live) !== undefined && this.seen()?.route.canaryWeight === 0;
+      const isBack = stepShareOf(live) !== undefined && this.seen()?.route.canaryWeight === 0;
       return isBack ? this.apply(this.asked() ?? '', { kind: 'whole' }) : undefined;
     }
     const { settings } = this.settings();
@@ -293,7 +293,7 @@ export class DaemonSetModel extends RevisionModel {
 
   /** Nobody takes pods of a step at this moment: the template is that of the older pods. */
   stands(): boolean {
-    return this.template() === (this.live && promotedOf(this.live));
+    return this.template() === (this.live && promotedDigestOf(this.live));
   }
 
   protected override settings() {

@@ -1,5 +1,5 @@
 import type { RouteTarget, RouteView } from '../../src/api/observed.ts';
-import { SETTLE_MS } from '../../src/rollout/standing.ts';
+import { SETTLE_MS } from '../../src/rollout/progress.ts';
 import type { Violation } from './invariants.ts';
 
 /**

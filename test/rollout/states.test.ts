@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { contextOf } from '../../src/rollout/context.ts';
 import { type State, type StateKind, stateOf, statusOf } from '../../src/rollout/state.ts';
 import { TABLE } from '../../src/rollout/table.ts';

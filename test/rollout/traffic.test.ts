@@ -1,10 +1,10 @@
 /** What the allocator of traffic does whatever state asks it, be it one that no state of today asks for. */
 import { describe, expect, it } from 'vitest';
 import { contextOf } from '../../src/rollout/context.ts';
-import type { Preference } from '../../src/rollout/preference.ts';
+import type { Preference } from '../../src/rollout/outcome.ts';
+import { withStability } from '../../src/rollout/progress.ts';
 import { type Run, runOf } from '../../src/rollout/run.ts';
-import { withStandings } from '../../src/rollout/standing.ts';
-import { allocate, hasArrived, isAllOn } from '../../src/rollout/traffic.ts';
+import { allocate, hasArrived, isAllOn } from '../../src/rollout/traffic/traffic.ts';
 import type { World } from '../../src/rollout/world.ts';
 import { atWeight, fallen, live, pass, until } from './faults/worlds.ts';
 
@@ -71,7 +71,7 @@ describe('the traffic', () => {
     const arrivals: boolean[] = [];
     looks.reduce((known, world) => {
       const context = contextOf(world);
-      const seen = withStandings(context, known);
+      const seen = withStability(context, known);
       arrivals.push(hasArrived(context, seen, 'primary'));
       return seen;
     }, run);

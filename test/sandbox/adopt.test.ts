@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { LoggedRequest } from '../../sandbox/api-server/server.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import type { LoggedRequest } from '../../src/sandbox/request-log.ts';
 import { leaveBehind, type Scene } from '../flagger/left-behind.ts';
 import { run } from './cli-run.ts';
 import { scene, settings, version } from './flagger-scenes.ts';

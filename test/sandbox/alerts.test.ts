@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
-import { startTestServer, type TestServer } from '../../src/http/testing/test-server.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
 import {
   canary,
   createSource,

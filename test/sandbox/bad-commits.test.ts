@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { git } from '../../sandbox/git-server/git-repository.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { git } from '../../src/sandbox/git-repository.ts';
 import {
   type Bed,
   canary,

@@ -1,8 +1,8 @@
 /** Rows of docs/guides/diagnosis.md that need a kubelet with containers: what the sandbox's pods report is what one reports. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
-import type { Explanation } from '../../src/cli/explain/explanation.ts';
-import type { PodOutcome } from '../../src/sandbox/behaviour.ts';
+import type { PodOutcome } from '../../sandbox/controllers/pod-behaviour.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import type { Explanation } from '../../src/review/explain/explanation.ts';
 import { run } from './cli-run.ts';
 import { canary, createSource, deployment, eventually, imageOf, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';

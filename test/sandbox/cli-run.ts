@@ -1,5 +1,5 @@
 import { vi } from 'vitest';
-import { runProgram } from '../../src/cli/program.ts';
+import { runProgram } from '../../src/cli/commands.ts';
 
 /** Runs a command line in this process; the exit code and everything it printed. */
 export async function run(...argv: string[]): Promise<{ code: number; text: string }> {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { App } from '../../src/app.ts';
+import type { App } from '../../src/server/app.ts';
 import {
   canary,
   createSource,

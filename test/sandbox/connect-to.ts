@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/api/clock.ts';
-import { type Connection, connect } from '../../src/app/connection.ts';
 import { silentLogger } from '../../src/cluster/log.ts';
+import { type Connection, connect } from '../../src/server/connection.ts';
 import type { Bed } from './holdfast-bed.ts';
 
 /** A connection to the bed's API server, as the commands have it. Close it before the bed. */

@@ -1,6 +1,6 @@
 /** What somebody deletes of a Canary's Services and routes while a release is anywhere after promotion. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { run } from './cli-run.ts';
 import { canary, createSource, deployment, eventually, imageOf, statusOf } from './holdfast-bed.ts';

@@ -2,9 +2,9 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { DemoEvent, Ended } from '../../src/cli/demo/events.ts';
-import type { DemoOptions } from '../../src/cli/demo/options.ts';
-import { play } from '../../src/cli/demo/play.ts';
+import { runDemo } from '../../sandbox/demo/demo.ts';
+import type { DemoEvent, Ended } from '../../sandbox/demo/events.ts';
+import type { DemoOptions } from '../../sandbox/demo/options.ts';
 
 const options: DemoOptions = {
   version: '0.0.0',
@@ -24,7 +24,7 @@ const storyMs = 90_000;
 
 async function told(more: Partial<DemoOptions> = {}): Promise<DemoEvent[]> {
   const events: DemoEvent[] = [];
-  await play(
+  await runDemo(
     { ...options, ...more },
     { tell: (event) => void events.push(event), signal: new AbortController().signal },
   );
@@ -95,7 +95,7 @@ test('an interrupted demo leaves nothing behind', async () => {
       if (event.type === 'commit' && event.name === 'v1') address = await sandboxAddress(folder);
       if (event.type === 'commit' && event.name === 'v2') stopping.abort(reason);
     };
-    const playing = play(options, { tell: (event) => void tell(event), signal: stopping.signal });
+    const playing = runDemo(options, { tell: (event) => void tell(event), signal: stopping.signal });
     await expect(playing).rejects.toBe(reason);
     expect(await readdir(folder)).toEqual([]);
     await expect(fetch(address)).rejects.toThrow();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Difference } from '../../src/cli/diff/difference.ts';
-import type { SourceDifference } from '../../src/cli/diff/source-difference.ts';
+import type { CanaryDifference } from '../../src/review/diff/canary-difference.ts';
+import type { SourceDifference } from '../../src/review/diff/source-difference.ts';
 import { run } from './cli-run.ts';
 import { type Bed, canary, createSource, onGateway, startBed, waitForPhase } from './holdfast-bed.ts';
 import { configWith, deploymentWithConfig } from './with-config.ts';
@@ -58,7 +58,7 @@ test.each([
 
   expect(table).toEqual({ code: 0, text: expect.stringContaining('nothing differs in') });
   expect(code).toBe(0);
-  const found: Difference = JSON.parse(text);
+  const found: CanaryDifference = JSON.parse(text);
   expect(found).toMatchObject({ canary: 'shop/web', differs: false, findings: [] });
   expect(found.objects.map(({ kind }) => kind).sort()).toEqual(kinds.toSorted());
   expect(found.objects.filter(({ state }) => state !== 'same')).toEqual([]);
@@ -100,7 +100,7 @@ test('every field that somebody changed is named with both values and who did it
   await bed.send('DELETE', '/api/v1/namespaces/shop/services/web-primary');
 
   const { code, text } = await diff('canary/web', '-o', 'json');
-  const { objects, findings }: Difference = JSON.parse(text);
+  const { objects, findings }: CanaryDifference = JSON.parse(text);
 
   expect(code).toBe(1);
   const changed = objects.filter(({ state }) => state !== 'same');

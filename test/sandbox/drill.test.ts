@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Connection } from '../../src/app/connection.ts';
 import { drillAll } from '../../src/cli/drill.ts';
-import type { DrillReport } from '../../src/engine/drill/drill.ts';
+import type { DrillReport } from '../../src/engine/canary/drill/drill.ts';
+import type { Connection } from '../../src/server/connection.ts';
 import { connectTo } from './connect-to.ts';
 import {
   type Bed,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Canary } from '../../src/api/canary.ts';
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
-import { startTestServer, type TestServer } from '../../src/http/testing/test-server.ts';
+import type { Canary } from '../../src/api/canary/canary.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
 import { flaggerFields } from '../documents/flagger-fields.ts';
 import { type Bed, condition, createSource, eventually, startBed } from './holdfast-bed.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { App } from '../../src/app.ts';
-import { startTestServer, type TestServer } from '../../src/http/testing/test-server.ts';
+import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
+import type { App } from '../../src/server/app.ts';
 import { type Bed, canary, createSource, deployment, eventually, waitForPhase } from './holdfast-bed.ts';
 import { startQuickBed } from './quick-bed.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Connection } from '../../src/app/connection.ts';
-import type { App } from '../../src/app.ts';
 import { type GateOptions, switchGate } from '../../src/cli/requests/gate.ts';
+import type { App } from '../../src/server/app.ts';
+import type { Connection } from '../../src/server/connection.ts';
 import { connectTo } from './connect-to.ts';
 import {
   type Bed,

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { git } from '../../src/sandbox/git-repository.ts';
-import { type GitServer, startGitServer } from '../../src/sandbox/git-server.ts';
+import { git } from '../../sandbox/git-server/git-repository.ts';
+import { type GitServer, startGitServer } from '../../sandbox/git-server/git-server.ts';
 import {
   canary,
   condition,

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Logger, pino } from 'pino';
+import type { LoggedRequest } from '../../sandbox/api-server/server.ts';
+import { commitFiles, createRepository, git as runGit } from '../../sandbox/git-server/git-repository.ts';
+import { type GitServer, startGitServer } from '../../sandbox/git-server/git-server.ts';
+import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import type { Clock } from '../../src/api/clock.ts';
-import { allCrds } from '../../src/api/crd.ts';
+import { allCrds } from '../../src/api/kinds/crd.ts';
 import type { Condition, KubernetesObject } from '../../src/api/kubernetes.ts';
-import type { AppOptions } from '../../src/app/options.ts';
-import { type App, startApp } from '../../src/app.ts';
-import { commitFiles, createRepository, git as runGit } from '../../src/sandbox/git-repository.ts';
-import { type GitServer, startGitServer } from '../../src/sandbox/git-server.ts';
-import type { LoggedRequest } from '../../src/sandbox/request-log.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { type App, startApp } from '../../src/server/app.ts';
+import type { AppOptions } from '../../src/server/options.ts';
 
 /** Holdfast over the in-process API server and a real Git server, everything in this process. */
 export interface Bed {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../../src/http/testing/test-server.ts';
+import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
 import { knativeCrds } from '../knative/crds.ts';
 import { type KnativePlayer, playKnative } from '../knative/player.ts';
 import { run } from './cli-run.ts';

@@ -1,6 +1,6 @@
 /** What the API server refuses, beside what would save the traffic. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { rejectionsName, rejectionsType } from '../../src/release/rejections.ts';
 import {
   canary,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { App } from '../../src/app.ts';
-import { podsOfService } from '../../src/sandbox/controllers/endpoint-slices.ts';
-import { isServing } from '../../src/sandbox/controllers/pods.ts';
+import { podsOfService } from '../../sandbox/controllers/endpoint-slices.ts';
+import { isServing } from '../../sandbox/controllers/pods.ts';
+import type { App } from '../../src/server/app.ts';
 import { watchBackends } from './backend-watch.ts';
 import {
   canary,

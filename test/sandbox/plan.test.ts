@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { PlanReport } from '../../src/cli/plan/report.ts';
+import type { PlanReport } from '../../src/review/plan/report.ts';
 import { run } from './cli-run.ts';
 import {
   type Bed,

@@ -1,17 +1,16 @@
 /** What people change on a primary, as the rollout sees it, and how it is written back. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
-import { createClusterPort } from '../../src/app/cluster-port.ts';
-import { type Connection, connect } from '../../src/app/connection.ts';
-import { createWriteGate } from '../../src/app/write-gate.ts';
-import { readCanaryWith } from '../../src/cli/read-world.ts';
 import { silentLogger } from '../../src/cluster/log.ts';
-import type { CanaryParts } from '../../src/engine/canary/canary-parts.ts';
-import type { ActionContext } from '../../src/engine/perform/action-context.ts';
-import { createApplied } from '../../src/engine/perform/applied.ts';
-import { performAll } from '../../src/engine/perform/perform.ts';
+import { createApplied } from '../../src/engine/applied.ts';
+import type { ActionContext, CanaryParts } from '../../src/engine/canary/context/context.ts';
+import { performAll } from '../../src/engine/canary/perform/perform.ts';
+import { readCanaryWith } from '../../src/review/read-canary.ts';
 import type { Action } from '../../src/rollout/action.ts';
 import type { World } from '../../src/rollout/world.ts';
+import { createClusterPort } from '../../src/server/cluster.ts';
+import { type Connection, connect } from '../../src/server/connection.ts';
+import { createWriteGate } from '../../src/server/write-gate.ts';
 import { canary, createSource, deployment, imageOf, waitForPhase } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 

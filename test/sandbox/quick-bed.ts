@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createVirtualClock, type VirtualClock } from '../../src/sandbox/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../../sandbox/virtual-clock.ts';
 import { type Bed, startBed } from './holdfast-bed.ts';
 
 /** A bed whose intervals and deadlines pass some twenty times as fast as on the wall. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import { git } from '../../sandbox/git-server/git-repository.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { git } from '../../src/sandbox/git-repository.ts';
 import {
   canary,
   condition,

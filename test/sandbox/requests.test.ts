@@ -1,15 +1,19 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
-import type { Connection } from '../../src/app/connection.ts';
-import { abort } from '../../src/cli/requests/abort.ts';
-import { history, type PastRelease } from '../../src/cli/requests/history.ts';
+import { history, type PastRelease } from '../../src/cli/history.ts';
 import { setPause } from '../../src/cli/requests/pause.ts';
-import { promote } from '../../src/cli/requests/promote.ts';
-import { retry } from '../../src/cli/requests/retry.ts';
-import { rollback } from '../../src/cli/requests/rollback.ts';
 import { sync } from '../../src/cli/requests/sync.ts';
-import { request, type VerbCommand, type VerbOptions } from '../../src/cli/requests/verb-command.ts';
+import {
+  abort,
+  promote,
+  request,
+  retry,
+  rollback,
+  type VerbCommand,
+  type VerbOptions,
+} from '../../src/cli/requests/verbs.ts';
 import { waitFor } from '../../src/cli/requests/wait.ts';
+import type { Connection } from '../../src/server/connection.ts';
 import { connectTo } from './connect-to.ts';
 import {
   canary,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { commitFiles, git } from '../../sandbox/git-server/git-repository.ts';
 import { createTestKeys, type TestKeys } from '../../src/git/testing/signing.ts';
-import { commitFiles, git } from '../../src/sandbox/git-repository.ts';
 import {
   canary,
   condition,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { SourceStatus } from '../../src/api/source-status.ts';
-import { startTestServer, type TestServer } from '../../src/http/testing/test-server.ts';
+import type { SourceStatus } from '../../src/api/source/status.ts';
+import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
 import { createSource, eventually, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 

@@ -1,6 +1,6 @@
 /** Specs that cannot be acted on, committed over one that was. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../src/api/canary-status.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import {
   canary,
   condition,

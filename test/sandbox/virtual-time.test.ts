@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createVirtualClock, type VirtualClock } from '../../src/sandbox/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../../sandbox/virtual-clock.ts';
 import {
   type Bed,
   canary,

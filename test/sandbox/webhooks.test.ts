@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { App } from '../../src/app.ts';
-import { createVirtualClock, type VirtualClock } from '../../src/sandbox/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../../sandbox/virtual-clock.ts';
+import type { App } from '../../src/server/app.ts';
 import { type HookServer, startHookServer } from '../hook-server.ts';
 import {
   type Bed,

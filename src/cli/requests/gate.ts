@@ -1,12 +1,16 @@
 import { Argument } from 'commander';
-import { type BuiltInGate, builtInGates, isGateOpen, openGate } from '../../api/gates.ts';
+import { type BuiltInGate, builtInGates, isGateOpen, openGate } from '../../api/annotations.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import type { CliCommand } from '../command.ts';
-import { connected } from '../connected.ts';
-import { emit } from '../emit.ts';
-import { type CommandResult, formatData } from '../output.ts';
-import { aboutOne, nameIn, type ObjectFlags } from './options.ts';
-import { annotate, type RequestClient, readOne } from './request.ts';
+import { type CommandResult, formatData } from '../../terminal/output.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
+import {
+  annotate,
+  nameIn,
+  type ObjectFlags,
+  type RequestClient,
+  readOne,
+  withObjectFlags,
+} from './request.ts';
 
 const actions = ['open', 'close', 'status'] as const;
 type Action = (typeof actions)[number];
@@ -27,12 +31,12 @@ export const gateCommand: CliCommand = {
       .command('gate')
       .description('open, close or show the gates of a Canary that Holdfast serves itself')
       .addArgument(new Argument('<action>').choices(actions));
-    aboutOne(command, 'Canary')
+    withObjectFlags(command, 'Canary')
       .option('--rollback', 'the gate of /rollback/check, which takes the release back while it is open')
       .action(async (action: Action, subject: string, flags: ObjectFlags & { rollback?: boolean }) => {
         const { kubeconfig } = flags;
         const { version } = context;
-        const result = await connected({ kubeconfig, version }, ({ access, client }) =>
+        const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
           switchGate(client, {
             namespace: flags.namespace ?? access.namespace,
             name: nameIn(subject, 'Canary'),

@@ -1,13 +1,17 @@
 import { describe } from '../../api/kubernetes.ts';
-import type { CliCommand } from '../command.ts';
-import { connected } from '../connected.ts';
-import { emit } from '../emit.ts';
-import { type CommandResult, formatData } from '../output.ts';
-import { aboutOne, nameIn, type ObjectFlags } from './options.ts';
-import { annotate, type RequestClient, readOne } from './request.ts';
+import { type CommandResult, formatData } from '../../terminal/output.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
+import {
+  annotate,
+  nameIn,
+  type ObjectFlags,
+  type RequestClient,
+  readOne,
+  withObjectFlags,
+} from './request.ts';
 
 /** What pausing needs. */
-export interface PauseOptions {
+interface PauseOptions {
   readonly namespace: string;
   readonly name: string;
   readonly paused: boolean;
@@ -23,11 +27,11 @@ export const resumeCommand = command('resume', 'let a paused rollout go on', fal
 function command(name: string, description: string, paused: boolean): CliCommand {
   return {
     register(program, context) {
-      aboutOne(program.command(name).description(description), 'Canary').action(
+      withObjectFlags(program.command(name).description(description), 'Canary').action(
         async (subject: string, flags: ObjectFlags) => {
           const { kubeconfig } = flags;
           const { version } = context;
-          const result = await connected({ kubeconfig, version }, ({ access, client }) =>
+          const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
             setPause(client, {
               namespace: flags.namespace ?? access.namespace,
               name: nameIn(subject, 'Canary'),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../api/clock.ts';
 import { ApiError, type ApiErrorKind } from '../../cluster/errors.ts';
-import { lookUntil } from './request.ts';
+import { pollUntil } from './request.ts';
 
 /** Every pause is over at once, and the time has passed. */
 function quickClock(): Clock {
@@ -24,7 +24,7 @@ function failure(kind: ApiErrorKind): ApiError {
 /** Looks until `good` comes, with these errors before it; how often it looked. */
 async function looked(errors: readonly ApiErrorKind[], timeoutMs: number) {
   let looks = 0;
-  const found = lookUntil(quickClock(), timeoutMs, async () => {
+  const found = pollUntil(quickClock(), timeoutMs, async () => {
     const kind = errors[looks++];
     if (kind) throw failure(kind);
     return 'good';

@@ -1,11 +1,15 @@
-import type { Clock } from '../../api/clock.ts';
-import { sleep } from '../../api/clock.ts';
-import { apiVersionOf, type KindName } from '../../api/kinds.ts';
+import type { Command } from 'commander';
+import { annotationPrefix } from '../../api/annotations.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import { type Clock, sleep } from '../../api/clock.ts';
+import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
 import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
-import { annotationPrefix } from '../../api/verbs.ts';
-import { InputError } from '../../app/options.ts';
-import type { ClusterClient } from '../../cluster/client.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
+import { InputError } from '../../server/options.ts';
+import type { DataFormat } from '../../terminal/output.ts';
+import { outputOption } from '../install/install.ts';
+import { subjectOf } from '../status.ts';
 
 /** The part of the client that requests take. */
 export type RequestClient = Pick<ClusterClient, 'get' | 'list' | 'patch'>;
@@ -51,7 +55,7 @@ export function tokenFor(revision: string, nowMs: number): string {
  * Looks again until the look gives something; undefined when the time is up. An API server that does not answer for a while is waited for,
  * too: throws its ApiError when it does not answer at the end either, and any other error at once.
  */
-export async function lookUntil<T>(
+export async function pollUntil<T>(
   clock: Clock,
   timeoutMs: number,
   look: () => Promise<T | undefined>,
@@ -66,4 +70,64 @@ export async function lookUntil<T>(
     if (found !== undefined || isLast) return found;
     await sleep(clock, lookEveryMs);
   }
+}
+
+/** Flags of every command about one object. */
+export interface ObjectFlags {
+  readonly kubeconfig?: string;
+  readonly namespace?: string;
+  readonly output: 'text' | DataFormat;
+}
+
+/** Flags of commands that wait. */
+export interface WaitFlags extends ObjectFlags {
+  /** Seconds. */
+  readonly timeout: number;
+  readonly wait?: boolean;
+}
+
+/** Adds `<kind/name>`, the kubeconfig, the namespace and the format. */
+export function withObjectFlags(command: Command, kind: 'Canary' | 'Source'): Command {
+  const word = kind.toLowerCase();
+  return command
+    .argument(`<${word}>`, `name, or ${word}/name`)
+    .option(
+      '--kubeconfig <file>',
+      'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
+    )
+    .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
+    .addOption(outputOption('text', ['text', 'json', 'yaml']));
+}
+
+/** Adds the time limit of waiting, in seconds. */
+export function withTimeout(command: Command, presetSeconds: number): Command {
+  return command.option('--timeout <seconds>', 'give up after this time', seconds, presetSeconds);
+}
+
+/** `canary/web` or `web`. Throws InputError for another kind. */
+export function nameIn(text: string, kind: 'Canary' | 'Source'): string {
+  if (!text.includes('/')) return text;
+  const subject = subjectOf(text, undefined);
+  if (subject.kind === kind && subject.name) return subject.name;
+  throw new InputError(`${JSON.stringify(text)} is no ${kind}`);
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new InputError(`--timeout: ${JSON.stringify(text)} is no number of seconds above 0`);
+}
+
+/** Where a release came to rest. */
+export type Outcome = 'Succeeded' | 'Failed' | 'Held';
+
+/** Exit codes of commands that wait for a release: 0 it serves, 1 it failed, 3 it is held, 4 the time was up. */
+export const exitCodes = { Succeeded: 0, Failed: 1, Held: 3, TimedOut: 4 } as const;
+
+/** Where the release came to rest; undefined while something is still under way. */
+export function outcomeOf(status: CanaryStatus): Outcome | undefined {
+  if (status.postPromotion?.state === 'Held') return 'Held';
+  if (status.run) return undefined;
+  if (status.phase === 'Succeeded' || status.phase === 'Initialized') return 'Succeeded';
+  return status.phase === 'Failed' ? 'Failed' : undefined;
 }

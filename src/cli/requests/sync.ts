@@ -1,16 +1,23 @@
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe } from '../../api/kubernetes.ts';
-import type { SourceStatus } from '../../api/source-status.ts';
-import type { CliCommand } from '../command.ts';
-import { connected } from '../connected.ts';
-import { emit } from '../emit.ts';
-import { type CommandResult, formatData } from '../output.ts';
+import type { SourceStatus } from '../../api/source/status.ts';
+import { type CommandResult, formatData } from '../../terminal/output.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
 import { commitLine, conditionOf } from '../status-rows.ts';
-import { aboutOne, nameIn, type WaitFlags, withTimeout } from './options.ts';
-import { annotate, lookUntil, type RequestClient, readOne, tokenFor } from './request.ts';
+import {
+  annotate,
+  nameIn,
+  pollUntil,
+  type RequestClient,
+  readOne,
+  tokenFor,
+  type WaitFlags,
+  withObjectFlags,
+  withTimeout,
+} from './request.ts';
 
 /** What a sync needs. */
-export interface SyncOptions {
+interface SyncOptions {
   readonly namespace: string;
   readonly name: string;
   readonly timeoutMs: number;
@@ -20,11 +27,14 @@ export interface SyncOptions {
 /** `holdfast sync`: a Source looks at Git now. */
 export const syncCommand: CliCommand = {
   register(program, context) {
-    const command = aboutOne(program.command('sync').description('let a Source look at Git now'), 'Source');
+    const command = withObjectFlags(
+      program.command('sync').description('let a Source look at Git now'),
+      'Source',
+    );
     withTimeout(command, 60).action(async (subject: string, flags: WaitFlags) => {
       const { kubeconfig } = flags;
       const { version } = context;
-      const result = await connected({ kubeconfig, version }, ({ access, client }) =>
+      const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
         sync(client, systemClock, {
           namespace: flags.namespace ?? access.namespace,
           name: nameIn(subject, 'Source'),
@@ -46,7 +56,7 @@ export async function sync(
   const source = await readOne(client, 'Source', options);
   const value = tokenFor('now', clock.nowMs());
   await annotate(client, source, 'sync', value);
-  const status = await lookUntil(clock, options.timeoutMs, async () => {
+  const status = await pollUntil(clock, options.timeoutMs, async () => {
     const now = ((await readOne(client, 'Source', options)).status ?? {}) as SourceStatus;
     return now.handled?.sync === value ? now : undefined;
   });

@@ -1,16 +1,22 @@
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe } from '../../api/kubernetes.ts';
-import type { CliCommand } from '../command.ts';
-import { connected } from '../connected.ts';
-import { emit } from '../emit.ts';
-import { type CommandResult, formatData } from '../output.ts';
+import { type CommandResult, formatData } from '../../terminal/output.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
 import { canaryStatus } from '../status-rows.ts';
-import { aboutOne, nameIn, type WaitFlags, withTimeout } from './options.ts';
-import { exitCodes, outcomeOf } from './outcome.ts';
-import { lookUntil, type RequestClient, readOne } from './request.ts';
+import {
+  exitCodes,
+  nameIn,
+  outcomeOf,
+  pollUntil,
+  type RequestClient,
+  readOne,
+  type WaitFlags,
+  withObjectFlags,
+  withTimeout,
+} from './request.ts';
 
 /** What is waited for. */
-export interface WaitOptions {
+interface WaitOptions {
   readonly namespace: string;
   readonly name: string;
   /** The release of this commit; undefined: whatever is under way. */
@@ -22,7 +28,7 @@ export interface WaitOptions {
 /** `holdfast wait`: for scripts that go on only when the release is good. */
 export const waitCommand: CliCommand = {
   register(program, context) {
-    const command = aboutOne(
+    const command = withObjectFlags(
       program
         .command('wait')
         .description(
@@ -33,7 +39,7 @@ export const waitCommand: CliCommand = {
     withTimeout(command, 600).action(async (subject: string, flags: WaitFlags & { commit?: string }) => {
       const { kubeconfig } = flags;
       const { version } = context;
-      const result = await connected({ kubeconfig, version }, ({ access, client }) =>
+      const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
         waitFor(client, systemClock, {
           namespace: flags.namespace ?? access.namespace,
           name: nameIn(subject, 'Canary'),
@@ -55,7 +61,7 @@ export async function waitFor(
 ): Promise<CommandResult> {
   // Whoever cannot be asked now is no server that fails for a while.
   await readOne(client, 'Canary', options);
-  const rest = await lookUntil(clock, options.timeoutMs, async () => {
+  const rest = await pollUntil(clock, options.timeoutMs, async () => {
     const canary = await readOne(client, 'Canary', options);
     const status = canaryStatus(canary);
     const isMeant = options.commit === undefined || status.lastAppliedCommit?.startsWith(options.commit);

@@ -10,7 +10,7 @@ export interface KeyPair {
 }
 
 /** A throw-away certificate authority. */
-export interface Authority {
+interface Authority {
   readonly ca: string;
   issue(commonName: string): KeyPair;
   remove(): void;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import type { ClusterAccess, TlsMaterial } from '../access.ts';
+import type { ClusterAccess, TlsMaterial } from '../access/credentials.ts';
 
 /** A request as a test sees it, its body already read. */
 export interface SeenRequest {

@@ -1,8 +1,8 @@
 import type { Clock } from '../../api/clock.ts';
-import { type CacheHandle, type Caches, createCaches } from '../caches.ts';
-import { createDiscovery } from '../discovery.ts';
-import type { ReflectorTuning } from '../reflector.ts';
-import { createTransport } from '../transport.ts';
+import { type CacheHandle, type Caches, createCaches } from '../caches/caches.ts';
+import type { ReflectorTuning } from '../caches/reflector.ts';
+import { createDiscovery } from '../client/discovery.ts';
+import { createTransport } from '../transport/transport.ts';
 import { accessTo } from './scripted-server.ts';
 import { type Streaming, startWatchServer, type WatchServer } from './watch-server.ts';
 

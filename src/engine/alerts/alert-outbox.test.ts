@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
-import type { Canary } from '../../api/canary.ts';
-import type { CanaryStatus } from '../../api/canary-status.ts';
+import type { Canary } from '../../api/canary/canary.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { AlertState, Incident } from '../../api/incident.ts';
-import type { AlertAnswer, AlertNews } from '../ports/alert-port.ts';
+import type { AlertAnswer, AlertNews } from '../../contracts/notifications.ts';
 import { createVirtualClock, settle } from '../virtual-clock.test-support.ts';
 import { type AlertOutbox, createAlertOutbox } from './alert-outbox.ts';
 

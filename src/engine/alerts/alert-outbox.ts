@@ -1,12 +1,12 @@
-import { alertsById, DEFAULT_ALERT } from '../../api/alerts.ts';
-import type { Canary } from '../../api/canary.ts';
-import type { CanaryStatus } from '../../api/canary-status.ts';
+import { alertsById, DEFAULT_ALERT } from '../../api/canary/alerts.ts';
+import type { Canary } from '../../api/canary/canary.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { AlertState, Incident } from '../../api/incident.ts';
-import { keyOf } from '../canary/checks.ts';
-import type { Alerts } from '../ports/alert-port.ts';
-import type { EventSink, Log } from '../ports/ports.ts';
-import { deliverAlert } from './deliver.ts';
+import type { EventSink, Log } from '../../contracts/cluster.ts';
+import type { Alerts } from '../../contracts/notifications.ts';
+import { namespacedName } from '../checks/checks.ts';
+import { deliverAlert } from './delivery.ts';
 
 /**
  * Sends the alerts that a status names as waiting. The status is the queue: an alert is written there together with the state it tells of
@@ -23,7 +23,7 @@ export interface AlertOutbox {
 }
 
 /** What the outbox needs. `onAnswer` is called when an answer is to be written. */
-export interface AlertOutboxOptions {
+interface AlertOutboxOptions {
   readonly alerts: Alerts;
   readonly clock: Clock;
   readonly log: Log;
@@ -62,7 +62,7 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
 
   return {
     send(canary) {
-      const canaryKey = keyOf(canary);
+      const canaryKey = namespacedName(canary);
       const waiting = waitingOf(canary);
       const known = byCanary.get(canaryKey) ?? new Map<string, Delivery>();
       const kept = new Map([...known].filter(([id]) => waiting.has(id)));
@@ -78,7 +78,7 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
         start(canaryKey, delivery);
       }
     },
-    answered: (canary, status) => withAnswers(status, byCanary.get(keyOf(canary))),
+    answered: (canary, status) => withAnswers(status, byCanary.get(namespacedName(canary))),
     forget: (canaryKey) => void byCanary.delete(canaryKey),
     async stop() {
       stopping.abort();
@@ -106,7 +106,7 @@ function tell(
   { canary, incident, name }: Delivery,
   { state, detail }: AlertState,
 ): void {
-  const fields = { canary: keyOf(canary), alert: name, incident: incident.key };
+  const fields = { canary: namespacedName(canary), alert: name, incident: incident.key };
   if (state === 'sent') return log.info(fields, 'an alert was sent');
   const message = `alert ${name} (${incident.reason}) could not be sent: ${detail ?? 'no reason is known'}`;
   events.emit(canary, { type: 'Warning', reason: 'AlertNotSent', message });

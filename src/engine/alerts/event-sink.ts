@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import type { Cluster, EventSink, Log } from '../ports/ports.ts';
+import type { Cluster, EventSink, Log } from '../../contracts/cluster.ts';
 
 /** What the sink needs. `instance` names this process (host name or pod). */
-export interface EventSinkOptions {
+interface EventSinkOptions {
   readonly cluster: Pick<Cluster, 'create'>;
   readonly clock: Clock;
   readonly log: Log;

@@ -1,26 +1,23 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Metrics, OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
+import type { Alerts, Hooks } from '../../contracts/notifications.ts';
 import { createAlertOutbox } from '../alerts/alert-outbox.ts';
-import { createShadowPass } from '../beside/shadow.ts';
-import { standingBack } from '../beside/stand-back.ts';
+import { createChecks, namespacedName } from '../checks/checks.ts';
+import { createEventHooks } from '../checks/event-hooks.ts';
 import { failureOf } from '../failure.ts';
-import { createLostRecords } from '../observe/lost-records.ts';
-import { type NamespaceWatch, watchNamespace } from '../observe/namespace-view.ts';
-import type { Alerts } from '../ports/alert-port.ts';
-import type { Hooks } from '../ports/hooks-port.ts';
-import type { Metrics, OpenWatch, WatchedSet } from '../ports/ports.ts';
-import { affects } from '../source/affected.ts';
 import { createWorkQueue, type WorkQueue } from '../work-queue.ts';
-import { createAfterRevert, type Reproduced } from './after-revert.ts';
-import type { CanaryParts } from './canary-parts.ts';
+import { affects } from './affected.ts';
 import { createCanaryPass } from './canary-pass.ts';
-import { createChecks, keyOf } from './checks.ts';
-import { createEventHooks } from './event-hooks.ts';
-import { specsOf } from './spec-in-force.ts';
-import { mayName } from './spec-notices.ts';
-import { kindsByNamespace } from './watched-kinds.ts';
+import { deferToFlagger } from './conflicting-controller.ts';
+import type { CanaryParts } from './context/context.ts';
+import { type NamespaceWatch, watchNamespace } from './context/namespace-view.ts';
+import { createAfterRevert, createLostRecords, type Reproduced } from './context/reproduction.ts';
+import { createShadowPass } from './shadow.ts';
+import { kindsByNamespace, specsOf } from './status/spec-in-force.ts';
+import { mayName } from './status/spec-notices.ts';
 
 /** What the controller of all Canaries is made of. */
-export interface CanaryControllerOptions
+interface CanaryControllerOptions
   extends Omit<
     CanaryParts,
     'canaries' | 'namespace' | 'checks' | 'afterRevert' | 'lostRecords' | 'outbox' | 'eventHooks' | 'drift'
@@ -73,13 +70,13 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     afterRevert: createAfterRevert(options.reproduce, (key) => queue.add(key)),
     lostRecords: createLostRecords(options.heads, options.reproduce, clock, (key) => queue.add(key)),
     canaries: {
-      get: (key) => ours().find((canary) => keyOf(canary) === key),
+      get: (key) => ours().find((canary) => namespacedName(canary) === key),
       list: ours,
       remember: (object) => canaries.remember(object),
     },
     namespace: (namespace) => viewOf(namespace),
   };
-  const pass = options.isShadow ? createShadowPass(parts) : standingBack(parts, createCanaryPass(parts));
+  const pass = options.isShadow ? createShadowPass(parts) : deferToFlagger(parts, createCanaryPass(parts));
   const queue = newQueue(options, pass);
 
   function viewOf(namespace: string): NamespaceWatch {
@@ -93,9 +90,9 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
   function changed(namespace: string, object: KubernetesObject | undefined): void {
     for (const canary of ours()) {
       if (canary.metadata.namespace !== namespace) continue;
-      const isNamed = object !== undefined && options.liveHeads.names(keyOf(canary), object);
+      const isNamed = object !== undefined && options.liveHeads.names(namespacedName(canary), object);
       if (!object || isNamed || specsOf(canary).some((one) => affects(object, one)))
-        queue.addAfter(keyOf(canary), gatherMs);
+        queue.addAfter(namespacedName(canary), gatherMs);
     }
   }
 
@@ -112,14 +109,16 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
 
   function canaryChanged(canary: KubernetesObject | undefined): void {
     adjustWatches();
-    for (const other of canary ? rivals(canary, ours()) : ours()) queue.addAfter(keyOf(other), gatherMs);
-    if (canary && !canaries.get(canary.metadata.namespace, canary.metadata.name)) queue.add(keyOf(canary));
+    for (const other of canary ? canariesOfSameTarget(canary, ours()) : ours())
+      queue.addAfter(namespacedName(other), gatherMs);
+    if (canary && !canaries.get(canary.metadata.namespace, canary.metadata.name))
+      queue.add(namespacedName(canary));
   }
 
   function referenceChanged(object: KubernetesObject | undefined): void {
     for (const canary of ours())
       if (!object || specsOf(canary).some((one) => mayName(one, object)))
-        queue.addAfter(keyOf(canary), gatherMs);
+        queue.addAfter(namespacedName(canary), gatherMs);
   }
 
   return {
@@ -170,7 +169,10 @@ function newQueue(
 }
 
 /** The Canary itself and those with the same target: when one goes, the other may begin. */
-function rivals(canary: KubernetesObject, all: readonly KubernetesObject[]): KubernetesObject[] {
+function canariesOfSameTarget(
+  canary: KubernetesObject,
+  all: readonly KubernetesObject[],
+): KubernetesObject[] {
   const target = JSON.stringify((canary.spec as { targetRef?: unknown } | undefined)?.targetRef);
   return all.filter(
     (other) =>

@@ -1,14 +1,15 @@
-import type { Canary } from '../../api/canary.ts';
+import type { Canary } from '../../api/canary/canary.ts';
 import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { namespacedName } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
-import { afterFailedDeletion } from './canary-deletion.ts';
-import type { CanaryParts } from './canary-parts.ts';
-import { playRound, report } from './canary-round.ts';
-import { together } from './canary-status.ts';
-import { keyOf } from './checks.ts';
-import { waitsForUs } from './finalizer.ts';
-import { type CanaryInForce, canaryInForce } from './spec-in-force.ts';
+import { report, runRound } from './canary-round.ts';
+import type { CanaryParts } from './context/context.ts';
+import { disownAll } from './perform/disown.ts';
+import { awaitsFinalizer, dropFinalizer } from './perform/finalizer.ts';
+import { giveScalersBack } from './perform/scalers.ts';
+import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
+import { joinFailures } from './status/status.ts';
 
 /** Looks and decisions in one pass; a Canary that is busier than this comes back at the end of the queue (L8). */
 const maximumRounds = 10;
@@ -53,11 +54,11 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   function isOver(key: string, object: KubernetesObject): boolean {
     const { deletionTimestamp, uid } = object.metadata;
-    return deletionTimestamp !== undefined && (!waitsForUs(object) || letGo.get(key) === uid);
+    return deletionTimestamp !== undefined && (!awaitsFinalizer(object) || letGo.get(key) === uid);
   }
 
   function noteLetGo(object: KubernetesObject): Round {
-    letGo.set(keyOf(object), object.metadata.uid);
+    letGo.set(namespacedName(object), object.metadata.uid);
     return { again: false, afterMs: undefined };
   }
 
@@ -65,7 +66,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   async function guarded(key: string, object: KubernetesObject): Promise<Round> {
     const read = canaryInForce(parts, object);
     if ('failure' in read) {
-      if (waitsForUs(object)) return retryDeletion(object, read.failure);
+      if (awaitsFinalizer(object)) return retryDeletion(object, read.failure);
       await report(parts, object as Canary, read.failure);
       return { again: false, afterMs: undefined };
     }
@@ -74,9 +75,9 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     } catch (error) {
       if (isStale(error)) return lookAnew(parts, object);
       const failure = failureOf(error);
-      if (waitsForUs(object)) return retryDeletion(read.canary, failure);
+      if (awaitsFinalizer(object)) return retryDeletion(read.canary, failure);
       failures.set(key, failure);
-      await report(parts, read.canary, together([read.invalid, failure]) ?? failure);
+      await report(parts, read.canary, joinFailures([read.invalid, failure]) ?? failure);
       throw error;
     }
   }
@@ -87,12 +88,12 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   async function attempt(key: string, inForce: CanaryInForce): Promise<Round> {
-    const end = await playRound(parts, inForce, failures.get(key));
+    const end = await runRound(parts, inForce, failures.get(key));
     const { canary, failure } = end;
     if (failure) failures.set(key, failure);
     else failures.delete(key);
     if (end.isLetGo) return noteLetGo(canary);
-    if (failure && waitsForUs(canary) && !end.wrote) return retryDeletion(canary, failure);
+    if (failure && awaitsFinalizer(canary) && !end.wrote) return retryDeletion(canary, failure);
     return end.again ? { again: true, failure } : { again: false, afterMs: end.afterMs, failure };
   }
 
@@ -116,4 +117,42 @@ function forget(parts: CanaryParts, key: string): void {
   parts.drift.delete(key);
   parts.heads.setLive(key, undefined);
   parts.liveHeads.forget(key);
+}
+
+/** Beyond the time the core gives pods to come up: with the core's own half minute, a minute beyond what is configured (L10). */
+const graceMs = 60_000;
+const defaultDeadlineSeconds = 600;
+/** Tries follow each other this closely while a deletion fails: it must not wait in a long back-off. */
+const againMs = 5_000;
+
+/**
+ * A deletion that cannot even be looked at (router gone, spec broken, rights lost) ends after its deadline: nobody knows who serves, so all
+ * that was made stays, the finalizer goes, and people are told. Gives the time until the next try, undefined once it is gone. Throws what
+ * the API server refuses.
+ */
+async function afterFailedDeletion(
+  parts: CanaryParts,
+  canary: KubernetesObject,
+  failure: Failure,
+): Promise<number | undefined> {
+  if ((canary.spec as { revertOnDeletion?: unknown } | undefined)?.revertOnDeletion !== true) {
+    await dropFinalizer(parts, canary);
+    return undefined;
+  }
+  const endMs = Date.parse(canary.metadata.deletionTimestamp ?? '') + deadlineMs(canary) + graceMs;
+  const leftMs = endMs - parts.clock.nowMs();
+  if (leftMs > 0) return Math.min(leftMs, againMs);
+  await disownAll(parts, canary);
+  await giveScalersBack(parts, canary);
+  await dropFinalizer(parts, canary);
+  const message = `the traffic could not be handed back in time: ${failure.message}; all that was made for the Canary stays, without an owner, and the Canary goes`;
+  parts.events.emit(canary, { type: 'Warning', reason: 'HandBackGivenUp', message });
+  parts.log.warn({ canary: namespacedName(canary), reason: failure.reason }, message);
+  return undefined;
+}
+
+/** From the raw object: it may be the spec that is broken. */
+function deadlineMs({ spec }: KubernetesObject): number {
+  const { progressDeadlineSeconds: seconds } = (spec ?? {}) as { progressDeadlineSeconds?: unknown };
+  return (typeof seconds === 'number' && seconds >= 0 ? seconds : defaultDeadlineSeconds) * 1000;
 }

@@ -1,33 +1,33 @@
 /** One look at a Canary, and what follows of it. */
-import type { Canary } from '../../api/canary.ts';
-import type { CanaryStatus } from '../../api/canary-status.ts';
+import type { Canary } from '../../api/canary/canary.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { Decision } from '../../rollout/action.ts';
-import type { News } from '../conditions.ts';
+import { checkSubject, namespacedName } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
-import { observe } from '../observe/observe.ts';
-import { asOne } from '../perform/lanes.ts';
-import { type Performed, performAll } from '../perform/perform.ts';
-import type { CanaryParts, Observation } from './canary-parts.ts';
+import type { News } from '../status-patch.ts';
+import type { CanaryParts, Observation } from './context/context.ts';
+import { observe } from './observe/observe.ts';
+import { joinActionFailures } from './perform/action-order.ts';
+import { adjustFinalizer } from './perform/finalizer.ts';
+import { type Performed, performAll } from './perform/perform.ts';
+import type { CanaryInForce } from './status/spec-in-force.ts';
+import { specNotices } from './status/spec-notices.ts';
 import {
   type EngineFindings,
-  isTold,
+  isReported,
+  joinFailures,
+  keepsStatus,
   newsOf,
-  together,
   withEngineConditions,
+  withoutUndone,
   writeStatus,
-} from './canary-status.ts';
-import { checkSubject } from './check-subject.ts';
-import { keyOf } from './checks.ts';
-import { adjustFinalizer } from './finalizer.ts';
-import type { CanaryInForce } from './spec-in-force.ts';
-import { specNotices } from './spec-notices.ts';
-import { saysNothing, withoutUndone } from './undone.ts';
+} from './status/status.ts';
 
 /** A watch event ends the wait earlier; this only covers a lost one. */
 const watchWaitMs = 2_000;
 
 /** How a round ended. */
-export interface RoundEnd {
+interface RoundEnd {
   /** As written last. */
   readonly canary: Canary;
   /** Something was written, be it the status: look again at once. */
@@ -65,7 +65,7 @@ interface Intent {
  * Observe, decide, write the intent, act, write the status. `before`: what could not be done in the last round. Throws a conflict or
  * StaleView where the world is another one, and what keeps it from being looked at, or its status from being written.
  */
-export async function playRound(
+export async function runRound(
   parts: CanaryParts,
   inForce: CanaryInForce,
   before: Failure | undefined,
@@ -82,7 +82,7 @@ function lookOf(parts: CanaryParts, inForce: CanaryInForce, observation: Observa
   const { canary } = inForce;
   const decision = parts.step(observation.world);
   const status = parts.outbox.answered(canary, decision.status);
-  const standing = together([inForce.invalid, rejectionsFailure(observation)]);
+  const standing = joinFailures([inForce.invalid, rejectionsFailure(observation)]);
   const findings = findingsOf(parts, canary, status, observation.world.nowMs);
   return { parts, inForce, observation, decision, status, findings, standing };
 }
@@ -92,12 +92,12 @@ async function act(look: Look, before: Failure | undefined): Promise<RoundEnd> {
   const intent = await writeIntent(look, before);
   const acted = await performAll({ parts, observation }, decision.actions, intent.failure === undefined);
   const inPlace = observation.world.sharesWorkload === true;
-  const failure = together([intent.failure, asOne(acted.failures, inPlace)]);
+  const failure = joinFailures([intent.failure, joinActionFailures(acted.failures, inPlace)]);
   const canary = intent.written ?? look.inForce.canary;
   if (!failure && decision.actions.some(({ type }) => type === 'RemoveFinalizer'))
     return { canary, again: false, isLetGo: true };
   const saved = intent.failure
-    ? await report(parts, canary, together([standing, failure]) ?? intent.failure)
+    ? await report(parts, canary, joinFailures([standing, failure]) ?? intent.failure)
     : await conclude(look, canary, acted, failure);
   beside(look);
   const afterMs = soonest(decision.wakeAfterMs, observation.againMs);
@@ -107,7 +107,7 @@ async function act(look: Look, before: Failure | undefined): Promise<RoundEnd> {
 
 /** What is asked beside the rollout does not wait for what could not be done. */
 function beside({ parts, observation, decision, status }: Look): void {
-  parts.afterRevert.look(observation.world, status, parts.heads.of(keyOf(observation.canary)).at);
+  parts.afterRevert.look(observation.world, status, parts.heads.of(namespacedName(observation.canary)).at);
   if (decision.check)
     parts.checks.request(observation.canary, decision.check, checkSubject(observation, decision.check));
 }
@@ -131,7 +131,7 @@ async function conclude(
   failure: Failure | undefined,
 ): Promise<Canary | undefined> {
   const status = withoutUndone(look.status, canary.status ?? {}, undone);
-  const events = saysNothing(undone) ? [] : look.decision.events;
+  const events = keepsStatus(undone) ? [] : look.decision.events;
   const saved = await save({ ...look, status, decision: { ...look.decision, events } }, canary, failure);
   if (failure) tellOf(look.parts, canary, failure);
   return saved;
@@ -143,13 +143,13 @@ async function save(
   canary: Canary,
   failed: Failure | undefined,
 ): Promise<Canary | undefined> {
-  const failure = together([standing, failed]);
+  const failure = joinFailures([standing, failed]);
   const told = withEngineConditions(canary, status, { ...findings, failure });
   const whole = { ...told, specInForce: inForce.specInForce };
   const written = await writeStatus(parts, canary, whole);
   if (!written) return undefined;
   tell(parts, { canary, status: whole }, newsOf(canary.status, whole, decision.events));
-  if (standing && failure && !isTold(canary.status, failure)) tellOf(parts, canary, standing);
+  if (standing && failure && !isReported(canary.status, failure)) tellOf(parts, canary, standing);
   return written;
 }
 
@@ -169,7 +169,7 @@ export async function report(
   try {
     return await writeStatus(parts, canary, status);
   } catch (error) {
-    parts.log.warn({ err: error, canary: keyOf(canary) }, 'could not write the status of a Canary');
+    parts.log.warn({ err: error, canary: namespacedName(canary) }, 'could not write the status of a Canary');
     return undefined;
   }
 }
@@ -191,7 +191,7 @@ function tell(
 
 /** What others found out about a Canary beside its rollout. */
 function findingsOf(parts: CanaryParts, canary: Canary, status: CanaryStatus, nowMs: number): EngineFindings {
-  const key = keyOf(canary);
+  const key = namespacedName(canary);
   const reproduced = parts.afterRevert.conditionOf(key, status);
   const others = parts.afterRevert.othersOf(key, status);
   const notices = specNotices(parts, canary);

@@ -1,5 +1,6 @@
 /** The Secrets of one release record: read, written anew and deleted whole, over direct requests. */
 import { describe, type KubernetesObject, type ObjectReference, referenceOf } from '../../api/kubernetes.ts';
+import type { Cluster } from '../../contracts/cluster.ts';
 import {
   encodeRecord,
   type RecordStamp,
@@ -9,7 +10,6 @@ import {
 } from '../../release/record.ts';
 import type { Release } from '../../release/release.ts';
 import { EngineError } from '../failure.ts';
-import type { Cluster } from '../ports/ports.ts';
 
 /** More parts than a record of the largest size has. */
 const mostParts = 16;

@@ -1,11 +1,12 @@
 /** Holdfast's memory in the cluster: release records and rejections (design section 5, "Where the LKG lives"). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { labelValue } from '../../api/metadata.ts';
 import type { CommitInfo } from '../../api/observed.ts';
-import { labelValue } from '../../api/short-name.ts';
-import { labelCanary } from '../../release/names.ts';
+import type { Cluster } from '../../contracts/cluster.ts';
 import {
   type DecodedRecord,
   decodeRecord,
+  labelCanary,
   type RecordStamp,
   recordAnnotations,
   recordLabels,
@@ -19,11 +20,9 @@ import {
   rejectionsName,
 } from '../../release/rejections.ts';
 import type { Release } from '../../release/release.ts';
-import { nextSequence } from '../../rollout/record-order.ts';
+import { nextSequence } from '../../rollout/run.ts';
 import type { RecordView } from '../../rollout/world.ts';
 import { EngineError, failureOf, StaleView } from '../failure.ts';
-import type { Cluster } from '../ports/ports.ts';
-import { createRecordMemory } from './record-memory.ts';
 import { readParts, recordReference, removeParts, writeParts } from './record-store.ts';
 
 /** Which Canary, for names of Secrets. */
@@ -59,7 +58,7 @@ export interface Records {
 }
 
 /** Why a record cannot be used. */
-export interface RecordProblem {
+interface RecordProblem {
   /** For people. */
   readonly message: string;
   /** Nobody knows what it holds: the API server gave no answer, or refused to. */
@@ -222,4 +221,57 @@ async function changeRejections(
   if (!resourceVersion) throw new StaleView(`Secret ${canary.namespace}/${reference.name}`);
   await cluster.patch(reference, { data: object.data, metadata: { resourceVersion } });
   return true;
+}
+
+/** One record as it was read last. */
+interface Known {
+  /** Which bytes were read (see `recordVersion`). */
+  readonly version: string;
+  /** What is wrong with them; undefined when they fit their digest. */
+  readonly problem: string | undefined;
+  readonly record: DecodedRecord | undefined;
+  readonly characters: number;
+}
+
+/** All records that are kept, as JSON text; the verdict on a record costs next to nothing and is kept anyway. */
+const mostCharacters = 16 * 1_048_576;
+
+/** Records that were read and checked, so that starting up and deciding read each of them once. Bounded; the longest unused go first. */
+interface RecordMemory {
+  get(key: string): Pick<Known, 'version' | 'problem' | 'record'> | undefined;
+  set(key: string, known: { version: string; problem: string | undefined; record?: DecodedRecord }): void;
+  delete(key: string): void;
+}
+
+/** An empty memory of this size. */
+export function createRecordMemory(limitCharacters = mostCharacters): RecordMemory {
+  const all = new Map<string, Known>();
+  let characters = 0;
+
+  function put(key: string, known: Known): void {
+    characters += known.characters - (all.get(key)?.characters ?? 0);
+    all.delete(key);
+    all.set(key, known);
+  }
+
+  return {
+    get(key) {
+      const known = all.get(key);
+      if (known) put(key, known);
+      return known;
+    },
+    set(key, { version, problem, record }) {
+      put(key, { version, problem, record, characters: record ? JSON.stringify(record).length : 0 });
+      for (const [old, known] of all) {
+        if (characters <= limitCharacters) return;
+        if (!known.record) continue;
+        all.set(old, { ...known, record: undefined, characters: 0 });
+        characters -= known.characters;
+      }
+    },
+    delete(key) {
+      characters -= all.get(key)?.characters ?? 0;
+      all.delete(key);
+    },
+  };
 }

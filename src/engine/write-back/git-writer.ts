@@ -1,13 +1,13 @@
-import type { CanaryStatus } from '../../api/canary-status.ts';
+import { type CanaryStatus, writtenCondition } from '../../api/canary/status.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { EventSink, Log, WatchedSet } from '../../contracts/cluster.ts';
 import { type Facts, wantedInGit } from '../../writeback/decide.ts';
-import { requestOf } from '../../writeback/told.ts';
-import { keyOf } from '../canary/checks.ts';
-import { type ConditionNews, findCondition } from '../conditions.ts';
-import type { Heads } from '../observe/heads.ts';
-import type { EventSink, Log, WatchedSet } from '../ports/ports.ts';
-import type { SourceGit } from '../source/source-git.ts';
+import { requestOf } from '../../writeback/records.ts';
+import type { Heads } from '../canary/context/heads.ts';
+import { namespacedName } from '../checks/checks.ts';
+import { type ConditionNews, findCondition } from '../status-patch.ts';
+import type { SourceGit } from '../sync/read/source-git.ts';
 import { createWorkQueue, type PassResult } from '../work-queue.ts';
 import {
   asksForSomething,
@@ -21,12 +21,11 @@ import {
   type Problem,
   refusal,
   stillTrue,
-  writtenCondition,
-} from './git-writer-memory.ts';
-import { type Write, type WriteContext, writesFor } from './git-writer-perform.ts';
+} from './write-state.ts';
+import { type Write, type WriteContext, writesFor } from './writes.ts';
 
 /** What the writer works with. */
-export interface GitWriterOptions {
+interface GitWriterOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
@@ -77,7 +76,7 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
   }
 
   async function pass(key: string): Promise<PassResult> {
-    const canary = canaries.list().find((one) => keyOf(one) === key);
+    const canary = canaries.list().find((one) => namespacedName(one) === key);
     if (!canary || canary.metadata.deletionTimestamp) {
       memories.delete(key);
       return { againAfterMs: undefined };
@@ -105,12 +104,12 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
   return {
     start() {
       canaries.onChange((canary) => {
-        for (const one of canary ? [canary] : canaries.list()) queue.add(keyOf(one));
+        for (const one of canary ? [canary] : canaries.list()) queue.add(namespacedName(one));
       });
     },
     sourceRead(sourceKey) {
       for (const canary of canaries.list())
-        if (options.heads.sourceOf(keyOf(canary)) === sourceKey) queue.add(keyOf(canary));
+        if (options.heads.sourceOf(namespacedName(canary)) === sourceKey) queue.add(namespacedName(canary));
     },
     conditionOf(canaryKey) {
       const memory = memories.get(canaryKey);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { systemClock } from '../../api/clock.ts';
 import { createHttpClient } from '../../http/client.ts';
 import type { HttpClient } from '../../http/types.ts';
-import { createGitSource, type GitSourceOptions, type MeasuredGitSource } from '../git-source.ts';
-import { createStores, type Stores, type StoresOptions } from '../stores.ts';
+import { createGitSource, type GitSourceOptions, type MeasuredGitSource } from '../poll/git-source.ts';
+import { createStores, type Stores, type StoresOptions } from '../store/stores.ts';
 import { type GitServer, startGitServer } from './git-server.ts';
 import { createTestRepository, type TestRepository } from './test-repository.ts';
 

@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { testCertificate, testKey } from '../../http/testing/certificate.ts';
+import { testCertificate, testKey } from '../../http/testing/servers.ts';
 
 /** One request as the server saw it. */
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string;
   readonly url: string;
   readonly protocol: string;
@@ -15,7 +15,7 @@ export interface SeenRequest {
 }
 
 /** What a fault may do with a request; returning true means that it was answered. */
-export type Fault = (request: IncomingMessage, response: ServerResponse) => boolean;
+type Fault = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** A real Git server over HTTP: git's own http-backend behind Node's HTTP server, with faults on request. */
 export interface GitServer {

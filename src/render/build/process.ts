@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { boundedCommand, GO_THREADS, type ProcessLimits } from './bounds.ts';
 
 /** One run of a program. */
-export interface ProcessRun {
+interface ProcessRun {
   readonly program: string;
   readonly args: readonly string[];
   /** The only folder that the program is told of. */
@@ -87,4 +89,86 @@ function environmentOf({ folder, limits }: ProcessRun): Record<string, string> {
     HTTP_PROXY: nowhere,
     HTTPS_PROXY: nowhere,
   };
+}
+
+/** What a renderer's process may use. */
+export interface ProcessLimits {
+  readonly renderMs: number;
+  readonly renderOutputBytes: number;
+  readonly renderMemoryBytes: number;
+}
+
+/** Threads of a Go program that run at once. */
+const GO_THREADS = 2;
+
+/** Open files of one program. */
+const mostFiles = 256;
+
+/**
+ * The command line that starts a program within bounds that the system keeps, also when this process is gone: a program that never ends is
+ * then ended by its CPU time. `prlimit` is in the image, a shell wherever there is no prlimit (macOS); the memory is left to Go's own limit there.
+ */
+function boundedCommand(program: string, args: readonly string[], limits: ProcessLimits): string[] {
+  const cpuSeconds = cpuSecondsFor(limits);
+  const prlimit = findProgram('prlimit');
+  if (prlimit) {
+    const memory = `--data=${limits.renderMemoryBytes}`;
+    const bounds = [`--cpu=${cpuSeconds}`, memory, '--core=0', `--nofile=${mostFiles}`];
+    return [prlimit, ...bounds, '--', program, ...args];
+  }
+  const shell = findProgram('sh');
+  if (!shell) return [program, ...args];
+  const script = `ulimit -t ${cpuSeconds} && ulimit -c 0 && ulimit -n ${mostFiles} && exec "$0" "$@"`;
+  return [shell, '-c', script, program, ...args];
+}
+
+/** More than all its threads can use in its time, so that the clock decides while somebody looks at it. */
+function cpuSecondsFor({ renderMs }: ProcessLimits): number {
+  return Math.ceil((renderMs / 1000) * GO_THREADS) + 1;
+}
+
+/** Absolute path of a program on PATH. */
+export function findProgram(name: string, path = process.env.PATH ?? ''): string | undefined {
+  const candidates = path
+    .split(delimiter)
+    .filter(Boolean)
+    .map((folder) => join(folder, name));
+  return candidates.find((candidate) => statSync(candidate, { throwIfNoEntry: false })?.isFile());
+}
+
+/** Files by their path relative to the folder, with `/`. */
+export type FolderFiles = ReadonlyMap<string, Uint8Array>;
+
+/**
+ * Calls `work` with a new folder that only this process can read and that holds these files, and takes it away afterwards. The files may be
+ * decrypted ones. Throws RangeError for a path that would leave the folder.
+ */
+export async function inPrivateFolder<T>(
+  base: string,
+  files: FolderFiles,
+  work: (folder: string) => Promise<T>,
+): Promise<T> {
+  await mkdir(base, { recursive: true, mode: 0o700 });
+  const folder = await mkdtemp(join(base, 'render-'));
+  try {
+    const made = new Set<string>();
+    for (const [path, bytes] of files) {
+      const target = join(folder, checked(path));
+      const parent = dirname(target);
+      if (!made.has(parent)) await mkdir(parent, { recursive: true, mode: 0o700 });
+      made.add(parent);
+      await writeFile(target, bytes, { mode: 0o600, flag: 'wx' });
+    }
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Paths come from Git's trees, entry by entry; this is the second lock on the same door. */
+function checked(path: string): string {
+  const segments = path.split('/');
+  const wrong = segments.some((segment) => ['', '.', '..'].includes(segment) || /[\0\\]/.test(segment));
+  if (wrong) throw new RangeError(`the path ${JSON.stringify(path)} is not safe to write`);
+  return path;
 }

@@ -2,10 +2,8 @@ import { createHash } from 'node:crypto';
 import { rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { limits } from '../../api/limits.ts';
-import { findProgram } from './bounds.ts';
 import type { Builder, Builders } from './builder.ts';
-import { inPrivateFolder } from './private-folder.ts';
-import { runProcess } from './process.ts';
+import { findProgram, inPrivateFolder, runProcess } from './process.ts';
 
 /** Where the programs are, as far as somebody said so. */
 export interface ProgramPaths {

@@ -1,5 +1,4 @@
 import { limits } from '../../api/limits.ts';
-import { SopsFault } from './fault.ts';
 
 /** Private keys of age (X25519). Passphrases are never tried: their cost is set by the file. */
 export interface AgeKeys {
@@ -53,4 +52,14 @@ async function orNothing<T>(work: () => T | Promise<T>): Promise<T | undefined> 
 function stanzasIn(file: Uint8Array): number {
   const [header = ''] = Buffer.from(file).toString('latin1').split('\n---', 1);
   return header.split('\n-> ').length - 1;
+}
+
+/** Why an encrypted file is not opened. The message never holds a value; `offset`, in characters, is 0 when the file as a whole is meant. */
+export class SopsFault extends Error {
+  readonly offset: number;
+  constructor(message: string, offset = 0) {
+    super(message);
+    this.name = 'SopsFault';
+    this.offset = offset;
+  }
 }

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { limits } from '../../api/limits.ts';
 import { renderPlain } from '../render.ts';
 import { decryptionWith, hideSecrets, unopened, withoutKeys } from './decrypt.ts';
-import { floatText } from './plain-value.ts';
 import { sealedSecret, testKey } from './sealed.test-support.ts';
+import { floatText } from './yaml-file.ts';
 
 const keys = await decryptionWith({
   'a.agekey': Buffer.from(`# a comment\n${testKey}\n`),

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
-import { YamlFault } from '../documents.ts';
-import { decodeText, lineFinder } from '../text.ts';
-import type { FileProblem, RenderLimits } from '../types.ts';
-import { type AgeKeys, ageKeysIn } from './age.ts';
+import type { FileProblem, RenderLimits } from '../rendered-object.ts';
+import { decodeText, lineFinder, YamlFault } from '../yaml/documents.ts';
+import { type AgeKeys, ageKeysIn, SopsFault } from './age.ts';
 import { isSealed } from './envelope.ts';
-import { SopsFault } from './fault.ts';
 import { binaryEnvelope, dotenvEnvelope, type OpenedBytes, openBinary, openDotenv } from './flat-files.ts';
 import { envelopeIn, openYaml, withoutEnvelopes } from './yaml-file.ts';
 
@@ -22,7 +20,7 @@ interface SourceBytes {
 }
 
 /** A file's content without encryption, or why it cannot be had. */
-export type Opened =
+type Opened =
   | { readonly bytes: Uint8Array; readonly secrets: readonly string[]; readonly problem?: never }
   | { readonly bytes?: never; readonly problem: FileProblem };
 

@@ -1,8 +1,7 @@
 import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
 import { limits } from '../../api/limits.ts';
-import { listOf, mappingOf } from '../scan.ts';
-import type { AgeKeys } from './age.ts';
-import { SopsFault } from './fault.ts';
+import { listOf, mappingOf } from '../yaml/scan.ts';
+import { type AgeKeys, SopsFault } from './age.ts';
 
 /** What a file says about its own encryption. */
 export interface Envelope {

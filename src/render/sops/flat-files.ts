@@ -1,6 +1,5 @@
-import type { AgeKeys } from './age.ts';
+import { type AgeKeys, SopsFault } from './age.ts';
 import { createMac, dataKeyOf, type Envelope, envelopeOf, isSealed, openValue } from './envelope.ts';
-import { SopsFault } from './fault.ts';
 
 /** Bytes that were decrypted, and what was secret in them. */
 export interface OpenedBytes {

@@ -1,8 +1,8 @@
 import { isAlias, isMap, isScalar, isSeq, type Pair, type Scalar } from 'yaml';
-import { readDocuments, type YamlDocument } from '../documents.ts';
-import type { RenderLimits } from '../types.ts';
-import { documentValue, keyText } from '../values.ts';
-import type { AgeKeys } from './age.ts';
+import type { RenderLimits } from '../rendered-object.ts';
+import { readDocuments, type YamlDocument } from '../yaml/documents.ts';
+import { documentValue, keyText } from '../yaml/values.ts';
+import { type AgeKeys, SopsFault } from './age.ts';
 import {
   createMac,
   dataKeyOf,
@@ -12,8 +12,6 @@ import {
   type OpenedValue,
   openValue,
 } from './envelope.ts';
-import { SopsFault } from './fault.ts';
-import { plainBytes } from './plain-value.ts';
 
 /** A piece of text to put in the place of another. */
 interface Edit {
@@ -31,7 +29,7 @@ interface Walk {
 }
 
 /** A YAML or JSON text with its values decrypted, every value on its old line, and what was secret in it. */
-export interface OpenedText {
+interface OpenedText {
   readonly text: string;
   readonly secrets: readonly string[];
 }
@@ -154,4 +152,39 @@ function edited(text: string, edits: readonly Edit[]): string {
     at = end;
   }
   return result + text.slice(at);
+}
+
+/**
+ * The bytes by which a value that is not encrypted enters SOPS's code: as its own reader (Go's yaml.v3) takes it. Undefined: it does not
+ * enter (null). What is read otherwise here only makes the code differ, so that the file is refused.
+ */
+function plainBytes({ type, value, source }: Scalar): string | undefined {
+  const text = String(value ?? source ?? '');
+  if (type !== 'PLAIN') return text;
+  if (/^(~|null|Null|NULL)?$/.test(text)) return undefined;
+  if (/^(true|True|TRUE)$/.test(text)) return 'True';
+  if (/^(false|False|FALSE)$/.test(text)) return 'False';
+  if (/^[-+]?(0x[0-9a-fA-F_]+|0o?[0-7_]+|0b[01_]+|[0-9][0-9_]*)$/.test(text)) return wholeText(text);
+  if (/^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$/.test(text)) return floatText(Number(text));
+  const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : undefined;
+  return date ?? text;
+}
+
+function wholeText(text: string): string {
+  const plain = text.replaceAll('_', '');
+  const isNegative = plain.startsWith('-');
+  const digits = plain.replace(/^[-+]/, '').replace(/^0(?=[0-7]+$)/, '0o');
+  return `${isNegative ? '-' : ''}${BigInt(digits)}`;
+}
+
+/** As short as it can be without an exponent. */
+export function floatText(value: number): string {
+  const short = String(value);
+  const found = /^(?<sign>-?)(?<first>\d)(?:\.(?<rest>\d+))?e(?<exponent>[-+]\d+)$/.exec(short)?.groups;
+  if (!found) return short;
+  const { sign = '', first = '', rest = '' } = found;
+  const exponent = Number(found.exponent);
+  const digits = first + rest;
+  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`;
+  return sign + digits.padEnd(exponent + 1, '0');
 }

@@ -1,15 +1,15 @@
 import { stringify } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { objectsOf } from '../objects.ts';
-import { scanFile } from '../scan.ts';
-import type { RenderedObject, RenderLimits } from '../types.ts';
+import { objectsOf } from '../file.ts';
+import type { RenderedObject, RenderLimits } from '../rendered-object.ts';
+import { scanFile } from '../yaml/scan.ts';
 import { ExpansionFault, expand, type Variables } from './expand.ts';
 
 /** Keys, as label or annotation with the value `disabled`, by which an object stays as it is: Flux's and ours. */
-export const substituteKeys = ['kustomize.toolkit.fluxcd.io/substitute', 'holdfast.dev/substitute'] as const;
+const substituteKeys = ['kustomize.toolkit.fluxcd.io/substitute', 'holdfast.dev/substitute'] as const;
 
 /** The object with its variables filled in, or what is wrong with it. */
-export type Substituted =
+type Substituted =
   | { readonly object: KubernetesObject; readonly problems?: never }
   | { readonly object?: never; readonly problems: ReadonlyArray<{ path: string; message: string }> };
 

@@ -1,16 +1,15 @@
 /** A release begins: on the canary, or where that has to serve, on the primary (design section 5, decided since 1). */
 import { gitPart } from '../../api/digest.ts';
-import { stamp } from '../../api/units.ts';
+import { stamp } from '../../api/time.ts';
 import type { Context } from '../context.ts';
 import { hasHooks } from '../hooks.ts';
-import { soundRecord } from '../kept.ts';
 import { enter, type Outcome, say, together } from '../outcome.ts';
+import { SETTLE_MS, withStability } from '../progress.ts';
+import { soundRecord } from '../records.ts';
 import type { Run, Side } from '../run.ts';
-import { SETTLE_MS, withStandings } from '../standing.ts';
 import { trying, without } from '../state.ts';
-import { keptOutMs } from '../windows.ts';
-import { describe } from '../words.ts';
-import type { ReleaseView } from '../world.ts';
+import { windowWaitMs } from '../windows.ts';
+import { describeRelease, type ReleaseView } from '../world.ts';
 
 /** Bookkeeping of a release that begins now. */
 export function begin({ plan, now }: Context, release: ReleaseView): Run {
@@ -27,7 +26,7 @@ export function begin({ plan, now }: Context, release: ReleaseView): Run {
 }
 
 /** How a release begins, where that is not on the canary by Git's word. */
-export interface Admission {
+interface Admission {
   /** What a person left by asking for this older release. */
   readonly rollback?: Run['rollback'];
   readonly side?: Side;
@@ -54,7 +53,7 @@ export function admit(context: Context, release: ReleaseView, how: Admission = {
     ...(side === 'primary' ? { side } : {}),
     ...(keepsPods ? { keepsPods } : {}),
   };
-  const isKept = !rollback && !keepsPods && keptOutMs(context, begun, begun) > 0;
+  const isKept = !rollback && !keepsPods && windowWaitMs(context, begun, begun) > 0;
   const awaitsConfirmation = !rollback && !keepsPods && hasHooks(context, 'confirm-rollout');
   // It starts where window and gates are open together.
   const awaitsWindow = isKept || (awaitsConfirmation && world.window !== undefined);
@@ -80,7 +79,7 @@ export function admit(context: Context, release: ReleaseView, how: Admission = {
 
 /** At rest the route has been where it is since long. */
 function settledRoute(context: Context): NonNullable<Run['standing']> {
-  const { standing = {} } = withStandings(context, { standing: {} } as Run);
+  const { standing = {} } = withStability(context, { standing: {} } as Run);
   const since = stamp(context.world.nowMs - SETTLE_MS);
   return standing.route ? { route: { key: standing.route.key, since } } : {};
 }
@@ -90,12 +89,12 @@ function wordsOf({ good }: Context, run: Run, release: ReleaseView, first: reado
   const isSameInGit = good !== undefined && gitPart(good.digest) === gitPart(release.digest);
   const what = isSameInGit ? 'New config outside Git for' : 'New revision';
   const gates = first.length > 0 ? `, once ${first.join(' and ')} is open` : '';
-  return `${what} ${describe(release)}: ${how}${gates}`;
+  return `${what} ${describeRelease(release)}: ${how}${gates}`;
 }
 
 function throughThePrimary(run: Run, release: ReleaseView) {
   if (run.side !== 'primary') return {};
-  const message = `${describe(release)} is tried on the primary, while the canary serves: the last-known-good is not there to go back to`;
+  const message = `${describeRelease(release)} is tried on the primary, while the canary serves: the last-known-good is not there to go back to`;
   return say('Warning', 'ThroughThePrimary', message);
 }
 

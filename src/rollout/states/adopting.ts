@@ -1,13 +1,11 @@
-import type { CanaryPhase } from '../../api/canary-status.ts';
+import type { CanaryPhase } from '../../api/canary/status.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { type Context, remainingMs } from '../context.ts';
-import { act, type Effects, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
-import { NONE, STAY } from '../preference.ts';
-import { restarted } from '../progress.ts';
+import { act, type Effects, NONE, note, type Outcome, STAY, say, stay, together, wake } from '../outcome.ts';
+import { withProgressReset } from '../progress.ts';
 import { rejectionOf } from '../run.ts';
 import { promoting, type State } from '../state.ts';
-import { describe } from '../words.ts';
-import type { AdoptableView, ReleaseView } from '../world.ts';
+import { type AdoptableView, describeRelease, type ReleaseView } from '../world.ts';
 import { admit, begin } from './admit.ts';
 
 /** Phases in which the primary runs what Flagger promoted, whatever the canary does (flagger-behaviour 2.15, 2.16). */
@@ -25,7 +23,7 @@ const WRITTEN: ReadonlySet<CanaryPhase> = new Set(['Promoting', 'Failed']);
 const ON_CANARY: ReadonlySet<CanaryPhase> = new Set(['Progressing', 'WaitingPromotion']);
 
 /** What a take-over gives; `leavesStatus`: nothing is known yet, and the status stays as it was found. */
-export type Adopted = Outcome & { readonly leavesStatus?: true };
+type Adopted = Outcome & { readonly leavesStatus?: true };
 
 /**
  * Takes a primary over that Flagger left, or one that runs what head says under another digest: its template is not written, so that no pod
@@ -89,7 +87,7 @@ function asPromoted(context: Context, { release, isHead, headWasTried }: Adoptab
   const told = together(
     take(release),
     { status: { lastAppliedSpec: release.digest } },
-    say('Normal', 'Adopted', `taken over as Flagger left it: the primary runs ${describe(release)}`),
+    say('Normal', 'Adopted', `taken over as Flagger left it: the primary runs ${describeRelease(release)}`),
   );
   const next: State = { kind: 'Resting', phase: isFailed ? 'Failed' : settled, failedChecks: 0 };
   if (isFailed) return quiet(next, told, barFailed(context, head));
@@ -122,11 +120,11 @@ function asWritten(context: Context, release: ReleaseView): Outcome {
     say(
       'Normal',
       'Adopted',
-      `taken over as Flagger left it: ${describe(release)} is on its way to the primary`,
+      `taken over as Flagger left it: ${describeRelease(release)} is on its way to the primary`,
     ),
   );
   if (!good) return quiet({ kind: 'Initializing', run: undefined, phase: 'Initializing' }, told);
-  const run = restarted(context, { ...begin(context, release), keepsPods: true, broughtUp: true });
+  const run = withProgressReset(context, { ...begin(context, release), keepsPods: true, broughtUp: true });
   const post = { reason: 'Promoting', startTime: context.now };
   return quiet(promoting(context, { run, failedChecks: 0, iterations: 0, post }), told);
 }
@@ -136,7 +134,7 @@ function waits(context: Context, state: State, release: ReleaseView): Outcome | 
   const { primary, status } = context.world;
   const leftMs = remainingMs(context, status.lastTransitionTime, context.plan.progressDeadlineMs);
   if (leftMs === 0) return undefined;
-  const what = `Flagger promoted ${describe(release)}, which the primary does not run yet: ${whyNotReady(primary)}`;
+  const what = `Flagger promoted ${describeRelease(release)}, which the primary does not run yet: ${whyNotReady(primary)}`;
   return { ...stay(state, note('PrimaryNotReady', what), wake(leftMs)), prefers: STAY };
 }
 

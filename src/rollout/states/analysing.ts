@@ -1,40 +1,47 @@
-import type { Plan } from '../../api/plan.ts';
-import { stamp } from '../../api/units.ts';
-import { findings, verdictOf } from '../../health/check-results.ts';
+import type { Plan } from '../../api/canary/plan.ts';
+import { stamp } from '../../api/time.ts';
+import { findings, judgeHooks, verdictOf } from '../../health/check-results.ts';
 import { causeOf } from '../../health/diagnosis.ts';
-import { judgeHooks } from '../../health/hook-answers.ts';
 import { isReady, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
-import { carriedBy, podsNeeded, readyPods, scalerOf } from '../capacity.ts';
 import { check } from '../checks.ts';
 import { type Context, elapsedMs, later, remainingMs } from '../context.ts';
-import { askGates, type GateType, isOpenedByHand, noteClosed } from '../gates.ts';
-import { hasHooks, keyPrefix, request } from '../hooks.ts';
 import {
+  askGates,
+  type GateType,
+  hasHooks,
+  isOpenedByHand,
+  keyPrefix,
+  noteClosed,
+  request,
+} from '../hooks.ts';
+import {
+  ALL,
   act,
   type Effects,
   enter,
   note,
   type Outcome,
+  type Preference,
+  STAY,
   say,
   stall,
   stay,
   together,
   wake,
 } from '../outcome.ts';
-import { ALL, type Preference, STAY } from '../preference.ts';
-import { restarted, standingMs, tracked } from '../progress.ts';
+import { sinceProgressMs, unsettledMs, withProgress, withProgressReset } from '../progress.ts';
+import { isPaused } from '../requests.ts';
 import type { Run, Side } from '../run.ts';
-import { growCanary, holdPrimary } from '../scalers.ts';
-import { unsettledMs } from '../standing.ts';
 import { promoting, type StateOf, without, withRun } from '../state.ts';
-import { isPaused } from '../verbs/request.ts';
-import { largestWeight, type Move, nextMove } from '../weights.ts';
-import { describe } from '../words.ts';
+import { carriedBy, podsNeeded, readyPods, scalerOf } from '../traffic/capacity.ts';
+import { growCanary, holdPrimary } from '../traffic/scalers.ts';
+import { largestWeight, type Move, nextMove } from '../traffic/weights.ts';
+import { describeRelease } from '../world.ts';
 import { end, failAtGate, routeNote } from './ending.ts';
-import { failOnPrimary } from './go-back.ts';
-import { restartsAnalysis, TOLD_OF_RESTART } from './head.ts';
-import { recreatedPrimary } from './missing.ts';
+import { RESTART_EVENT, restartsAnalysis } from './head.ts';
+import { failOnPrimary } from './hold-or-revert.ts';
+import { recreatedPrimary } from './recreate.ts';
 
 type Analysing = StateOf<'Analysing'>;
 
@@ -81,7 +88,7 @@ function lookAt(context: Context, before: Analysing): Look {
   const side = before.run.side ?? 'canary';
   const view = side === 'primary' ? world.primary : world.target;
   const seen = observed(context, before);
-  const state = withRun(seen, tracked(context, seen.run, view));
+  const state = withRun(seen, withProgress(context, seen.run, view));
   const share = shareOf(world.route?.canaryWeight ?? 0, side);
   const isUntouched = share === 0 && state.iterations === 0 && state.run.checkNumber === 0;
   return { state, side, view, up: isUp(context, state, view), share, isUntouched };
@@ -90,7 +97,7 @@ function lookAt(context: Context, before: Analysing): Look {
 /** Why there is nothing to check or move yet. */
 function notYet(context: Context, { state, side, view, up, share, isUntouched }: Look): Outcome | undefined {
   const { route } = context.world;
-  const name = describe(state.run);
+  const name = describeRelease(state.run);
   if (!route) return stay(state, note('Progressing', `${name} goes on once its route is there again`));
   const late = up ? undefined : tooLate(context, state, view);
   if (late) return late;
@@ -125,7 +132,7 @@ function isUp({ world, plan }: Context, { run }: Analysing, view: WorkloadView |
 /** Without progress for the whole deadline, or given up by its controller, it failed. */
 function tooLate(context: Context, state: Analysing, view: WorkloadView | undefined): Outcome | undefined {
   const { progressDeadlineMs } = context.plan;
-  if (standingMs(context, state.run) < progressDeadlineMs && !view?.progressDeadlineExceeded)
+  if (sinceProgressMs(context, state.run) < progressDeadlineMs && !view?.progressDeadlineExceeded)
     return undefined;
   const message = `the ${state.run.side ?? 'canary'} did not become ready in ${progressDeadlineMs / 1000} s: ${whyNotReady(view)}`;
   const [worst] = view?.faults ?? [];
@@ -165,7 +172,7 @@ function waitForPods(context: Context, { run }: Analysing, view: WorkloadView | 
   return together(
     act(...grown),
     note('CanaryNotReady', `waiting for the ${side} at ${weight} %: ${whyNotReady(view)}`),
-    wake(plan.progressDeadlineMs - standingMs(context, run)),
+    wake(plan.progressDeadlineMs - sinceProgressMs(context, run)),
   );
 }
 
@@ -183,13 +190,13 @@ function giveBack(state: Analysing, words: Effects): Outcome {
 
 /** Steps are not left out: they begin again. */
 function startOver(state: Analysing): Outcome {
-  const words = `${describe(state.run)} has more traffic than a step gives; the steps begin again`;
+  const words = `${describeRelease(state.run)} has more traffic than a step gives; the steps begin again`;
   return giveBack(state, note('Progressing', words));
 }
 
 function restart(context: Context, state: Analysing): Outcome {
   const { run } = state;
-  const words = note('AnalysisRestarted', `${describe(run)} starts its analysis again`);
+  const words = note('AnalysisRestarted', `${describeRelease(run)} starts its analysis again`);
   const { route } = context.world;
   if (shareOf(route?.canaryWeight ?? 0, run.side) > 0 || route?.mirrored) return giveBack(state, words);
   const begun = {
@@ -200,7 +207,7 @@ function restart(context: Context, state: Analysing): Outcome {
   };
   return stay(
     { ...state, isGateClosed: false, run: begun, iterations: 0, failedChecks: 0 },
-    TOLD_OF_RESTART,
+    RESTART_EVENT,
     words,
   );
 }
@@ -302,8 +309,8 @@ function stepCheck(context: Context, state: Analysing, share: number): Checked {
   const { run } = state;
   const where = plan.strategy.kind === 'canary' ? `at ${share} %` : `iteration ${state.iterations}`;
   const words = together(
-    note('Progressing', `${describe(run)} ${where}, analysis every ${plan.intervalMs / 1000} s`),
-    run.closedGate ? noteClosed(run.closedGate, `${describe(run)} ${where}`) : {},
+    note('Progressing', `${describeRelease(run)} ${where}, analysis every ${plan.intervalMs / 1000} s`),
+    run.closedGate ? noteClosed(run.closedGate, `${describeRelease(run)} ${where}`) : {},
   );
   const lookBackMs = remainingMs(context, run.stepTime, plan.lookBackMs);
   if (lookBackMs > 0) return { state, passed: false, effects: together(words, wake(lookBackMs)) };
@@ -337,7 +344,7 @@ function withoutVerdict(context: Context, before: Analysing, found: string, effe
     const told = say('Warning', 'NoData', `check without a verdict ${found}`);
     return { state, passed: false, effects: together(effects, told) };
   }
-  const message = `${describe(state.run)} had no check with a verdict for ${progressDeadlineMs / 1000} s, ${found}`;
+  const message = `${describeRelease(state.run)} had no check with a verdict for ${progressDeadlineMs / 1000} s, ${found}`;
   return { state, passed: false, effects, failure: { reason: 'NoData', message } };
 }
 
@@ -348,7 +355,7 @@ function counted({ plan }: Context, before: Analysing, found: string, effects: E
   const words = `failed check ${failedChecks} of ${plan.threshold} ${found}`;
   const told = together(effects, say('Warning', 'CheckFailed', words), note('CheckFailed', words));
   if (failedChecks < plan.threshold) return { state, passed: false, effects: told };
-  const message = `${describe(state.run)} failed its analysis ${found}`;
+  const message = `${describeRelease(state.run)} failed its analysis ${found}`;
   return { state, passed: false, effects: told, failure: { reason: 'AnalysisFailed', message } };
 }
 
@@ -359,7 +366,7 @@ function preRollout(context: Context, state: Analysing): Checked {
   if (run.preRolloutTime !== undefined || !hasHooks(context, 'pre-rollout'))
     return { state, passed: true, effects: {} };
   const key = `${keyPrefix(run)}/pre-rollout/${failedChecks}`;
-  const words = note('Progressing', `${describe(run)} asks pre-rollout before it gets traffic`);
+  const words = note('Progressing', `${describeRelease(run)} asks pre-rollout before it gets traffic`);
   if (world.checks?.key !== key) {
     const leftMs = failedChecks > 0 ? remainingMs(context, run.lastCheckTime, plan.intervalMs) : 0;
     if (leftMs > 0) return { state, passed: false, effects: together(words, wake(leftMs)) };
@@ -393,15 +400,15 @@ function throughGates(context: Context, state: Analysing, move: Move, effects: E
   if (gate.kind === 'asking') {
     const run = { ...gate.run, asksGates: true };
     const words = run.closedGate
-      ? noteClosed(run.closedGate, describe(run))
-      : note('Progressing', `${describe(run)} passed; the gates before the next step are asked`);
+      ? noteClosed(run.closedGate, describeRelease(run))
+      : note('Progressing', `${describeRelease(run)} passed; the gates before the next step are asked`);
     return stay({ ...state, run }, told, words);
   }
   const run = without(gate.run, 'asksGates', 'skipStepAt');
   if (gate.kind === 'open') return make(context, { ...state, isGateClosed: false, run }, move, told);
   if (gate.overdue) return failAtGate(context, { ...state, run }, gate.gate);
   const isGateClosed = state.isGateClosed || gate.gate.type === 'confirm-promotion';
-  return stay({ ...state, run, isGateClosed }, told, noteClosed(gate.gate, describe(run)));
+  return stay({ ...state, run, isGateClosed }, told, noteClosed(gate.gate, describeRelease(run)));
 }
 
 /** As in Flagger: each step of the weight, the one to promotion included; promotion; and blue/green before all traffic moves. */
@@ -425,7 +432,7 @@ function make(context: Context, state: Analysing, move: Move, effects: Effects):
   if (move.kind === 'weight') {
     const before = shareOf(world.route?.canaryWeight ?? 0, side);
     const told = say('Normal', 'WeightAdvanced', `${side} weight ${before} % -> ${move.canaryWeight} %`);
-    const words = note('Progressing', `${describe(run)} goes to ${move.canaryWeight} %`);
+    const words = note('Progressing', `${describeRelease(run)} goes to ${move.canaryWeight} %`);
     return {
       ...stay(state, effects, told, words, again),
       prefers: { kind: 'share', side, percent: move.canaryWeight },
@@ -435,7 +442,7 @@ function make(context: Context, state: Analysing, move: Move, effects: Effects):
   const takes =
     percent > 0 || shareOf(world.route?.canaryWeight ?? 0, side) > 0 ? ', canary takes traffic' : '';
   const told = say('Normal', 'IterationAdvanced', `iteration ${iterations}${takes}`);
-  const words = note('Progressing', `${describe(run)} iteration ${iterations}`);
+  const words = note('Progressing', `${describeRelease(run)} iteration ${iterations}`);
   const next = { ...state, iterations, run: { ...run, stepTime: context.now } };
   const prefers: Preference = { kind: 'share', side, percent, mirrored: mirrored && side === 'canary' };
   return { ...stay(next, effects, told, words, again), prefers };
@@ -443,13 +450,13 @@ function make(context: Context, state: Analysing, move: Move, effects: Effects):
 
 /** The analysis passed: the primary is to run this release. Intent is written before the first write to it. */
 export function promote(context: Context, { run, iterations }: Analysing, effects: Effects = {}): Outcome {
-  const begun = without(restarted(context, run), 'stepTime', 'promoteNow');
+  const begun = without(withProgressReset(context, run), 'stepTime', 'promoteNow');
   const post = { reason: 'Promoting', startTime: context.now };
   const next = promoting(context, { run: begun, failedChecks: 0, iterations, post });
   const words =
     run.side === 'primary' ? 'all traffic follows to the primary' : 'it is written to the primary';
   const { events = [], status = {} } = effects;
-  const told = say('Normal', 'Promoting', `${describe(run)} passed; ${words}`);
+  const told = say('Normal', 'Promoting', `${describeRelease(run)} passed; ${words}`);
   return enter(next, { status, events: [...events, ...(told.events ?? [])] });
 }
 

@@ -1,6 +1,6 @@
-import type { ReleaseHistoryEntry } from '../../api/canary-status.ts';
+import type { ReleaseHistoryEntry } from '../../api/canary/status.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
-import { verdictOfHooks, whyClosed } from '../../health/hook-answers.ts';
+import { verdictOfHooks, whyClosed } from '../../health/check-results.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { type Context, elapsedMs } from '../context.ts';
 import { hasHooks, request } from '../hooks.ts';
@@ -11,18 +11,18 @@ import {
   enter,
   note,
   type Outcome,
+  type Preference,
   say,
   stay,
   together,
   wake,
 } from '../outcome.ts';
-import type { Preference } from '../preference.ts';
-import { tracked } from '../progress.ts';
+import { withProgress } from '../progress.ts';
 import type { Ending, Run } from '../run.ts';
-import { areScalersBack, restCanary, restoreScalers, scalerWaitMs } from '../scalers.ts';
 import { type RunState, type StateOf, without } from '../state.ts';
-import { hasArrived, isAllOn } from '../traffic.ts';
-import { recreatedPrimary } from './missing.ts';
+import { areScalersBack, restCanary, restoreScalers, scalerWaitMs } from '../traffic/scalers.ts';
+import { hasArrived, isAllOn } from '../traffic/traffic.ts';
+import { recreatedPrimary } from './recreate.ts';
 
 /** Decides how a release ends. What it is rejected for counts from then on, wherever else that can be written (S14). */
 export function end(
@@ -73,7 +73,7 @@ function isOverdue(context: Context, run: Run): boolean {
  */
 export function ending(context: Context, before: StateOf<'Ending'>): Outcome {
   const { world, plan } = context;
-  const run = tracked(context, before.run, world.primary);
+  const run = withProgress(context, before.run, world.primary);
   const state = { ...before, run };
   const owed = {
     bars: before.ending.reject ? barred(run, before.ending.reject, before.ending.cause) : [],
@@ -217,12 +217,7 @@ export function failAtGate(
 }
 
 /** A release that a person, or a webhook, takes back before the primary was written with it. */
-export function takenBack(
-  context: Context,
-  state: RunState,
-  reason: RolloutReason,
-  message: string,
-): Outcome {
+export function withdraw(context: Context, state: RunState, reason: RolloutReason, message: string): Outcome {
   const { run, failedChecks, iterations } = state;
   const trying = { kind: 'Starting', run, failedChecks, iterations } as const;
   return end(context, trying, { phase: 'Failed', reason, message, reject: reason });

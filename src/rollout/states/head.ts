@@ -3,12 +3,11 @@ import type { Context } from '../context.ts';
 import { type Outcome, say } from '../outcome.ts';
 import { rejectionOf } from '../run.ts';
 import type { RunState } from '../state.ts';
-import { headFor } from '../windows.ts';
-import { describe } from '../words.ts';
-import type { ReleaseView } from '../world.ts';
+import { headForRun } from '../windows.ts';
+import { describeRelease, type ReleaseView } from '../world.ts';
 import { admit } from './admit.ts';
 import { end } from './ending.ts';
-import { goBack } from './go-back.ts';
+import { holdOrRevert } from './hold-or-revert.ts';
 
 /** How a state follows head. */
 export type HeadRule =
@@ -21,7 +20,7 @@ export type HeadRule =
 
 /** What follows from head in a state with this rule; undefined: nothing. */
 export function followHead(context: Context, state: RunState, rule: HeadRule): Outcome | undefined {
-  const head = headFor(context, state.run);
+  const head = headForRun(context, state.run);
   if (!head || head.digest === state.run.digest || rule === 'ownRule') return undefined;
   if (rule === 'takesBack')
     return head.digest === context.good?.digest ? revertedInGit(context, state, head) : undefined;
@@ -36,7 +35,7 @@ function replaced(context: Context, { run }: RunState, head: ReleaseView): Outco
 /** Before the first write to the primary: head went back to the last-known-good, or on to a release that was rejected. */
 export function endedByGit(context: Context, state: RunState, head: ReleaseView): Outcome | undefined {
   if (head.digest === context.good?.digest) {
-    const message = `${describe(head)} is the last-known-good: the rollout is taken back`;
+    const message = `${describeRelease(head)} is the last-known-good: the rollout is taken back`;
     const { commit } = head.commit;
     const status = { lastAppliedCommit: commit, lastPromotedCommit: commit };
     return end(
@@ -47,7 +46,7 @@ export function endedByGit(context: Context, state: RunState, head: ReleaseView)
     );
   }
   if (!rejectionOf(context, head.digest)) return undefined;
-  const message = `Git went on to ${describe(head)}, which was rejected before`;
+  const message = `Git went on to ${describeRelease(head)}, which was rejected before`;
   return end(context, asBeforeTheWrite(state), { phase: 'Failed', reason: 'Rejected', message });
 }
 
@@ -60,7 +59,7 @@ function asBeforeTheWrite(state: RunState): RunState {
 function revertedInGit(context: Context, state: RunState, head: ReleaseView): Outcome | undefined {
   const { good } = context;
   if (!good) return undefined;
-  const finding = `Git went back to ${describe(head)}`;
+  const finding = `Git went back to ${describeRelease(head)}`;
   const cause = {
     reason: 'RevertedInGit',
     finding,
@@ -68,12 +67,12 @@ function revertedInGit(context: Context, state: RunState, head: ReleaseView): Ou
     control: false,
     headCommit: head.commit.commit,
   } as const;
-  return goBack(context, state, good, cause);
+  return holdOrRevert(context, state, good, cause);
 }
 
 /** A newer revision that may be rolled out, where head holds one. */
 export function newerRevision(context: Context, { run }: RunState): ReleaseView | undefined {
-  const head = headFor(context, run);
+  const head = headForRun(context, run);
   if (!head || head.digest === run.digest || head.digest === context.good?.digest) return undefined;
   return rejectionOf(context, head.digest) !== undefined ? undefined : head;
 }
@@ -84,7 +83,7 @@ export function restartsAnalysis(context: Context, { run }: RunState): boolean {
 }
 
 /** What people hear of that. */
-export const TOLD_OF_RESTART = say(
+export const RESTART_EVENT = say(
   'Normal',
   'AnalysisRestarted',
   'steps, strategy, metrics or match changed: the analysis starts again',

@@ -2,23 +2,33 @@ import { gitPart } from '../../api/digest.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { hasConverged, lostReadiness, servingPods } from '../../health/readiness.ts';
-import { canaryServes } from '../capacity.ts';
 import { check, primaryCheck, quietCheck } from '../checks.ts';
 import type { Context } from '../context.ts';
-import { isBeyondHope } from '../decision.ts';
-import { isLost, soundRecord, wayBack } from '../kept.ts';
-import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
-import { ALL, type Preference, STAY } from '../preference.ts';
-import { restarted, standingMs, tracked } from '../progress.ts';
-import { sharedCause } from '../shared-cause.ts';
+import {
+  ALL,
+  act,
+  type Effects,
+  enter,
+  note,
+  type Outcome,
+  type Preference,
+  STAY,
+  say,
+  stay,
+  together,
+  wake,
+} from '../outcome.ts';
+import { isBeyondHope, sharedCause } from '../post-promotion.ts';
+import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
+import { isLost, soundRecord, wayBack } from '../records.ts';
 import { promoting, type State, type StateOf, without, withRun } from '../state.ts';
-import { hasArrived, isAllOn } from '../traffic.ts';
-import { describe } from '../words.ts';
-import type { ReleaseView } from '../world.ts';
+import { canaryServes } from '../traffic/capacity.ts';
+import { hasArrived, isAllOn } from '../traffic/traffic.ts';
+import { describeRelease, type ReleaseView } from '../world.ts';
 import { admit } from './admit.ts';
-import { failDead, goBack, revert } from './go-back.ts';
 import { newerRevision } from './head.ts';
-import { applyPrimary, recreatedCanary } from './missing.ts';
+import { failDead, holdOrRevert, revert } from './hold-or-revert.ts';
+import { applyPrimary, recreatedCanary } from './recreate.ts';
 
 type Held = StateOf<'Held'>;
 
@@ -70,21 +80,21 @@ function forNewer(context: Context, state: Held, head: ReleaseView): Outcome | u
     return hasArrived(context, state.run, 'canary')
       ? admit(context, head, { side: 'primary', before: state.run })
       : undefined;
-  const finding = `a newer revision waits: ${describe(head)}`;
-  return goBack(context, state, good, { reason: 'Superseded', finding, reject: false, control: false });
+  const finding = `a newer revision waits: ${describeRelease(head)}`;
+  return holdOrRevert(context, state, good, { reason: 'Superseded', finding, reject: false, control: false });
 }
 
 /** What ends the hold by itself: nothing for hold and halt, at once for revert, the deadline for auto. */
 function byPolicy(context: Context, before: Held): Outcome {
   const { world, plan } = context;
   const { onFailure, progressDeadlineMs } = plan.postPromotion;
-  const state = withRun(before, tracked(context, before.run, world.primary));
+  const state = withRun(before, withProgress(context, before.run, world.primary));
   const { run } = state;
   const cause = state.post.cause ?? '';
   const where = isAllOn(context, 'canary')
     ? 'the canary carries all traffic'
     : 'traffic is moving to the canary';
-  const line = `${describe(run)} is held, ${where}: ${cause}`;
+  const line = `${describeRelease(run)} is held, ${where}: ${cause}`;
   const back = onFailure === 'halt' ? {} : bringBack(context, state);
   const waits =
     onFailure === 'hold' || onFailure === 'halt' || run.keepWaiting || !wayBack(context.good, run);
@@ -92,7 +102,7 @@ function byPolicy(context: Context, before: Held): Outcome {
   const diagnosis = diagnose(world.primary, world.target);
   if (onFailure === 'revert' || isForChecks(state))
     return revert(context, state, { reason: state.reason, finding: cause, control: isForChecks(state) });
-  const leftMs = progressDeadlineMs - standingMs(context, run);
+  const leftMs = progressDeadlineMs - sinceProgressMs(context, run);
   const mayHeal = canaryServes(world.target) && !isBeyondHope(diagnosis);
   if (!mayHeal || leftMs <= 0)
     return revert(context, state, {
@@ -122,12 +132,16 @@ function bringBack(context: Context, { run }: Held): Effects {
 
 /** The primary converged after all: promotion simply goes on. */
 function resume(context: Context, state: Held): Outcome {
-  const told = say('Normal', 'Resumed', `the primary runs ${describe(state.run)} now; promotion goes on`);
+  const told = say(
+    'Normal',
+    'Resumed',
+    `the primary runs ${describeRelease(state.run)} now; promotion goes on`,
+  );
   return enter(promotingAgain(context, state), told);
 }
 
 function promotingAgain(context: Context, { run, failedChecks, iterations, post }: Held): State {
-  const base = { run: without(restarted(context, run), 'stepTime'), failedChecks, iterations };
+  const base = { run: without(withProgressReset(context, run), 'stepTime'), failedChecks, iterations };
   return promoting(context, { ...base, post: { ...post, reason: 'Promoting', startTime: context.now } });
 }
 
@@ -141,7 +155,7 @@ function askAgain(context: Context, state: Held): Outcome {
   const { intervalMs, onFailure } = context.plan.postPromotion;
   const isShared = reason === 'SharedCause';
   const { why, action, resumed } = AGAIN[isShared ? 'SharedCause' : 'ChecksUnavailable'];
-  const line = note(reason, `${describe(run)} is held: ${post.cause ?? why}`, { action });
+  const line = note(reason, `${describeRelease(run)} is held: ${post.cause ?? why}`, { action });
   const dead = deadPrimary(context, state);
   if (dead) return dead;
   if (isShared && onFailure === 'revert' && !run.keepWaiting && wayBack(context.good, run))
@@ -152,7 +166,7 @@ function askAgain(context: Context, state: Held): Outcome {
   const known = { status: { checks: [...asked.results] } };
   const verdict = verdictOf(asked.results);
   if (!isShared || verdict === 'pass') {
-    const told = say('Normal', 'Resumed', `${resumed}; verification of ${describe(run)} goes on`);
+    const told = say('Normal', 'Resumed', `${resumed}; verification of ${describeRelease(run)} goes on`);
     return verifyAgain(context, next, together(known, told));
   }
   if (verdict !== 'fail' || run.keepWaiting || sharedCause(context.world))

@@ -1,9 +1,7 @@
-import { trafficAt } from '../../api/plan.ts';
+import { trafficAt } from '../../api/canary/plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { Action } from '../action.ts';
-import { carriedBy, podsNeeded, scalerOf } from '../capacity.ts';
 import type { Context } from '../context.ts';
-import { soundRecord } from '../kept.ts';
 import {
   act,
   type Effects,
@@ -16,15 +14,16 @@ import {
   together,
   wake,
 } from '../outcome.ts';
-import { standingMs, tracked } from '../progress.ts';
+import { sinceProgressMs, withProgress } from '../progress.ts';
+import { soundRecord } from '../records.ts';
 import type { Run } from '../run.ts';
-import { areScalersBack, pauseCanary, raiseFloor, restoreScalers } from '../scalers.ts';
 import type { StateOf } from '../state.ts';
-import { isAllOn } from '../traffic.ts';
-import { describe } from '../words.ts';
-import type { ReleaseView } from '../world.ts';
+import { carriedBy, podsNeeded, scalerOf } from '../traffic/capacity.ts';
+import { areScalersBack, pauseCanary, raiseFloor, restoreScalers } from '../traffic/scalers.ts';
+import { isAllOn } from '../traffic/traffic.ts';
+import { describeRelease, type ReleaseView } from '../world.ts';
 import { begin } from './admit.ts';
-import { applyPrimary } from './missing.ts';
+import { applyPrimary } from './recreate.ts';
 import { withoutHead } from './resting.ts';
 
 type Initializing = StateOf<'Initializing'>;
@@ -40,7 +39,7 @@ export function initializing(context: Context, state: Initializing): Outcome {
   const saved = soundRecord(world, head.digest) ? {} : act({ type: 'SaveRecord', digest: head.digest });
   if (world.primary?.digest !== head.digest)
     return stay({ ...here, run: begun }, saved, firstWrite(context, head));
-  const run = tracked(context, begun, world.primary);
+  const run = withProgress(context, begun, world.primary);
   const next = { ...here, run };
   const whole = makeWhole(context);
   if (whole.isWhole) return stay(next, saved, handOver(context, head, run));
@@ -87,7 +86,7 @@ function underWay({ world }: Context, run: Run | undefined): ReleaseView | undef
 function firstWrite(context: Context, first: ReleaseView): Effects {
   const { head } = context.world;
   const status = { lastAppliedSpec: first.digest, lastAppliedCommit: first.commit.commit };
-  const words = note('Initializing', `creating the primary from ${describe(first)}`);
+  const words = note('Initializing', `creating the primary from ${describeRelease(first)}`);
   return together(
     act(applyPrimary(context, first.digest)),
     { status },
@@ -109,17 +108,17 @@ function ofLedger(
   return say(
     'Normal',
     'StartedFromLedger',
-    `the primary starts from the ledger's ${describe(first)}; head follows as a canary`,
+    `the primary starts from the ledger's ${describeRelease(first)}; head follows as a canary`,
   );
 }
 
 function wait(context: Context, head: ReleaseView, run: Run): Effects {
   const fallback = context.head;
-  const message = `waiting for the primary to run ${describe(head)}: ${whyNotReady(context.world.primary)}`;
-  const leftMs = context.plan.postPromotion.progressDeadlineMs - standingMs(context, run);
+  const message = `waiting for the primary to run ${describeRelease(head)}: ${whyNotReady(context.world.primary)}`;
+  const leftMs = context.plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, run);
   if (leftMs > 0) return together(note('Initializing', message), wake(leftMs));
   if (!fallback || fallback.digest === head.digest) return stall('PrimaryNotReady', message);
-  const why = `the ledger's ${describe(head)} does not come up; the primary goes on with head`;
+  const why = `the ledger's ${describeRelease(head)} does not come up; the primary goes on with head`;
   return together(say('Warning', 'LedgerUnavailable', why), firstWrite(context, fallback));
 }
 
@@ -128,7 +127,7 @@ function handOver(context: Context, head: ReleaseView, run: Run): Effects {
   const { world, plan, good } = context;
   const { digest } = head;
   const begun = together(
-    note('Initializing', `the primary runs ${describe(head)}; handing over the traffic`),
+    note('Initializing', `the primary runs ${describeRelease(head)}; handing over the traffic`),
     act(
       { type: 'EnsureServices', primaryDigest: digest, canaryDigest: digest },
       { type: 'SetTraffic', route: trafficAt(plan, 0) },
@@ -148,8 +147,8 @@ function initialized(run: Run): Outcome {
   return enter(
     { kind: 'Resting', phase: 'Initialized', failedChecks: 0 },
     together(
-      say('Normal', 'Initialized', `initialization done, ${describe(run)} is live`),
-      note('Initialized', `${describe(run)} is live`),
+      say('Normal', 'Initialized', `initialization done, ${describeRelease(run)} is live`),
+      note('Initialized', `${describeRelease(run)} is live`),
       { status: { lastAppliedSpec: run.digest, lastAppliedCommit: run.commit } },
     ),
   );

@@ -1,16 +1,28 @@
 /** From copies to rolling out in place and back, without a moment in which nobody serves (ADR 21). */
-import type { CanaryStatus } from '../../api/canary-status.ts';
-import { ALL_TO_CANARY } from '../../api/plan.ts';
+
+import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
-import { canaryPods, canaryServes, carriedBy, podsNeeded, scalerOf } from '../capacity.ts';
 import { type Context, remainingMs } from '../context.ts';
-import { awaitsGit, handsOverToGit } from '../other-backends.ts';
-import { act, type Effects, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
-import { ALL, NONE, type Preference } from '../preference.ts';
-import { raisePrimary } from '../scalers.ts';
-import { SETTLE_MS } from '../standing.ts';
+import {
+  ALL,
+  act,
+  type Effects,
+  NONE,
+  note,
+  type Outcome,
+  type Preference,
+  say,
+  stay,
+  together,
+  wake,
+} from '../outcome.ts';
+import { SETTLE_MS } from '../progress.ts';
 import type { State } from '../state.ts';
-import { allocate, isAllOn, rescueTraffic } from '../traffic.ts';
+import { canaryPods, canaryServes, carriedBy, podsNeeded, scalerOf } from '../traffic/capacity.ts';
+import { awaitsGit, handsOverToGit } from '../traffic/other-backends.ts';
+import { raisePrimary } from '../traffic/scalers.ts';
+import { allocate, isAllOn, rescueTraffic } from '../traffic/traffic.ts';
 import { handedBack, hasScalerBack } from './terminating.ts';
 
 type Move = NonNullable<CanaryStatus['move']>;
@@ -108,7 +120,7 @@ function toCopies(context: Context, to: string): Effects {
 }
 
 /** How a move to copies stands; `isOver` once the primary has all traffic, or where nothing moves. */
-export interface TakeOver {
+interface TakeOver {
   readonly isOver: boolean;
   readonly effects: Effects;
   readonly prefers?: Preference;

@@ -1,30 +1,41 @@
 import { diagnose } from '../../health/diagnosis.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
-import { canaryServes, podsNeeded, readyPods } from '../capacity.ts';
 import { type Context, later, remainingMs } from '../context.ts';
-import { isBeyondHope } from '../decision.ts';
-import { isLostDigest, soundRecord, standStill } from '../kept.ts';
-import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
-import { ALL, type Preference, STAY } from '../preference.ts';
-import { restarted, standingMs, tracked } from '../progress.ts';
+import {
+  ALL,
+  act,
+  type Effects,
+  enter,
+  note,
+  type Outcome,
+  type Preference,
+  STAY,
+  say,
+  stay,
+  together,
+  wake,
+} from '../outcome.ts';
+import { isBeyondHope } from '../post-promotion.ts';
+import { sinceProgressMs, unsettledMs, withProgress, withProgressReset } from '../progress.ts';
+import { isLostDigest, soundRecord, standStill } from '../records.ts';
+import { isPaused } from '../requests.ts';
 import type { Run } from '../run.ts';
-import { raisePrimary } from '../scalers.ts';
-import { unsettledMs } from '../standing.ts';
 import { type StateOf, without, withRun } from '../state.ts';
-import { canStandIn, hasArrived, isAllOn } from '../traffic.ts';
-import { isPaused } from '../verbs/request.ts';
-import { describe } from '../words.ts';
+import { canaryServes, podsNeeded, readyPods } from '../traffic/capacity.ts';
+import { raisePrimary } from '../traffic/scalers.ts';
+import { canaryMayServe, hasArrived, isAllOn } from '../traffic/traffic.ts';
+import { describeRelease } from '../world.ts';
 import { end, routeNote } from './ending.ts';
-import { failDead, failPromotion } from './go-back.ts';
-import { applyPrimary, putBackReplicas, recreatedCanary } from './missing.ts';
+import { failDead, failPromotion } from './hold-or-revert.ts';
+import { applyPrimary, putBackReplicas, recreatedCanary } from './recreate.ts';
 
 /** Traffic is to leave the primary before that is written, for a canary that can stand in for it, and has not arrived there (S2). */
 export function mustClear(context: Context, run: Run): boolean {
   const { primary, sharesWorkload, target } = context.world;
   // What failed on the primary loses its share to the canary first.
   if (run.side === 'primary' && canaryServes(target)) return !hasArrived(context, run, 'canary');
-  if (sharesWorkload || !primary || servingPods(primary) === 0 || !canStandIn(context, run)) return false;
+  if (sharesWorkload || !primary || servingPods(primary) === 0 || !canaryMayServe(context, run)) return false;
   if (primary.keepsReadyPod && !run.mountsConfig) return false;
   return !hasArrived(context, run, 'canary');
 }
@@ -58,7 +69,7 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
   const { world, good, plan } = context;
   const { run } = state;
   if (isPaused(context, run))
-    return stay(state, note('Paused', `paused before ${describe(run)} is written to the primary`));
+    return stay(state, note('Paused', `paused before ${describeRelease(run)} is written to the primary`));
   const missing = missingRecords(context, run);
   if (!areKept(context, run)) {
     if (good && missing.some((digest) => isLostDigest(world, digest)))
@@ -71,13 +82,17 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
     );
   }
   if (!mustClear(context, run)) {
-    const words = note('Promoting', `${describe(run)} is written to the primary`);
-    return stay(withRun(state, restarted(context, run)), act(applyPrimary(context, run.digest)), words);
+    const words = note('Promoting', `${describeRelease(run)} is written to the primary`);
+    return stay(
+      withRun(state, withProgressReset(context, run)),
+      act(applyPrimary(context, run.digest)),
+      words,
+    );
   }
   const words = note('Clearing', 'all traffic goes to the canary before the primary is written');
   const back = act(...recreatedCanary(context, run.digest));
-  const next = withRun(state, tracked(context, run, world.target));
-  const leftMs = plan.postPromotion.progressDeadlineMs - standingMs(context, next.run);
+  const next = withRun(state, withProgress(context, run, world.target));
+  const leftMs = plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, next.run);
   if (leftMs > 0)
     return stay(next, words, back, isAllOn(context, 'canary') ? routeNote(context, run) : {}, wake(leftMs));
   if (isAllOn(context, 'canary')) return stay(next, words, routeNote(context, run));
@@ -104,14 +119,14 @@ export function putBack(context: Context, digest: string): Effects | undefined {
 
 /** Who has traffic while the primary takes the release over: as it is, and then the primary. */
 export function convergingPrefers(context: Context, state: StateOf<'Converging'>): Preference {
-  return canStandIn(context, state.run) || state.run.side === 'primary' ? STAY : ALL.primary;
+  return canaryMayServe(context, state.run) || state.run.side === 'primary' ? STAY : ALL.primary;
 }
 
 /** The primary was written: it converges, and then gets the traffic (design section 4). */
 export function converging(context: Context, before: StateOf<'Converging'>): Outcome {
   const { world, plan } = context;
   const { primary } = world;
-  const state = withRun(before, tracked(context, before.run, primary));
+  const state = withRun(before, withProgress(context, before.run, primary));
   const { run } = state;
   const again = putBack(context, run.digest);
   if (again) return stay(state, again);
@@ -122,13 +137,17 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
   if (!isScaled && hasConverged(primary, plan.primaryReadyPercent)) return shift(context, state);
   const { progressDeadlineMs, onFailure } = plan.postPromotion;
   const isLost = onFailure === 'auto' && isBeyondHope(diagnose(primary, world.target));
-  const leftMs = progressDeadlineMs - standingMs(context, run);
+  const leftMs = progressDeadlineMs - sinceProgressMs(context, run);
   if (isLost || leftMs <= 0)
     return failPromotion(context, state, { reason: 'PrimaryNotReady', control: false });
-  const words = note('Converging', `the primary is taking over ${describe(run)}: ${whyNotReady(primary)}`, {
-    action: 'hold or revert if it makes no progress',
-    timeMs: world.nowMs + leftMs,
-  });
+  const words = note(
+    'Converging',
+    `the primary is taking over ${describeRelease(run)}: ${whyNotReady(primary)}`,
+    {
+      action: 'hold or revert if it makes no progress',
+      timeMs: world.nowMs + leftMs,
+    },
+  );
   return stay(state, words, wake(leftMs));
 }
 
@@ -186,6 +205,6 @@ function startVerifying(context: Context, { run, post, iterations }: StateOf<'Co
       iterations,
       post: counted,
     },
-    say('Normal', 'Verifying', `all traffic is on the primary with ${describe(run)}; checks go on`),
+    say('Normal', 'Verifying', `all traffic is on the primary with ${describeRelease(run)}; checks go on`),
   );
 }

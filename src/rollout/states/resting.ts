@@ -1,21 +1,31 @@
-import type { CanaryStatus } from '../../api/canary-status.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
 import { knownReason } from '../../api/reasons.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { type Context, elapsedMs, remainingMs } from '../context.ts';
-import { isLost, soundRecord, standStill } from '../kept.ts';
-import { act, type Effects, note, type Outcome, say, stall, stay, together, wake } from '../outcome.ts';
-import { type Preference, STAY } from '../preference.ts';
+import {
+  act,
+  type Effects,
+  note,
+  type Outcome,
+  type Preference,
+  STAY,
+  say,
+  stall,
+  stay,
+  together,
+  wake,
+} from '../outcome.ts';
+import { isLost, soundRecord, standStill } from '../records.ts';
 import { rejectionOf } from '../run.ts';
-import { keepScalers, pauseCanary, restCanary, restoreFloors, restsAtZero } from '../scalers.ts';
 import type { StateOf } from '../state.ts';
-import { hasArrived } from '../traffic.ts';
-import { describe } from '../words.ts';
-import type { RecordView, ReleaseView } from '../world.ts';
+import { keepScalers, pauseCanary, restCanary, restoreFloors, restsAtZero } from '../traffic/scalers.ts';
+import { hasArrived } from '../traffic/traffic.ts';
+import { describeRelease, type RecordView, type ReleaseView } from '../world.ts';
 import { admit, begin } from './admit.ts';
 import { postRollout } from './ending.ts';
-import { goBack } from './go-back.ts';
-import { recreatedPrimary } from './missing.ts';
+import { holdOrRevert } from './hold-or-revert.ts';
 import { takesOver } from './moving.ts';
+import { recreatedPrimary } from './recreate.ts';
 
 type Resting = StateOf<'Resting'>;
 
@@ -79,7 +89,7 @@ function decide(
     return stay(
       state,
       before,
-      note('NewRevision', `${describe(head)} starts once the webhooks heard of the last release`),
+      note('NewRevision', `${describeRelease(head)} starts once the webhooks heard of the last release`),
     );
   const { status: settled, events = [] } = before;
   const admitted = admit(context, head);
@@ -111,15 +121,15 @@ function settle(
             lastPromotedCommit: head.commit.commit,
           },
         },
-        say('Normal', 'Succeeded', `${describe(head)} is what the primary runs: nothing to roll out`),
+        say('Normal', 'Succeeded', `${describeRelease(head)} is what the primary runs: nothing to roll out`),
       );
   const next: Resting = named ? state : { kind: 'Resting', phase: 'Succeeded', failedChecks: 0 };
   const isWhole = hasConverged(world.primary, plan.primaryReadyPercent) || restsAtZero(world);
   const words = isWhole
-    ? note(phase === 'Initialized' ? 'Initialized' : 'Succeeded', `${describe(head)} is live`)
+    ? note(phase === 'Initialized' ? 'Initialized' : 'Succeeded', `${describeRelease(head)} is live`)
     : note(
         'PrimaryNotReady',
-        `${describe(head)} is applied, but the primary is not ready: ${whyNotReady(world.primary)}`,
+        `${describeRelease(head)} is applied, but the primary is not ready: ${whyNotReady(world.primary)}`,
       );
   return stay(next, before, keepScalers(context), news, words);
 }
@@ -137,11 +147,11 @@ function stayAway(
     ? {}
     : together(
         { status: { lastAppliedSpec: head.digest, lastAppliedCommit: head.commit.commit } },
-        say('Warning', 'Rejected', `${describe(head)} failed before and is not rolled out again`),
+        say('Warning', 'Rejected', `${describeRelease(head)} failed before and is not rolled out again`),
       );
   const next: Resting = isKnown ? state : { ...state, phase: 'Failed' };
-  const what = describe(rejectedOf(context, head));
-  const line = `${what} was rejected (${rejection?.reason}); ${describe(good)} serves. Revert or fix it in Git, or retry`;
+  const what = describeRelease(rejectedOf(context, head));
+  const line = `${what} was rejected (${rejection?.reason}); ${describeRelease(good)} serves. Revert or fix it in Git, or retry`;
   return stay(
     next,
     before,
@@ -207,7 +217,7 @@ function repairPrimary(context: Context, state: Resting, good: RecordView): Outc
   // Nobody knows what its pods mount: clearing the primary first is right either way.
   const run = begin(context, { digest, commit, settingsKey: '', replicas: undefined, mountsConfig: true });
   const wasOurs = status.history?.some((entry) => entry.digest === digest && entry.result === 'Superseded');
-  const finding = `the primary runs ${describe({ digest, commit })}, ${wasOurs ? 'which was superseded before it was verified' : 'which never proved itself'}`;
+  const finding = `the primary runs ${describeRelease({ digest, commit })}, ${wasOurs ? 'which was superseded before it was verified' : 'which never proved itself'}`;
   const reason = wasOurs ? 'Superseded' : 'NotLastKnownGood';
   const promoting = {
     kind: 'Promoting',
@@ -216,7 +226,13 @@ function repairPrimary(context: Context, state: Resting, good: RecordView): Outc
     iterations: 0,
     post: {},
   } as const;
-  return goBack(context, promoting, good, { reason, finding, reject: false, control: false, isWell: true });
+  return holdOrRevert(context, promoting, good, {
+    reason,
+    finding,
+    reject: false,
+    control: false,
+    isWell: true,
+  });
 }
 
 /** Why head cannot be rolled out at all. */

@@ -1,23 +1,34 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
-import { canaryServes, carriedBy } from '../capacity.ts';
 import { check } from '../checks.ts';
 import { type Context, elapsedMs, later } from '../context.ts';
-import { isLost, standStill } from '../kept.ts';
-import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
-import { ALL, type Preference, STAY } from '../preference.ts';
-import { restarted, standingMs, tracked } from '../progress.ts';
+import {
+  ALL,
+  act,
+  type Effects,
+  enter,
+  note,
+  type Outcome,
+  type Preference,
+  STAY,
+  say,
+  stay,
+  together,
+  wake,
+} from '../outcome.ts';
+import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
+import { isLost, standStill } from '../records.ts';
 import type { RevertCause } from '../run.ts';
 import { type StateOf, withRun } from '../state.ts';
-import { hasArrived, isAllOn } from '../traffic.ts';
-import { describe } from '../words.ts';
-import type { RecordView } from '../world.ts';
+import { canaryServes, carriedBy } from '../traffic/capacity.ts';
+import { hasArrived, isAllOn } from '../traffic/traffic.ts';
+import { describeRelease, type RecordView } from '../world.ts';
 import { admit } from './admit.ts';
 import { barred, end, routeNote } from './ending.ts';
 import { endedByGit, newerRevision } from './head.ts';
-import { applyPrimary, recreatedCanary, recreatedPrimary } from './missing.ts';
 import { mustClear } from './promoting.ts';
+import { applyPrimary, recreatedCanary, recreatedPrimary } from './recreate.ts';
 
 type Reverting = StateOf<'Reverting'>;
 type Fallen = StateOf<'Fallen'>;
@@ -41,12 +52,12 @@ export function reverting(context: Context, before: Reverting): Outcome {
   const { cause } = before;
   if (!good) return stay(before, note('RecordMissing', 'there is no last-known-good record to go back to'));
   const owed = { bars: cause.reject ? barred(before.run, cause.reason) : [] };
-  const words = together(owed, note(cause.reason, `reverting to ${describe(good)}: ${cause.finding}`));
+  const words = together(owed, note(cause.reason, `reverting to ${describeRelease(good)}: ${cause.finding}`));
   if (world.primary?.digest !== good.digest)
     return isLost(good)
       ? stay(before, words, standStill(world, good))
       : applyGood(context, before, { good, words });
-  const state = withRun(before, tracked(context, before.run, world.primary));
+  const state = withRun(before, withProgress(context, before.run, world.primary));
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
     return waitForGood(context, state, { good, owed });
   if (!hasArrived(context, state.run, 'primary'))
@@ -81,10 +92,14 @@ function applyGood(
       context,
       state,
       'LKGNotReady',
-      `the last-known-good ${describe(good)} does not come up as the canary: ${why}`,
+      `the last-known-good ${describeRelease(good)} does not come up as the canary: ${why}`,
     );
   }
-  return stay(withRun(state, restarted(context, run)), words, act(applyPrimary(context, good.digest)));
+  return stay(
+    withRun(state, withProgressReset(context, run)),
+    words,
+    act(applyPrimary(context, good.digest)),
+  );
 }
 
 /** Where the primary is well and nothing presses, the canary is brought up with the last-known-good to stand in. */
@@ -105,13 +120,13 @@ function waitForGood(
 ): Outcome {
   const { world, plan } = context;
   const why = whyNotReady(world.primary);
-  const leftMs = plan.postPromotion.progressDeadlineMs - standingMs(context, state.run);
+  const leftMs = plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, state.run);
   if (leftMs <= 0)
     return fallen(
       context,
       state,
       'LKGNotReady',
-      `the last-known-good ${describe(good)} does not come up: ${why}`,
+      `the last-known-good ${describeRelease(good)} does not come up: ${why}`,
     );
   const { stuckPods = [] } = world;
   const replaced = stuckPods.length > 0 ? act({ type: 'ReplacePods', pods: stuckPods }) : {};
@@ -119,7 +134,7 @@ function waitForGood(
     state,
     owed,
     replaced,
-    note('Reverting', `reverting to ${describe(good)}: ${why}`),
+    note('Reverting', `reverting to ${describeRelease(good)}: ${why}`),
     wake(leftMs),
   );
 }
@@ -133,7 +148,10 @@ function control(context: Context, state: Reverting, good: RecordView): Outcome 
   const { run, cause } = state;
   const { controlFailures = 0 } = cause;
   const again = controlFailures > 0 ? ' once more' : '';
-  const line = note('Control', `${describe(good)} serves again; the failed check is asked of it${again}`);
+  const line = note(
+    'Control',
+    `${describeRelease(good)} serves again; the failed check is asked of it${again}`,
+  );
   const asked = check(context, run, {
     role: 'primary',
     purpose: 'control',
@@ -166,7 +184,7 @@ function withKnown(outcome: Outcome, known: Effects): Outcome {
 function fallen(context: Context, state: Reverting, reason: RolloutReason, message: string): Outcome {
   const { failedChecks, iterations, cause } = state;
   const post = { ...state.post, reason, cause: message, startTime: context.now };
-  const run = { ...restarted(context, state.run), revert: cause };
+  const run = { ...withProgressReset(context, state.run), revert: cause };
   return enter(
     { kind: 'Fallen', run, failedChecks, iterations, reason, post },
     say('Warning', reason, message),
@@ -175,7 +193,7 @@ function fallen(context: Context, state: Reverting, reason: RolloutReason, messa
 
 function conclude(context: Context, state: Reverting, good: RecordView): Outcome {
   const { cause } = state;
-  const message = `${describe(state.run)} was reverted to ${describe(good)}: ${cause.finding}`;
+  const message = `${describeRelease(state.run)} was reverted to ${describeRelease(good)}: ${cause.finding}`;
   const reverted = { ...state, run: { ...state.run, revert: cause } };
   if (cause.reason !== 'RevertedInGit')
     return end(context, reverted, {
@@ -190,7 +208,7 @@ function conclude(context: Context, state: Reverting, good: RecordView): Outcome
 }
 
 /** Whoever is ready; the canary, once a newer revision is to be tried on the primary. */
-export function fallenPrefers(context: Context, state: Fallen): Preference {
+export function revertFailedPrefers(context: Context, state: Fallen): Preference {
   const { target } = context.world;
   if (state.reason === 'LKGFailsToo') return ALL.primary;
   const goesThrough =
@@ -202,7 +220,7 @@ export function fallenPrefers(context: Context, state: Fallen): Preference {
  * The last-known-good itself does not come up, or fails the same check. Nothing is written again by itself (S15); whoever is ready serves;
  * it heals when the primary comes up or Git goes back to the last-known-good, and a newer revision gets through (S5 g).
  */
-export function stayFallen(context: Context, state: Fallen): Outcome {
+export function revertFailed(context: Context, state: Fallen): Outcome {
   const { world, plan, good, head } = context;
   const { reason, post } = state;
   const words = note(reason, post.cause ?? 'the last-known-good does not come up');

@@ -1,16 +1,16 @@
-import { isGateOpen } from '../../api/gates.ts';
-import { stamp } from '../../api/units.ts';
+import { isGateOpen } from '../../api/annotations.ts';
+import { stamp } from '../../api/time.ts';
 import type { CheckOutcome } from '../../health/check-results.ts';
 import type { CheckRequest } from '../action.ts';
 import { type Context, elapsedMs } from '../context.ts';
 import { hasHooks, keyPrefix, request } from '../hooks.ts';
-import { isLost } from '../kept.ts';
 import { type Effects, type Outcome, wake } from '../outcome.ts';
+import { isLost } from '../records.ts';
 import type { Run } from '../run.ts';
 import type { RunState, State } from '../state.ts';
-import { describe } from '../words.ts';
-import { takenBack } from './ending.ts';
-import { failOnPrimary, goBack } from './go-back.ts';
+import { describeRelease } from '../world.ts';
+import { withdraw } from './ending.ts';
+import { failOnPrimary, holdOrRevert } from './hold-or-revert.ts';
 
 /**
  * A webhook of type rollback approved: before the first write to the primary the release ends, after it the primary goes back. In every
@@ -28,9 +28,9 @@ export function rolledBack(context: Context, state: RunState): Outcome | undefin
     if (state.run.side === 'primary')
       return failOnPrimary(context, state, { reason, finding, control: false });
     if (isLost(good)) return undefined;
-    return goBack(context, state, good, { reason, finding, reject: true, control: false });
+    return holdOrRevert(context, state, good, { reason, finding, reject: true, control: false });
   }
-  return takenBack(context, state, reason, `${describe(state.run)} was taken back: ${finding}`);
+  return withdraw(context, state, reason, `${describeRelease(state.run)} was taken back: ${finding}`);
 }
 
 /** Asks the webhooks of type rollback once per interval: together with what is asked anyway, else by themselves. */

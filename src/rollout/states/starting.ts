@@ -1,20 +1,31 @@
 import { servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
-import { carriedBy, scalerOf } from '../capacity.ts';
 import { type Context, elapsedMs } from '../context.ts';
-import { askGates, noteClosed } from '../gates.ts';
-import { soundRecord } from '../kept.ts';
-import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
-import { ALL, type Preference } from '../preference.ts';
-import { restarted, standingMs, tracked } from '../progress.ts';
-import { isAsleep, pauseCanary, raiseFloor, restCanary, resumeReplicas } from '../scalers.ts';
+import { askGates, noteClosed } from '../hooks.ts';
+import {
+  ALL,
+  act,
+  type Effects,
+  enter,
+  note,
+  type Outcome,
+  type Preference,
+  say,
+  stay,
+  together,
+  wake,
+} from '../outcome.ts';
+import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
+import { soundRecord } from '../records.ts';
 import { type StateOf, trying, withRun } from '../state.ts';
-import { hasArrived, isAllOn } from '../traffic.ts';
-import { keptOutMs, noteWindow } from '../windows.ts';
-import { describe } from '../words.ts';
+import { carriedBy, scalerOf } from '../traffic/capacity.ts';
+import { isAsleep, pauseCanary, raiseFloor, restCanary, resumeReplicas } from '../traffic/scalers.ts';
+import { hasArrived, isAllOn } from '../traffic/traffic.ts';
+import { noteWindow, windowWaitMs } from '../windows.ts';
+import { describeRelease } from '../world.ts';
 import { confirmed } from './admit.ts';
 import { end, failAtGate, routeNote } from './ending.ts';
-import { applyPrimary, recreatedPrimary } from './missing.ts';
+import { applyPrimary, recreatedPrimary } from './recreate.ts';
 
 /**
  * Before anything of a release is written: a window of the Source must be open, and webhooks of type confirm-rollout must approve. Until
@@ -23,29 +34,29 @@ import { applyPrimary, recreatedPrimary } from './missing.ts';
 export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   const { run } = state;
   // Nothing of it is written yet: a window that closed while its gate was asked keeps it out, too.
-  const leftMs = run.promoteNow ? 0 : keptOutMs(context, run, run);
+  const leftMs = run.promoteNow ? 0 : windowWaitMs(context, run, run);
   if (leftMs > 0) {
     const next = { ...withRun(state, { awaitsWindow: true }), phase: 'Waiting' as const };
-    return stay(next, keepOld(context), noteWindow(context, describe(run)), wake(leftMs));
+    return stay(next, keepOld(context), noteWindow(context, describeRelease(run)), wake(leftMs));
   }
   const gate = askGates(context, run, ['confirm-rollout']);
   const next = withRun(state, gate.run);
   if (gate.kind === 'open') return opened(context, { ...next, run: gate.run }, gate.effects);
   if (gate.kind === 'asking') {
     const asks = run.closedGate
-      ? noteClosed(run.closedGate, describe(run))
-      : note('Waiting', `${describe(run)} asks confirm-rollout`);
+      ? noteClosed(run.closedGate, describeRelease(run))
+      : note('Waiting', `${describeRelease(run)} asks confirm-rollout`);
     return stay(next, keepOld(context), asks, gate.effects);
   }
   if (gate.overdue) return failAtGate(context, next, gate.gate);
-  const words = noteClosed(gate.gate, describe(run));
+  const words = noteClosed(gate.gate, describeRelease(run));
   return stay({ ...next, phase: 'Waiting' }, keepOld(context), words, gate.effects);
 }
 
 function opened(context: Context, { run, ...base }: StateOf<'Waiting'>, effects: Effects): Outcome {
   const told =
     run.awaitsWindow && !run.awaitsConfirmation
-      ? say('Normal', 'WindowOpened', `the rollout of ${describe(run)} starts`)
+      ? say('Normal', 'WindowOpened', `the rollout of ${describeRelease(run)} starts`)
       : {};
   const { events = [] } = together(effects, told);
   return enter(trying(context, { ...base, run: confirmed(run) }), { events });
@@ -82,17 +93,17 @@ export function starting(context: Context, state: StateOf<'Starting'>): Outcome 
 function startOnCanary(context: Context, before: StateOf<'Starting'>): Outcome {
   const { world, plan, head } = context;
   const recreated = recreatedPrimary(context);
-  const state = withRun(before, tracked(context, before.run, world.primary));
+  const state = withRun(before, withProgress(context, before.run, world.primary));
   const { run } = state;
-  const words = note('NewRevision', `starting the canary with ${describe(run)}`);
+  const words = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
   if (recreated) return stay(state, words, recreated);
   if (!soundRecord(world, run.digest))
     return stay(state, words, act({ type: 'SaveRecord', digest: run.digest }));
   if (!hasArrived(context, run, 'primary')) return waitForPrimary(context, state);
-  const isWaiting = isAsleep(world) && standingMs(context, run) < plan.progressDeadlineMs;
+  const isWaiting = isAsleep(world) && sinceProgressMs(context, run) < plan.progressDeadlineMs;
   if (isWaiting) {
     const asleep = note('PrimaryNotReady', 'the primary rests at zero pods and is woken first');
-    const leftMs = plan.progressDeadlineMs - standingMs(context, run);
+    const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
     return stay(state, act(...raiseFloor(world, 'primary', 1)), asleep, wake(leftMs));
   }
   if (world.foreignTarget) return startForeign(context, state);
@@ -100,21 +111,21 @@ function startOnCanary(context: Context, before: StateOf<'Starting'>): Outcome {
   const asked = head?.digest === run.digest && head.replicas ? head.replicas : carriedBy(world);
   const replicas = scaler ? resumeReplicas(scaler) : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: run.digest, replicas });
-  return stay(withRun(state, restarted(context, run)), words, write);
+  return stay(withRun(state, withProgressReset(context, run)), words, write);
 }
 
 /** The traffic is on its way back; where the primary never takes it, the release is tried there instead (issue 11, 2). */
 function waitForPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const { world, plan } = context;
   const { run } = state;
-  const leftMs = plan.progressDeadlineMs - standingMs(context, run);
+  const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
   const isDead = servingPods(world.primary) === 0 && isAllOn(context, 'canary') && !world.foreignTarget;
   if (leftMs <= 0 && isDead) {
-    const message = `${describe(run)} is tried on the primary, while the canary serves: the last-known-good does not come up`;
-    const next = trying(context, { ...state, run: { ...restarted(context, run), side: 'primary' } });
+    const message = `${describeRelease(run)} is tried on the primary, while the canary serves: the last-known-good does not come up`;
+    const next = trying(context, { ...state, run: { ...withProgressReset(context, run), side: 'primary' } });
     return enter(next, say('Warning', 'ThroughThePrimary', message));
   }
-  const words = note('NewRevision', `starting the canary with ${describe(run)}`);
+  const words = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
   return stay(state, words, isAllOn(context, 'primary') ? routeNote(context, run) : {}, wake(leftMs));
 }
 
@@ -124,7 +135,7 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const { run } = state;
   const words = note(
     'ThroughThePrimary',
-    `${describe(run)} is written to the primary, while the canary serves`,
+    `${describeRelease(run)} is written to the primary, while the canary serves`,
   );
   const missing = [run.digest, world.primary?.digest].filter(
     (digest) =>
@@ -137,9 +148,13 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   if (saves.length > 0) return stay(state, words, act(...saves));
   const mayWrite = hasArrived(context, run, 'canary') || servingPods(world.primary) === 0;
   if (mayWrite)
-    return stay(withRun(state, restarted(context, run)), words, act(applyPrimary(context, run.digest)));
-  const next = withRun(state, tracked(context, run, world.target));
-  const leftMs = context.plan.progressDeadlineMs - standingMs(context, next.run);
+    return stay(
+      withRun(state, withProgressReset(context, run)),
+      words,
+      act(applyPrimary(context, run.digest)),
+    );
+  const next = withRun(state, withProgress(context, run, world.target));
+  const leftMs = context.plan.progressDeadlineMs - sinceProgressMs(context, next.run);
   if (leftMs > 0 || isAllOn(context, 'canary'))
     return stay(next, words, routeNote(context, run), wake(leftMs));
   const message = `the canary never had enough ready pods to take all traffic: ${whyNotReady(world.target)}`;
@@ -154,11 +169,11 @@ function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
   const { world } = context;
   const { run } = state;
   const { target, primary } = world;
-  const words = note('NewRevision', `starting the canary with ${describe(run)}`);
+  const words = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
   if (target?.digest !== run.digest)
     return stay(
       state,
-      note('TargetMissing', `the target cannot be read, or does not run ${describe(run)} any more`),
+      note('TargetMissing', `the target cannot be read, or does not run ${describeRelease(run)} any more`),
     );
   const { digest } = run;
   if (!run.keepsPods && mayHoldOldConfig(context, target) && servingPods(primary) > 0)
@@ -169,7 +184,7 @@ function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
   const asked = scaler ? resumeReplicas(scaler) : carriedBy(world);
   const replicas = target.desiredReplicas > 0 ? target.desiredReplicas : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest, replicas });
-  return stay(withRun(state, { ...restarted(context, run), broughtUp: true }), words, write);
+  return stay(withRun(state, { ...withProgressReset(context, run), broughtUp: true }), words, write);
 }
 
 function mayHoldOldConfig({ head }: Context, target: WorkloadView): boolean {

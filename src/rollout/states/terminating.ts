@@ -1,16 +1,15 @@
-import { ALL_TO_CANARY } from '../../api/plan.ts';
-import { sinceMs } from '../../api/units.ts';
+import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
+import { sinceMs } from '../../api/time.ts';
 import { isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import type { Action } from '../action.ts';
-import { canaryPods, canaryServes, carriedBy, scalerOf } from '../capacity.ts';
 import { type Context, remainingMs } from '../context.ts';
-import { isLost } from '../kept.ts';
-import { act, type Effects, note, say, together, wake } from '../outcome.ts';
-import { ALL } from '../preference.ts';
-import { growCanary, isFloorBack, pauseCanary, restoreFloor, resumeReplicas } from '../scalers.ts';
-import { SETTLE_MS } from '../standing.ts';
-import { allocate, isAllOn, rescueTraffic } from '../traffic.ts';
+import { ALL, act, type Effects, note, say, together, wake } from '../outcome.ts';
+import { SETTLE_MS } from '../progress.ts';
+import { isLost } from '../records.ts';
+import { canaryPods, canaryServes, carriedBy, scalerOf } from '../traffic/capacity.ts';
+import { growCanary, isFloorBack, pauseCanary, restoreFloor, resumeReplicas } from '../traffic/scalers.ts';
+import { allocate, isAllOn, rescueTraffic } from '../traffic/traffic.ts';
 import type { RecordView, World } from '../world.ts';
 
 /** Beyond the time that pods may take: routes, reads and the queue (L10). */

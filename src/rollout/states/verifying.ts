@@ -1,24 +1,24 @@
-import type { CheckResult } from '../../api/canary-status.ts';
-import { stamp } from '../../api/units.ts';
+import type { CheckResult } from '../../api/canary/status.ts';
+import { stamp } from '../../api/time.ts';
 import { checkResults, findings, verdictOf } from '../../health/check-results.ts';
 import { isBroken } from '../../health/drift.ts';
 import { compare } from '../../health/expectation.ts';
 import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { check, primaryCheck } from '../checks.ts';
-import { canRestoreCopies } from '../config-copies.ts';
 import { type Context, elapsedMs, later } from '../context.ts';
-import { expectedState } from '../expected-state.ts';
+import { canRestoreCopies } from '../generated-objects.ts';
 import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
+import { expectedState } from '../post-promotion.ts';
 import { rejectionOf } from '../run.ts';
 import { promoting, type StateOf, without, withRun } from '../state.ts';
-import { hasArrived, isAllOn } from '../traffic.ts';
-import { headFor } from '../windows.ts';
-import { describe } from '../words.ts';
+import { hasArrived, isAllOn } from '../traffic/traffic.ts';
+import { headForRun } from '../windows.ts';
+import { describeRelease } from '../world.ts';
 import { admit } from './admit.ts';
 import { end } from './ending.ts';
-import { failDead, failVerification, hold } from './go-back.ts';
-import { putBackReplicas } from './missing.ts';
+import { failDead, failVerification, hold } from './hold-or-revert.ts';
 import { putBack } from './promoting.ts';
+import { putBackReplicas } from './recreate.ts';
 
 type Verifying = StateOf<'Verifying'>;
 
@@ -67,7 +67,7 @@ function notAsPromoted(context: Context, state: Verifying): Outcome | undefined 
 
 function words({ plan }: Context, { run, post }: Verifying): Effects {
   const count = `${post.passedChecks ?? 0} of ${plan.postPromotion.successThreshold} checks passed`;
-  return note('Verifying', `${describe(run)} serves from the primary; ${count}`);
+  return note('Verifying', `${describeRelease(run)} serves from the primary; ${count}`);
 }
 
 /** Somebody changed it, a scaler mostly, and its counts are of before: a check now would be of nothing. */
@@ -127,11 +127,11 @@ function passed(context: Context, state: Verifying, known: Effects): Outcome {
   const again = wake(plan.postPromotion.intervalMs);
   if ((post.passedChecks ?? 0) >= plan.postPromotion.successThreshold)
     return stay(state, known, words(context, state), act({ type: 'MarkProven', digest: run.digest }));
-  const head = headFor(context, run);
+  const head = headForRun(context, run);
   const isSuperseded =
     head && head.digest !== run.digest && !rejectionOf(context, head.digest) && !post.failedChecks;
   if (!isSuperseded) return stay(state, known, words(context, state), again);
-  const message = `${describe(run)} is superseded before it was verified`;
+  const message = `${describeRelease(run)} is superseded before it was verified`;
   const entry = {
     ...{
       digest: run.digest,
@@ -174,8 +174,8 @@ function proven(context: Context, state: Verifying): Outcome {
   const { rollback: left } = run;
   const bars = left && !rejectionOf(context, left.digest) ? [{ ...left, reason: 'RolledBack' as const }] : [];
   const message = left
-    ? `${describe(run)} is back on request`
-    : `${describe(run)} is promoted ${run.countsAsGood ? 'and counts as good on request' : 'and verified'}`;
+    ? `${describeRelease(run)} is back on request`
+    : `${describeRelease(run)} is promoted ${run.countsAsGood ? 'and counts as good on request' : 'and verified'}`;
   const ended = end(context, state, { phase: 'Succeeded', reason: 'Succeeded', message });
   return { ...ended, bars };
 }

@@ -1,11 +1,11 @@
-import type { CanaryStatus } from '../../api/canary-status.ts';
+import { annotationPrefix, canaryVerbs, unknownVerbs } from '../../api/annotations.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
-import { shorten } from '../../api/units.ts';
-import { annotationPrefix, canaryVerbs, unknownVerbs } from '../../api/verbs.ts';
+import { shorten } from '../../api/time.ts';
 import type { Context } from '../context.ts';
 import { type Effects, type Outcome, say, together } from '../outcome.ts';
+import { type Request, requestOf } from '../requests.ts';
 import type { State } from '../state.ts';
-import { type Request, requestOf } from './request.ts';
 import { type Answer, VERBS } from './verbs.ts';
 
 const MAX_MESSAGE_CHARACTERS = 256;
@@ -15,7 +15,7 @@ const MAX_VERB_CHARACTERS = 64;
 type Answers = Pick<CanaryStatus, 'handled' | 'answers'>;
 
 /** What people asked for: `taken` where the cluster is to be observed again before anything else; `effects` are the answers. */
-export interface Handled {
+interface Handled {
   readonly taken: Outcome | undefined;
   readonly effects: Effects;
 }

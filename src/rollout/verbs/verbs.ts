@@ -1,21 +1,21 @@
 /** What people ask for by annotation: one function per verb, whose answer follows from the state (design section 2.3; the table is in docs). */
+
+import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
-import type { CanaryVerb } from '../../api/verbs.ts';
 import { servingPods } from '../../health/readiness.ts';
 import type { Context } from '../context.ts';
-import { isLost, soundRecord } from '../kept.ts';
 import { enter, note, type Outcome, stay } from '../outcome.ts';
+import { isLost, soundRecord } from '../records.ts';
+import { names, type Request } from '../requests.ts';
 import { headRelease, rejectionOf } from '../run.ts';
 import type { RunState, State, StateKind } from '../state.ts';
 import { admit } from '../states/admit.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
-import { takenBack } from '../states/ending.ts';
-import { failOnPrimary, goBack } from '../states/go-back.ts';
-import { hasArrived } from '../traffic.ts';
-import { keptOutMs } from '../windows.ts';
-import { describe } from '../words.ts';
-import type { RecordView } from '../world.ts';
-import { names, type Request } from './request.ts';
+import { withdraw } from '../states/ending.ts';
+import { failOnPrimary, holdOrRevert } from '../states/hold-or-revert.ts';
+import { hasArrived } from '../traffic/traffic.ts';
+import { windowWaitMs } from '../windows.ts';
+import { describeRelease, type RecordView } from '../world.ts';
 
 /** What becomes of a request. */
 export type Answer =
@@ -27,7 +27,7 @@ export type Answer =
   | { readonly result: 'Later'; readonly outcome?: Outcome };
 
 /** One verb: what it does in this state. */
-export type Verb = (context: Context, state: State, request: Request) => Answer;
+type Verb = (context: Context, state: State, request: Request) => Answer;
 
 /** Where a Canary stands, as far as requests are concerned; each state is one of these, by the table. */
 export type Stage = 'first' | 'idle' | 'trying' | 'written' | 'leaving' | 'fallen';
@@ -81,7 +81,7 @@ function notApplicable(why: string): Answer {
 }
 
 function notKept(record: RecordView): Answer {
-  const message = `the record of release ${describe(record)} is damaged: ${record.damaged ?? ''}`;
+  const message = `the record of release ${describeRelease(record)} is damaged: ${record.damaged ?? ''}`;
   return { result: 'Refused', reason: 'RecordDamaged', message };
 }
 
@@ -92,7 +92,7 @@ const abort: Verb = (context, current, request) => {
   if (where.stage === 'first' || !good) return notApplicable('there is no release to go back to yet');
   if (where.stage === 'idle') return notApplicable('no release is under way');
   const { state } = where;
-  const name = describe(state.run);
+  const name = describeRelease(state.run);
   if (!names(request, state.run)) return stale(request, `${name} is under way`);
   if (where.stage === 'leaving') return notApplicable(`${name} is on its way out already`);
   if (where.stage === 'fallen') return notApplicable(`${name} was taken back already`);
@@ -111,10 +111,10 @@ function left(
   const isWritten = context.world.primary?.digest === state.run.digest;
   if (state.run.side === 'primary' && isWritten && STAGES[state.kind] === 'trying')
     return failOnPrimary(context, state, { reason, finding, control: false });
-  if (STAGES[state.kind] === 'trying') return takenBack(context, state, reason, message);
+  if (STAGES[state.kind] === 'trying') return withdraw(context, state, reason, message);
   return isLost(good)
     ? undefined
-    : goBack(context, state, good, { reason, finding, reject: true, control: false });
+    : holdOrRevert(context, state, good, { reason, finding, reject: true, control: false });
 }
 
 /**
@@ -126,7 +126,7 @@ const promote: Verb = (context, current, request) => {
   if (where.stage === 'first') return notApplicable('the first release is promoted by itself');
   if (where.stage === 'idle') return notApplicable('no release is under way; a rejected one needs retry');
   const { state } = where;
-  const name = describe(state.run);
+  const name = describeRelease(state.run);
   if (!names(request, state.run)) return stale(request, `${name} is under way`);
   if (where.stage === 'leaving' || where.stage === 'fallen')
     return notApplicable(`${name} is on its way out already`);
@@ -152,12 +152,12 @@ const approve: Verb = (_context, state, request) => {
   const isAtEnd = state.kind === 'Analysing' && state.isGateClosed;
   if (!isAtStart && !isAtEnd) return notApplicable('nothing waits for an approval');
   const { run } = state;
-  if (!names(request, run)) return stale(request, `${describe(run)} waits`);
+  if (!names(request, run)) return stale(request, `${describeRelease(run)} waits`);
   if (run.awaitsWindow && !run.awaitsConfirmation)
-    return notApplicable(`${describe(run)} waits for its window, which ignore-window opens`);
+    return notApplicable(`${describeRelease(run)} waits for its window, which ignore-window opens`);
   const phase = isAtStart ? ('Waiting' as const) : ('WaitingPromotion' as const);
   const approved = [...new Set([...(run.approved ?? []), phase])];
-  return noted(`${describe(run)} was approved`, { ...state, run: { ...run, approved } });
+  return noted(`${describeRelease(run)} was approved`, { ...state, run: { ...run, approved } });
 };
 
 /** Leaves the check of the current step out, once: the next share follows as soon as its pods are ready (S4). */
@@ -165,8 +165,8 @@ const skipStep: Verb = (context, state, request) => {
   const isAtStep = (state.kind === 'Analysing' && !state.isGateClosed) || state.kind === 'Starting';
   if (!isAtStep) return notApplicable('no release is at a step');
   const { run } = state;
-  if (!names(request, run)) return stale(request, `${describe(run)} is at its step`);
-  const message = `the check of ${describe(run)} at this step is left out`;
+  if (!names(request, run)) return stale(request, `${describeRelease(run)} is at its step`);
+  const message = `the check of ${describeRelease(run)} at this step is left out`;
   return noted(message, { ...state, run: { ...run, skipStepAt: positionOf(context, state) } });
 };
 
@@ -175,11 +175,11 @@ const ignoreWindow: Verb = (context, state, request) => {
   const { head } = context;
   const run = 'run' in state ? state.run : undefined;
   const release = head && { digest: head.digest, commit: head.commit.commit };
-  if (!head || !release || keptOutMs(context, release, run) === 0)
+  if (!head || !release || windowWaitMs(context, release, run) === 0)
     return notApplicable('no window holds it back');
   const isMeant = names(request, release) || (run?.digest === head.digest && names(request, run));
-  if (!isMeant) return stale(request, `${describe(head)} waits`);
-  return noted(`${describe(head)} starts on request, outside its window`, state);
+  if (!isMeant) return stale(request, `${describeRelease(head)} waits`);
+  return noted(`${describeRelease(head)} starts on request, outside its window`, state);
 };
 
 /**
@@ -193,13 +193,13 @@ const retry: Verb = (context, current, request) => {
   const rejection = rejectionOf(context, head.digest);
   const commits = [head.commit.commit, headRelease(world)?.commit.commit, rejection?.commit];
   if (!commits.some((commit = '') => names(request, { digest: head.digest, commit })))
-    return stale(request, `${describe(head)} is at head`);
+    return stale(request, `${describeRelease(head)} is at head`);
   const where = placed(context, current);
   const fell = where.stage === 'fallen' && where.state.run.digest === head.digest;
-  if (!rejection && !fell) return notApplicable(`${describe(head)} was not rejected`);
+  if (!rejection && !fell) return notApplicable(`${describeRelease(head)} was not rejected`);
   if (where.stage === 'leaving') return { result: 'Later' };
   const lifts = rejection ? [rejection.digest] : [];
-  const message = `${describe(head)} is tried again on request`;
+  const message = `${describeRelease(head)} is tried again on request`;
   const words = note('Retry', message);
   if (!fell) return done(message, { ...stay(current, words), lifts });
   const { state } = where;
@@ -250,7 +250,7 @@ function keptRelease(context: Context, request: Request): RecordView | Answer {
   return {
     result: 'Refused',
     reason: 'Rejected',
-    message: `${describe(record)} was rejected; retry it first`,
+    message: `${describeRelease(record)} was rejected; retry it first`,
   };
 }
 
@@ -259,15 +259,15 @@ function backToGood(context: Context, where: Placed, current: State, good: Recor
   if (where.stage === 'idle') {
     const { head } = context;
     const isNews = head && head.digest !== good.digest && !rejectionOf(context, head.digest);
-    if (!isNews) return notApplicable(`${describe(good)} is the last-known-good, and serves already`);
+    if (!isNews) return notApplicable(`${describeRelease(good)} is the last-known-good, and serves already`);
     const bars = [{ digest: head.digest, commit: head.commit.commit, reason: 'RolledBack' as const }];
-    return done(`${describe(good)} stays`, { ...stay(current), bars });
+    return done(`${describeRelease(good)} stays`, { ...stay(current), bars });
   }
   if (where.stage !== 'trying' && where.stage !== 'written')
-    return notApplicable(`${describe(good)} is what the primary runs, or is on its way there`);
-  const finding = `${describe(where.state.run)} gives way to ${describe(good)} on request`;
+    return notApplicable(`${describeRelease(good)} is what the primary runs, or is on its way there`);
+  const finding = `${describeRelease(where.state.run)} gives way to ${describeRelease(good)} on request`;
   const outcome = left(context, where.state, good, { reason: 'RolledBack', finding });
-  return outcome ? done(`back to ${describe(good)}`, outcome) : notKept(good);
+  return outcome ? done(`back to ${describeRelease(good)}`, outcome) : notKept(good);
 }
 
 /** An older release than the last-known-good: what is under way ends first, then the older one is rolled out. */
@@ -279,11 +279,11 @@ function backFurther(
 ): Answer {
   if (where.stage === 'leaving' || where.stage === 'first') return { result: 'Later' };
   if (context.head?.digest === wanted.digest && where.stage !== 'written')
-    return notApplicable(`${describe(wanted)} is at head: it is rolled out anyway`);
+    return notApplicable(`${describeRelease(wanted)} is at head: it is rolled out anyway`);
   if (where.stage === 'trying' || where.stage === 'written') {
     if (where.state.run.digest === wanted.digest)
-      return notApplicable(`${describe(wanted)} is being rolled out already`);
-    const finding = `${describe(where.state.run)} gives way: ${describe(wanted)} was asked for`;
+      return notApplicable(`${describeRelease(wanted)} is being rolled out already`);
+    const finding = `${describeRelease(where.state.run)} gives way: ${describeRelease(wanted)} was asked for`;
     const outcome = left(context, where.state, good, { reason: 'RolledBack', finding });
     return outcome ? { result: 'Later', outcome } : notKept(good);
   }
@@ -328,7 +328,7 @@ function startOlder(
     ...(isFallen ? { side: 'primary' as const } : {}),
   });
   const outcome = { ...admitted, bars };
-  const message = `back to ${describe(wanted)}`;
+  const message = `back to ${describeRelease(wanted)}`;
   // Another tool writes the canary: the older release cannot be shown there first.
   if (!world.foreignTarget || isFallen || !soundRecord(world, wanted.digest)) return done(message, outcome);
   const { next } = admitted;

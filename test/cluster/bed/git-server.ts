@@ -6,7 +6,11 @@ import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { createGitAnswers, type GitAnswers, questionOfRefs } from '../../../src/sandbox/git-answers.ts';
+import {
+  createRefAnswers,
+  questionOfRefs,
+  type RefAnswers,
+} from '../../../sandbox/git-server/ref-answers.ts';
 import {
   countRequest,
   type GitFault,
@@ -36,7 +40,7 @@ const CONTROL_PREFIX = '/_bed/';
  */
 export async function startGitServer(root: string, host: string, port: number): Promise<GitServer> {
   const repositories = new Map<string, Repository>();
-  const backend = { root, answers: createGitAnswers() };
+  const backend = { root, answers: createRefAnswers() };
   const repositoryOf = (name: string): Repository => {
     const folder = join(root, `${name}.git`);
     const known = repositories.get(name) ?? { folder, settings: {}, counts: noCounts() };
@@ -75,7 +79,7 @@ async function control(repository: Repository, url: URL, request: IncomingMessag
 
 interface Backend {
   readonly root: string;
-  readonly answers: GitAnswers;
+  readonly answers: RefAnswers;
 }
 
 async function serve(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/crd.ts';
 import type { Incident } from '../../../src/api/incident.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { imageOf, openRunningShop, type Shop } from './shop.ts';

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Canary } from '../../../src/api/canary.ts';
-import type { CanaryStatus } from '../../../src/api/canary-status.ts';
-import { allCrds } from '../../../src/api/crd.ts';
-import type { Explanation } from '../../../src/cli/explain/explanation.ts';
+import type { Canary } from '../../../src/api/canary/canary.ts';
+import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
+import type { Explanation } from '../../../src/review/explain/explanation.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/crd.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { condition, imageOf, openRunningShop, type Shop, type ShopOptions } from './shop.ts';
 

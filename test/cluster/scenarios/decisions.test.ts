@@ -1,7 +1,7 @@
 /** Rows of the decision table in docs/guides/failed-promotion.md, each named in brackets; rows that are not here are named by other scenarios. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../../src/api/canary-status.ts';
-import { allCrds } from '../../../src/api/crd.ts';
+import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import type { LoadResult } from '../bed/load.ts';
 import { untilStandsStill } from './answers.ts';

@@ -3,7 +3,7 @@
  * that Holdfast reaches instead.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/crd.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { condition, imageOf, openRunningShop, replicasOf } from './shop.ts';
 import { createSignal } from './signal.ts';

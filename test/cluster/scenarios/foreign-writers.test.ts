@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../../src/api/canary-status.ts';
-import { allCrds } from '../../../src/api/crd.ts';
-import type { SourceDifference } from '../../../src/cli/diff/source-difference.ts';
+import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
+import type { SourceDifference } from '../../../src/review/diff/source-difference.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/crd.ts';
-import type { SourceStatus } from '../../../src/api/source-status.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
+import type { SourceStatus } from '../../../src/api/source/status.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { condition, imageOf, openRunningShop, type Shop } from './shop.ts';
 

@@ -1,8 +1,8 @@
 /** Sides of which a part is broken, and writes that are refused: the release goes on or goes back all the same. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../../src/api/canary-status.ts';
-import { allCrds } from '../../../src/api/crd.ts';
-import { pauseAnnotation } from '../../../src/api/verbs.ts';
+import { pauseAnnotation } from '../../../src/api/annotations.ts';
+import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import type { Load } from '../bed/load.ts';

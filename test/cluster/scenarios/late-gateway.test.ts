@@ -1,7 +1,7 @@
 /** A gateway whose controller stands still for a while: what is written is not what Envoy does, and no pod goes before it does. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../../src/api/canary-status.ts';
-import { allCrds } from '../../../src/api/crd.ts';
+import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { type OwnGateway, startOwnGateway } from '../bed/own-gateway.ts';

@@ -1,4 +1,4 @@
-import type { Canary } from '../../../src/api/canary.ts';
+import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { leaveBehind, type Scene } from '../../flagger/left-behind.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';

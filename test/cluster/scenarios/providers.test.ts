@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../../src/api/canary-status.ts';
-import { allCrds } from '../../../src/api/crd.ts';
+import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { knativeCrds } from '../../knative/crds.ts';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/crd.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { sealedSecret, testKey } from '../../../src/render/sops/sealed.test-support.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { createProgram } from './program.ts';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { testCertificate, testKey } from '../../../src/http/testing/certificate.ts';
+import { testCertificate, testKey } from '../../../src/http/testing/servers.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 import { deployment } from '../bed/manifests.ts';
 

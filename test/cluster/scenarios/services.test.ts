@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/crd.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { openShop } from './shop.ts';

@@ -1,7 +1,7 @@
-import type { Canary } from '../../../src/api/canary.ts';
-import type { CanaryStatus } from '../../../src/api/canary-status.ts';
+import type { Canary } from '../../../src/api/canary/canary.ts';
+import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
-import type { SourceStatus } from '../../../src/api/source-status.ts';
+import type { SourceStatus } from '../../../src/api/source/status.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 import { gateway } from '../bed/gateway.ts';
 import type { GitClone, GitRepo } from '../bed/git-repo.ts';

@@ -1,5 +1,5 @@
-import type { Canary } from '../../../src/api/canary.ts';
-import type { CanaryStatus } from '../../../src/api/canary-status.ts';
+import type { Canary } from '../../../src/api/canary/canary.ts';
+import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 
 /**

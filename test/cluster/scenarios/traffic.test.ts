@@ -1,6 +1,6 @@
 /** What Flagger 1.44 was seen to do with routes and shares (scenarios 5, 6, 11 and 13 of the thirteen that issue 4 names), and the safe end. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/crd.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { untilStandsStill } from './answers.ts';
 import { condition, imageOf, openRunningShop, type Shop } from './shop.ts';

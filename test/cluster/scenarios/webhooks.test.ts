@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Canary } from '../../../src/api/canary.ts';
-import { allCrds } from '../../../src/api/crd.ts';
+import type { Canary } from '../../../src/api/canary/canary.ts';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { condition, imageOf, openRunningShop, replicasOf, type ShopOptions } from './shop.ts';

@@ -1,6 +1,6 @@
 /** What `onFailure` says is looked at as long as a release is held, and `halt` means that templates stand still (issue 11, 7). */
 import { describe, expect, it } from 'vitest';
-import type { OnFailure } from '../../../src/api/post-promotion.ts';
+import type { OnFailure } from '../../../src/api/canary/analysis.ts';
 import { GOOD, type Model } from '../model.ts';
 import { expectBack, expectLive, LONG_MS, live, metrics, pass, standing, until } from './worlds.ts';
 

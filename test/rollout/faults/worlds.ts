@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Canary } from '../../../src/api/canary.ts';
+import type { Canary } from '../../../src/api/canary/canary.ts';
 import { type Behaviour, GOOD, Model } from '../model.ts';
 
 export const metrics = [{ name: 'rate', thresholdRange: { min: 99 }, interval: '10s' }];

@@ -1,0 +1,172 @@
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { asRecord, asRecords, asString, isRecord, type JsonRecord } from './json.ts';
+
+type Defaulter = (object: KubernetesObject) => KubernetesObject;
+
+/** Fills the fields that a real API server fills for these kinds, as far as Holdfast meets them. The argument is not changed. */
+export function withDefaults(storageKey: string, object: KubernetesObject): KubernetesObject {
+  return DEFAULTERS[storageKey]?.(object) ?? object;
+}
+
+const DEFAULTERS: Readonly<Record<string, Defaulter>> = {
+  'apps/deployments': deployment,
+  'apps/replicasets': (object) => workload(object, { replicas: 1 }),
+  'apps/statefulsets': statefulSet,
+  'apps/daemonsets': daemonSet,
+  '/pods': (object) => ({ ...object, spec: podSpec(asRecord(object.spec)) }),
+  '/services': service,
+  '/secrets': secret,
+  '/namespaces': namespace,
+  'autoscaling/horizontalpodautoscalers': (object) => ({
+    ...object,
+    spec: { minReplicas: 1, ...asRecord(object.spec) },
+  }),
+  'gateway.networking.k8s.io/httproutes': httpRoute,
+};
+
+function workload(object: KubernetesObject, defaults: JsonRecord): KubernetesObject {
+  const spec = { ...defaults, ...asRecord(object.spec) };
+  return {
+    ...object,
+    spec: isRecord(spec.template) ? { ...spec, template: podTemplate(spec.template) } : spec,
+  };
+}
+
+function deployment(object: KubernetesObject): KubernetesObject {
+  const filled = workload(object, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 });
+  const spec = asRecord(filled.spec);
+  const strategy: JsonRecord = { type: 'RollingUpdate', ...asRecord(spec.strategy) };
+  if (strategy.type === 'RollingUpdate') {
+    strategy.rollingUpdate = { maxSurge: '25%', maxUnavailable: '25%', ...asRecord(strategy.rollingUpdate) };
+  }
+  return { ...filled, spec: { ...spec, strategy } };
+}
+
+function daemonSet(object: KubernetesObject): KubernetesObject {
+  const filled = workload(object, { revisionHistoryLimit: 10 });
+  const spec = asRecord(filled.spec);
+  const updateStrategy: JsonRecord = { type: 'RollingUpdate', ...asRecord(spec.updateStrategy) };
+  if (updateStrategy.type === 'RollingUpdate') {
+    const given = asRecord(updateStrategy.rollingUpdate);
+    updateStrategy.rollingUpdate = { maxSurge: 0, maxUnavailable: 1, ...given };
+  }
+  return { ...filled, spec: { ...spec, updateStrategy } };
+}
+
+function statefulSet(object: KubernetesObject): KubernetesObject {
+  const filled = workload(object, {
+    replicas: 1,
+    podManagementPolicy: 'OrderedReady',
+    revisionHistoryLimit: 10,
+    persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
+  });
+  const spec = asRecord(filled.spec);
+  const updateStrategy: JsonRecord = { type: 'RollingUpdate', ...asRecord(spec.updateStrategy) };
+  if (updateStrategy.type === 'RollingUpdate')
+    updateStrategy.rollingUpdate = { partition: 0, ...asRecord(updateStrategy.rollingUpdate) };
+  return { ...filled, spec: { ...spec, updateStrategy } };
+}
+
+function podTemplate(template: JsonRecord): JsonRecord {
+  return {
+    ...template,
+    metadata: { creationTimestamp: null, ...asRecord(template.metadata) },
+    spec: podSpec(asRecord(template.spec)),
+  };
+}
+
+/** An empty node selector is left out, as Go leaves out empty maps: templates with and without it are the same one. */
+function podSpec({ nodeSelector, ...spec }: JsonRecord): JsonRecord {
+  return {
+    ...(Object.keys(asRecord(nodeSelector)).length > 0 ? { nodeSelector } : {}),
+    restartPolicy: 'Always',
+    terminationGracePeriodSeconds: 30,
+    dnsPolicy: 'ClusterFirst',
+    securityContext: {},
+    schedulerName: 'default-scheduler',
+    ...spec,
+    ...(Array.isArray(spec.containers) ? { containers: asRecords(spec.containers).map(container) } : {}),
+    ...(Array.isArray(spec.initContainers)
+      ? { initContainers: asRecords(spec.initContainers).map(container) }
+      : {}),
+  };
+}
+
+function container(each: JsonRecord): JsonRecord {
+  const image = asString(each.image);
+  const untagged = !/:[^/]+$/.test(image) || image.endsWith(':latest');
+  return {
+    resources: {},
+    terminationMessagePath: '/dev/termination-log',
+    terminationMessagePolicy: 'File',
+    imagePullPolicy: untagged ? 'Always' : 'IfNotPresent',
+    ...each,
+    ...(Array.isArray(each.ports)
+      ? { ports: asRecords(each.ports).map((port) => ({ protocol: 'TCP', ...port })) }
+      : {}),
+  };
+}
+
+function service(object: KubernetesObject): KubernetesObject {
+  const spec = asRecord(object.spec);
+  const ports = asRecords(spec.ports).map((port) => ({ protocol: 'TCP', targetPort: port.port, ...port }));
+  const defaults = { type: 'ClusterIP', sessionAffinity: 'None', internalTrafficPolicy: 'Cluster' };
+  const families = { ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' };
+  return { ...object, spec: { ...defaults, ...families, ...spec, ...(spec.ports ? { ports } : {}) } };
+}
+
+function secret(object: KubernetesObject): KubernetesObject {
+  const { stringData, ...rest } = object;
+  const encoded = Object.entries(asRecord(stringData)).map(([key, text]) => [
+    key,
+    Buffer.from(String(text)).toString('base64'),
+  ]);
+  const data = { ...asRecord(rest.data), ...Object.fromEntries(encoded) };
+  return {
+    type: 'Opaque',
+    ...rest,
+    ...(rest.data || encoded.length > 0 ? { data } : {}),
+  } as KubernetesObject;
+}
+
+function namespace(object: KubernetesObject): KubernetesObject {
+  const labels = { ...object.metadata.labels, 'kubernetes.io/metadata.name': object.metadata.name };
+  return {
+    ...object,
+    metadata: { ...object.metadata, labels },
+    spec: { finalizers: ['kubernetes'], ...asRecord(object.spec) },
+    status: { phase: 'Active', ...asRecord(object.status) },
+  };
+}
+
+const ANY_PATH = { type: 'PathPrefix', value: '/' };
+
+function httpRoute(object: KubernetesObject): KubernetesObject {
+  const spec = asRecord(object.spec);
+  const parent = { group: 'gateway.networking.k8s.io', kind: 'Gateway' };
+  const parentRefs = asRecords(spec.parentRefs).map((each) => ({ ...parent, ...each }));
+  const rules = spec.rules === undefined ? [{}] : asRecords(spec.rules);
+  return {
+    ...object,
+    spec: { ...spec, ...(spec.parentRefs ? { parentRefs } : {}), rules: rules.map(routeRule) },
+  };
+}
+
+function routeRule(rule: JsonRecord): JsonRecord {
+  const matches = rule.matches === undefined ? [{}] : asRecords(rule.matches);
+  const backend = { group: '', kind: 'Service', weight: 1 };
+  return {
+    ...rule,
+    matches: matches.map((match) => ({ path: ANY_PATH, ...match, ...typedMatches(match) })),
+    ...(rule.backendRefs
+      ? { backendRefs: asRecords(rule.backendRefs).map((each) => ({ ...backend, ...each })) }
+      : {}),
+  };
+}
+
+function typedMatches(match: JsonRecord): JsonRecord {
+  const lists = ['headers', 'queryParams'].filter((field) => Array.isArray(match[field]));
+  return Object.fromEntries(
+    lists.map((field) => [field, asRecords(match[field]).map((each) => ({ type: 'Exact', ...each }))]),
+  );
+}

@@ -1,0 +1,163 @@
+import type { AddressInfo } from 'node:net';
+import { type Clock, systemClock } from '../src/api/clock.ts';
+import { builtinKinds } from './api-server/builtin-kinds.ts';
+import { serveCustomResources } from './api-server/custom-resources.ts';
+import { createKindRegistry } from './api-server/kinds.ts';
+import { createLister } from './api-server/list.ts';
+import { type ApiWorld, createObject } from './api-server/object-writer.ts';
+import { createApiServer, createRequestLog, type FaultRule, type RequestLog } from './api-server/server.ts';
+import { createStore, type Store } from './api-server/store.ts';
+import type { Watch } from './api-server/watch.ts';
+import { type ControllerLoop, createControllerLoop } from './controllers/controller.ts';
+import { createGateway, type RouteRule } from './controllers/gateway.ts';
+import { type Behaviour, type BehaviourOptions, createBehaviour } from './controllers/pod-behaviour.ts';
+import { sandboxNodes } from './controllers/pods.ts';
+import { startControllers } from './controllers/start-controllers.ts';
+import { answerQuery } from './traffic/prometheus-api.ts';
+import {
+  createTraffic,
+  type SamplerOptions,
+  type TrafficSampler,
+  type TrafficView,
+} from './traffic/traffic.ts';
+
+const REQUEST_LOG_LIMIT = 20_000;
+
+/** How to start a sandbox. */
+interface SandboxOptions extends BehaviourOptions {
+  /** Drives controllers, bookmarks and watch time-outs; default the machine's clock. */
+  readonly clock?: Clock;
+  /** Default: any free port. */
+  readonly port?: number;
+  readonly host?: '127.0.0.1';
+  /** Changes each kind remembers for watches; older versions answer 410. Default 1000. */
+  readonly historyLimit?: number;
+  /** How long a deleted pod takes to stop; default 100 ms. */
+  readonly terminationMs?: number;
+}
+
+/** A running in-process Kubernetes API. */
+export interface Sandbox {
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string;
+  /** A kubeconfig for it, as YAML (JSON is YAML). */
+  readonly kubeconfig: string;
+  /** Direct access for tests; write through the API instead. */
+  readonly store: Store;
+  readonly behaviour: Behaviour;
+  readonly requests: RequestLog;
+  /** Base URL for a Prometheus client; answers the queries of `prometheus-api.ts`. */
+  readonly prometheusUrl: string;
+  /** What would happen to requests for this apex Service right now. */
+  traffic(namespace: string, apexService: string): TrafficView;
+  /** Counts requests and failures of an apex Service over time. */
+  sampleTraffic(options: SamplerOptions): TrafficSampler;
+  /**
+   * From now on the gateway's controller does not look at routes of this rule, by default at none: their status stays of the generation it is
+   * of, and requests follow what was taken before. The returned function lets it go on.
+   */
+  holdRoutes(rule?: RouteRule): () => void;
+  /** Adds a rule that answers, cuts or leaves hanging matching requests; the returned function takes it away. */
+  fault(rule: FaultRule): () => void;
+  /** EndpointSlices stay as they are, as under a controller that stands still; the returned function ends that. */
+  holdEndpoints(): () => void;
+  /** Forgets all watch history and continue tokens: resuming clients get 410. */
+  expireHistory(): void;
+  /** Cuts every open watch, mid-stream (`reset`) or in order (`end`). */
+  cutWatches(how: 'reset' | 'end'): void;
+  /** Sends a bookmark to every open watch that allows them. */
+  bookmark(): void;
+  /** Closes the port and stops every timer. */
+  close(): Promise<void>;
+}
+
+/** Starts the API with namespaces `default` and `kube-system` and three nodes. Rejects when the port is taken. */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const clock = options.clock ?? systemClock;
+  const store = createStore(options.historyLimit ?? 1000);
+  const world: ApiWorld = { store, kinds: createKindRegistry(builtinKinds()), clock };
+  const loop = createControllerLoop(store, clock);
+  const behaviour = createBehaviour(options, () => loop.touch('/pods'));
+  serveCustomResources(world);
+  const gateway = createGateway(store, (key) => loop.touch(key));
+  const terminationMs = options.terminationMs ?? 100;
+  const { ageOf } = startControllers({ world, loop, behaviour, gateway, terminationMs });
+  const traffic = createTraffic({ store, gateway, clock, behaviour, ageOf });
+  createFirstObjects(world, loop);
+  const lister = createLister(store);
+  const requests = createRequestLog(REQUEST_LOG_LIMIT);
+  const watches = new Set<Watch>();
+  let faults: readonly FaultRule[] = [];
+  const server = createApiServer({
+    world,
+    lister,
+    log: requests,
+    watches,
+    faults: () => faults,
+    settle: () => loop.drain(),
+    extra: (request) => answerQuery(traffic, clock.nowMs(), request),
+  });
+  const host = options.host ?? '127.0.0.1';
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, host, resolve);
+  });
+  const url = `http://${host}:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    kubeconfig: kubeconfigFor(url),
+    store,
+    behaviour,
+    requests,
+    prometheusUrl: `${url}/prometheus`,
+    traffic: traffic.view,
+    sampleTraffic: traffic.sample,
+    holdRoutes: gateway.hold,
+    fault(rule) {
+      faults = [...faults, rule];
+      return () => {
+        faults = faults.filter((each) => each !== rule);
+      };
+    },
+    holdEndpoints: () => loop.hold('endpointslices'),
+    expireHistory() {
+      store.forgetHistory();
+      lister.forgetPages();
+    },
+    cutWatches(how) {
+      for (const watch of [...watches]) how === 'end' ? watch.stop() : watch.reset();
+    },
+    bookmark() {
+      for (const watch of watches) watch.bookmark();
+    },
+    async close() {
+      loop.close();
+      for (const watch of [...watches]) watch.stop();
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function createFirstObjects(world: ApiWorld, loop: ControllerLoop): void {
+  const create = (kind: string, name: string, labels: Record<string, string> = {}): void => {
+    const info = world.kinds.byType('v1', kind);
+    const object = { apiVersion: 'v1', kind, metadata: { name, labels } };
+    if (info) createObject(world, info, object, { manager: 'kube-apiserver' });
+  };
+  for (const name of ['default', 'kube-system']) create('Namespace', name);
+  for (const name of sandboxNodes) create('Node', name, { 'kubernetes.io/hostname': name });
+  loop.drain();
+}
+
+/** A kubeconfig that client libraries accept although the sandbox speaks plain HTTP. */
+function kubeconfigFor(server: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'sandbox', cluster: { server, 'insecure-skip-tls-verify': true } }],
+    users: [{ name: 'sandbox', user: {} }],
+    contexts: [{ name: 'sandbox', context: { cluster: 'sandbox', user: 'sandbox', namespace: 'default' } }],
+    'current-context': 'sandbox',
+  });
+}

@@ -1,0 +1,69 @@
+import type { KubernetesObject } from './kubernetes.ts';
+
+/**
+ * What people ask for by annotation (design section 2.3): the key is `holdfast.dev/` and the verb, the value `<commit or digest>[@anything]`.
+ * Handled once and copied to `status.handled`; what became of it stands in `status.answers`.
+ */
+
+/** Where all our annotations begin. */
+export const annotationPrefix = 'holdfast.dev/';
+
+/** Requests to a Canary, the most urgent first: that is the order in which they are handled. */
+export const canaryVerbs = [
+  'abort',
+  'rollback-to',
+  'retry',
+  'approve',
+  'promote',
+  'skip-step',
+  'ignore-window',
+] as const;
+
+/** One request to a Canary. */
+export type CanaryVerb = (typeof canaryVerbs)[number];
+
+/** A state, not a request: `"true"` keeps steps and promotion back. */
+export const pauseAnnotation = `${annotationPrefix}pause`;
+
+/** Asks a Source to look at Git now; handled once, like a verb. */
+export const syncAnnotation = `${annotationPrefix}sync`;
+
+/** Lets something in that waits for a person at a Source: a rewritten history, or many deletions. The value is the commit it is given for. */
+export const approveAnnotation = `${annotationPrefix}approve`;
+
+/** On a Canary that left Git: it is deleted once its target carries the traffic. Written by Holdfast, never by people. */
+export const handingBackAnnotation = `${annotationPrefix}handing-back`;
+
+/** Keys of ours that a Canary may carry and that ask for nothing. */
+const otherKeys = [
+  ...['pause', 'gate', 'rollback-gate', 'post-promotion', 'commit', 'adopt'],
+  ...['demo', 'owner', 'description', 'from-file'],
+  ...['prune', 'handing-back', 'force', 'on-conflict', 'ignore-fields', 'healthy-when'],
+];
+
+/** Verbs behind the annotations of ours that no version of Holdfast knows: spelt wrong, most likely. Sorted. */
+export function unknownVerbs(annotations: Readonly<Record<string, string>> | undefined): string[] {
+  const known = new Set<string>([...canaryVerbs, ...otherKeys]);
+  return Object.keys(annotations ?? {})
+    .filter((key) => key.startsWith(annotationPrefix))
+    .map((key) => key.slice(annotationPrefix.length))
+    .filter((verb) => !known.has(verb))
+    .sort();
+}
+
+// The gates that Holdfast serves itself, with the addresses of Flagger's load tester (flagger-behaviour 5.7). Each is a state in an annotation of
+// the Canary, `holdfast.dev/` and its name, so that a restart, another leader, Git, kubectl and the command line all see the same gate.
+
+/** `gate` answers /gate/check, `rollback-gate` answers /rollback/check. */
+export const builtInGates = ['gate', 'rollback-gate'] as const;
+
+/** One of the two gates of a Canary. */
+export type BuiltInGate = (typeof builtInGates)[number];
+
+/** What the annotation says of an open gate; anything else, and no annotation, is a closed one. */
+export const openGate = 'open';
+
+/** Whether a gate of the Canary is open. */
+export function isGateOpen({ metadata }: Pick<KubernetesObject, 'metadata'>, gate: BuiltInGate): boolean {
+  return metadata.annotations?.[annotationPrefix + gate] === openGate;
+}

@@ -1,0 +1,227 @@
+/** How a release is tried (Flagger's `spec.analysis`) and watched after promotion (`spec.postPromotion`): webhooks, alerts, steps, checks, matches. */
+import * as z from 'zod';
+import {
+  duration,
+  flaggerDuration,
+  headerMatchSchema,
+  oneOf,
+  stringMap,
+  stringMatchSchema,
+  withFlaggerDefault,
+} from '../schema.ts';
+import { canaryMetricSchema } from './metrics.ts';
+
+/** When Flagger's webhooks run; the empty string means rollout. */
+const webhookTypeSchema = z.enum([
+  '',
+  'confirm-rollout',
+  'pre-rollout',
+  'rollout',
+  'confirm-promotion',
+  'post-rollout',
+  'event',
+  'rollback',
+  'confirm-traffic-increase',
+]);
+
+const webhookFields = {
+  name: z.string().describe('Name of the webhook, for events and messages.'),
+  url: z.string().describe('Address that gets the POST request.'),
+  muteAlert: z.boolean().describe('Sends no alert when this webhook fails. Default false.').optional(),
+  timeout: flaggerDuration().describe('Longest time of one attempt, as 10s or 1m. Default 10s.').optional(),
+  retries: z.number().describe('Further attempts after a failed one. Default 0.').optional(),
+  disableTLS: z.boolean().describe('Accepts any server certificate. Default false.').optional(),
+  metadata: stringMap().describe('Values passed on to the receiver.').optional(),
+};
+
+const canaryWebhookSchema = z.object({
+  ...webhookFields,
+  type: webhookTypeSchema.describe('When the webhook runs. Default rollout: at every check.').optional(),
+  deadline: duration()
+    .describe(
+      'Gates only: closed for longer than this, the release fails. Default: a gate waits without end.',
+    )
+    .optional(),
+});
+
+/** A webhook of postPromotion: asked at every check after promotion. */
+const postPromotionWebhookSchema = z.object({
+  ...webhookFields,
+  type: z.enum(['', 'post-promotion']).describe('Only post-promotion, which is the default.').optional(),
+});
+
+const alertSeveritySchema = z.enum(['', 'info', 'warn', 'error']);
+
+export const canaryAlertSchema = z.object({
+  name: z.string().describe('Name of the alert, for messages.'),
+  severity: alertSeveritySchema
+    .describe('Lowest severity that is sent: info sends all, error only errors.')
+    .optional(),
+  providerRef: z
+    .object({
+      name: z.string().describe('Name of the AlertProvider.'),
+      namespace: z.string().describe("Its namespace. Default: the Canary's.").optional(),
+    })
+    .describe('The AlertProvider to send to.'),
+});
+
+export type WebhookType = z.infer<typeof webhookTypeSchema>;
+export type CanaryWebhook = z.infer<typeof canaryWebhookSchema>;
+export type PostPromotionWebhook = z.infer<typeof postPromotionWebhookSchema>;
+export type AlertSeverity = z.infer<typeof alertSeveritySchema>;
+export type CanaryAlert = z.infer<typeof canaryAlertSchema>;
+
+// How a new release is tried: steps, checks, matches and gates (Flagger's `spec.analysis`).
+
+/** One A/B condition; its parts must all hold, several conditions are alternatives. */
+const analysisMatchSchema = z.object({
+  headers: z
+    .record(z.string(), headerMatchSchema)
+    .describe('Headers by name (lower case) and how their value is compared.')
+    .optional(),
+  queryParams: z
+    .record(z.string(), stringMatchSchema)
+    .describe('Query parameters by name and how their value is compared.')
+    .optional(),
+  sourceLabels: stringMap().describe('Labels of the calling pod (Istio).').optional(),
+});
+
+const sessionAffinitySchema = z.object({
+  cookieName: z.string().describe('Cookie that keeps a user on the canary.'),
+  primaryCookieName: z.string().describe('Cookie that keeps a user on the primary.').optional(),
+  domain: z.string().describe("The cookie's Domain attribute.").optional(),
+  httpOnly: z.boolean().describe("The cookie's HttpOnly attribute.").optional(),
+  maxAge: withFlaggerDefault(
+    z.number().describe("The cookie's Max-Age in seconds. Default 86400."),
+    86_400,
+  ).optional(),
+  partitioned: z.boolean().describe("The cookie's Partitioned attribute.").optional(),
+  path: z.string().describe("The cookie's Path attribute.").optional(),
+  sameSite: z.enum(['Strict', 'Lax', 'None']).describe("The cookie's SameSite attribute.").optional(),
+  secure: z.boolean().describe("The cookie's Secure attribute.").optional(),
+});
+
+/** In which order the nodes of a DaemonSet are taken, with provider native. */
+const nodeOrderSchema = z.object({
+  label: z.string().min(1).describe('Label of nodes, as topology.kubernetes.io/zone.'),
+  values: z
+    .array(z.string())
+    .max(100)
+    .describe(
+      'Its values, those that come first in front. Nodes with another value follow, then those without the label.',
+    )
+    .optional(),
+});
+
+const fields = z.object({
+  interval: flaggerDuration().describe('Time between two checks, as 30s or 1m.').optional(),
+  threshold: z
+    .number()
+    .describe('The failed check that reaches this number stops the release; failures add up. 0 counts as 1.')
+    .optional(),
+  iterations: z.number().describe('Number of checks of an A/B or blue/green release.').optional(),
+  maxWeight: z
+    .number()
+    .describe('Canary weight in percent at which the release is promoted. Default 100.')
+    .optional(),
+  stepWeight: z.number().describe('Percent by which the canary weight rises at each step.').optional(),
+  stepWeights: z.array(z.number()).describe('The canary weights to go through, in percent.').optional(),
+  stepWeightPromotion: z
+    .number()
+    .describe('Percent by which traffic moves to the primary while promoting. Default 0: all at once.')
+    .optional(),
+  mirror: z
+    .boolean()
+    .describe('Copies requests to the canary before it gets traffic. Default false.')
+    .optional(),
+  mirrorWeight: z.number().describe('Percent of the requests that are copied.').optional(),
+  primaryReadyThreshold: z
+    .number()
+    .describe("Percent of the primary's pods that must be available. Default 100.")
+    .optional(),
+  canaryReadyThreshold: z
+    .number()
+    .describe("Percent of the canary's pods that must be available. Default 100.")
+    .optional(),
+  match: z
+    .array(analysisMatchSchema)
+    .describe('A/B: requests that go to the canary; the others stay with the primary.')
+    .optional(),
+  nodeOrder: nodeOrderSchema
+    .describe('DaemonSets with provider native: which nodes come first. Default: by name.')
+    .optional(),
+  metrics: z.array(canaryMetricSchema).describe('Checks asked at every interval.').optional(),
+  alerts: z.array(canaryAlertSchema).describe('Where news of this release is sent.').optional(),
+  webhooks: z.array(canaryWebhookSchema).describe('Gates, tests and load generators.').optional(),
+  sessionAffinity: sessionAffinitySchema.describe('Keeps a user on the side they were sent to.').optional(),
+});
+
+/** Exactly one of iterations, stepWeight and stepWeights, each with interval and threshold, as Flagger's CRD demands. */
+export const canaryAnalysisSchema = oneOf(fields, 'exactlyOne', [
+  ['interval', 'threshold', 'iterations'],
+  ['interval', 'threshold', 'stepWeight'],
+  ['interval', 'threshold', 'stepWeights'],
+]);
+
+export type AnalysisMatch = z.infer<typeof analysisMatchSchema>;
+export type SessionAffinity = z.infer<typeof sessionAffinitySchema>;
+export type NodeOrder = z.infer<typeof nodeOrderSchema>;
+
+// What is watched after promotion, and what happens when it fails (design sections 2.3 and 5).
+
+/** What a failure after promotion leads to. */
+export const onFailureSchema = z.enum(['auto', 'hold', 'revert', 'halt']);
+
+/** Expected against actual state; readiness, image, replicas, template and config are compared always. */
+const expectSchema = z.object({
+  maxRestarts: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .describe('Container restarts the primary may have since promotion. Default: not checked.')
+    .optional(),
+});
+
+export const postPromotionSchema = z.object({
+  progressDeadlineSeconds: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .describe(
+      "Longest time in seconds without progress while the primary comes up: a pod made, ready for the first time, or an old one gone. Default: the Canary's progressDeadlineSeconds.",
+    )
+    .optional(),
+  interval: duration().describe('Time between two checks. Default: analysis.interval.').optional(),
+  successThreshold: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .describe(
+      'Passing checks in a row before the release is good. Default 1; 0: good as soon as the primary is up and carries all traffic.',
+    )
+    .optional(),
+  threshold: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .describe(
+      'The failing check that reaches this number fails the release; failures add up. Default 1; 0 counts as 1.',
+    )
+    .optional(),
+  onFailure: onFailureSchema
+    .describe(
+      'auto: hold while the canary is healthy, else revert. hold: keep serving from the canary. revert: back to the last promoted release. halt: touch nothing, a person decides. Default auto.',
+    )
+    .optional(),
+  expect: expectSchema.describe('Further expectations of the cluster state.').optional(),
+  metrics: z
+    .array(canaryMetricSchema)
+    .max(50)
+    .describe(
+      'Checks as in analysis.metrics; {{ target }} is the primary workload, {{ service }} its Service.',
+    )
+    .optional(),
+  webhooks: z.array(postPromotionWebhookSchema).max(20).describe('Webhooks asked at every check.').optional(),
+});
+
+export type OnFailure = z.infer<typeof onFailureSchema>;

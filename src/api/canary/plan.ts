@@ -1,0 +1,132 @@
+import {
+  analysisIntervalMs,
+  type EffectivePostPromotion,
+  effectivePostPromotion,
+  failureThreshold,
+  metricWindowMs,
+  progressDeadlineMs,
+} from '../defaults.ts';
+import type { RouteTarget } from '../observed.ts';
+import type { Canary } from './canary.ts';
+import type { CanaryMetric } from './metrics.ts';
+
+/** How a release is tried: Flagger's three strategies, or none. */
+export type Strategy =
+  | { kind: 'canary'; steps: readonly number[] | undefined; stepWeight: number; maxWeight: number }
+  | { kind: 'ab'; iterations: number }
+  | { kind: 'blueGreen'; iterations: number; mirror: boolean; shiftsTraffic: boolean };
+
+/** A Canary's spec with every default filled in; times in milliseconds, shares in percent. */
+export interface Plan {
+  strategy: Strategy;
+  skipAnalysis: boolean;
+  intervalMs: number;
+  threshold: number;
+  metrics: readonly CanaryMetric[];
+  /**
+   * No check of a step before this much time at it: the longest window of a metric, where pods keep their names (StatefulSets in place) and
+   * it would show answers of the release before as those of the new one. Elsewhere 0.
+   */
+  lookBackMs: number;
+  primaryReadyPercent: number;
+  canaryReadyPercent: number;
+  progressDeadlineMs: number;
+  /** Percent by which traffic goes back to the primary per interval; 100 = all at once. */
+  promotionStepPercent: number;
+  /** Traffic can be split by weight; otherwise it is all or nothing. */
+  splitsTraffic: boolean;
+  postPromotion: PostPromotionPlan;
+  /** Changes of it restart the analysis (design section 4): steps, strategy, metrics and match. */
+  restartKey: string;
+}
+
+/** What is watched after promotion. */
+interface PostPromotionPlan extends EffectivePostPromotion {
+  /** No check before this much time under full traffic: the longest window a metric looks back. */
+  settleMs: number;
+}
+
+/** Flagger: provider kubernetes without iterations gets this many. */
+const KUBERNETES_ITERATIONS = 10;
+
+/** Fills in the defaults of a Canary's spec. Pure; the same spec gives the same plan. */
+export function planOf(canary: Canary, options: { minIntervalMs: number; defaultProvider: string }): Plan {
+  const { spec } = canary;
+  const { analysis } = spec;
+  const provider = spec.provider ?? options.defaultProvider;
+  const strategy = strategyOf(canary, provider);
+  return {
+    strategy,
+    skipAnalysis: spec.skipAnalysis === true,
+    intervalMs: analysisIntervalMs(canary, options.minIntervalMs),
+    threshold: failureThreshold(analysis.threshold),
+    metrics: analysis.metrics ?? [],
+    lookBackMs: keepsPodNames(canary, provider) ? longestWindowMs(analysis.metrics ?? []) : 0,
+    primaryReadyPercent: analysis.primaryReadyThreshold ?? 100,
+    canaryReadyPercent: analysis.canaryReadyThreshold ?? 100,
+    progressDeadlineMs: progressDeadlineMs(canary),
+    promotionStepPercent: analysis.stepWeightPromotion ? Math.min(100, analysis.stepWeightPromotion) : 100,
+    splitsTraffic: provider !== 'kubernetes' && strategy.kind !== 'ab',
+    postPromotion: postPromotionOf(canary, options.minIntervalMs),
+    restartKey: JSON.stringify([
+      strategy,
+      analysis.metrics ?? [],
+      analysis.match ?? [],
+      spec.skipAnalysis === true,
+    ]),
+  };
+}
+
+/** Traffic with this share on the canary, in the way the strategy splits it. */
+export function trafficAt(plan: Plan, canaryWeight: number, mirrored = false): RouteTarget {
+  return {
+    primaryWeight: 100 - canaryWeight,
+    canaryWeight,
+    mirrored,
+    matched: plan.strategy.kind === 'ab' && canaryWeight > 0,
+  };
+}
+
+/** All traffic to the canary, also what an A/B match would leave with the primary: for hold and clear. */
+export const ALL_TO_CANARY: RouteTarget = {
+  primaryWeight: 0,
+  canaryWeight: 100,
+  mirrored: false,
+  matched: false,
+};
+
+function strategyOf(canary: Canary, provider: string): Strategy {
+  const { analysis } = canary.spec;
+  const iterations = analysis.iterations ?? 0;
+  if (provider === 'kubernetes') {
+    const count = iterations >= 1 ? iterations : KUBERNETES_ITERATIONS;
+    return { kind: 'blueGreen', iterations: count, mirror: false, shiftsTraffic: false };
+  }
+  if (iterations > 0 && (analysis.match?.length ?? 0) > 0) return { kind: 'ab', iterations };
+  if (iterations > 0)
+    return { kind: 'blueGreen', iterations, mirror: analysis.mirror === true, shiftsTraffic: true };
+  const steps = analysis.stepWeights;
+  if (steps && steps.length > 0) {
+    const maxWeight = Math.min(100, Math.max(...steps));
+    return { kind: 'canary', steps, stepWeight: 0, maxWeight };
+  }
+  return {
+    kind: 'canary',
+    steps: undefined,
+    stepWeight: analysis.stepWeight ?? 0,
+    maxWeight: Math.min(100, analysis.maxWeight || 100),
+  };
+}
+
+function postPromotionOf(canary: Canary, minIntervalMs: number): PostPromotionPlan {
+  const plan = effectivePostPromotion(canary, minIntervalMs);
+  return { ...plan, settleMs: longestWindowMs(plan.metrics) };
+}
+
+function longestWindowMs(metrics: readonly CanaryMetric[]): number {
+  return Math.max(0, ...metrics.map(metricWindowMs));
+}
+
+function keepsPodNames({ spec }: Canary, provider: string): boolean {
+  return provider === 'native' && spec.targetRef.kind === 'StatefulSet';
+}

@@ -1,0 +1,260 @@
+import { describe, expect, test } from 'vitest';
+import { canaryDocument, sourceDocument } from '../../../test/documents/builders.ts';
+import { parseCanary, parseSource } from '../kinds/parse.ts';
+import { checkSource } from '../source/validate.ts';
+import { unsupportedFields } from '../unsupported-fields.ts';
+import type { Canary } from './canary.ts';
+import { checkCanary, type Findings } from './validate.ts';
+
+const base = { interval: '1m', threshold: 1, stepWeight: 10 };
+const ingressRef = { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', name: 'shop' };
+
+function canary(spec: Record<string, unknown>) {
+  const result = parseCanary(canaryDocument(spec), { strict: true });
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.value;
+}
+
+function source(spec: Record<string, unknown>) {
+  const result = parseSource(sourceDocument(spec), { strict: true });
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.value;
+}
+
+function lines(found: Findings): { problems: string[]; warnings: string[] } {
+  const line = ({ path, message }: { path: string; message: string }) => `${path} ${message}`;
+  return { problems: found.problems.map(line), warnings: found.warnings.map(line) };
+}
+
+describe('a Canary that the schema lets in', () => {
+  test('is fine when it is ordinary', () => {
+    expect(checkCanary(canary({ provider: 'contour' }))).toEqual({ problems: [], warnings: [] });
+  });
+
+  test.each([
+    [{ metrics: [{ name: 'latency' }] }, 'spec.analysis.metrics[0] "latency" has no value'],
+    [{ metrics: [{ name: 'request-duration' }] }, 'spec.analysis.metrics[0].thresholdRange.max is missing'],
+    [
+      { metrics: [{ name: 'request-duration', thresholdRange: { min: 5, max: 1 } }] },
+      'spec.analysis.metrics[0].thresholdRange can never pass',
+    ],
+    [
+      { metrics: [{ name: 'request-success-rate', thresholdRange: { min: 1 }, compareWith: 'primary' }] },
+      'spec.analysis.metrics[0].maxRelativeIncrease is missing',
+    ],
+    [{ stepWeight: 0 }, 'spec.analysis.stepWeight the analysis would never end'],
+    [{ stepWeight: 1.5 }, 'spec.analysis.stepWeight must be a whole number'],
+    [{ maxWeight: 101 }, 'spec.analysis.maxWeight must be between 0 and 100'],
+    [{ webhooks: [{ name: 'load', url: 'loadtester' }] }, 'spec.analysis.webhooks[0].url is no http://'],
+    [{ sessionAffinity: { cookieName: 'a b' } }, 'spec.analysis.sessionAffinity.cookieName is no name'],
+    [
+      { sessionAffinity: { cookieName: 'a', primaryCookieName: 'a' } },
+      'spec.analysis.sessionAffinity.primaryCookieName must differ',
+    ],
+  ])('is stopped for analysis %j', (fields, expected) => {
+    const found = checkCanary(canary({ analysis: { ...base, ...fields } }));
+    expect(lines(found).problems).toEqual([expect.stringContaining(expected)]);
+  });
+
+  test.each([
+    [{ service: { port: 0 } }, 'spec.service.port must be between 1 and 65535'],
+    [{ service: undefined }, 'spec.service.port is missing'],
+    [
+      { service: { port: 80, targetPort: '8080' } },
+      'spec.service.targetPort "8080" is read as the name of a port, which has a letter; for the number leave the quotes out',
+    ],
+    [{ service: { port: 80, delegation: true, hosts: ['a'] } }, 'spec.service.delegation cannot be used'],
+    [{ service: { port: 80, mirror: [{}] } }, 'spec.service.mirror[0].backendRef is missing'],
+    [{ provider: 'gatewayapi:v1' }, 'spec.service.gatewayRefs is missing; provider gatewayapi:v1 needs it'],
+    [{ analysis: { interval: '1m', threshold: 1, stepWeights: [] } }, 'spec.analysis.stepWeights is empty'],
+    [
+      { analysis: { interval: '1m', threshold: 1, stepWeights: [50, 150] } },
+      'spec.analysis.stepWeights[1] must be',
+    ],
+    [
+      { analysis: { interval: '1m', threshold: 1, iterations: 0 } },
+      'spec.analysis.iterations the analysis would',
+    ],
+    [{ progressDeadlineSeconds: 0.5 }, 'spec.progressDeadlineSeconds must be a whole number'],
+    [
+      { targetRef: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'a' } },
+      'spec.provider must be native for a StatefulSet',
+    ],
+    [{ provider: 'nginx', ingressRef }, 'spec.provider is valid, but'],
+    [
+      {
+        autoscalerRef: {
+          apiVersion: 'autoscaling/v2',
+          kind: 'HorizontalPodAutoscaler',
+          name: 'a',
+          primaryScalerReplicas: { minReplicas: 6, maxReplicas: 4 },
+        },
+      },
+      'spec.autoscalerRef.primaryScalerReplicas.minReplicas is above maxReplicas, which is 4',
+    ],
+  ])('is stopped for %j', (spec, expected) => {
+    expect(lines(checkCanary(canary(spec))).problems).toEqual([expect.stringContaining(expected)]);
+  });
+
+  test.each([
+    [{ interval: '5s' }, 'spec.analysis.interval is below the shortest interval; 10s is used'],
+    [{ interval: '30sx' }, 'spec.analysis.interval cannot be read as a duration; 60s is used'],
+    [{ match: [{ headers: { a: { exact: 'b' } } }] }, 'spec.analysis.match is used with iterations only'],
+    [{ metrics: [{ name: 'request-success-rate' }] }, 'has no min and no max: this check passes always'],
+    [
+      { metrics: [{ name: 'x', templateRef: { name: 't' } }] },
+      'is missing: this check fails for any value above 0',
+    ],
+    [
+      { metrics: [{ name: 'request-success-rate', compareWith: 'primary', maxRelativeIncrease: 10 }] },
+      'a success rate that falls passes; use thresholdRange.min',
+    ],
+  ])('is warned about for analysis %j', (fields, expected) => {
+    const found = lines(checkCanary(canary({ analysis: { ...base, ...fields } })));
+    expect(found.problems).toEqual([]);
+    expect(found.warnings).toEqual([expect.stringContaining(expected)]);
+  });
+
+  test('is warned about a comparison that cannot be made after promotion', () => {
+    const metric = { name: 'request-duration', compareWith: 'primary', maxRelativeIncrease: 10 };
+    const found = lines(checkCanary(canary({ postPromotion: { metrics: [metric] } })));
+    expect(found.problems).toEqual([]);
+    expect(found.warnings).toEqual([expect.stringContaining('has no effect after promotion')]);
+  });
+
+  test('may have a lower interval when the floor was lowered', () => {
+    const found = checkCanary(canary({ analysis: { ...base, interval: '1s' } }), { intervalFloorMs: 500 });
+    expect(found.warnings).toEqual([]);
+  });
+
+  test('is checked against the default provider when it names none', () => {
+    expect(lines(checkCanary(canary({}), { defaultProvider: 'gatewayapi:v1' })).problems).toHaveLength(1);
+  });
+});
+
+describe('a Source that the schema lets in', () => {
+  test('is fine when it is ordinary', () => {
+    expect(checkSource(source({ interval: '1s' }))).toEqual({ problems: [], warnings: [] });
+  });
+
+  test('is stopped for credentials in its address, which are not repeated', () => {
+    const found = checkSource(source({ url: 'https://bot:hunter2@git.example.com/a.git' }));
+    expect(lines(found).problems).toEqual([expect.stringContaining('spec.url holds credentials')]);
+    expect(JSON.stringify(found)).not.toContain('hunter2');
+  });
+
+  test.each([
+    [{ url: 'https://' }, 'spec.url is no address'],
+    [{ path: '../other' }, 'spec.path must stay inside the repository'],
+    [{ interval: '500ms' }, 'spec.interval must be at least 1s'],
+    [{ schedule: '@hourly', timeZone: 'Mars/Base' }, 'spec.timeZone is no known time zone'],
+    [{ verify: { mode: 'Tag', secretRef: { name: 'keys' } } }, 'spec.verify.mode is Tag, which takes'],
+  ])('is stopped for %j', (spec, expected) => {
+    expect(lines(checkSource(source(spec))).problems).toEqual([expect.stringContaining(expected)]);
+  });
+
+  test('is warned about a password over http', () => {
+    const found = checkSource(source({ url: 'http://git.test/a.git', secretRef: { name: 's' } }));
+    expect(lines(found).warnings).toEqual([expect.stringContaining('clear text')]);
+  });
+
+  test('is warned about values of a chart that nothing renders', () => {
+    const found = checkSource(source({ renderer: 'kustomize', helm: { skipHooks: true } }));
+    expect(lines(found).warnings).toEqual(['spec.helm has no effect: kustomize renders, not helm']);
+  });
+});
+
+describe('fields not acted on', () => {
+  test('are named with their place in the object', () => {
+    const object = canary({
+      targetRef: { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'shop' },
+      autoscalerRef: { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', name: 'shop' },
+      analysis: { ...base, mirror: true },
+      service: { port: 80, trafficPolicy: { tls: { mode: 'SIMPLE' } } },
+    });
+    expect(unsupportedFields(object)).toEqual([
+      'spec.autoscalerRef',
+      'spec.analysis.mirror',
+      'spec.service.trafficPolicy',
+    ]);
+  });
+
+  test('are not named where their value asks for nothing', () => {
+    const quiet = canary({
+      revertOnDeletion: false,
+      analysis: { ...base, mirror: false, alerts: [] },
+      service: { port: 80, delegation: false },
+    });
+    expect(unsupportedFields(quiet)).toEqual([]);
+    expect(unsupportedFields(source({ prune: false, renderer: 'plain', write: { revert: 'none' } }))).toEqual(
+      [],
+    );
+  });
+
+  test('hold no mirror where the provider and the strategy mirror requests', () => {
+    const { stepWeight: _, ...withoutSteps } = base;
+    const analysis = { ...withoutSteps, iterations: 5, mirror: true };
+    expect(unsupportedFields(canary({ provider: 'gatewayapi:v1', analysis }))).toEqual([]);
+    expect(unsupportedFields(canary({ provider: 'contour', analysis }))).toEqual(['spec.analysis.mirror']);
+    expect(
+      unsupportedFields(canary({ provider: 'gatewayapi:v1', analysis: { ...base, mirror: true } })),
+    ).toEqual(['spec.analysis.mirror']);
+  });
+
+  test('depend on the provider where only some use the field', () => {
+    const service = { port: 80, hosts: ['shop.example.com'], gatewayRefs: [{ name: 'public' }] };
+    expect(unsupportedFields(canary({ provider: 'gatewayapi:v1', service }))).toEqual([]);
+    expect(unsupportedFields(canary({ provider: 'contour', service }))).toEqual([
+      'spec.service.hosts',
+      'spec.service.gatewayRefs',
+    ]);
+  });
+});
+
+const problems = (spec: object, forbidsOtherNamespaces = true) =>
+  checkCanary(
+    {
+      metadata: { name: 'web', namespace: 'shop' },
+      spec: {
+        targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+        provider: 'kubernetes',
+        service: { port: 80 },
+        analysis: { interval: '1m', threshold: 1, iterations: 1 },
+        ...spec,
+      },
+    } as unknown as Canary,
+    { forbidsOtherNamespaces },
+  ).problems.map(({ path }) => path);
+
+function template(namespace: string | undefined): object {
+  const analysis = { interval: '1m', threshold: 1, iterations: 1 };
+  return {
+    analysis: {
+      ...analysis,
+      metrics: [{ name: 'm', interval: '1m', templateRef: { name: 't', namespace } }],
+    },
+  };
+}
+
+test.each([undefined, '', 'shop'])('a reference to namespace %j stays in the own one', (namespace) => {
+  expect(problems(template(namespace))).toEqual([]);
+});
+
+test('templates, providers and upstreams elsewhere are named where they are forbidden, and only there', () => {
+  const analysis = {
+    interval: '1m',
+    threshold: 1,
+    iterations: 1,
+    alerts: [{ name: 'chat', providerRef: { name: 'chat', namespace: 'ops' } }],
+  };
+  const metrics = [{ name: 'm', interval: '1m', templateRef: { name: 't', namespace: 'ops' } }];
+  const upstreamRef = { apiVersion: 'gloo.solo.io/v1', kind: 'Upstream', name: 'u', namespace: 'gloo' };
+  const spec = { analysis, postPromotion: { metrics }, upstreamRef };
+  expect(problems(spec)).toEqual([
+    'spec.upstreamRef.namespace',
+    'spec.postPromotion.metrics[0].templateRef.namespace',
+    'spec.analysis.alerts[0].providerRef.namespace',
+  ]);
+  expect(problems(template('ops'))).toEqual(['spec.analysis.metrics[0].templateRef.namespace']);
+  expect(problems(spec, false)).toEqual([]);
+});

@@ -1,0 +1,213 @@
+/** Checks of a Canary that its schema cannot express. Problems stop the Canary (Ready=False); warnings are reported. */
+
+import { limits } from '../limits.ts';
+import type { Problem } from '../problems.ts';
+import { parseDurationMs } from '../time.ts';
+import { findUnsupported } from '../unsupported-fields.ts';
+import type { Canary } from './canary.ts';
+import { checkMetrics } from './metrics.ts';
+import { checkKnative, checkNative, checkServiceTarget } from './validate-target.ts';
+import { checkWebhooks } from './webhooks.ts';
+
+/** What a check found. */
+export interface Findings {
+  problems: Problem[];
+  warnings: Problem[];
+}
+
+interface CanaryCheckOptions {
+  /** The shortest analysis interval, in milliseconds. Default: Flagger's 10 s. */
+  intervalFloorMs?: number;
+  /** The provider of Canaries that name none. */
+  defaultProvider?: string;
+  /** References to objects of other namespaces are problems. */
+  forbidsOtherNamespaces?: boolean;
+}
+
+/** Checks a parsed Canary by itself; what needs other objects (templates, the target) is checked where they are known. */
+export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): Findings {
+  const provider = canary.spec.provider ?? options.defaultProvider;
+  const found: Findings = { problems: [], warnings: [] };
+  checkNotActedOn(canary, found);
+  checkWholeNumbers(canary, found);
+  checkService(canary, provider, found);
+  checkProviderNeeds(canary, provider, found);
+  checkKnative(canary, found);
+  checkServiceTarget(canary, provider, found);
+  checkNative(canary, provider, found);
+  checkInterval(canary, options.intervalFloorMs ?? limits.minAnalysisIntervalMs, found);
+  checkSteps(canary, found);
+  checkWebhooks(canary, found);
+  checkAffinity(canary, found);
+  checkScaler(canary, found);
+  if (options.forbidsOtherNamespaces) checkNamespaces(canary, found);
+  checkMetrics(canary.spec.analysis.metrics, 'spec.analysis.metrics', found);
+  checkMetrics(canary.spec.postPromotion?.metrics, 'spec.postPromotion.metrics', found);
+  return found;
+}
+
+/** One bound alone is compared with the scaler's other one where that is known. */
+function checkScaler({ spec }: Canary, found: Findings): void {
+  const { minReplicas, maxReplicas } = spec.autoscalerRef?.primaryScalerReplicas ?? {};
+  if (minReplicas === undefined || maxReplicas === undefined || minReplicas <= maxReplicas) return;
+  const message = `is above maxReplicas, which is ${maxReplicas}`;
+  found.problems.push({ path: 'spec.autoscalerRef.primaryScalerReplicas.minReplicas', message });
+}
+
+function checkNotActedOn(canary: Canary, found: Findings): void {
+  for (const { path, stops } of findUnsupported(canary)) {
+    if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
+  }
+}
+
+/** Flagger's CRD says number where its program reads an integer; a fraction breaks the program, so it is named here. */
+function checkWholeNumbers({ spec }: Canary, found: Findings): void {
+  const analysis = spec.analysis;
+  const values: Record<string, number | undefined> = {
+    'spec.progressDeadlineSeconds': spec.progressDeadlineSeconds,
+    'spec.service.port': spec.service?.port,
+    'spec.analysis.iterations': analysis.iterations,
+    'spec.analysis.threshold': analysis.threshold,
+    'spec.analysis.maxWeight': analysis.maxWeight,
+    'spec.analysis.stepWeight': analysis.stepWeight,
+    'spec.analysis.stepWeightPromotion': analysis.stepWeightPromotion,
+    'spec.analysis.mirrorWeight': analysis.mirrorWeight,
+    'spec.analysis.primaryReadyThreshold': analysis.primaryReadyThreshold,
+    'spec.analysis.canaryReadyThreshold': analysis.canaryReadyThreshold,
+  };
+  analysis.stepWeights?.forEach((weight, index) => {
+    values[`spec.analysis.stepWeights[${index}]`] = weight;
+  });
+  for (const [path, value] of Object.entries(values)) {
+    if (value !== undefined && !Number.isInteger(value))
+      found.problems.push({ path, message: 'must be a whole number' });
+  }
+}
+
+function checkService({ spec }: Canary, provider: string | undefined, found: Findings): void {
+  const { service, targetRef } = spec;
+  if (!service) {
+    if (provider === 'native' || targetRef.kind === 'Service') return;
+    found.problems.push({ path: 'spec.service.port', message: 'is missing; the generated Services need it' });
+    return;
+  }
+  if (service.port < 1 || service.port > 65_535)
+    found.problems.push({ path: 'spec.service.port', message: 'must be between 1 and 65535' });
+  const { targetPort } = service;
+  if (typeof targetPort === 'string' && /^[0-9]+$/.test(targetPort) && targetPort !== '0')
+    found.problems.push({
+      path: 'spec.service.targetPort',
+      message: `"${targetPort}" is read as the name of a port, which has a letter; for the number leave the quotes out`,
+    });
+  if (service.delegation && (service.hosts?.length || service.gateways?.length))
+    found.problems.push({
+      path: 'spec.service.delegation',
+      message: 'cannot be used together with hosts or gateways',
+    });
+  service.mirror?.forEach((mirror, index) => {
+    if (!mirror.backendRef)
+      found.problems.push({ path: `spec.service.mirror[${index}].backendRef`, message: 'is missing' });
+  });
+}
+
+const needs: ReadonlyArray<{
+  providers: readonly string[];
+  path: string;
+  has: (spec: Canary['spec']) => boolean;
+}> = [
+  {
+    providers: ['gatewayapi:v1', 'gatewayapi:v1beta1'],
+    path: 'spec.service.gatewayRefs',
+    has: ({ service }) => Boolean(service?.gatewayRefs?.length),
+  },
+  { providers: ['nginx', 'skipper'], path: 'spec.ingressRef', has: ({ ingressRef }) => Boolean(ingressRef) },
+  { providers: ['apisix'], path: 'spec.routeRef', has: ({ routeRef }) => Boolean(routeRef) },
+  {
+    providers: ['appmesh'],
+    path: 'spec.service.meshName',
+    has: ({ service }) => Boolean(service?.meshName),
+  },
+];
+
+function checkProviderNeeds({ spec }: Canary, provider: string | undefined, found: Findings): void {
+  if (provider === undefined) return;
+  for (const { providers, path, has } of needs) {
+    if (providers.includes(provider) && !has(spec))
+      found.problems.push({ path, message: `is missing; provider ${provider} needs it` });
+  }
+}
+
+function checkInterval({ spec }: Canary, floorMs: number, found: Findings): void {
+  const path = 'spec.analysis.interval';
+  const intervalMs = parseDurationMs(spec.analysis.interval ?? '');
+  if (intervalMs === undefined)
+    found.warnings.push({ path, message: 'cannot be read as a duration; 60s is used' });
+  else if (intervalMs < floorMs)
+    found.warnings.push({ path, message: `is below the shortest interval; ${floorMs / 1_000}s is used` });
+}
+
+function checkSteps({ spec }: Canary, found: Findings): void {
+  const { iterations, stepWeight, stepWeights, maxWeight, match } = spec.analysis;
+  if (spec.skipAnalysis) return;
+  const endless = 'the analysis would never end; it must be at least 1';
+  if (stepWeight !== undefined && stepWeight < 1)
+    found.problems.push({ path: 'spec.analysis.stepWeight', message: endless });
+  if (iterations !== undefined && iterations < 1)
+    found.problems.push({ path: 'spec.analysis.iterations', message: endless });
+  if (maxWeight !== undefined && (maxWeight < 0 || maxWeight > 100))
+    found.problems.push({ path: 'spec.analysis.maxWeight', message: 'must be between 0 and 100' });
+  if (match?.length && iterations === undefined)
+    found.warnings.push({ path: 'spec.analysis.match', message: 'is used with iterations only' });
+  if (stepWeights) checkStepWeights(stepWeights, found);
+}
+
+function checkStepWeights(weights: readonly number[], found: Findings): void {
+  if (weights.length === 0) found.problems.push({ path: 'spec.analysis.stepWeights', message: 'is empty' });
+  weights.forEach((weight, index) => {
+    const path = `spec.analysis.stepWeights[${index}]`;
+    if (weight < 0 || weight > 100) found.problems.push({ path, message: 'must be between 0 and 100' });
+    else if (weight <= (weights[index - 1] ?? -1))
+      found.warnings.push({ path, message: 'is not above the step before it' });
+  });
+}
+
+function checkAffinity({ spec }: Canary, found: Findings): void {
+  const { cookieName, primaryCookieName } = spec.analysis.sessionAffinity ?? {};
+  const path = 'spec.analysis.sessionAffinity';
+  for (const [field, name] of Object.entries({ cookieName, primaryCookieName }))
+    if (name !== undefined && !/^[\w!#$%&'*+.^`|~-]+$/.test(name))
+      found.problems.push({ path: `${path}.${field}`, message: 'is no name that a cookie can have' });
+  if (cookieName !== undefined && cookieName === primaryCookieName)
+    found.problems.push({ path: `${path}.primaryCookieName`, message: 'must differ from cookieName' });
+}
+
+// Check of references to other namespaces, for clusters where namespaces belong to different people (Flagger's -no-cross-namespace-refs).
+
+/** Adds every reference that leaves the Canary's namespace; an empty one stays in it. */
+function checkNamespaces({ metadata, spec }: Canary, found: { problems: Problem[] }): void {
+  const own = metadata.namespace ?? '';
+  for (const [path, namespace] of namespacesOf(spec)) {
+    if (!namespace || namespace === own) continue;
+    found.problems.push({
+      path,
+      message: `is ${namespace}; references to other namespaces are forbidden here`,
+    });
+  }
+}
+
+function namespacesOf(spec: Canary['spec']): Array<readonly [path: string, namespace: string | undefined]> {
+  const metrics = (list: string, entries: Canary['spec']['analysis']['metrics'] = []) =>
+    entries.map(
+      ({ templateRef }, index) =>
+        [`spec.${list}.metrics[${index}].templateRef.namespace`, templateRef?.namespace] as const,
+    );
+  return [
+    ['spec.upstreamRef.namespace', spec.upstreamRef?.namespace],
+    ...metrics('analysis', spec.analysis?.metrics),
+    ...metrics('postPromotion', spec.postPromotion?.metrics),
+    ...(spec.analysis?.alerts ?? []).map(
+      ({ providerRef }, index) =>
+        [`spec.analysis.alerts[${index}].providerRef.namespace`, providerRef.namespace] as const,
+    ),
+  ];
+}

@@ -1,0 +1,158 @@
+/**
+ * Documents -> typed objects, or problems for people. Accepts and refuses what the API server with our CRDs does, but for the annotation that may
+ * stand for spec.postPromotion, which no server looks into.
+ */
+import type * as z from 'zod';
+import type { AlertProvider } from '../alert-provider.ts';
+import { type Canary, withAnnotatedPostPromotion } from '../canary/canary.ts';
+import { limits } from '../limits.ts';
+import type { MetricTemplate } from '../metric-template.ts';
+import { fieldPath, nearest, type Problem, problemOf } from '../problems.ts';
+import type { Source } from '../source/source.ts';
+import { objectSchemaOf, type StructuralSchema } from './crd.ts';
+import { apiVersionOf, type KindName, kinds } from './kinds.ts';
+
+/** `warnings` never stop anything; they are for events, conditions and `holdfast validate`. */
+type ParseResult<T> =
+  | { ok: true; value: T; warnings: Problem[] }
+  | { ok: false; problems: Problem[]; warnings: Problem[] };
+
+interface ParseOptions {
+  /** Unknown fields are problems instead of warnings. */
+  strict?: boolean;
+}
+
+interface ParsedKinds {
+  Canary: Canary;
+  Source: Source;
+  MetricTemplate: MetricTemplate;
+  AlertProvider: AlertProvider;
+}
+
+/** Reads a Canary. Its status is taken field by field: one that cannot be read is left out with a warning. */
+export function parseCanary(object: unknown, options: ParseOptions = {}): ParseResult<Canary> {
+  return parseKind('Canary', object, options);
+}
+
+/** Reads a Source, from the cluster or from a file. */
+export function parseSource(object: unknown, options: ParseOptions = {}): ParseResult<Source> {
+  return parseKind('Source', object, options);
+}
+
+/** Reads a MetricTemplate. */
+export function parseMetricTemplate(
+  object: unknown,
+  options: ParseOptions = {},
+): ParseResult<MetricTemplate> {
+  return parseKind('MetricTemplate', object, options);
+}
+
+/** Reads an AlertProvider. */
+export function parseAlertProvider(object: unknown, options: ParseOptions = {}): ParseResult<AlertProvider> {
+  return parseKind('AlertProvider', object, options);
+}
+
+/** Reads an object of one of our kinds by the kind's name. */
+export function parseKind<Name extends KindName>(
+  name: Name,
+  object: unknown,
+  options: ParseOptions = {},
+): ParseResult<ParsedKinds[Name]> {
+  const raw = dropNulls(object);
+  const problems = identityProblems(name, raw);
+  if (!isRecord(raw) || problems.length > 0) return { ok: false, problems, warnings: [] };
+  const spec = kinds[name].spec.safeParse(raw.spec);
+  const { status: rawStatus, ...document } = raw;
+  const unknown = unknownFields(objectSchemaOf(name), document, []);
+  if (!spec.success) problems.push(...spec.error.issues.map((issue) => problemOf(issue, raw.spec, ['spec'])));
+  if (options.strict) problems.push(...unknown);
+  const warnings = options.strict ? [] : unknown;
+  if (!spec.success || problems.length > 0) return { ok: false, problems: capped(problems), warnings };
+  const status = readStatus(name, rawStatus);
+  const value = { ...document, spec: spec.data, ...(status.value ? { status: status.value } : {}) };
+  const all = capped([...warnings, ...status.warnings]);
+  if (name !== 'Canary') return { ok: true, value: value as unknown as ParsedKinds[Name], warnings: all };
+  const annotated = withAnnotatedPostPromotion(value as unknown as Canary);
+  if (annotated.problems.length > 0) return { ok: false, problems: annotated.problems, warnings: all };
+  return { ok: true, value: annotated.canary as ParsedKinds[Name], warnings: all };
+}
+
+/** The API server removes nulls of fields that may not be null before it validates; so must we. */
+function dropNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(dropNulls);
+  if (!isRecord(value)) return value;
+  const kept = Object.entries(value).filter(([, child]) => child !== null && child !== undefined);
+  return Object.fromEntries(kept.map(([key, child]) => [key, dropNulls(child)]));
+}
+
+function identityProblems(name: KindName, raw: unknown): Problem[] {
+  if (!isRecord(raw)) return [{ path: '', message: 'must be an object' }];
+  const problems: Problem[] = [];
+  const expected = apiVersionOf(name);
+  if (raw.apiVersion !== expected) problems.push({ path: 'apiVersion', message: `must be ${expected}` });
+  if (raw.kind !== name) problems.push({ path: 'kind', message: `must be ${name}` });
+  const metadata = raw.metadata;
+  if (!isRecord(metadata) || typeof metadata.name !== 'string' || metadata.name === '') {
+    problems.push({ path: 'metadata.name', message: 'is missing' });
+  }
+  if (!isRecord(raw.spec)) problems.push({ path: 'spec', message: 'is missing' });
+  return problems;
+}
+
+/** Status is ours and the server has checked it; still, one broken field must not stop a Canary that serves. */
+function readStatus(name: KindName, raw: unknown): { value?: Record<string, unknown>; warnings: Problem[] } {
+  const schema = kinds[name].status as z.ZodObject | undefined;
+  if (!schema || !isRecord(raw)) return { warnings: [] };
+  const value: Record<string, unknown> = {};
+  const warnings: Problem[] = [];
+  for (const [field, content] of Object.entries(raw)) {
+    const issue = schema.shape[field]
+      ? (schema.shape[field] as z.ZodType).safeParse(content).error?.issues[0]
+      : undefined;
+    if (issue) warnings.push(problemOf(issue, content, ['status', field]));
+    else value[field] = content;
+  }
+  return { value, warnings };
+}
+
+function capped(problems: Problem[]): Problem[] {
+  if (problems.length <= limits.problemsPerObject) return problems;
+  const left = problems.length - limits.problemsPerObject;
+  return [...problems.slice(0, limits.problemsPerObject), { path: '', message: `and ${left} more problems` }];
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// Fields that the API server would drop without a word: users must hear of them.
+
+/** Every field of the value that the schema does not know, with the known name it may be a slip of. */
+function unknownFields(schema: StructuralSchema, value: unknown, path: readonly PropertyKey[]): Problem[] {
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    return items ? value.flatMap((item, index) => unknownFields(items, item, [...path, index])) : [];
+  }
+  if (typeof value !== 'object' || value === null || schema.type !== 'object') return [];
+  return Object.entries(value).flatMap(([name, child]) => {
+    const known = knownChild(schema, name);
+    if (known) return unknownFields(known, child, [...path, name]);
+    return prunes(schema) ? [unknownField(schema, [...path, name], name)] : [];
+  });
+}
+
+function knownChild(schema: StructuralSchema, name: string): StructuralSchema | undefined {
+  if (schema.properties && Object.hasOwn(schema.properties, name)) return schema.properties[name];
+  return schema.additionalProperties;
+}
+
+/** A bare object (metadata) and one that keeps unknown fields say nothing about what may be in it. */
+function prunes(schema: StructuralSchema): boolean {
+  return schema.properties !== undefined && !schema['x-kubernetes-preserve-unknown-fields'];
+}
+
+function unknownField(schema: StructuralSchema, path: readonly PropertyKey[], name: string): Problem {
+  const near = nearest(name, Object.keys(schema.properties ?? {}));
+  const hint = near ? `; did you mean ${near}?` : '';
+  return { path: fieldPath(path), message: `is not a known field and would be dropped${hint}` };
+}

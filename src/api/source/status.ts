@@ -1,0 +1,53 @@
+/** Source status (design section 2.2): written when there is news, never per poll. */
+import * as z from 'zod';
+import { requestAnswerSchema } from '../canary/status.ts';
+import { conditionsSchema, text, timestamp } from '../schema.ts';
+
+/** The newest commit that was seen. */
+const sourceHeadSchema = z.object({
+  commit: text(64).describe('Full SHA.'),
+  author: text(160).describe('Name of the author.').optional(),
+  subject: text(160).describe("First line of the commit's message.").optional(),
+  time: timestamp().describe('When it was committed.').optional(),
+});
+
+const count = z.int().min(0);
+
+const sourceCountsSchema = z.object({
+  objects: count.describe('Objects rendered.').optional(),
+  applied: count.describe('Objects applied.').optional(),
+  failed: count.describe('Objects refused by the API server.').optional(),
+  pruned: count.describe('Objects deleted when some were deleted last.').optional(),
+  canaries: count.describe('Canaries among them.').optional(),
+});
+
+export const sourceStatusSchema = z.object({
+  observedGeneration: z.int().describe('Generation this status was computed from.').optional(),
+  conditions: conditionsSchema.describe('Ready, Fetched, Rendered, Applied, Healthy and others.').optional(),
+  head: sourceHeadSchema.describe('The newest commit seen.').optional(),
+  appliedCommit: text(64)
+    .describe('The last commit whose objects were all applied or handed over.')
+    .optional(),
+  appliedTime: timestamp().describe('When that was done.').optional(),
+  counts: sourceCountsSchema.describe('Objects by what became of them.').optional(),
+  handled: z
+    .record(text(64), text(512))
+    .meta({ maxProperties: 32 })
+    .describe('The last request of each verb that was handled.')
+    .optional(),
+  answers: z
+    .record(text(64), requestAnswerSchema)
+    .meta({ maxProperties: 32 })
+    .describe('What became of the last request of each verb.')
+    .optional(),
+  problem: z
+    .object({
+      reason: text(64).describe('Reason of the condition Ready then.'),
+      time: timestamp().describe('Since when.'),
+    })
+    .describe('What spec.alerts told of last and is not over.')
+    .optional(),
+  message: text(160).describe('What is going on, why, and what you can do.').optional(),
+});
+
+export type SourceStatus = z.infer<typeof sourceStatusSchema>;

@@ -1,0 +1,91 @@
+/** Checks of a Source that its schema cannot express. No message repeats the address: it may hold a password. */
+
+import type { Findings } from '../canary/validate.ts';
+import { limits } from '../limits.ts';
+import { formatDurationMs, parseDurationMs } from '../time.ts';
+import { findUnsupported } from '../unsupported-fields.ts';
+import { sshProblem } from './git-address.ts';
+import type { Source } from './source.ts';
+
+/** Checks a parsed Source by itself. Cron expressions are checked where they are scheduled. */
+export function checkSource(source: Source): Findings {
+  const found: Findings = { problems: [], warnings: [] };
+  for (const { path, stops } of findUnsupported(source)) {
+    if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
+  }
+  checkUrl(source, found);
+  checkPath(source, found);
+  checkTimes(source, found);
+  checkRendering(source, found);
+  checkVerify(source, found);
+  return found;
+}
+
+function checkUrl({ spec }: Source, found: Findings): void {
+  const path = 'spec.url';
+  const ssh = sshProblem(spec.url);
+  if (ssh !== undefined) {
+    found.problems.push({ path, message: ssh });
+    return;
+  }
+  if (!URL.canParse(spec.url)) {
+    found.problems.push({ path, message: 'is no address' });
+    return;
+  }
+  const url = new URL(spec.url);
+  if (url.username || url.password)
+    found.problems.push({
+      path,
+      message: 'holds credentials; put them into the Secret that secretRef names',
+    });
+  if (url.protocol === 'http:' && spec.secretRef)
+    found.warnings.push({ path, message: 'is http://: credentials travel in clear text' });
+}
+
+function checkPath({ spec }: Source, found: Findings): void {
+  const parts = (spec.path ?? '').split('/');
+  if (parts.includes('..') || (spec.path ?? '').includes('\\'))
+    found.problems.push({ path: 'spec.path', message: 'must stay inside the repository, written with /' });
+}
+
+function checkRendering({ spec }: Source, found: Findings): void {
+  const { renderer = 'auto' } = spec;
+  if (spec.helm && (renderer === 'plain' || renderer === 'kustomize'))
+    found.warnings.push({ path: 'spec.helm', message: `has no effect: ${renderer} renders, not helm` });
+}
+
+/** A branch has no tag whose signature could be looked at. */
+function checkVerify({ spec }: Source, found: Findings): void {
+  const mode = spec.verify?.mode ?? 'HEAD';
+  if (mode === 'HEAD' || spec.ref.tag !== undefined || spec.ref.semver !== undefined) return;
+  found.problems.push({
+    path: 'spec.verify.mode',
+    message: `is ${mode}, which takes spec.ref.tag or spec.ref.semver`,
+  });
+}
+
+function checkTimes({ spec }: Source, found: Findings): void {
+  const intervalMs = spec.interval === undefined ? undefined : parseDurationMs(spec.interval);
+  if (intervalMs !== undefined && intervalMs < limits.minSourceIntervalMs)
+    found.problems.push({
+      path: 'spec.interval',
+      message: `must be at least ${formatDurationMs(limits.minSourceIntervalMs)}`,
+    });
+  if (spec.timeZone !== undefined && spec.schedule === undefined)
+    found.warnings.push({ path: 'spec.timeZone', message: 'is used with schedule only' });
+  checkTimeZone(spec.timeZone, 'spec.timeZone', found);
+  spec.windows?.forEach((window, index) => {
+    checkTimeZone(window.timeZone, `spec.windows[${index}].timeZone`, found);
+    if (parseDurationMs(window.duration) === 0)
+      found.problems.push({ path: `spec.windows[${index}].duration`, message: 'must be longer than 0' });
+  });
+}
+
+function checkTimeZone(timeZone: string | undefined, path: string, found: Findings): void {
+  if (timeZone === undefined) return;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone });
+  } catch {
+    found.problems.push({ path, message: 'is no known time zone; write it as Europe/Oslo' });
+  }
+}

@@ -1,0 +1,65 @@
+/** Durations as Flagger and Go write them (`30s`, `1m30s`, `500ms`), read into milliseconds. */
+
+const unitMs: Record<string, number> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+};
+
+/** Go's longest duration (about 292 years); longer text is an error there, so it is here. */
+const longestMs = 9_223_372_036_854;
+
+/** Each part can be read in one way only, so that no text makes the match slow. */
+const whole = /^(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+$/;
+const part = /([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|ms|s|m|h)/g;
+
+/**
+ * Milliseconds of a duration text, or undefined when Go's time.ParseDuration would refuse it. Signs are refused too:
+ * none of our fields has a use for a negative time.
+ */
+export function parseDurationMs(text: string): number | undefined {
+  if (text === '0') return 0;
+  if (text.length > 64 || !whole.test(text)) return undefined;
+  let totalMs = 0;
+  for (const [, amount, unit] of text.matchAll(part)) {
+    totalMs += Number(amount) * (unitMs[unit ?? ''] ?? Number.NaN);
+  }
+  return totalMs <= longestMs ? totalMs : undefined;
+}
+
+/** Milliseconds of a duration text; absent or unreadable text gives the default, as in Flagger. */
+export function durationOr(text: string | undefined, defaultMs: number): number {
+  return (text === undefined ? undefined : parseDurationMs(text)) ?? defaultMs;
+}
+
+/** A duration for people: `45s`, `1m30s`, `2h`, `250ms`. Rounded to whole seconds from one second on. */
+export function formatDurationMs(durationMs: number): string {
+  if (durationMs < 1_000) return `${Math.max(0, Math.round(durationMs))}ms`;
+  const seconds = Math.round(durationMs / 1_000);
+  const parts = [
+    [Math.floor(seconds / 3_600), 'h'],
+    [Math.floor((seconds % 3_600) / 60), 'm'],
+    [seconds % 60, 's'],
+  ] as const;
+  return parts.flatMap(([amount, unit]) => (amount > 0 ? [`${amount}${unit}`] : [])).join('');
+}
+
+/** RFC 3339 with milliseconds, as status stamps are written. */
+export function stamp(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+/** Milliseconds since a stamp; never negative, so a clock that went back fires no deadline (S30). Absent: 0. */
+export function sinceMs(nowMs: number, time: string | undefined): number {
+  const thenMs = time === undefined ? Number.NaN : Date.parse(time);
+  return Number.isNaN(thenMs) ? 0 : Math.max(0, nowMs - thenMs);
+}
+
+/** Text cut to a limit in characters, with a mark where it was cut. */
+export function shorten(text: string, maxCharacters: number): string {
+  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1)}…`;
+}

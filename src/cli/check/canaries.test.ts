@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest';
+import { canaryDocument } from '../../../test/documents/builders.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { localError } from '../../cluster/errors.ts';
+import { checkCanaries, checkProviders } from './canaries.ts';
+
+const options = { defaultProvider: 'kubernetes', intervalFloorMs: 10_000 };
+
+function canary(name: string, spec: Record<string, unknown>): KubernetesObject {
+  return canaryDocument(spec, { name }) as unknown as KubernetesObject;
+}
+
+/** A cluster that serves no routing kind. */
+const client = {
+  resolve: async (apiVersion: string, kind: string) => {
+    if (apiVersion === 'v1')
+      return { apiVersion, kind, plural: '', namespaced: true, verbs: [], subresources: [] };
+    throw localError('unknownKind', `the server has no kind ${kind}`);
+  },
+};
+
+it('names the Canary, the field and its author where one cannot be acted on', () => {
+  const { sound, lines } = checkCanaries(
+    [
+      canary('good', { provider: 'contour' }),
+      canary('bad', { provider: 'istio' }),
+      canary('broken', { analysis: 1 }),
+    ],
+    options,
+  );
+  expect(sound.map(({ metadata }) => metadata.name)).toEqual(['good']);
+  expect(lines).toMatchObject([
+    { state: 'ok', detail: '1 of 3 can be acted on' },
+    {
+      state: 'failed',
+      subject: 'Canary default/bad',
+      actor: 'author',
+      detail: expect.stringMatching(/^spec\.provider: /),
+    },
+    {
+      state: 'failed',
+      subject: 'Canary default/broken',
+      actor: 'author',
+      detail: expect.stringMatching(/^spec\.analysis: /),
+    },
+  ]);
+});
+
+it('asks only for the kinds that the providers in use write', async () => {
+  const { sound } = checkCanaries([canary('a', { provider: 'contour' }), canary('b', {})], options);
+  expect(await checkProviders(client, sound, 'kubernetes')).toMatchObject([
+    {
+      state: 'failed',
+      subject: 'provider contour',
+      actor: 'administrator',
+      detail: 'the cluster serves no HTTPProxy of projectcontour.io/v1',
+    },
+    { state: 'ok', subject: 'provider kubernetes' },
+  ]);
+});

@@ -1,0 +1,80 @@
+import type { Canary } from '../../api/canary/canary.ts';
+import { checkCanary } from '../../api/canary/validate.ts';
+import { sharesWorkload } from '../../api/defaults.ts';
+import { parseCanary } from '../../api/kinds/parse.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import type { RouteKind } from '../../providers/routing/router.ts';
+import { routerFor, supportedProviders } from '../../providers/routing/table.ts';
+import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
+
+/** Canaries of the cluster that can be acted on, and a line for each that cannot. */
+interface CheckedCanaries {
+  readonly sound: readonly Canary[];
+  readonly lines: readonly CheckLine[];
+}
+
+/** Reads every Canary as the controller does. */
+export function checkCanaries(
+  objects: readonly KubernetesObject[],
+  options: { readonly defaultProvider: string; readonly intervalFloorMs: number },
+): CheckedCanaries {
+  const sound: Canary[] = [];
+  const lines: CheckLine[] = [];
+  for (const object of objects) {
+    const problem = problemOf(object, options);
+    if (typeof problem === 'string')
+      lines.push(bad('failed', describe(object), problem, { actor: 'author', act: 'change it in Git' }));
+    else sound.push(problem);
+  }
+  if (sound.length > 0) lines.unshift(ok('Canaries', `${sound.length} of ${objects.length} can be acted on`));
+  return { sound, lines };
+}
+
+function problemOf(
+  object: KubernetesObject,
+  options: { readonly defaultProvider: string; readonly intervalFloorMs: number },
+): Canary | string {
+  const parsed = parseCanary(object);
+  const { problems } = parsed.ok ? checkCanary(parsed.value, options) : parsed;
+  const [first] = problems;
+  if (first)
+    return `${first.path}: ${first.message}${problems.length > 1 ? ` (and ${problems.length - 1} more)` : ''}`;
+  return parsed.ok ? parsed.value : 'cannot be read';
+}
+
+/** Kinds that the providers in use write, once each. */
+export function routeKindsOf(canaries: readonly Canary[], defaultProvider: string): Map<string, RouteKind[]> {
+  const providers = new Set(canaries.map(({ spec }) => spec.provider ?? defaultProvider));
+  return new Map([...providers].sort().map((name) => [name, [...(routerFor(name)?.kinds ?? [])]]));
+}
+
+/** Whether the cluster serves what the providers in use write. */
+export async function checkProviders(
+  client: Pick<ClusterClient, 'resolve'>,
+  canaries: readonly Canary[],
+  defaultProvider: string,
+): Promise<CheckLine[]> {
+  const lines = [...routeKindsOf(canaries, defaultProvider)].map(async ([provider, kinds]) => {
+    const subject = `provider ${provider}`;
+    if (sharesWorkload(provider)) return ok(subject, 'needs nothing but the workload itself');
+    if (!routerFor(provider)) {
+      const detail = `is not supported by this version; supported: ${supportedProviders().join(', ')}`;
+      return bad('failed', subject, detail, { actor: 'author' });
+    }
+    for (const { apiVersion, kind } of kinds) {
+      try {
+        await client.resolve(apiVersion, kind);
+      } catch (error) {
+        if (!isApiError(error, 'unknownKind')) throw error;
+        const detail = `the cluster serves no ${kind} of ${apiVersion}`;
+        const act = 'install the CRDs of that provider, or change spec.provider of the Canaries';
+        return bad('failed', subject, detail, { actor: 'administrator', act });
+      }
+    }
+    const served = kinds.map(({ kind, apiVersion }) => `${kind} of ${apiVersion} is served`);
+    return ok(subject, served.join(', ') || 'needs nothing but Services');
+  });
+  return Promise.all(lines);
+}

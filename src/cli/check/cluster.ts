@@ -1,0 +1,122 @@
+import { flaggerSelectors, isAvailable } from '../../api/flagger.ts';
+import { objectSchemaOf, type StructuralSchema } from '../../api/kinds/crd.ts';
+import { type KindName, kindNames, kinds } from '../../api/kinds/kinds.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import type { Transport } from '../../cluster/transport/transport.ts';
+import { bad, type CheckLine, guarded, ok } from '../../terminal/check-report.ts';
+
+const installCrds = 'apply the output of: holdfast install --crds-only';
+/** From here on the admission policy that install prints is served. */
+const oldestMinor = 30;
+const fieldsNamed = 4;
+
+/** The API server answers, and how old it is. Throws ApiError when it does not. */
+export async function checkServer(transport: Transport, server: string): Promise<CheckLine> {
+  const { body } = await transport.request({ verb: 'get', path: '/version', object: 'the version' });
+  const {
+    gitVersion = 'unknown',
+    major,
+    minor,
+  } = body as {
+    gitVersion?: string;
+    major?: string;
+    minor?: string;
+  };
+  if (major === '1' && Number.parseInt(minor ?? '', 10) < oldestMinor) {
+    const act = `upgrade to 1.${oldestMinor} or newer; the guard on holdfast.dev annotations needs it`;
+    return bad('warning', server, `answers, version ${gitVersion}`, { actor: 'administrator', act });
+  }
+  return ok(server, `answers, version ${gitVersion}`);
+}
+
+/** Whether our CRDs are installed, serve our version and keep all our fields (condition SchemaOutdated, design section 2.5). */
+export async function checkCrds(client: Pick<ClusterClient, 'get' | 'resolve'>): Promise<CheckLine[]> {
+  const all = await Promise.all(
+    kindNames.map((kind) => guarded(kind, async () => [await checkCrd(client, kind)])),
+  );
+  return all.flat();
+}
+
+async function checkCrd(client: Pick<ClusterClient, 'get' | 'resolve'>, kind: KindName): Promise<CheckLine> {
+  const { plural, group } = kinds[kind];
+  const name = `${plural}.${group}`;
+  const reference = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', name };
+  try {
+    const crd = await client.get(reference);
+    if (!crd)
+      return bad('failed', kind, `the cluster has no ${name}`, { actor: 'administrator', act: installCrds });
+    return schemaLine(kind, crd);
+  } catch (error) {
+    if (!isApiError(error, 'forbidden')) throw error;
+    await client.resolve(`${group}/${kinds[kind].version}`, kind);
+    const act = 'run this with the right to get CustomResourceDefinitions';
+    return bad('warning', kind, 'is served; its fields could not be looked at', {
+      actor: 'administrator',
+      act,
+    });
+  }
+}
+
+interface CrdSpec {
+  readonly versions?: ReadonlyArray<{
+    readonly name: string;
+    readonly served: boolean;
+    readonly schema?: { readonly openAPIV3Schema?: StructuralSchema };
+  }>;
+}
+
+function schemaLine(kind: KindName, crd: KubernetesObject): CheckLine {
+  const { version } = kinds[kind];
+  const installed = (crd.spec as CrdSpec | undefined)?.versions?.find(({ name }) => name === version);
+  if (!installed?.served) {
+    const detail = `${crd.metadata.name} does not serve ${version}`;
+    return bad('failed', kind, detail, { actor: 'administrator', act: installCrds });
+  }
+  const missing = missingFields(kind, installed.schema?.openAPIV3Schema ?? {});
+  if (missing.length === 0) return ok(kind, `${version} is served with all fields`);
+  const more = missing.length > fieldsNamed ? ` and ${missing.length - fieldsNamed} more` : '';
+  const detail = `SchemaOutdated: another CRD was applied over ours and drops ${missing.slice(0, fieldsNamed).join(', ')}${more}`;
+  return bad('warning', kind, detail, { actor: 'administrator', act: installCrds });
+}
+
+/** What every object has, whatever its schema says. */
+const common: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
+
+function missingFields(kind: KindName, installed: StructuralSchema): string[] {
+  const own = Object.entries(objectSchemaOf(kind).properties ?? {}).filter(([name]) => !common.has(name));
+  return pruned({ properties: Object.fromEntries(own) }, installed, '');
+}
+
+/** Paths of fields that ours has and theirs would prune; below a missing field nothing more is named. */
+function pruned(ours: StructuralSchema, theirs: StructuralSchema, path: string): string[] {
+  if (theirs['x-kubernetes-preserve-unknown-fields'] || theirs.additionalProperties) return [];
+  const inList = ours.items ? pruned(ours.items, theirs.items ?? {}, `${path}[]`) : [];
+  const fields = Object.entries(ours.properties ?? {}).flatMap(([name, schema]) => {
+    const at = path ? `${path}.${name}` : name;
+    const known = theirs.properties?.[name];
+    return known ? pruned(schema, known, at) : [at];
+  });
+  return [...inList, ...fields];
+}
+
+/** Flagger at work beside Holdfast: both would write the same objects. Nothing to say where Deployments may not be listed. */
+export async function checkConflictingControllers(client: Pick<ClusterClient, 'list'>): Promise<CheckLine[]> {
+  const found = new Map<string, KubernetesObject>();
+  for (const labelSelector of flaggerSelectors) {
+    const { items } = await client
+      .list('apps/v1', 'Deployment', { labelSelector })
+      .catch((error: unknown) => {
+        if (isApiError(error, 'forbidden')) return { items: [] };
+        throw error;
+      });
+    for (const item of items) found.set(describe(item), item);
+  }
+  return [...found.values()].filter(isAvailable).map((deployment) =>
+    bad('failed', describe(deployment), 'Flagger is running and acts on the same Canaries', {
+      actor: 'administrator',
+      act: 'scale it to zero before Holdfast runs, and back to undo the step',
+    }),
+  );
+}

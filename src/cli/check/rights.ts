@@ -1,0 +1,145 @@
+import { isApiError } from '../../cluster/errors.ts';
+import type { Transport } from '../../cluster/transport/transport.ts';
+import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
+import {
+  appliedClusterRights,
+  appliedRights,
+  ownRights,
+  type Right,
+  unboundRights,
+  watchedRights,
+} from '../install/rights.ts';
+
+/** Whose rights are asked for, and where. */
+interface RightsOptions {
+  /** Where Holdfast runs. */
+  readonly ownNamespace: string;
+  /** Empty: all namespaces. */
+  readonly watchNamespaces: readonly string[];
+  /** Kinds, as `httproutes`, that only some Canaries need, and those of this cluster do. */
+  readonly usedResources: ReadonlySet<string>;
+  /** Ask for this user instead of oneself. */
+  readonly asUser?: string | undefined;
+}
+
+interface Question {
+  readonly right: Right;
+  readonly namespace: string | undefined;
+  /** Without it Holdfast cannot do its work; else it cannot apply some kinds. */
+  readonly needed: boolean;
+}
+
+/** Needed only where a Canary routes traffic by them or targets them. */
+const needsUse = new Set([
+  'httproutes',
+  'httpproxies',
+  'daemonsets',
+  'statefulsets',
+  'controllerrevisions',
+  'horizontalpodautoscalers',
+  'scaledobjects',
+]);
+const act = 'bind the roles that holdfast install prints, or check with --as the user that Holdfast runs as';
+
+/** Asks the API server for every right of the list that install prints. */
+export async function checkRights(transport: Transport, options: RightsOptions): Promise<CheckLine[]> {
+  const questions = questionsFor(options);
+  const answers = await askAll(transport, questions, options);
+  if (!answers) {
+    const detail = 'this API server answers no SelfSubjectAccessReview, so rights could not be looked at';
+    return [bad('warning', options.asUser ?? 'you', detail, { actor: 'nobody' })];
+  }
+  const missing = answers.filter(({ refused }) => refused.length > 0);
+  const who = options.asUser ?? 'you';
+  if (missing.length === 0) return [ok(who, `all ${questions.length} rights of the list`)];
+  const granted = ok(who, `${questions.length - missing.length} of ${questions.length} rights of the list`);
+  return [granted, ...missing.map(({ question, refused }) => refusal(who, question, refused))];
+}
+
+/** Undefined where the API server has no such question (the sandbox). */
+async function askAll(
+  transport: Transport,
+  questions: readonly Question[],
+  options: RightsOptions,
+): Promise<Array<{ question: Question; refused: string[] }> | undefined> {
+  const ask = async (question: Question) => ({
+    question,
+    refused: await refusedVerbs(transport, question, options),
+  });
+  try {
+    // The first one alone: where it cannot be answered, the others need not be asked.
+    const first = await Promise.all(questions.slice(0, 1).map(ask));
+    return [...first, ...(await Promise.all(questions.slice(1).map(ask)))];
+  } catch (error) {
+    if (isApiError(error, 'unknownKind', 'notFound')) return undefined;
+    throw error;
+  }
+}
+
+function questionsFor({ ownNamespace, watchNamespaces, usedResources }: RightsOptions): Question[] {
+  const where = watchNamespaces.length > 0 ? watchNamespaces : [undefined];
+  const isNeeded = ({ resource }: Right) => !needsUse.has(resource) || usedResources.has(resource);
+  return [
+    ...ownRights.map((right) => ({ right, namespace: ownNamespace, needed: true })),
+    ...where.flatMap((namespace) => [
+      ...watchedRights.map((right) => ({ right, namespace, needed: isNeeded(right) })),
+      ...appliedRights.map((right) => ({ right, namespace, needed: false })),
+    ]),
+    ...(watchNamespaces.length > 0 ? [] : [...appliedClusterRights, ...unboundRights]).map((right) => ({
+      right,
+      namespace: undefined,
+      needed: false,
+    })),
+  ];
+}
+
+async function refusedVerbs(
+  transport: Transport,
+  { right, namespace }: Question,
+  { asUser }: RightsOptions,
+): Promise<string[]> {
+  const answers = await Promise.all(
+    right.verbs.map(async (verb) => {
+      const [resource = '', subresource] = right.resource.split('/');
+      const resourceAttributes = {
+        group: right.group,
+        resource,
+        verb,
+        ...(subresource ? { subresource } : {}),
+        ...(namespace ? { namespace } : {}),
+        ...(right.names?.[0] ? { name: right.names[0] } : {}),
+      };
+      return (await mayI(transport, resourceAttributes, asUser)) ? [] : [verb as string];
+    }),
+  );
+  return answers.flat();
+}
+
+/** Asks the API server whether this may be done, by oneself or by that user. Throws ApiError. */
+export async function mayI(
+  transport: Transport,
+  resourceAttributes: Readonly<Record<string, string>>,
+  asUser: string | undefined,
+): Promise<boolean> {
+  const { body } = await transport.request({
+    verb: 'create',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    contentType: 'application/json',
+    body: {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes },
+    },
+    object: 'a SelfSubjectAccessReview',
+    ...(asUser ? { impersonate: asUser } : {}),
+  });
+  return (body as { status?: { allowed?: boolean } }).status?.allowed === true;
+}
+
+function refusal(who: string, { right, namespace, needed }: Question, verbs: readonly string[]): CheckLine {
+  const [plural = '', subresource] = right.resource.split('/');
+  const resource = [right.group ? `${plural}.${right.group}` : plural, subresource].filter(Boolean).join('/');
+  const where = namespace ? ` in ${namespace}` : '';
+  const detail = `may not ${verbs.join(', ')} ${resource}${where} (${right.why})`;
+  return bad(needed ? 'failed' : 'warning', who, detail, { actor: 'administrator', act });
+}

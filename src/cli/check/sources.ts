@@ -1,0 +1,207 @@
+import { systemClock } from '../../api/clock.ts';
+import { describe } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { sshSigner } from '../../git/sign/ssh-signature.ts';
+import type { GitReference } from '../../git/types.ts';
+import type { SecretValues } from '../../git/wire/credentials.ts';
+import { resolveReference } from '../../git/wire/references.ts';
+import {
+  createGitTransport,
+  DEFAULT_TRANSPORT_LIMITS,
+  type TransportOptions,
+} from '../../git/wire/transport.ts';
+import { checkPushRight } from '../../git/write/receive-pack.ts';
+import type { HttpClient } from '../../http/types.ts';
+import { credentialsOf } from '../../providers/forges/secret.ts';
+import type { Forge } from '../../providers/forges/types.ts';
+import { createGitAccess } from '../../server/git.ts';
+import type { FileSources } from '../../server/source-files.ts';
+import { bad, type CheckLine, guarded, ok } from '../../terminal/check-report.ts';
+
+/** What asking Git takes. */
+interface SourceChecks {
+  readonly client: Pick<ClusterClient, 'get'>;
+  readonly http: HttpClient;
+  /** Only these may get credentials of the environment: anybody could label a Source of the cluster as one of ours. */
+  readonly fileSources: FileSources;
+  /** Credentials of Sources that were given as files and name no Secret. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Asks each repository for its refs, with the credentials of the Source, and whether what it wants to write may be written. Nothing is fetched or written. */
+export async function checkSources(checks: SourceChecks, sources: readonly Source[]): Promise<CheckLine[]> {
+  const lines = await Promise.all(
+    sources.map((source) => guarded(describe(source), () => checkSource(checks, source))),
+  );
+  return lines.flat();
+}
+
+async function checkSource(checks: SourceChecks, source: Source): Promise<CheckLine[]> {
+  const subject = describe(source);
+  const values = await secretOf(checks, source, 'secretRef');
+  const proxy = await secretOf(checks, source, 'proxySecretRef');
+  const missing = [values, proxy].find((found) => typeof found === 'string');
+  if (typeof values === 'string' || typeof proxy === 'string')
+    return [bad('failed', subject, String(missing), { actor: 'administrator', act: 'create that Secret' })];
+  const secrets = { credentials: async () => values, proxy: async () => proxy };
+  const { http: client, env, fileSources } = checks;
+  const access = createGitAccess({ client, clock: systemClock, env, fileSources });
+  const transport: TransportOptions = {
+    client,
+    url: source.spec.url,
+    credentials: await access.credentials(source, secrets),
+    limits: DEFAULT_TRANSPORT_LIMITS,
+    stats: { requests: 0, receivedBytes: 0 },
+    address: { movedTo: undefined },
+  };
+  const reading = await checkReading(source, transport);
+  return [
+    reading,
+    ...(await checkWriting(source, {
+      openForge: () => access.openForge(source, secrets),
+      transport,
+      values,
+    })),
+  ];
+}
+
+async function checkReading(source: Source, transport: TransportOptions): Promise<CheckLine> {
+  const { url, suspend } = source.spec;
+  const subject = describe(source);
+  const { rewrite: _, ...given } = source.spec.ref;
+  const reference = given as GitReference;
+  // Of a fixed commit no server is asked; its default branch shows at least that the repository can be read.
+  const resolved = await resolveReference(
+    async () => createGitTransport(transport),
+    url,
+    reference.commit ? {} : reference,
+  );
+  const where = reference.commit
+    ? `${url} can be read; whether it has commit ${reference.commit.slice(0, 7)} shows when it is fetched`
+    : `${resolved.refName} of ${url} is at ${resolved.commit.slice(0, 7)}`;
+  return suspend
+    ? bad('warning', subject, `${where}; it is suspended`, { actor: 'author' })
+    : ok(subject, where);
+}
+
+/** The Secret's values by key; undefined when the Source names none; a text when it is not there. */
+async function secretOf(
+  { client }: SourceChecks,
+  { metadata, spec }: Source,
+  field: 'secretRef' | 'proxySecretRef',
+): Promise<SecretValues | string | undefined> {
+  const { namespace = 'default' } = metadata;
+  const name = spec[field]?.name;
+  if (name === undefined) return undefined;
+  const secret = await client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
+  if (!secret) return `Secret ${namespace}/${name}, which spec.${field} names, does not exist`;
+  const data = Object.entries((secret.data ?? {}) as Record<string, string>);
+  return Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, 'base64')] as const));
+}
+
+/** What asking for rights takes. */
+interface WritingChecks {
+  readonly openForge: () => Promise<Forge | undefined>;
+  readonly transport: TransportOptions;
+  /** Of the Source's Secret; undefined when it names none. */
+  readonly values: SecretValues | undefined;
+}
+
+const rights = 'give the rights that docs/guides/forges.md lists';
+/** A branch that nobody has: asking for its pull request shows whether pull requests can be read. */
+const nobodysBranch = 'holdfast/check';
+
+/** Whether the Source's credentials suffice for what its spec.write asks for. Writes nothing, so that a branch is protected does not show. */
+export async function checkWriting(source: Source, checks: WritingChecks): Promise<CheckLine[]> {
+  const { ledger = false, revert = 'none', status = false } = source.spec.write ?? {};
+  const pushes = ledger || revert !== 'none';
+  if (!pushes && !status) return [];
+  const lines = await Promise.all([
+    ...(pushes ? [checkPush(source, checks), checkSigningKey(source, checks)] : []),
+    status || revert !== 'none' ? checkForge(source, checks) : checkUser(source, checks),
+  ]);
+  return lines.flat();
+}
+
+function checkPush(source: Source, { transport }: WritingChecks): Promise<readonly CheckLine[]> {
+  const subject = `${describe(source)}, push`;
+  const { ref, url, write } = source.spec;
+  if ((write?.revert ?? 'none') !== 'none' && !ref.branch) {
+    const detail =
+      'spec.write.revert needs spec.ref.branch: nothing can be pushed to a tag or a fixed commit';
+    return Promise.resolve([bad('failed', subject, detail, { actor: 'author', act: 'change the Source' })]);
+  }
+  return guarded(subject, async () => {
+    await checkPushRight(transport);
+    return [
+      ok(subject, `the credentials may push to ${url}; that a branch is protected shows only at a push`),
+    ];
+  });
+}
+
+function checkSigningKey(source: Source, { values }: WritingChecks): Promise<readonly CheckLine[]> {
+  const subject = `${describe(source)}, signingKey`;
+  const key = values?.signingKey;
+  if (!key) return Promise.resolve([]);
+  return guarded(subject, async () => {
+    sshSigner(new TextDecoder().decode(key));
+    return [ok(subject, 'the key can sign')];
+  });
+}
+
+function checkForge(
+  source: Source,
+  { openForge, values = {} }: WritingChecks,
+): Promise<readonly CheckLine[]> {
+  const subject = `${describe(source)}, forge`;
+  return guarded(subject, async () => {
+    const forge = await openForge();
+    if (!forge) return [unknownForge(source, subject)];
+    if (credentialsOf(values).kind === 'none') {
+      const detail = `the Secret of spec.secretRef holds nothing to sign in with at ${forge.kind}`;
+      return [bad('failed', subject, detail, { actor: 'administrator', act: rights })];
+    }
+    return [await checkToken(source, subject, forge)];
+  });
+}
+
+/** For a push alone no forge is needed, but it may know better: Gitea lets readers begin a push, and refuses it later. */
+async function checkUser(
+  source: Source,
+  { openForge, values = {} }: WritingChecks,
+): Promise<readonly CheckLine[]> {
+  const subject = `${describe(source)}, forge`;
+  if (credentialsOf(values).kind === 'none') return [];
+  try {
+    const forge = await openForge();
+    return forge && (await forge.mayWrite()) === false ? [readOnly(subject, forge)] : [];
+  } catch {
+    return [];
+  }
+}
+
+function readOnly(subject: string, forge: Forge): CheckLine {
+  const detail = `${forge.kind} takes the credentials, and they may only read`;
+  return bad('failed', subject, detail, { actor: 'administrator', act: rights });
+}
+
+function unknownForge({ spec }: Source, subject: string): CheckLine {
+  const { host } = new URL(spec.url);
+  const detail = `${host} is no forge that is known`;
+  const todo = { actor: 'author', act: 'name it under the key forge of the Secret, if it is one' } as const;
+  return spec.write?.status
+    ? bad('failed', subject, `${detail}, and spec.write.status needs one`, todo)
+    : bad('warning', subject, `${detail}: of a revert only the branch is pushed`, todo);
+}
+
+async function checkToken({ spec }: Source, subject: string, forge: Forge): Promise<CheckLine> {
+  const may = await forge.mayWrite();
+  if (may === false) return readOnly(subject, forge);
+  if ((spec.write?.revert ?? 'none') !== 'none') await forge.findPullRequest(nobodysBranch);
+  const words = may ? 'their user may write here' : 'it does not tell whether they may write';
+  return ok(
+    subject,
+    `${forge.kind} takes the credentials, and ${words}; a token's scopes show only at a write`,
+  );
+}

@@ -1,0 +1,107 @@
+import { describe } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import type { Transport } from '../../cluster/transport/transport.ts';
+import { secretsOf } from '../../engine/sync/poll/source-object.ts';
+import { decryptionOf } from '../../engine/sync/read/render-inputs.ts';
+import { readSigners } from '../../git/sign/signers.ts';
+import { createClusterPort } from '../../server/cluster.ts';
+import { bad, type CheckLine, guarded, ok } from '../../terminal/check-report.ts';
+import { counted } from '../../terminal/output.ts';
+import { mayI } from './rights.ts';
+
+/** What asking takes. */
+interface TrustChecks {
+  readonly client: ClusterClient;
+  readonly transport: Transport;
+  /** Ask for this user instead of oneself. */
+  readonly asUser?: string | undefined;
+}
+
+/**
+ * Whom Sources write as, and whose signatures and which keys they go by: whether the account is there and may be acted as, and whether the Secrets
+ * hold what the controller reads in them. No content is told.
+ */
+export async function checkTrust(checks: TrustChecks, sources: readonly Source[]): Promise<CheckLine[]> {
+  const lines = await Promise.all(
+    sources.map((source) =>
+      guarded(describe(source), async () => [
+        ...(await checkAccount(checks, source)),
+        ...(await checkSigners(checks, source)),
+        ...(await checkDecryption(checks, source)),
+      ]),
+    ),
+  );
+  return lines.flat();
+}
+
+async function checkAccount(
+  { client, transport, asUser }: TrustChecks,
+  source: Source,
+): Promise<CheckLine[]> {
+  const name = source.spec.serviceAccountName;
+  if (!name) return [];
+  const { namespace = 'default' } = source.metadata;
+  const subject = describe(source);
+  const account = `service account ${namespace}/${name}`;
+  const isThere = await client.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name });
+  const attributes = { group: '', resource: 'serviceaccounts', verb: 'impersonate', namespace, name };
+  const may = await mayI(transport, attributes, asUser).catch((error: unknown) => {
+    if (isApiError(error, 'unknownKind', 'notFound')) return undefined;
+    throw error;
+  });
+  const actor = 'administrator';
+  if (!isThere)
+    return [
+      bad('failed', subject, `${account}, which it writes as, does not exist`, {
+        actor,
+        act: 'create it, with a role',
+      }),
+    ];
+  if (may) return [ok(subject, `is written as ${account}`)];
+  if (may === undefined)
+    return [
+      bad('warning', subject, `whether ${account} may be acted as could not be looked at`, {
+        actor: 'nobody',
+      }),
+    ];
+  return [bad('failed', subject, `${asUser ?? 'you'} may not act as ${account}`, { actor, act: mayAct })];
+}
+
+const mayAct =
+  'apply the output of holdfast install --impersonation, or check with --as the user that Holdfast runs as';
+
+async function checkSigners({ client }: TrustChecks, source: Source): Promise<CheckLine[]> {
+  const { verify } = source.spec;
+  if (!verify) return [];
+  const where = `${source.metadata.namespace ?? 'default'}/${verify.secretRef.name}`;
+  const subject = describe(source);
+  try {
+    const values = await secretsOf({ cluster: portOf(client) }, source).signers();
+    const { ssh, pgp } = await readSigners(where, values ?? {});
+    return [ok(subject, `signatures of ${counted(ssh.length + pgp.length, 'key')} in Secret ${where} count`)];
+  } catch (error) {
+    return [refused(subject, error, 'put allowed signers of SSH or armoured PGP public keys into it')];
+  }
+}
+
+async function checkDecryption({ client }: TrustChecks, source: Source): Promise<CheckLine[]> {
+  if (!source.spec.decryption) return [];
+  const subject = describe(source);
+  try {
+    await decryptionOf(portOf(client), source);
+    return [ok(subject, 'has an age key to open encrypted files with')];
+  } catch (error) {
+    return [refused(subject, error, 'put the age key into it, under a name that ends in .agekey')];
+  }
+}
+
+function refused(subject: string, error: unknown, act: string): CheckLine {
+  const message = error instanceof Error ? error.message : String(error);
+  return bad('failed', subject, message, { actor: 'administrator', act });
+}
+
+function portOf(client: ClusterClient): ReturnType<typeof createClusterPort> {
+  return createClusterPort(client);
+}

@@ -1,0 +1,244 @@
+import type { Comparison } from '../health/comparison.ts';
+import { createHttpClient } from '../http/client.ts';
+import {
+  type CanaryDifference,
+  canaryDifferenceOf,
+  expectedRelease,
+  type ObjectDifference,
+} from '../review/diff/canary-difference.ts';
+import { readEffectiveSet, type SourceQuery } from '../review/diff/effective-set.ts';
+import {
+  type SourceDifference,
+  type SourceObjectDifference,
+  sourceDifferenceOf,
+} from '../review/diff/source-difference.ts';
+import { expectedObjects } from '../review/expected-objects.ts';
+import { readCanaryWith, type WorldQuery } from '../review/read-canary.ts';
+import type { Connection } from '../server/connection.ts';
+import { InputError } from '../server/options.ts';
+import {
+  type CommandResult,
+  counted,
+  type DataFormat,
+  formatData,
+  paint,
+  printable,
+  type Screen,
+  screenOf,
+  wrap,
+} from '../terminal/output.ts';
+import { formatTable, type TableColumn } from '../terminal/table.ts';
+import { defaultSelectorLabels } from '../workload/shared/selector.ts';
+import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
+import { type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
+import { commaList, outputOption } from './install/install.ts';
+import { provider } from './run.ts';
+import { subjectOf } from './status.ts';
+import { commitLine } from './status-rows.ts';
+
+interface DiffFlags extends ProgramFlags {
+  readonly kubeconfig?: string;
+  readonly namespace?: string;
+  readonly meshProvider: string;
+  readonly selectorLabels: string[];
+  readonly includeLabelPrefix: string[];
+  readonly output: DiffOptions['format'];
+}
+
+/** `holdfast diff`: what is not as the release, or the Source, says. Writes nothing. */
+export const diffCommand: CliCommand = {
+  register(program, context) {
+    const command = program
+      .command('diff')
+      .description(
+        'compare a Canary in the cluster with the release its primary must run, or a Source with what it keeps applied; exit code 1 if something differs, 2 if it cannot be said',
+      )
+      .argument('<subject>', 'NAME or canary/NAME; source/NAME')
+      .option(
+        '--kubeconfig <file>',
+        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
+      )
+      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
+      .option('--mesh-provider <name>', "as the controller's", provider, 'kubernetes')
+      .option('--selector-labels <names>', "as the controller's (comma list)", commaList, [
+        ...defaultSelectorLabels,
+      ])
+      .option('--include-label-prefix <prefixes>', "as the controller's (comma list)", commaList, [])
+      .addOption(outputOption('table', ['table', 'json', 'yaml']));
+    withProgramFlags(command).action(async (text: string, flags: DiffFlags) => {
+      const { kind, name } = text.includes('/') ? subjectOf(text, undefined) : { kind: 'Canary', name: text };
+      if (!name) throw new InputError(`${JSON.stringify(text)} names no object`);
+      const work = kind === 'Source' ? ofSource : ofCanary;
+      const { kubeconfig } = flags;
+      const { version } = context;
+      const result = await withConnection({ kubeconfig, version }, (connection) =>
+        work(connection, {
+          name,
+          namespace: flags.namespace ?? connection.access.namespace,
+          flags,
+          version,
+        }),
+      ).catch((error: unknown) => {
+        // As diff and kubectl diff: 1 is an answer, so whatever kept us from one is 2.
+        throw new InputError((error as Error).message);
+      });
+      emit(result, context);
+    });
+  },
+};
+
+interface Asked {
+  readonly name: string;
+  readonly namespace: string;
+  readonly flags: DiffFlags;
+  readonly version: string;
+}
+
+function ofCanary(connection: Connection, { name, namespace, flags }: Asked): Promise<CommandResult> {
+  const options = {
+    minIntervalMs: 0,
+    defaultProvider: flags.meshProvider,
+    selectorLabels: flags.selectorLabels,
+    includeLabelPrefixes: flags.includeLabelPrefix,
+  };
+  return diffCanary(connection, { namespace, name, options }, shownAs(flags));
+}
+
+async function ofSource(
+  connection: Connection,
+  { name, namespace, flags, version }: Asked,
+): Promise<CommandResult> {
+  const userAgent = `holdfast/${version}`;
+  const programs = programsIn(flags, process.env);
+  const http = createHttpClient({ ...addressPolicy(connection.access.server), userAgent });
+  try {
+    return await diffSource(connection, { namespace, name, http, programs }, shownAs(flags));
+  } finally {
+    await http.close();
+  }
+}
+
+function shownAs({ output }: DiffFlags): DiffOptions {
+  return { format: output, screen: screenOf(process.stdout, process.env) };
+}
+
+/** How a difference is printed. */
+interface DiffOptions {
+  readonly format: 'table' | DataFormat;
+  readonly screen: Screen;
+}
+
+/** Compares one Canary; exit code 1 when something differs. Throws ApiError, InputError and EngineError. */
+async function diffCanary(
+  connection: Connection,
+  query: WorldQuery,
+  { format, screen }: DiffOptions,
+): Promise<CommandResult> {
+  const difference = await readDifference(connection, query);
+  const stdout =
+    format === 'table'
+      ? `${differenceLines(difference, screen).join('\n')}\n`
+      : formatData(difference, format);
+  return { stdout, stderr: '', exitCode: difference.differs ? 1 : 0 };
+}
+
+function readDifference(connection: Connection, query: WorldQuery): Promise<CanaryDifference> {
+  return readCanaryWith(connection, query, async (context) => {
+    const { world } = context.observation;
+    const release = expectedRelease(world);
+    if (!release)
+      throw new Error(
+        `Canary ${query.namespace}/${query.name}: no release has proven itself yet, so there is nothing to compare with`,
+      );
+    return canaryDifferenceOf(world, release, await expectedObjects(context, release.digest));
+  });
+}
+
+/** Compares one Source with the cluster; exit code 1 when something differs. Throws ApiError, InputError and Git's errors. */
+async function diffSource(
+  connection: Connection,
+  query: SourceQuery,
+  { format, screen }: DiffOptions,
+): Promise<CommandResult> {
+  const difference = await sourceDifferenceOf(connection.client, await readEffectiveSet(connection, query));
+  const stdout =
+    format === 'table' ? `${linesOf(difference, screen).join('\n')}\n` : formatData(difference, format);
+  return { stdout, stderr: '', exitCode: difference.differs ? 1 : 0 };
+}
+
+function linesOf({ source, commit, differs, problems, objects }: SourceDifference, screen: Screen): string[] {
+  const what = commitLine(commit.commit, commit.subject);
+  const title = `Source ${source}: the cluster must be as ${what} says`;
+  const table = fieldTable(objects, screen);
+  return [
+    paint(screen, 'strong', printable(title)),
+    ...(problems.length > 0 ? ['', ...problems.map((line) => paint(screen, 'bad', printable(line)))] : []),
+    ...(table.length > 0 ? ['', ...table] : []),
+    ...(differs ? [] : wrap(`nothing differs in ${counted(objects.length, 'object')}`, screen.columns, '')),
+  ];
+}
+
+interface FieldRow {
+  readonly object: string;
+  readonly field: string;
+  readonly expected: string;
+  readonly actual: string;
+  readonly by: string;
+}
+
+const findingColumns: ReadonlyArray<TableColumn<Comparison>> = [
+  { title: 'FINDING', value: ({ name }) => name, tone: () => 'bad' },
+  { title: 'EXPECTED', value: ({ expected }) => expected, least: 12 },
+  { title: 'ACTUAL', value: ({ actual }) => actual, least: 12 },
+];
+
+const fieldColumns: ReadonlyArray<TableColumn<FieldRow>> = [
+  { title: 'OBJECT', value: ({ object }) => object, tone: () => 'bad' },
+  { title: 'FIELD', value: ({ field }) => field, least: 16 },
+  { title: 'EXPECTED', value: ({ expected }) => expected, least: 12 },
+  { title: 'ACTUAL', value: ({ actual }) => actual, least: 12 },
+  { title: 'CHANGED BY', value: ({ by }) => by, least: 10 },
+];
+
+/** A difference for people; lines without line feeds. */
+function differenceLines(
+  { canary, release, differs, findings, objects }: CanaryDifference,
+  screen: Screen,
+): string[] {
+  const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15);
+  const title = `Canary ${canary}: the primary must run ${what}`;
+  const table = fieldTable(objects, screen);
+  return [
+    paint(screen, 'strong', printable(title)),
+    ...(findings.length > 0 ? ['', ...formatTable(findingColumns, findings, screen, false)] : []),
+    ...(table.length > 0 ? ['', ...table] : []),
+    ...(differs ? [] : wrap(`nothing differs in ${counted(objects.length, 'object')}`, screen.columns, '')),
+  ];
+}
+
+/** What of these objects differs, a line for each field; empty when nothing does. */
+function fieldTable(
+  objects: ReadonlyArray<ObjectDifference | SourceObjectDifference>,
+  screen: Screen,
+): string[] {
+  const rows = objects.flatMap(rowsOf);
+  return rows.length > 0 ? formatTable(fieldColumns, rows, screen, false) : [];
+}
+
+function rowsOf(difference: ObjectDifference | SourceObjectDifference): FieldRow[] {
+  const { kind, name, state, fields, changedBy } = difference;
+  const namespace = 'namespace' in difference ? `${difference.namespace}/` : '';
+  const object = `${kind} ${namespace}${name}`;
+  if (state === 'refused') {
+    const message = 'message' in difference ? (difference.message ?? '') : '';
+    return [{ object, field: '', expected: 'applied', actual: message, by: '' }];
+  }
+  if (state === 'missing') return [{ object, field: '', expected: 'exists', actual: 'missing', by: '' }];
+  return fields.map(({ path, expected, actual }) => ({
+    object,
+    field: path,
+    expected,
+    actual: actual ?? '(absent)',
+    by: changedBy ?? '',
+  }));
+}

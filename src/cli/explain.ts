@@ -1,0 +1,186 @@
+import { limits } from '../api/limits.ts';
+import type { Comparison } from '../health/comparison.ts';
+import { type Explanation, explain, type Judgement } from '../review/explain/explanation.ts';
+import type { Forecast, Moment } from '../review/explain/forecast.ts';
+import { applyHypothesis, type Hypothesis, parseHypothesis } from '../review/explain/hypothesis.ts';
+import { readWorld } from '../review/read-canary.ts';
+import type { World } from '../rollout/world.ts';
+import {
+  type CommandResult,
+  type DataFormat,
+  formatData,
+  formatSpan,
+  paint,
+  printable,
+  type Screen,
+  screenOf,
+  wrap,
+} from '../terminal/output.ts';
+import { formatTable, type TableColumn } from '../terminal/table.ts';
+import { defaultSelectorLabels } from '../workload/shared/selector.ts';
+import { type CliCommand, emit, withConnection } from './command.ts';
+import { commaList, outputOption } from './install/install.ts';
+import { nameIn } from './requests/request.ts';
+import { duration, provider } from './run.ts';
+import { commitLine } from './status-rows.ts';
+
+interface ExplainFlags {
+  readonly kubeconfig?: string;
+  readonly namespace?: string;
+  readonly whatIf: string[];
+  readonly meshProvider: string;
+  readonly minAnalysisInterval: number;
+  readonly selectorLabels: string[];
+  readonly output: 'text' | DataFormat;
+}
+
+/** `holdfast explain`: what is expected, what is, why, and what would be done about it. Writes nothing. */
+export const explainCommand: CliCommand = {
+  register(program, context) {
+    const { version } = context;
+    program
+      .command('explain')
+      .description(
+        'explain what Holdfast makes of a Canary, or what it would make of a fault; writes nothing',
+      )
+      .argument('<canary>', 'name, or canary/NAME')
+      .option(
+        '--kubeconfig <file>',
+        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
+      )
+      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
+      .option(
+        '--what-if <assumption...>',
+        'assume onFailure=..., cause=..., canary=healthy|sameFault|notReady, checks=fail or others=N failing Canaries',
+        [],
+      )
+      .option('--mesh-provider <name>', "as the controller's", provider, 'kubernetes')
+      .option(
+        '--min-analysis-interval <duration>',
+        "as the controller's",
+        duration,
+        limits.minAnalysisIntervalMs,
+      )
+      .option('--selector-labels <names>', "as the controller's (comma list)", commaList, [
+        ...defaultSelectorLabels,
+      ])
+      .addOption(outputOption('text', ['text', 'json', 'yaml']))
+      .action(async (first: string, flags: ExplainFlags) => {
+        const name = nameIn(first, 'Canary');
+        const hypothesis = parseHypothesis(flags.whatIf);
+        const options = {
+          minIntervalMs: flags.minAnalysisInterval,
+          defaultProvider: flags.meshProvider,
+          selectorLabels: flags.selectorLabels,
+          includeLabelPrefixes: [],
+        };
+        const world = await withConnection({ kubeconfig: flags.kubeconfig, version }, (connection) =>
+          readWorld(connection, { namespace: flags.namespace ?? connection.access.namespace, name, options }),
+        );
+        const screen = screenOf(process.stdout, process.env);
+        emit(
+          explainWorld(world, hypothesis, { assumed: flags.whatIf, format: flags.output, screen }),
+          context,
+        );
+      });
+  },
+};
+
+/** How an explanation is printed. */
+interface ExplainOptions {
+  /** The hypothesis as it was typed. */
+  readonly assumed: readonly string[];
+  readonly format: 'text' | DataFormat;
+  readonly screen: Screen;
+}
+
+/** Explains a world as it is, or as it would be. Throws InputError for what cannot be supposed of it. */
+export function explainWorld(world: World, hypothesis: Hypothesis, options: ExplainOptions): CommandResult {
+  const explanation = explain(applyHypothesis(world, hypothesis), options.assumed);
+  const stdout =
+    options.format === 'text'
+      ? `${explanationLines(explanation, options.screen, world.nowMs).join('\n')}\n`
+      : formatData(explanation, options.format);
+  return { stdout, stderr: '', exitCode: 0 };
+}
+
+const indent = '  ';
+
+/** An explanation for people; lines without line feeds. */
+function explanationLines(explanation: Explanation, screen: Screen, nowMs: number): string[] {
+  const { canary, assumed, phase, state, release, primary, judgement } = explanation;
+  const standing = [phase || 'not looked at yet', state && `(${state})`].filter(Boolean).join(' ');
+  const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15) || 'none yet';
+  return [
+    paint(screen, 'strong', printable(`Canary ${canary}: ${standing}`)),
+    ...(assumed.length > 0
+      ? wrap(`assumed: ${assumed.join(', ')}; nothing of it is written`, screen.columns, '')
+      : []),
+    ...section(screen, 'Expected on the primary', [
+      indent + printable(what),
+      ...comparisons(primary, screen),
+    ]),
+    ...(judgement ? judged(judgement, screen) : []),
+    ...section(
+      screen,
+      'What comes next, if the cluster stays as it is',
+      foreseen(explanation.forecast, screen, nowMs),
+    ),
+  ];
+}
+
+function section(screen: Screen, title: string, lines: readonly string[]): string[] {
+  return ['', paint(screen, 'strong', title), ...lines];
+}
+
+function comparisons(rows: readonly Comparison[], screen: Screen): string[] {
+  const columns: ReadonlyArray<TableColumn<Comparison>> = [
+    {
+      title: '',
+      value: mark,
+      tone: ({ met, severity }) => (met ? 'good' : severity === 'tells' ? 'busy' : 'bad'),
+    },
+    { title: 'WHAT', value: ({ name }) => name },
+    { title: 'EXPECTED', value: ({ expected }) => expected, least: 12 },
+    { title: 'ACTUAL', value: ({ actual }) => actual, least: 12 },
+  ];
+  const narrower = { ...screen, columns: screen.columns - indent.length };
+  return formatTable(columns, rows, narrower, false).map((line) => indent + line);
+}
+
+function mark({ met, severity }: Comparison): string {
+  if (met) return 'ok';
+  return severity === 'tells' ? 'note' : 'differs';
+}
+
+function judged(judgement: Judgement, screen: Screen): string[] {
+  const { cause, title, fix, evidence, onCanaryToo, action, why } = judgement;
+  const canary = onCanaryToo ? '; the canary shows it too' : '; the canary does not show it';
+  const what = `${cause}: ${title}${onCanaryToo === undefined ? '' : canary}`;
+  return [
+    ...section(screen, 'Cause', wrap(what, screen.columns, indent)),
+    ...evidence.flatMap((line) => wrap(`- ${line}`, screen.columns, indent + indent)),
+    ...wrap(`what helps: ${fix}`, screen.columns, indent),
+    ...section(screen, 'Decision', wrap(`${action} (${why})`, screen.columns, indent)),
+  ];
+}
+
+function foreseen({ moments, end }: Forecast, screen: Screen, nowMs: number): string[] {
+  return [
+    ...moments.flatMap((moment) => momentLines(moment, screen, nowMs)),
+    ...wrap(end, screen.columns, indent),
+  ];
+}
+
+function momentLines(
+  { timeMs, phase, state, message, actions }: Moment,
+  screen: Screen,
+  nowMs: number,
+): string[] {
+  const when = timeMs <= nowMs ? 'now' : `in ${formatSpan(timeMs - nowMs)}`;
+  const standing = state ? `${phase} (${state})` : phase;
+  return [
+    ...wrap(`${when}: ${standing}: ${message}`, screen.columns, indent),
+    ...actions.flatMap((action) => wrap(`- ${action}`, screen.columns, indent + indent)),
+  ];
+}

@@ -1,0 +1,122 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { ProgramPaths } from '../render/build/programs.ts';
+import type { AppOptions } from '../server/options.ts';
+
+/** Flags about what Canaries and Sources may do and how much work is done at once; Flagger's names (flagger-behaviour 5.1). */
+export interface LimitFlags extends ReleaseFlags {
+  readonly kubeconfigQps: number;
+  readonly kubeconfigBurst: number;
+  readonly sourceQps: number;
+  readonly sourceBurst: number;
+  readonly threadiness: number;
+  readonly defaultServiceAccount?: string;
+}
+
+/** Flags about what a release is, and which Canaries are accepted. */
+export interface ReleaseFlags {
+  readonly crossNamespaceRefs: boolean;
+  readonly enableConfigTracking: boolean;
+}
+
+/** Adds the flags. */
+export function withLimitFlags(command: Command): Command {
+  const limited = command
+    .option('--kubeconfig-qps <number>', 'requests a second to the API server, watches left out', count, 100)
+    .option('--kubeconfig-burst <number>', 'how many of them may come at once', count, 250)
+    .option(
+      '--source-qps <number>',
+      'the same for what Sources apply, which rollouts do not wait for',
+      count,
+      200,
+    )
+    .option('--source-burst <number>', 'how many of these may come at once', count, 400)
+    .option('--threadiness <number>', 'Canaries that are handled side by side', count, 8)
+    .option(
+      '--default-service-account <name>',
+      'service account, in the namespace of each Source, that Sources without serviceAccountName are written as',
+      accountName,
+    );
+  return withReleaseFlags(limited);
+}
+
+/** Those of them that say what a release is and which Canaries are accepted: also for commands that look as the controller does. */
+export function withReleaseFlags(command: Command): Command {
+  return command
+    .option(
+      '--enable-config-tracking <boolean>',
+      'false: releases are about templates and ports alone; ConfigMaps and Secrets are applied and never copied',
+      truth,
+      true,
+    )
+    .option('--no-cross-namespace-refs', 'refuse Canaries that refer to objects of other namespaces');
+}
+
+/** What they say. */
+export function limitsIn(
+  flags: LimitFlags,
+): Pick<
+  AppOptions,
+  | 'apiRate'
+  | 'sourceRate'
+  | 'concurrency'
+  | 'defaultServiceAccount'
+  | 'forbidsOtherNamespaces'
+  | 'tracksConfig'
+> {
+  return {
+    apiRate: { perSecond: flags.kubeconfigQps, burst: flags.kubeconfigBurst },
+    sourceRate: { perSecond: flags.sourceQps, burst: flags.sourceBurst },
+    concurrency: flags.threadiness,
+    defaultServiceAccount: flags.defaultServiceAccount,
+    ...releaseLimitsIn(flags),
+  };
+}
+
+/** What the flags of `withReleaseFlags` say. */
+export function releaseLimitsIn({ enableConfigTracking, crossNamespaceRefs }: ReleaseFlags): {
+  readonly tracksConfig: boolean;
+  readonly forbidsOtherNamespaces: boolean;
+} {
+  return { tracksConfig: enableConfigTracking, forbidsOtherNamespaces: !crossNamespaceRefs };
+}
+
+function truth(text: string): boolean {
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new InvalidArgumentError('must be true or false.');
+}
+
+/** Name of a service account. Throws InvalidArgumentError. */
+export function accountName(text: string): string {
+  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
+  throw new InvalidArgumentError('must be the name of a service account, without a namespace.');
+}
+
+function count(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 1 && value <= 10_000) return value;
+  throw new InvalidArgumentError('must be a whole number from 1 to 10000.');
+}
+
+/** Flags that say where the programs are that build kustomizations and charts. */
+export interface ProgramFlags {
+  readonly kustomize?: string;
+  readonly helm?: string;
+}
+
+/** Adds the flags. */
+export function withProgramFlags(command: Command): Command {
+  return command
+    .option('--kustomize <file>', 'kustomize program; default: HOLDFAST_KUSTOMIZE, else as found on PATH')
+    .option('--helm <file>', 'helm program (version 3); default: HOLDFAST_HELM, else as found on PATH');
+}
+
+/** What flags and environment say. */
+export function programsIn(
+  { kustomize, helm }: ProgramFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): ProgramPaths {
+  return {
+    kustomize: kustomize || env.HOLDFAST_KUSTOMIZE || undefined,
+    helm: helm || env.HOLDFAST_HELM || undefined,
+  };
+}

@@ -1,0 +1,176 @@
+import type { CanaryStatus } from '../api/canary/status.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { labelValue } from '../api/metadata.ts';
+import { isApiError } from '../cluster/errors.ts';
+import { recordViews } from '../engine/records/records.ts';
+import { labelCanary, labelRecord } from '../release/record.ts';
+import { newestFirst } from '../rollout/run.ts';
+import type { RecordView } from '../rollout/world.ts';
+import {
+  type CommandResult,
+  formatAge,
+  formatData,
+  type Screen,
+  screenOf,
+  type Tone,
+} from '../terminal/output.ts';
+import { formatTable, type TableColumn } from '../terminal/table.ts';
+import { type CliCommand, emit, withConnection } from './command.ts';
+import {
+  nameIn,
+  type ObjectFlags,
+  type RequestClient,
+  readOne,
+  withObjectFlags,
+} from './requests/request.ts';
+import { canaryStatus, shortCommit } from './status-rows.ts';
+
+/** One release that Holdfast remembers. */
+export interface PastRelease {
+  readonly digest: string;
+  readonly commit: string;
+  readonly author?: string | undefined;
+  readonly subject?: string | undefined;
+  /** When it was found good; absent for one that never was, or of which no record is kept. */
+  readonly promotedTime?: string | undefined;
+  readonly endTime?: string | undefined;
+  /** LastKnownGood, Kept (a rollback can go there), UnderWay, or how it ended. */
+  readonly state: string;
+  readonly reason?: string | undefined;
+  /** Why it is not tried again. */
+  readonly rejected?: string | undefined;
+}
+
+/** What the history is printed with. */
+interface HistoryOptions {
+  readonly namespace: string;
+  readonly name: string;
+  readonly format: ObjectFlags['output'];
+  readonly screen: Screen;
+  readonly nowMs: number;
+}
+
+/** `holdfast history`: what ran, what is kept to go back to, and what is not tried again. */
+export const historyCommand: CliCommand = {
+  register(program, context) {
+    withObjectFlags(
+      program.command('history').description('list the releases of a Canary, and which a rollback can go to'),
+      'Canary',
+    ).action(async (subject: string, flags: ObjectFlags) => {
+      const { kubeconfig } = flags;
+      const { version } = context;
+      const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
+        history(client, {
+          namespace: flags.namespace ?? access.namespace,
+          name: nameIn(subject, 'Canary'),
+          format: flags.output,
+          screen: screenOf(process.stdout, process.env),
+          nowMs: Date.now(),
+        }),
+      );
+      emit(result, context);
+    });
+  },
+};
+
+/** The releases of a Canary from its records and its status, the newest first. Throws ApiError and InputError. */
+export async function history(client: RequestClient, options: HistoryOptions): Promise<CommandResult> {
+  const canary = await readOne(client, 'Canary', options);
+  const { records, stderr } = await readable(client, canary);
+  const releases = pastReleases(canaryStatus(canary), records);
+  const { format, screen, nowMs } = options;
+  if (format !== 'text') return { stdout: formatData(releases, format), stderr, exitCode: 0 };
+  if (releases.length === 0) return { stdout: 'There is no release yet.\n', stderr, exitCode: 0 };
+  const lines = formatTable(columns(nowMs), releases, screen, false);
+  return { stdout: `${lines.join('\n')}\n`, stderr, exitCode: 0 };
+}
+
+/** Who may not list Secrets still sees what the status says. */
+async function readable(
+  client: RequestClient,
+  canary: KubernetesObject,
+): Promise<{ records: RecordView[]; stderr: string }> {
+  try {
+    return { records: await storedReleases(client, canary), stderr: '' };
+  } catch (error) {
+    if (!isApiError(error, 'forbidden')) throw error;
+    return { records: [], stderr: 'the kept releases are not shown: you may not list Secrets here\n' };
+  }
+}
+
+/** Merges what is kept with what the status remembers, by digest; the newest first. */
+function pastReleases(status: CanaryStatus, records: readonly RecordView[]): PastRelease[] {
+  const digests = [
+    status.run?.digest,
+    ...(status.history ?? []).map(({ digest }) => digest),
+    ...records.map(({ digest }) => digest),
+    ...(status.rejected ?? []).map(({ digest }) => digest),
+  ].filter((digest) => digest !== undefined);
+  return [...new Set(digests)]
+    .map((digest) => pastRelease(digest, status, records))
+    .sort((left, right) => timeOf(right) - timeOf(left));
+}
+
+function pastRelease(digest: string, status: CanaryStatus, records: readonly RecordView[]): PastRelease {
+  const record = records.find((entry) => entry.digest === digest);
+  const past = status.history?.find((entry) => entry.digest === digest);
+  const rejection = status.rejected?.find((entry) => entry.digest === digest);
+  return {
+    digest,
+    commit: record?.commit.commit ?? past?.commit ?? rejection?.commit ?? status.run?.commit ?? '',
+    author: record?.commit.author,
+    subject: record?.commit.subject ?? past?.subject,
+    promotedTime: record?.promotedTime,
+    endTime: past?.endTime ?? rejection?.time,
+    state: stateOf(digest, status, { record, past: past?.result }),
+    reason: past?.reason,
+    rejected: rejection?.reason,
+  };
+}
+
+function stateOf(
+  digest: string,
+  status: CanaryStatus,
+  { record, past }: { record: RecordView | undefined; past: string | undefined },
+): string {
+  if (status.run?.digest === digest) return 'UnderWay';
+  if (status.lastKnownGood?.digest === digest) return 'LastKnownGood';
+  return record?.promotedTime ? 'Kept' : (past ?? 'Failed');
+}
+
+function timeOf({ state, promotedTime, endTime }: PastRelease): number {
+  if (state === 'UnderWay') return Number.POSITIVE_INFINITY;
+  return Math.max(Date.parse(promotedTime ?? '') || 0, Date.parse(endTime ?? '') || 0);
+}
+
+const tones: Readonly<Record<string, Tone>> = { LastKnownGood: 'good', UnderWay: 'busy', Failed: 'bad' };
+
+function columns(nowMs: number): ReadonlyArray<TableColumn<PastRelease>> {
+  return [
+    { title: 'COMMIT', value: ({ commit }) => shortCommit(commit) || '-' },
+    { title: 'STATE', value: ({ state }) => state, tone: ({ state }) => tones[state] ?? 'none' },
+    {
+      title: 'REASON',
+      value: ({ rejected, reason }) => (rejected ? `rejected: ${rejected}` : (reason ?? '')),
+    },
+    { title: 'GOOD SINCE', value: ({ promotedTime }) => formatAge(promotedTime, nowMs) || '-' },
+    { title: 'AUTHOR', value: ({ author }) => author ?? '', least: 6 },
+    { title: 'SUBJECT', value: ({ subject }) => subject ?? '', least: 12 },
+    { title: 'DIGEST', value: ({ digest }) => digest.slice(0, 15) },
+  ];
+}
+
+/** The releases of a Canary that are kept in Secrets, the newest good one first; their content is not read. Throws ApiError. */
+export async function storedReleases(
+  client: Pick<RequestClient, 'list'>,
+  { metadata: { name, namespace = '' } }: KubernetesObject,
+): Promise<RecordView[]> {
+  const labelSelector = `${labelCanary}=${labelValue(name)},${labelRecord}=release`;
+  const { items } = await client.list('v1', 'Secret', { namespace, labelSelector, metadataOnly: true });
+  const kept = recordViews(items, { namespace, name }).sort(newestFirst);
+  return [...kept.filter(isProven), ...kept.filter((record) => !isProven(record))];
+}
+
+function isProven({ promotedTime }: RecordView): boolean {
+  return promotedTime !== undefined;
+}

@@ -1,0 +1,104 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+
+/** What the pod is made of. */
+interface DeploymentOptions {
+  readonly name: string;
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly selector: Readonly<Record<string, string>>;
+  readonly image: string;
+  readonly watchNamespaces: readonly string[];
+  readonly defaultServiceAccount: string | undefined;
+}
+
+const port = 8080;
+const dataDirectory = '/data';
+/** The user that the image runs as. */
+const userId = 65_532;
+
+/** One pod under the restricted pod security standard (docs/security.md): nothing on its file system can be written but the Git stores. */
+export function deployment(options: DeploymentOptions): KubernetesObject {
+  const { name, namespace, labels, selector } = options;
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace, labels: { ...labels } },
+    spec: {
+      replicas: 1,
+      // A copy that waits for the Lease is ready: the next one is there before this one hands the Lease back.
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      selector: { matchLabels: { ...selector } },
+      template: {
+        metadata: { labels: { ...labels } },
+        spec: podSpec(options),
+      },
+    },
+  };
+}
+
+function podSpec({ name, image, watchNamespaces, defaultServiceAccount }: DeploymentOptions): object {
+  const account = defaultServiceAccount ? [`--default-service-account=${defaultServiceAccount}`] : [];
+  const scope = watchNamespaces.length > 0 ? [`--watch-namespaces=${watchNamespaces.join(',')}`] : [];
+  return {
+    serviceAccountName: name,
+    automountServiceAccountToken: true,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 30,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: userId,
+      runAsGroup: userId,
+      fsGroup: userId,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    containers: [
+      {
+        name,
+        image,
+        args: ['run', `--listen=0.0.0.0:${port}`, `--data-dir=${dataDirectory}`, ...scope, ...account],
+        // A standby goes by them: it takes the Lease over at once when this very pod is gone (ADR 33).
+        env: [
+          fromPod('POD_NAME', 'metadata.name'),
+          fromPod('POD_UID', 'metadata.uid'),
+          fromPod('POD_NAMESPACE', 'metadata.namespace'),
+        ],
+        ports: [{ name: 'http', containerPort: port, protocol: 'TCP' }],
+        livenessProbe: probe('/healthz', { periodSeconds: 10, failureThreshold: 6 }),
+        readinessProbe: probe('/readyz', { periodSeconds: 5, failureThreshold: 3 }),
+        resources: {
+          requests: { cpu: '50m', memory: '128Mi', 'ephemeral-storage': '256Mi' },
+          // Two programs that render may use 256 MiB each, beside Holdfast itself.
+          limits: { cpu: '1', memory: '1Gi', 'ephemeral-storage': '2Gi' },
+        },
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+        volumeMounts: [{ name: 'data', mountPath: dataDirectory }],
+      },
+    ],
+    volumes: [{ name: 'data', emptyDir: { sizeLimit: '1Gi' } }],
+  };
+}
+
+function fromPod(name: string, fieldPath: string): object {
+  return { name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } };
+}
+
+function probe(path: string, times: object): object {
+  return { httpGet: { path, port: 'http' }, timeoutSeconds: 3, ...times };
+}
+
+/** The one port inside the cluster: push webhooks, metrics, gates and the dashboard. */
+export function service({ name, namespace, labels, selector }: DeploymentOptions): KubernetesObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace, labels: { ...labels } },
+    spec: {
+      selector: { ...selector },
+      ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }],
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import {
+  appliedClusterRights,
+  appliedRights,
+  holdfastVerbs,
+  impersonationRights,
+  ownRights,
+  type Right,
+  unboundRights,
+  watchedRights,
+} from './rights.ts';
+
+const apiVersion = 'rbac.authorization.k8s.io/v1';
+
+/** Label of ClusterRoles whose rules Holdfast may use to apply further kinds from Git. */
+const applyLabel = 'holdfast.dev/aggregate-to-apply';
+
+/** Who gets the rights, and where. */
+interface RbacOptions {
+  readonly name: string;
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Empty: every namespace. */
+  readonly watchNamespaces: readonly string[];
+  /** Sources may be written as service accounts. */
+  readonly impersonation: boolean;
+}
+
+/** The account, its rights, and roles for people. Nothing holds `*`, escalate or bind, nor impersonate unless it is asked for. */
+export function rbacObjects(options: RbacOptions): KubernetesObject[] {
+  const { name, namespace, labels } = options;
+  const account: KubernetesObject = {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name, namespace, labels: { ...labels } },
+    automountServiceAccountToken: false,
+  };
+  return [account, ...roles(options), ...bindings(options), ...rolesForPeople(options)];
+}
+
+function roles({ name, namespace, labels, watchNamespaces, impersonation }: RbacOptions): KubernetesObject[] {
+  const isConfined = watchNamespaces.length > 0;
+  const asAccounts = impersonation ? impersonationRights : [];
+  const defaults = isConfined ? appliedRights : [...appliedClusterRights, ...appliedRights];
+  return [
+    {
+      apiVersion,
+      kind: 'Role',
+      metadata: { name, namespace, labels: { ...labels } },
+      rules: rules(ownRights),
+    },
+    clusterRole(name, { ...labels }, [...watchedRights, ...(isConfined ? [] : unboundRights), ...asAccounts]),
+    {
+      apiVersion,
+      kind: 'ClusterRole',
+      metadata: {
+        name: `${name}-apply`,
+        labels: { ...labels },
+        annotations: {
+          'holdfast.dev/description': `What Holdfast may apply from Git. To add a kind, label a ClusterRole of your own ${applyLabel}=true.`,
+        },
+      },
+      aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [applyLabel]: 'true' } }] },
+    },
+    clusterRole(`${name}-apply-defaults`, { ...labels, [applyLabel]: 'true' }, defaults),
+  ];
+}
+
+function bindings({ name, namespace, labels, watchNamespaces }: RbacOptions): KubernetesObject[] {
+  const subjects = [{ kind: 'ServiceAccount', name, namespace }];
+  const bind = (kind: string, roleKind: string, role: string, where?: string): KubernetesObject => ({
+    apiVersion,
+    kind,
+    metadata: { name: role, ...(where ? { namespace: where } : {}), labels: { ...labels } },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: roleKind, name: role },
+    subjects,
+  });
+  const shared = [name, `${name}-apply`];
+  const own = bind('RoleBinding', 'Role', name, namespace);
+  if (watchNamespaces.length === 0)
+    return [own, ...shared.map((role) => bind('ClusterRoleBinding', 'ClusterRole', role))];
+  return [
+    own,
+    ...watchNamespaces.flatMap((where) =>
+      shared.map((role) => renamed(bind('RoleBinding', 'ClusterRole', role, where), `${role}-watched`)),
+    ),
+  ];
+}
+
+/** Holdfast's own namespace may be watched too: its bindings must not share a name. */
+function renamed(object: KubernetesObject, name: string): KubernetesObject {
+  return { ...object, metadata: { ...object.metadata, name } };
+}
+
+/** Aggregated to the roles that clusters have for people; the requests of holdfast.dev annotations only to `admin`. */
+function rolesForPeople({ name, labels }: RbacOptions): KubernetesObject[] {
+  const people = (role: string, rights: readonly Right[]) =>
+    clusterRole(
+      `${name}-${role}`,
+      { ...labels, [`rbac.authorization.k8s.io/aggregate-to-${role}`]: 'true' },
+      rights,
+    );
+  const kinds: ReadonlyArray<readonly [string, string]> = [
+    ['flagger.app', 'canaries'],
+    ['flagger.app', 'metrictemplates'],
+    ['flagger.app', 'alertproviders'],
+    ['holdfast.dev', 'sources'],
+  ];
+  const on = (verbs: Right['verbs'], why: string) =>
+    kinds.map(([group, resource]) => ({ group, resource, verbs, why }));
+  const requests = kinds
+    .filter(([, resource]) => resource === 'canaries' || resource === 'sources')
+    .map(([group, resource]) => ({ group, resource, verbs: holdfastVerbs, why: 'to make requests' }));
+  return [
+    people('view', on(['get', 'list', 'watch'], 'to look')),
+    people('edit', on(['create', 'delete', 'patch', 'update'], 'to change')),
+    people('admin', requests),
+  ];
+}
+
+function clusterRole(
+  name: string,
+  labels: Record<string, string>,
+  rights: readonly Right[],
+): KubernetesObject {
+  return { apiVersion, kind: 'ClusterRole', metadata: { name, labels }, rules: rules(rights) };
+}
+
+/** Neighbours with the same group, verbs and names become one rule. */
+function rules(rights: readonly Right[]): object[] {
+  const merged = new Map<string, { apiGroups: string[]; resources: string[]; verbs: string[] }>();
+  for (const { group, resource, verbs, names } of rights) {
+    const key = JSON.stringify([group, verbs, names]);
+    const known = merged.get(key);
+    if (known) known.resources.push(resource);
+    else {
+      const rule = { apiGroups: [group], resources: [resource], verbs: [...verbs] };
+      merged.set(key, names ? { ...rule, ...{ resourceNames: [...names] } } : rule);
+    }
+  }
+  return [...merged.values()];
+}

@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { InvalidArgumentError } from 'commander';
+import { limits } from '../api/limits.ts';
+import { ApiError } from '../cluster/errors.ts';
+import { GitError } from '../git/errors.ts';
+import { openLocalRepository } from '../git/store/local-repository.ts';
+import { createHttpClient } from '../http/client.ts';
+import { createBuildCache } from '../render/build/builder.ts';
+import { findBuilders, workFolderIn } from '../render/build/programs.ts';
+import { makePlan } from '../review/plan/plan.ts';
+import { openProbes } from '../review/plan/probes.ts';
+import type { SideParts } from '../review/plan/rendered-source.ts';
+import type { PlanReport } from '../review/plan/report.ts';
+import { planMarkdown } from '../review/plan/report-markdown.ts';
+import { isEmpty, planText } from '../review/plan/report-text.ts';
+import type { PlanRequest } from '../review/plan/source-plan.ts';
+import { createClusterPort } from '../server/cluster.ts';
+import type { Connection } from '../server/connection.ts';
+import { InputError } from '../server/options.ts';
+import { readSourceFiles } from '../server/source-files.ts';
+import { type CommandResult, formatData, screenOf } from '../terminal/output.ts';
+import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
+import { type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
+import { commaList, outputOption } from './install/install.ts';
+
+interface PlanFlags extends ProgramFlags {
+  readonly repo: string;
+  readonly base: string;
+  readonly head?: string;
+  readonly source: string[];
+  readonly path: string[];
+  readonly namespace: string;
+  readonly branch?: string;
+  readonly clusterName?: string;
+  readonly cluster?: boolean;
+  readonly serverDryRun?: boolean;
+  readonly kubeconfig?: string;
+  readonly metricsServer?: string;
+  readonly meshProvider: string;
+  readonly failOn: FailOn[];
+  readonly maxBytes: number;
+  readonly output: 'text' | 'markdown' | 'json';
+}
+
+/** `holdfast plan`: what a change of the repository would do, before it is merged. */
+export const planCommand: CliCommand = {
+  register(program, context) {
+    const command = program
+      .command('plan')
+      .description(
+        'compare two commits as Sources would read them: changed objects, the flight plan of each rollout, and what cannot be taken back; exit code 1 for what --fail-on names, 2 if it cannot be said',
+      )
+      .requiredOption('--base <revision>', 'commit, branch or tag to compare with; HEAD^ and main~2, too')
+      .option('--head <revision>', 'the same of the change; default: the working tree')
+      .option('--repo <folder>', 'a folder of the repository', '.')
+      .option('--source <file...>', 'files with Source objects that are not in the repository', [])
+      .option('--path <folder...>', 'folders of the repository that stand for paths of Sources', [])
+      .option('-n, --namespace <name>', 'namespace of objects in these folders that name none', 'default')
+      .option('--branch <name>', 'only Sources that follow this branch')
+      .option('--cluster-name <name>', "whose ledger refs are compared with, as the controller's")
+      .option('--cluster', 'ask the cluster what is promoted, and metrics; reads only')
+      .option('--server-dry-run', 'also ask the API server whether it takes the objects; implies --cluster')
+      .option(
+        '--kubeconfig <file>',
+        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
+      )
+      .option(
+        '--metrics-server <url>',
+        'ask metrics; Prometheus of Canaries that name none (with --cluster http://prometheus:9090)',
+      )
+      .option('--mesh-provider <name>', 'routing provider of Canaries that name none', 'kubernetes')
+      .option('--fail-on <kinds>', `exit code 1 for these: ${failOnValues.join(', ')}`, failOn, ['problems'])
+      .option('--max-bytes <number>', 'longest Markdown; what does not fit is told', wholeNumber, 65_000)
+      .addOption(outputOption('text', ['text', 'markdown', 'json']));
+    withProgramFlags(command).action(async (flags: PlanFlags) => {
+      const result = await run(flags, context.version).catch((error: unknown) => {
+        // 1 is an answer, so whatever kept us from one is 2.
+        if (error instanceof GitError || error instanceof ApiError) throw new InputError(error.message);
+        throw error;
+      });
+      emit(result, context);
+    });
+  },
+};
+
+async function run(flags: PlanFlags, version: string): Promise<CommandResult> {
+  if (!flags.cluster && !flags.serverDryRun) return planned(flags, version, undefined);
+  return withConnection({ kubeconfig: flags.kubeconfig, version }, (connection) =>
+    planned(flags, version, connection),
+  );
+}
+
+async function planned(
+  flags: PlanFlags,
+  version: string,
+  connection: Connection | undefined,
+): Promise<CommandResult> {
+  const repository = await openLocalRepository(flags.repo);
+  const request: PlanRequest = {
+    ...{ repository, base: flags.base, head: flags.head, paths: flags.path, branch: flags.branch },
+    namespace: flags.namespace,
+    sources: await readSourceFiles(flags.source),
+    minIntervalMs: limits.minAnalysisIntervalMs,
+    defaultProvider: flags.meshProvider,
+  };
+  const metricsServer = flags.metricsServer ?? (connection ? 'http://prometheus:9090' : undefined);
+  const userAgent = `holdfast/${version}`;
+  const policy = addressPolicy(connection?.access.server, metricsServer);
+  const http = metricsServer === undefined ? undefined : createHttpClient({ ...policy, userAgent });
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-plan-'));
+  try {
+    const { clusterName, meshProvider: defaultProvider, serverDryRun = false } = flags;
+    const wished = { repository, clusterName, defaultProvider, metricsServer, serverDryRun };
+    const probes = await openProbes(wished, { connection, http });
+    const report = await makePlan(request, sideParts(flags, folder, connection), probes);
+    return { stdout: printed(report, flags), stderr: '', exitCode: failures(report, flags.failOn) ? 1 : 0 };
+  } finally {
+    await repository.close();
+    await http?.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function sideParts(flags: PlanFlags, folder: string, connection: Connection | undefined): SideParts {
+  return {
+    builders: findBuilders(programsIn(flags, process.env), workFolderIn(folder)),
+    builds: createBuildCache(),
+    secretKey: randomBytes(32),
+    signal: new AbortController().signal,
+    kindOf: connection && createClusterPort(connection.client).kindOf,
+  };
+}
+
+function printed(report: PlanReport, { output, maxBytes }: PlanFlags): string {
+  if (output === 'json') return formatData(report, 'json');
+  if (output === 'markdown') return planMarkdown(report, maxBytes);
+  return planText(report, screenOf(process.stdout, process.env));
+}
+
+function failOn(text: string): FailOn[] {
+  const names = commaList(text);
+  const isKnown = (name: string): name is FailOn => (failOnValues as readonly string[]).includes(name);
+  const wrong = names.find((name) => !isKnown(name));
+  if (wrong !== undefined) throw new InvalidArgumentError(`${wrong} is none of ${failOnValues.join(', ')}`);
+  return names.filter(isKnown);
+}
+
+function wholeNumber(text: string): number {
+  const number = /^\d{4,9}$/.test(text) ? Number(text) : 0;
+  if (number >= 2_000) return number;
+  throw new InvalidArgumentError('must be a whole number of bytes, 2000 or more');
+}
+
+/** What may end the command with exit code 1. `none`: nothing does. */
+const failOnValues = ['changes', 'one-way', 'refused', 'problems', 'none'] as const;
+
+/** One of them. */
+type FailOn = (typeof failOnValues)[number];
+
+/** Whether the plan holds something of what was named. Pure. */
+function failures(report: PlanReport, wanted: readonly FailOn[]): boolean {
+  const { oneWay, refused, problems } = report.summary;
+  const found: Readonly<Record<FailOn, boolean>> = {
+    changes: !isEmpty(report),
+    'one-way': oneWay > 0,
+    refused: refused > 0,
+    problems: problems > 0,
+    none: false,
+  };
+  return wanted.some((kind) => found[kind]);
+}

@@ -1,0 +1,232 @@
+import type { CanaryVerb } from '../../api/annotations.ts';
+import type { CanaryStatus, RequestAnswer } from '../../api/canary/status.ts';
+import { type Clock, systemClock } from '../../api/clock.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { RecordView } from '../../rollout/world.ts';
+import { InputError } from '../../server/options.ts';
+import { type CommandResult, formatData } from '../../terminal/output.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
+import { storedReleases } from '../history.ts';
+import { canaryStatus } from '../status-rows.ts';
+import {
+  annotate,
+  exitCodes,
+  nameIn,
+  type Outcome,
+  outcomeOf,
+  pollUntil,
+  type RequestClient,
+  readOne,
+  tokenFor,
+  type WaitFlags,
+  withObjectFlags,
+  withTimeout,
+} from './request.ts';
+
+/** One command that makes a request of a verb. */
+export interface VerbCommand {
+  /** Name on the command line. */
+  readonly name: string;
+  readonly verb: CanaryVerb;
+  readonly description: string;
+  /** The flag that names the revision, and what stands without it. */
+  readonly flag: string;
+  readonly flagMeaning: string;
+  /** Commit or digest to ask for. Throws InputError when there is none. */
+  readonly revision: (client: RequestClient, canary: KubernetesObject) => Promise<string> | string;
+  /** Which outcome is what was asked for, with `--wait`. */
+  readonly isWanted: (outcome: Outcome) => boolean;
+}
+
+/** What a request needs besides the cluster. */
+export interface VerbOptions {
+  readonly namespace: string;
+  readonly name: string;
+  readonly revision: string | undefined;
+  readonly wait: boolean;
+  readonly timeoutMs: number;
+  readonly format: 'text' | 'json' | 'yaml';
+}
+
+interface Flags extends WaitFlags {
+  readonly revision?: string;
+  readonly to?: string;
+}
+
+/** `holdfast promote canary/web` and its like: sets the annotation, then says what was made of it. */
+function verbCommand(spec: VerbCommand): CliCommand {
+  return {
+    register(program, context) {
+      const command = withObjectFlags(program.command(spec.name).description(spec.description), 'Canary')
+        .option(spec.flag, spec.flagMeaning)
+        .option('--wait', 'go on until the release is good, failed or held');
+      withTimeout(command, 600).action(async (subject: string, flags: Flags) => {
+        const { kubeconfig } = flags;
+        const { version } = context;
+        const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
+          request(client, systemClock, spec, {
+            namespace: flags.namespace ?? access.namespace,
+            name: nameIn(subject, 'Canary'),
+            revision: flags.revision ?? flags.to,
+            wait: flags.wait === true,
+            timeoutMs: flags.timeout * 1000,
+            format: flags.output,
+          }),
+        );
+        emit(result, context);
+      });
+    },
+  };
+}
+
+/** Makes the request and reports the answer; with `wait` also where the release came to rest. Throws ApiError and InputError. */
+export async function request(
+  client: RequestClient,
+  clock: Clock,
+  spec: VerbCommand,
+  options: VerbOptions,
+): Promise<CommandResult> {
+  const canary = await readOne(client, 'Canary', options);
+  const revision = options.revision ?? (await spec.revision(client, canary));
+  const value = tokenFor(revision, clock.nowMs());
+  await annotate(client, canary, spec.verb, value);
+  const look = async () => canaryStatus(await readOne(client, 'Canary', options));
+  const answered = await pollUntil(clock, Math.min(answerMs, options.timeoutMs), async () => {
+    const status = await look();
+    return status.handled?.[spec.verb] === value ? status : undefined;
+  });
+  const answer = answered?.answers?.[spec.verb];
+  if (!answered || !answer || answer.result === 'Refused' || !options.wait)
+    return report(canary, spec, options, { value, answer });
+  const outcome = await pollUntil(clock, options.timeoutMs, async () => {
+    const status = await look();
+    return hasMoved(answer, status) ? outcomeOf(status) : undefined;
+  });
+  return report(canary, spec, options, { value, answer, outcome: outcome ?? 'TimedOut' });
+}
+
+/** Holdfast answers within a look; longer means that it does not run. */
+const answerMs = 30_000;
+
+/** The write that holds the answer says nothing of what follows from it: that comes with a later one, which may be there already. */
+function hasMoved(answer: RequestAnswer, now: CanaryStatus): boolean {
+  return now.lastTransitionTime !== answer.time;
+}
+
+interface Report {
+  readonly value: string;
+  readonly answer: RequestAnswer | undefined;
+  readonly outcome?: Outcome | 'TimedOut';
+}
+
+function report(
+  canary: KubernetesObject,
+  spec: VerbCommand,
+  { format }: VerbOptions,
+  { value, answer, outcome }: Report,
+): CommandResult {
+  const { namespace, name } = canary.metadata;
+  const exitCode = codeOf(spec, answer, outcome);
+  if (format !== 'text') {
+    const data = { canary: `${namespace}/${name}`, verb: spec.verb, value, ...answer, outcome };
+    return { stdout: formatData(data, format), stderr: '', exitCode };
+  }
+  const subject = `${describe(canary)}: `;
+  if (!answer) {
+    const stderr = `${subject}nobody has handled ${spec.verb} yet; does Holdfast run? It is done when it does\n`;
+    return { stdout: '', stderr, exitCode };
+  }
+  const line = `${subject}${answer.result === 'Refused' ? `refused (${answer.reason}): ` : ''}${answer.message}\n`;
+  const ended = outcome === undefined ? '' : `${subject}${outcome}\n`;
+  const stdout = answer.result === 'Refused' ? '' : line + ended;
+  return { stdout, stderr: answer.result === 'Refused' ? line : '', exitCode };
+}
+
+function codeOf(spec: VerbCommand, answer: Report['answer'], outcome: Report['outcome']): 0 | 1 | 3 | 4 {
+  if (!answer || answer.result === 'Refused') return 1;
+  if (outcome === undefined) return 0;
+  return outcome !== 'TimedOut' && spec.isWanted(outcome) ? 0 : exitCodes[outcome] || 1;
+}
+
+/** `holdfast promote`: the rest of the analysis, or of the checks after promotion, is left out. */
+export const promote: VerbCommand = {
+  name: 'promote',
+  verb: 'promote',
+  description: 'promote the release under way without further checks; one that is verified counts as good',
+  flag: '--revision <commit>',
+  flagMeaning: 'only if this commit or digest is under way; default: whatever is',
+  revision: (_client, canary) => releaseUnderWay(canary),
+  isWanted: (outcome) => outcome === 'Succeeded',
+};
+
+/** The command of it. */
+export const promoteCommand = verbCommand(promote);
+
+/** `holdfast abort`: the release under way ends and is rejected. */
+export const abort: VerbCommand = {
+  name: 'abort',
+  verb: 'abort',
+  description: 'end the release under way and go back to the last known good one',
+  flag: '--revision <commit>',
+  flagMeaning: 'only if this commit or digest is under way; default: whatever is',
+  revision: (_client, canary) => releaseUnderWay(canary),
+  isWanted: (outcome) => outcome === 'Failed',
+};
+
+/** The command of it. */
+export const abortCommand = verbCommand(abort);
+
+/** `holdfast retry`: what was rejected at head is tried again. */
+export const retry: VerbCommand = {
+  name: 'retry',
+  verb: 'retry',
+  description: 'try the rejected release at head again',
+  flag: '--revision <commit>',
+  flagMeaning: 'only if this commit or digest is at head; default: whatever is',
+  revision(_client, canary) {
+    const { rejected, lastAppliedSpec, run } = canaryStatus(canary);
+    const digest = run?.digest ?? lastAppliedSpec;
+    if (digest && rejected?.some((entry) => entry.digest === digest)) return digest;
+    throw new InputError(`${describe(canary)}: what is at head was not rejected`);
+  },
+  isWanted: (outcome) => outcome === 'Succeeded',
+};
+
+/** The command of it. */
+export const retryCommand = verbCommand(retry);
+
+/** `holdfast rollback`: a kept release serves again. */
+export const rollback: VerbCommand = {
+  name: 'rollback',
+  verb: 'rollback-to',
+  description: 'go back to a kept release that proved itself',
+  flag: '--to <commit>',
+  flagMeaning: 'commit or digest as holdfast history shows it; default: the good one before what runs now',
+  async revision(client, canary) {
+    const wanted = before(canary, await storedReleases(client, canary));
+    if (wanted) return wanted.digest;
+    throw new InputError(
+      `${describe(canary)}: no older good release is kept; holdfast history shows what is`,
+    );
+  },
+  // What was at head is rejected, so the phase is Failed once the older release serves.
+  isWanted: (outcome) => outcome === 'Failed' || outcome === 'Succeeded',
+};
+
+/** The command of it. */
+export const rollbackCommand = verbCommand(rollback);
+
+/** With a release under way the last-known-good, else the good one before it. */
+function before(canary: KubernetesObject, kept: readonly RecordView[]): RecordView | undefined {
+  const { run, rejected = [] } = canaryStatus(canary);
+  const bad = new Set(rejected.map(({ digest }) => digest));
+  const good = kept.filter(({ digest, promotedTime }) => promotedTime !== undefined && !bad.has(digest));
+  return run ? good[0] : good[1];
+}
+
+/** The digest of the release under way. Throws InputError when there is none. */
+function releaseUnderWay(canary: KubernetesObject): string {
+  const digest = canaryStatus(canary).run?.digest;
+  if (digest) return digest;
+  throw new InputError(`${describe(canary)}: no release is under way`);
+}

@@ -1,0 +1,232 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import type { Clock } from '../../api/clock.ts';
+import { present } from '../../api/kubernetes.ts';
+import { localError } from '../errors.ts';
+import type { SelectedContext } from './kubeconfig.ts';
+import type { ClusterProxy } from './proxy-url.ts';
+
+/** Files (rotated tokens and certificates) are read again after this long; a refused request makes it at once. */
+const fileFreshnessMs = 20_000;
+/** A plug-in's credential is renewed this long before it ends. */
+const expiryLeewayMs = 10_000;
+
+/** Credentials of one kubeconfig context, kept for a while. */
+interface Credentials {
+  authenticate(): Promise<Authentication>;
+  refresh(): void;
+}
+
+/** Reads a context's credentials on demand: inline data, files (re-read), basic auth, or an exec plug-in. */
+export function createCredentials(context: SelectedContext, clock: Clock): Credentials {
+  let current:
+    | { readonly value: Promise<Authentication>; readonly validUntilMs: number; readonly readAtMs: number }
+    | undefined;
+  let plugin: ExecCredential | undefined;
+
+  async function read(): Promise<Authentication> {
+    if (context.user.exec && isExpired(plugin, clock)) plugin = await runExecPlugin(context.user.exec);
+    return compose(context, plugin);
+  }
+
+  return {
+    authenticate() {
+      const nowMs = clock.nowMs();
+      // A wall clock that was set back would otherwise keep an old token alive.
+      if (current && nowMs < current.validUntilMs && nowMs >= current.readAtMs) return current.value;
+      const value = read();
+      current = { value, readAtMs: nowMs, validUntilMs: nowMs + fileFreshnessMs };
+      value.catch(() => {
+        current = undefined;
+      });
+      return value;
+    },
+    refresh() {
+      current = undefined;
+      plugin = undefined;
+    },
+  };
+}
+
+function isExpired(credential: ExecCredential | undefined, clock: Clock): boolean {
+  if (!credential) return true;
+  return credential.expiresAtMs !== undefined && clock.nowMs() > credential.expiresAtMs - expiryLeewayMs;
+}
+
+async function compose(
+  context: SelectedContext,
+  plugin: ExecCredential | undefined,
+): Promise<Authentication> {
+  const { cluster, user } = context;
+  const [ca, cert, key, fileToken] = await Promise.all([
+    pem(cluster.caData, cluster.caFile),
+    pem(user.certData, user.certFile),
+    pem(user.keyData, user.keyFile),
+    user.tokenFile ? readTokenFile(user.tokenFile) : undefined,
+  ]);
+  const files = {
+    ca,
+    cert: plugin?.cert ?? cert,
+    key: plugin?.key ?? key,
+    serverName: cluster.tlsServerName,
+  };
+  const tls: TlsMaterial = { ...present(files), insecure: cluster.skipTLSVerify };
+  return { headers: headersFor(context, plugin?.token ?? fileToken ?? user.token), tls };
+}
+
+function headersFor({ user }: SelectedContext, token: string | undefined): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (token) headers.authorization = `Bearer ${token.trim()}`;
+  else if (user.username) {
+    headers.authorization = `Basic ${Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64')}`;
+  }
+  if (user.impersonateUser) headers['impersonate-user'] = user.impersonateUser;
+  return headers;
+}
+
+async function pem(base64: string | undefined, file: string | undefined): Promise<string | undefined> {
+  if (base64) return Buffer.from(base64, 'base64').toString('utf8');
+  return file ? readCredentialFile(file) : undefined;
+}
+
+async function readTokenFile(file: string): Promise<string> {
+  const token = (await readCredentialFile(file)).trim();
+  if (!token) throw localError('configuration', `token file ${file} is empty`);
+  return token;
+}
+
+async function readCredentialFile(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw localError(
+      'configuration',
+      `credential file ${file}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be read'}`,
+    );
+  }
+}
+
+/** How the transport learns where the API server is and who we are. */
+
+/** What a TLS connection needs; PEM texts. Two requests with equal material share connections. */
+export interface TlsMaterial {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly serverName?: string;
+  /** Do not verify the server. Only loopback, or when explicitly allowed. */
+  readonly insecure: boolean;
+}
+
+/** Headers and TLS material for one request. Holds secrets: never log it. */
+export interface Authentication {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tls: TlsMaterial;
+}
+
+/** One API server and the means to be somebody there. */
+export interface ClusterAccess {
+  /** Origin without a trailing slash; may have a path (`https://host:6443/k8s/clusters/a`). */
+  readonly server: string;
+  /** Namespace of the context or of the pod; `default` when neither says. */
+  readonly namespace: string;
+  /** Everything that goes to the server goes through it. */
+  readonly proxy?: ClusterProxy;
+  /** Current credentials; files and plug-ins are asked again when they may have changed. Throws `configuration` errors. */
+  authenticate(): Promise<Authentication>;
+  /** The server refused the credentials: the next `authenticate` reads everything anew. */
+  refresh(): void;
+}
+
+/** What a credential plug-in gave (client.authentication.k8s.io). Holds secrets. */
+interface ExecCredential {
+  readonly token?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  /** When to ask again, milliseconds since the epoch; absent: keep it until it is refused. */
+  readonly expiresAtMs?: number;
+}
+
+const timeoutMs = 60_000;
+const maximumOutputBytes = 1024 * 1024;
+
+interface ExecEntry {
+  readonly apiVersion?: unknown;
+  readonly command?: unknown;
+  readonly args?: unknown;
+  readonly env?: unknown;
+}
+
+/** Runs the kubeconfig's exec plug-in. The program gets the whole environment, as with kubectl; its output never enters a message. */
+async function runExecPlugin(entry: ExecEntry): Promise<ExecCredential> {
+  if (typeof entry.command !== 'string' || entry.command === '') {
+    throw localError('configuration', 'kubeconfig: users[].user.exec.command is missing');
+  }
+  const apiVersion =
+    typeof entry.apiVersion === 'string' ? entry.apiVersion : 'client.authentication.k8s.io/v1';
+  const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec: { interactive: false } });
+  const env = { ...process.env, ...environmentOf(entry.env), KUBERNETES_EXEC_INFO: info };
+  const args = Array.isArray(entry.args) ? entry.args.map(String) : [];
+  return readCredential(entry.command, await run(entry.command, args, env));
+}
+
+function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // One that does not end on request must not hold up whoever waits for its answer.
+    const limits = {
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+      maxBuffer: maximumOutputBytes,
+    } as const;
+    execFile(command, args, { env, ...limits }, (error, stdout) => {
+      if (!error) return resolve(stdout);
+      const why = error.killed
+        ? `no answer within ${timeoutMs / 1000} s`
+        : `failed (${error.code ?? 'unknown'})`;
+      reject(
+        localError(
+          'configuration',
+          `credential plug-in ${command}: ${why}; run it by hand to see its message`,
+        ),
+      );
+    });
+  });
+}
+
+function readCredential(command: string, output: string): ExecCredential {
+  const status = statusOf(output);
+  const token = stringField(status, 'token');
+  const cert = stringField(status, 'clientCertificateData');
+  const key = stringField(status, 'clientKeyData');
+  const expires = Date.parse(stringField(status, 'expirationTimestamp') ?? '');
+  if (token === undefined && (cert === undefined || key === undefined)) {
+    throw localError(
+      'configuration',
+      `credential plug-in ${command}: gave neither a token nor a client certificate with key`,
+    );
+  }
+  return {
+    ...(token === undefined ? {} : { token }),
+    ...(cert === undefined || key === undefined ? {} : { cert, key }),
+    ...(Number.isFinite(expires) ? { expiresAtMs: expires } : {}),
+  };
+}
+
+function statusOf(output: string): Record<string, unknown> {
+  try {
+    const status = (JSON.parse(output) as { status?: unknown } | null)?.status;
+    return typeof status === 'object' && status !== null ? (status as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function stringField(status: Record<string, unknown>, field: string): string | undefined {
+  const value = status[field];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function environmentOf(entries: unknown): Record<string, string> {
+  if (!Array.isArray(entries)) return {};
+  return Object.fromEntries(entries.map((entry) => [String(entry?.name), String(entry?.value)]));
+}

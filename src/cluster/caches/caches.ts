@@ -1,0 +1,234 @@
+import { type Clock, systemClock } from '../../api/clock.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Discovery } from '../client/discovery.ts';
+import { localError } from '../errors.ts';
+import { type Logger, silentLogger } from '../log.ts';
+import type { Random } from '../timing.ts';
+import type { Transport } from '../transport/transport.ts';
+import {
+  defaultTuning,
+  type Reflector,
+  type ReflectorHealth,
+  type ReflectorTuning,
+  startReflector,
+} from './reflector.ts';
+import { createStore, type ObjectStore, type ReadableStore } from './store.ts';
+import type { Selection, StreamingLists } from './watch-session.ts';
+
+/** A cache in use. */
+export interface CacheHandle {
+  readonly store: ReadableStore;
+  /** Resolves when the store holds the server's whole state. Never act on absence before that. */
+  synced(): Promise<void>;
+  health(): ReflectorHealth;
+  /** The watch stops when the last user has released it. Calling it again changes nothing. */
+  release(): Promise<void>;
+}
+
+/** Watch caches by selection, started on demand and shared. */
+export interface Caches {
+  /** The cache of this selection. Throws `invalid` for a label selector that cannot be read. */
+  ensure(selection: Selection): CacheHandle;
+  /** The server stored this object for us: every cache that selects it shows it from now on. */
+  observe(object: KubernetesObject): void;
+  /** How every running cache fares, for readiness and metrics. */
+  health(): ReadonlyArray<ReflectorHealth & { readonly selection: Selection }>;
+  /** Stops every watch. */
+  stop(): Promise<void>;
+}
+
+/** What caches are made of. */
+interface CachesOptions {
+  readonly transport: Transport;
+  readonly discovery: Discovery;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly logger?: Logger;
+  readonly tuning?: Partial<ReflectorTuning>;
+}
+
+interface Entry {
+  readonly selection: Selection;
+  readonly covers: (object: KubernetesObject) => boolean;
+  readonly store: ObjectStore;
+  readonly reflector: Reflector;
+  users: number;
+}
+
+/** Creates an empty set of caches. */
+export function createCaches(options: CachesOptions): Caches {
+  const entries = new Map<string, Entry>();
+  const streamingLists: StreamingLists = { supported: true };
+
+  function start(selection: Selection): Entry {
+    const covers = coverage(selection);
+    const logger = options.logger ?? silentLogger;
+    const store = createStore({
+      covers,
+      trim: (object) => trimForCache(object, selection),
+      onHandlerError: (error) =>
+        logger.error({ kind: selection.kind, reason: String(error) }, 'a cache subscriber failed'),
+    });
+    const reflector = startReflector({
+      selection,
+      store,
+      streamingLists,
+      logger,
+      transport: options.transport,
+      discovery: options.discovery,
+      clock: options.clock ?? systemClock,
+      random: options.random ?? Math.random,
+      tuning: { ...defaultTuning, ...options.tuning },
+    });
+    return { selection, covers, store, reflector, users: 0 };
+  }
+
+  async function release(key: string, entry: Entry): Promise<void> {
+    entry.users -= 1;
+    if (entry.users > 0) return;
+    if (entries.get(key) === entry) entries.delete(key);
+    await entry.reflector.stop();
+  }
+
+  return {
+    ensure(selection) {
+      const key = keyOf(selection);
+      const entry = entries.get(key) ?? start(selection);
+      entries.set(key, entry);
+      entry.users += 1;
+      let released: Promise<void> | undefined;
+      return {
+        store: entry.store,
+        synced: () => entry.reflector.synced(),
+        health: () => entry.reflector.health(),
+        release() {
+          released ??= release(key, entry);
+          return released;
+        },
+      };
+    },
+    observe(object) {
+      for (const { selection, store } of entries.values()) {
+        if (object.apiVersion === selection.apiVersion && object.kind === selection.kind)
+          observeIn(selection, store, object);
+      }
+    },
+    health: () =>
+      [...entries.values()].map(({ selection, reflector }) => ({ selection, ...reflector.health() })),
+    async stop() {
+      const running = [...entries.values()];
+      entries.clear();
+      await Promise.all(running.map(({ reflector }) => reflector.stop()));
+    },
+  };
+}
+
+/** Another namespace's object must not even be looked at: stores of one namespace would take it for a departure. */
+function observeIn(selection: Selection, store: ObjectStore, object: KubernetesObject): void {
+  if (selection.namespace === undefined || selection.namespace === object.metadata.namespace)
+    store.upsert(object);
+}
+
+function coverage(selection: Selection): (object: KubernetesObject) => boolean {
+  const fits: LabelMatcher = parseLabelSelector(selection.labelSelector);
+  const { namespace, name } = selection;
+  return ({ metadata }) =>
+    (namespace === undefined || metadata.namespace === namespace) &&
+    (name === undefined || metadata.name === name) &&
+    fits(metadata.labels);
+}
+
+function keyOf(selection: Selection): string {
+  const { apiVersion, kind, namespace, labelSelector, name } = selection;
+  const { metadataOnly = false, endpointsOnly = false } = selection;
+  return JSON.stringify([apiVersion, kind, namespace, labelSelector, name, metadataOnly, endpointsOnly]);
+}
+
+/** Large, never read from a cache, and for a Secret a copy of its content (even in metadata-only watches). */
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** How much of an object is kept; everything by default. */
+interface Trimming {
+  readonly metadataOnly?: boolean;
+  readonly endpointsOnly?: boolean;
+}
+
+/**
+ * The form caches keep: without managedFields and kubectl's own copy of the object; when asked metadata alone, or of an EndpointSlice its
+ * labels, its ports and which pods are ready.
+ */
+export function trimForCache(object: KubernetesObject, trimming: Trimming): KubernetesObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  if (metadata.annotations && lastApplied in metadata.annotations) {
+    const { [lastApplied]: __, ...annotations } = metadata.annotations;
+    metadata.annotations = annotations;
+  }
+  const { apiVersion, kind } = object;
+  if (trimming.metadataOnly) return { apiVersion, kind, metadata };
+  return trimming.endpointsOnly ? endpointsAlone(object) : { ...object, metadata };
+}
+
+interface Endpoint {
+  readonly conditions?: { readonly ready?: boolean };
+  readonly targetRef?: { readonly uid?: string };
+}
+
+/** Addresses, nodes, zones and hints go, and the Service's own labels, which are copied to each slice. */
+function endpointsAlone({ apiVersion, kind, metadata, ...slice }: KubernetesObject): KubernetesObject {
+  const { name, namespace, uid, resourceVersion, labels = {} } = metadata;
+  const kept = Object.entries(labels).filter(([key]) => key === serviceName);
+  const endpoints = (slice.endpoints ?? []) as readonly Endpoint[];
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, namespace, uid, resourceVersion, labels: Object.fromEntries(kept) },
+    ports: slice.ports,
+    endpoints: endpoints.map(({ conditions, targetRef }) => ({
+      ...(conditions?.ready === false ? { conditions: { ready: false } } : {}),
+      targetRef: { uid: targetRef?.uid },
+    })),
+  } as KubernetesObject;
+}
+
+const serviceName = 'kubernetes.io/service-name';
+
+/** Tells whether an object's labels fit a selector. */
+type LabelMatcher = (labels: Readonly<Record<string, string>> | undefined) => boolean;
+
+const setBased = /^([^\s!=,()]+)\s+(in|notin)\s+\(([^()]*)\)$/;
+const equality = /^([^\s!=,()]+)\s*(==|=|!=)\s*([^\s!=,()]*)$/;
+const existence = /^(!?)\s*([^\s!=,()]+)$/;
+
+/** Reads a label selector as kubectl writes it (`a=b,c!=d,e in (f,g),!h`). Throws `invalid` for anything else. */
+export function parseLabelSelector(selector: string | undefined): LabelMatcher {
+  const requirements = splitRequirements(selector ?? '').map(parseRequirement);
+  return (labels) => requirements.every((fits) => fits(labels ?? {}));
+}
+
+/** Splits at commas outside of parentheses. */
+function splitRequirements(selector: string): string[] {
+  return selector
+    .split(/,(?![^(]*\))/)
+    .map((part) => part.trim())
+    .filter(Boolean);
+}
+
+function parseRequirement(text: string): (labels: Readonly<Record<string, string>>) => boolean {
+  const set = setBased.exec(text);
+  if (set) {
+    const [, key = '', operator, list = ''] = set;
+    const values = new Set(list.split(',').map((value) => value.trim()));
+    return operator === 'in'
+      ? (labels) => Object.hasOwn(labels, key) && values.has(labels[key] ?? '')
+      : (labels) => !values.has(labels[key] ?? '') || !Object.hasOwn(labels, key);
+  }
+  const equal = equality.exec(text);
+  if (equal) {
+    const [, key = '', operator, value] = equal;
+    return operator === '!=' ? (labels) => labels[key] !== value : (labels) => labels[key] === value;
+  }
+  const exists = existence.exec(text);
+  if (!exists) throw localError('invalid', `label selector: "${text}" is not understood`);
+  const [, negated, key = ''] = exists;
+  return negated ? (labels) => !Object.hasOwn(labels, key) : (labels) => Object.hasOwn(labels, key);
+}

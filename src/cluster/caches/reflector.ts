@@ -1,0 +1,208 @@
+import { sleep } from '../../api/clock.ts';
+import { isApiError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import {
+  type BackoffBounds,
+  backoffDelayMs,
+  createWatchdog,
+  type LinkedSignal,
+  linkSignals,
+  type Watchdog,
+} from '../timing.ts';
+import { listAndWatch, type Position, type SessionOptions, type SessionTuning } from './watch-session.ts';
+
+/** Times of a reflector. */
+export interface ReflectorTuning extends SessionTuning {
+  /** A watch without a line for so long is dead (L9). Servers send a bookmark every 60 to 62 s. */
+  readonly silenceMs: number;
+  /** A connection that held so long was healthy: the back-off starts from its first step again. */
+  readonly healthyMs: number;
+  readonly backoff: BackoffBounds;
+  /** After so long the next new watch starts with the whole state, which heals an event that never came. */
+  readonly relistAfterMs: number;
+}
+
+/** The defaults of `ReflectorTuning`. */
+export const defaultTuning: ReflectorTuning = {
+  watchSeconds: { minimum: 240, maximum: 300 },
+  initialSilenceMs: 5_000,
+  silenceMs: 65_000,
+  healthyMs: 10_000,
+  backoff: { firstMs: 500, maximumMs: 30_000 },
+  relistAfterMs: 30 * 60_000,
+};
+
+/** What a reflector works with. */
+interface ReflectorOptions extends Omit<SessionOptions, 'tuning' | 'onContact' | 'onState' | 'onWatch'> {
+  readonly logger: Logger;
+  readonly tuning: ReflectorTuning;
+}
+
+/** How a reflector fares. */
+export interface ReflectorHealth {
+  /** The store held the server's whole state at least once. */
+  readonly synced: boolean;
+  /** Synced, and heard from the server within `silenceMs`. */
+  readonly healthy: boolean;
+  /** Wall clock of the last line or answer; 0 before the first. For display. */
+  readonly lastContactMs: number;
+  /** Whole states read, and watches opened, since the start. */
+  readonly states: number;
+  readonly watches: number;
+  /** Connections that broke early in a row, and why the last one did (empty when it did not). */
+  readonly failures: number;
+  readonly lastError: string;
+}
+
+/** Keeps a store equal to the server's state of one resource, whatever the connection does, until it is stopped. */
+export interface Reflector {
+  /** Resolves when the store holds the server's whole state for the first time. Never rejects. */
+  synced(): Promise<void>;
+  health(): ReflectorHealth;
+  stop(): Promise<void>;
+}
+
+interface Progress {
+  readonly position: Position;
+  readonly health: { -readonly [K in keyof ReflectorHealth]: ReflectorHealth[K] };
+  connection: LinkedSignal;
+  /** Connections in a row that were opened and never said anything. */
+  silences: number;
+  cancelRelist: () => void;
+}
+
+const longestRetryAfterMs = 60_000;
+
+/** Starts a reflector. It never gives up: every error is logged, counted and tried again with growing pauses. */
+export function startReflector(options: ReflectorOptions): Reflector {
+  const { clock, tuning } = options;
+  const stopping = new AbortController();
+  const progress = newProgress();
+  const watchdog = createWatchdog(clock, tuning.silenceMs, () => progress.connection.abort());
+  let announceSynced: () => void = () => undefined;
+  const synced = new Promise<void>((resolve) => {
+    announceSynced = resolve;
+  });
+  const session = sessionOptions(options, progress, watchdog, () => announceSynced());
+  const running = run();
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const pauseMs = await connectOnce(options, session, progress, stopping.signal);
+      await sleep(clock, pauseMs, stopping.signal);
+    }
+  }
+
+  return {
+    synced: () => synced,
+    health: () => ({ ...progress.health, healthy: progress.health.synced && !watchdog.silent() }),
+    async stop() {
+      stopping.abort();
+      watchdog.stop();
+      progress.cancelRelist();
+      await running;
+    },
+  };
+}
+
+/** One connection from opening to end; returns the pause before the next. */
+async function connectOnce(
+  options: ReflectorOptions,
+  session: SessionOptions,
+  progress: Progress,
+  stopping: AbortSignal,
+): Promise<number> {
+  const { clock, tuning, random } = options;
+  const { health } = progress;
+  const connection = linkSignals(stopping);
+  progress.connection = connection;
+  let held = false;
+  const cancelHeld = clock.after(tuning.healthyMs, () => {
+    held = true;
+    health.failures = 0;
+  });
+  let askedPauseMs = 0;
+  health.lastError = '';
+  try {
+    await listAndWatch(session, progress.position, connection.signal);
+  } catch (error) {
+    if (stopping.aborted) return 0;
+    askedPauseMs = Math.min(isApiError(error) ? (error.retryAfterMs ?? 0) : 0, longestRetryAfterMs);
+    if (connection.abortedHere()) noteSilence(progress);
+    health.lastError = connection.abortedHere()
+      ? `nothing heard for ${tuning.silenceMs} ms`
+      : messageOf(error);
+    const { apiVersion, kind, namespace } = options.selection;
+    options.logger.warn(
+      { apiVersion, kind, namespace, reason: health.lastError },
+      'watch broke; connecting again',
+    );
+  } finally {
+    cancelHeld();
+    // Whatever the server still sends on it is not wanted.
+    connection.abort();
+    connection.release();
+  }
+  if (held && askedPauseMs === 0) return 0;
+  // A watch that the server ends at once, again and again, must not become a storm either.
+  health.failures += 1;
+  return Math.max(askedPauseMs, backoffDelayMs(health.failures, tuning.backoff, random));
+}
+
+/** Once is a dead connection. Twice: the server waits for a version it never reaches (restored from a backup), so ours is given up. */
+function noteSilence(progress: Progress): void {
+  progress.silences += 1;
+  if (progress.silences >= 2) progress.position.stateDue = true;
+}
+
+function sessionOptions(
+  options: ReflectorOptions,
+  progress: Progress,
+  watchdog: Watchdog,
+  announceSynced: () => void,
+): SessionOptions {
+  const { clock, tuning, random } = options;
+  const { health, position } = progress;
+  return {
+    ...options,
+    onContact(what) {
+      if (what === 'data') progress.silences = 0;
+      watchdog.contact();
+      health.lastContactMs = clock.nowMs();
+    },
+    onState() {
+      health.synced = true;
+      health.states += 1;
+      announceSynced();
+      progress.cancelRelist();
+      progress.cancelRelist = clock.after(tuning.relistAfterMs * (0.8 + random() * 0.4), () => {
+        position.stateDue = true;
+      });
+    },
+    onWatch() {
+      health.watches += 1;
+    },
+  };
+}
+
+function newProgress(): Progress {
+  return {
+    position: { resourceVersion: undefined, stateDue: false },
+    health: {
+      synced: false,
+      healthy: false,
+      lastContactMs: 0,
+      states: 0,
+      watches: 0,
+      failures: 0,
+      lastError: '',
+    },
+    connection: linkSignals(),
+    silences: 0,
+    cancelRelist: () => undefined,
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown error';
+}

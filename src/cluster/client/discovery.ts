@@ -1,0 +1,226 @@
+import { type Clock, systemClock } from '../../api/clock.ts';
+import { isApiError, localError } from '../errors.ts';
+import type { Transport } from '../transport/transport.ts';
+
+/** The server's list of kinds, kept until something proves it old. */
+export interface Discovery {
+  /** Throws `unknownKind` when the server does not serve it; a kept list is asked anew before saying so. */
+  resolve(apiVersion: string, kind: string): Promise<ResourceInfo>;
+  /** A kind of a group (empty: the core's) in the version that the server prefers; undefined when it is not served. */
+  find(group: string, kind: string): Promise<ResourceInfo | undefined>;
+  /** Forgets everything: a CRD was applied, or a path answered that it does not exist. */
+  invalidate(): void;
+}
+
+type Resources = ReadonlyMap<string, ResourceInfo>;
+
+const aggregatedAccept = [
+  'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
+  'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList',
+  'application/json',
+].join(',');
+/** A kind that is missing is looked for again at most this often. */
+const refreshPauseMs = 1_000;
+
+/** Creates the kind table: two requests with aggregated discovery, one for each apiVersion in use on servers without it. */
+export function createDiscovery(transport: Transport, clock: Clock = systemClock): Discovery {
+  const lists = new Map<string, Promise<Resources>>();
+  let loadedAtMs = Number.NEGATIVE_INFINITY;
+  let loads = 0;
+  let aggregated = true;
+
+  function load(key: string, read: () => Promise<ResourceInfo[]>): Promise<Resources> {
+    const known = lists.get(key);
+    if (known) return known;
+    loadedAtMs = clock.nowMs();
+    loads += 1;
+    const loading = read().then(
+      (infos) => new Map(infos.map((info) => [`${info.apiVersion} ${info.kind}`, info])),
+    );
+    lists.set(key, loading);
+    loading.catch(() => {
+      if (lists.get(key) === loading) lists.delete(key);
+    });
+    return loading;
+  }
+
+  async function readAll(): Promise<ResourceInfo[]> {
+    const bodies = await Promise.all(
+      ['/api', '/apis'].map((path) => readList(transport, path, aggregatedAccept)),
+    );
+    const infos = bodies.map(readAggregated);
+    if (infos.includes(undefined)) aggregated = false;
+    return infos.flatMap((list) => list ?? []);
+  }
+
+  async function lookUp(apiVersion: string, kind: string): Promise<ResourceInfo | undefined> {
+    const key = `${apiVersion} ${kind}`;
+    if (aggregated) {
+      const found = (await load('', readAll)).get(key);
+      if (found || aggregated) return found;
+    }
+    return (await load(apiVersion, () => readGroup(transport, apiVersion))).get(key);
+  }
+
+  function invalidate(): void {
+    lists.clear();
+  }
+
+  async function find(group: string, kind: string): Promise<ResourceInfo | undefined> {
+    if (aggregated) {
+      const infos = [...(await load('', readAll)).values()];
+      // Versions stand in the server's order of preference.
+      const found = infos.find((info) => info.kind === kind && groupOf(info) === group);
+      if (found || aggregated) return found;
+    }
+    const apiVersion = group === '' ? 'v1' : await preferredVersion(transport, group);
+    return apiVersion === undefined ? undefined : lookUp(apiVersion, kind);
+  }
+
+  return {
+    invalidate,
+    async find(group, kind) {
+      const known = await find(group, kind);
+      if (known || Math.abs(clock.nowMs() - loadedAtMs) < refreshPauseMs) return known;
+      invalidate();
+      return find(group, kind);
+    },
+    async resolve(apiVersion, kind) {
+      const loadsBefore = loads;
+      const known = await lookUp(apiVersion, kind);
+      if (known) return known;
+      // Somebody else asked anew meanwhile: their list is fresh enough.
+      const reloaded = loads > loadsBefore;
+      if (reloaded || Math.abs(clock.nowMs() - loadedAtMs) >= refreshPauseMs) {
+        if (!reloaded) invalidate();
+        const fresh = await lookUp(apiVersion, kind);
+        if (fresh) return fresh;
+      }
+      throw localError(
+        'unknownKind',
+        `the server has no kind ${kind} in ${apiVersion}; is its CRD installed?`,
+        { status: 404 },
+      );
+    },
+  };
+}
+
+async function readGroup(transport: Transport, apiVersion: string): Promise<ResourceInfo[]> {
+  const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  try {
+    return readResourceList(apiVersion, await readList(transport, path, 'application/json'));
+  } catch (error) {
+    if (isApiError(error, 'unknownKind', 'notFound')) return [];
+    throw error;
+  }
+}
+
+function groupOf({ apiVersion }: ResourceInfo): string {
+  return apiVersion.includes('/') ? (apiVersion.split('/', 1)[0] ?? '') : '';
+}
+
+/** For servers without aggregated discovery; undefined when the group is not served. */
+async function preferredVersion(transport: Transport, group: string): Promise<string | undefined> {
+  try {
+    const body = await readList(transport, `/apis/${group}`, 'application/json');
+    return (body as { preferredVersion?: { groupVersion?: string } }).preferredVersion?.groupVersion;
+  } catch (error) {
+    if (isApiError(error, 'unknownKind', 'notFound')) return undefined;
+    throw error;
+  }
+}
+
+async function readList(transport: Transport, path: string, accept: string): Promise<unknown> {
+  const answer = await transport.request({ verb: 'get', path, accept, object: `the kinds at ${path}` });
+  return answer.body;
+}
+
+/** The two shapes in which a server lists its kinds, read without trust in either. */
+
+/** What the server serves under one apiVersion and kind. */
+export interface ResourceInfo {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Name in paths, for instance `deployments`. */
+  readonly plural: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  /** For instance `status`, `scale`. */
+  readonly subresources: readonly string[];
+}
+
+interface AggregatedResource {
+  readonly resource?: string;
+  readonly responseKind?: { readonly kind?: string };
+  readonly scope?: string;
+  readonly verbs?: readonly string[];
+  readonly subresources?: ReadonlyArray<{ readonly subresource?: string }>;
+}
+
+interface AggregatedGroup {
+  readonly metadata?: { readonly name?: string };
+  readonly versions?: ReadonlyArray<{
+    readonly version?: string;
+    readonly resources?: readonly AggregatedResource[];
+  }>;
+}
+
+interface ListedResource {
+  readonly name?: string;
+  readonly kind?: string;
+  readonly namespaced?: boolean;
+  readonly verbs?: readonly string[];
+}
+
+/** Reads an APIGroupDiscoveryList (apidiscovery.k8s.io); undefined when the server answered in the older form. */
+function readAggregated(body: unknown): ResourceInfo[] | undefined {
+  const list = body as { kind?: unknown; items?: unknown } | null;
+  if (list?.kind !== 'APIGroupDiscoveryList') return undefined;
+  return arrayOf<AggregatedGroup>(list.items).flatMap((group) =>
+    arrayOf<NonNullable<AggregatedGroup['versions']>[number]>(group.versions).flatMap((version) => {
+      const name = group.metadata?.name ?? '';
+      const apiVersion = name === '' ? (version.version ?? '') : `${name}/${version.version ?? ''}`;
+      return arrayOf<AggregatedResource>(version.resources).flatMap((entry) =>
+        aggregatedResource(apiVersion, entry),
+      );
+    }),
+  );
+}
+
+function aggregatedResource(apiVersion: string, entry: AggregatedResource): ResourceInfo[] {
+  const kind = entry.responseKind?.kind;
+  if (!entry.resource || !kind) return [];
+  return [
+    {
+      apiVersion,
+      kind,
+      plural: entry.resource,
+      namespaced: entry.scope === 'Namespaced',
+      verbs: arrayOf<string>(entry.verbs),
+      subresources: arrayOf<{ subresource?: string }>(entry.subresources).flatMap(
+        (sub) => sub.subresource ?? [],
+      ),
+    },
+  ];
+}
+
+/** Reads an APIResourceList of one apiVersion. */
+function readResourceList(apiVersion: string, body: unknown): ResourceInfo[] {
+  const entries = arrayOf<ListedResource>((body as { resources?: unknown } | null)?.resources);
+  // Subresources stand in the same list as `deployments/status`, before or after their resource.
+  const main = entries.filter((entry) => entry.name && entry.kind && !entry.name.includes('/'));
+  return main.map((entry) => ({
+    apiVersion,
+    kind: entry.kind ?? '',
+    plural: entry.name ?? '',
+    namespaced: entry.namespaced === true,
+    verbs: arrayOf<string>(entry.verbs),
+    subresources: entries.flatMap(({ name }) =>
+      name?.startsWith(`${entry.name}/`) ? name.split('/').slice(1) : [],
+    ),
+  }));
+}
+
+function arrayOf<T>(value: unknown): readonly T[] {
+  return Array.isArray(value) ? value.filter((entry) => entry !== null && entry !== undefined) : [];
+}

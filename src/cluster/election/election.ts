@@ -1,0 +1,226 @@
+import { type Clock, sleep, systemClock } from '../../api/clock.ts';
+import type { Caches } from '../caches/caches.ts';
+import type { ClusterClient } from '../client/client.ts';
+import { isApiError } from '../errors.ts';
+import { type Logger, silentLogger } from '../log.ts';
+import { linkSignals, type Random } from '../timing.ts';
+import {
+  acquireOrRenew,
+  type Candidate,
+  expiresAtMs,
+  hasLed,
+  type LeaseTimes,
+  observe,
+  releaseLease,
+} from './lease-attempt.ts';
+import { identityInPod, type PodName, podOfIdentity } from './lease-holder.ts';
+import { createLeaseStore, isOlder, type LeaseRecord } from './lease-record.ts';
+import { type LeaseWatch, watchLease } from './lease-watch.ts';
+
+/** What an election needs. */
+export interface ElectionOptions {
+  /** Over a transport of its own: renewals must not queue behind a burst of other requests. */
+  readonly client: ClusterClient;
+  /** For the watches of the Lease and of its holder's pod. */
+  readonly caches: Pick<Caches, 'ensure'>;
+  readonly namespace: string;
+  readonly name: string;
+  /** Unique to this process, for instance `<host name>_<uuid>`: a restarted process is another candidate. */
+  readonly identity: string;
+  /** Identities of processes that ran here before, in this very pod, and are certainly gone: their Lease is taken over at once. */
+  readonly former?: readonly string[];
+  /** The pod this process runs in. If the API server knows it in `namespace`, the identity says so, and others need not wait when it is gone. */
+  readonly pod?: PodName | undefined;
+  readonly manager: string;
+  /** Default 15 s lease, 10 s renewal, 2 s retry, as client-go's (ADR 33). */
+  readonly times?: LeaseTimes | undefined;
+  readonly clock?: Clock;
+  /** A clock that nobody sets; default performance.now(). */
+  readonly monotonicMs?: () => number;
+  readonly random?: Random;
+  readonly logger?: Logger;
+}
+
+/** One candidacy. It leads at most once: after a loss the process should end, not resume. */
+export interface Election {
+  /** Resolves when this process leads, with a signal that aborts when it must stop acting; stays open if it never leads. */
+  elected(): Promise<AbortSignal>;
+  /** True while acting is allowed. Ask before every write: after a pause of the process it is right before any timer is. */
+  leading(): boolean;
+  /** Who holds the Lease, as last seen; empty when unknown or nobody. For messages. */
+  holder(): string;
+  /**
+   * Ends the candidacy: a leader stops leading at once, waits for `lastWrites` and hands the Lease back, so that the next one need not wait.
+   * `lastWrites` resolves when nothing that was sent before is under way any more.
+   */
+  stop(lastWrites?: () => Promise<unknown>): Promise<void>;
+}
+
+const defaultTimes: LeaseTimes = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
+
+/** Starts to run for leader. Throws RangeError for times that would let two processes lead. */
+export function startElection(options: ElectionOptions): Election {
+  const { logger = silentLogger, random = Math.random } = options;
+  const stopping = new AbortController();
+  const { candidate, watch } = newCandidate(options, stopping.signal, logger);
+  const { leadership, clock, times, monotonicMs } = candidate;
+  let announce: (signal: AbortSignal) => void = () => undefined;
+  const elected = new Promise<AbortSignal>((resolve) => {
+    announce = resolve;
+  });
+  const running = run();
+
+  async function run(): Promise<void> {
+    const patience = { pause: () => sleep(clock, pauseMs(), stopping.signal), signal: stopping.signal };
+    candidate.identity = await ownIdentity(options, patience);
+    candidate.former = formerIdentities(candidate.identity, options);
+    watch.start();
+    await win();
+    if (stopping.signal.aborted) return;
+    logger.info({ identity: candidate.identity }, 'leader election: this process leads');
+    announce(leadership.signal);
+    await keep();
+    leadership.abort();
+    if (!stopping.signal.aborted)
+      logger.error({ holder: candidate.record?.holder }, 'leader election: leadership lost');
+  }
+
+  /** Asks once, and then only when there is a reason to: news from the watch, or the time is over. */
+  async function win(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const heard = watch.news();
+      if (await tryOnce()) return;
+      await watch.until(() => watch.news() !== heard, pauseMs(), leadership.signal);
+      while (!stopping.signal.aborted && !isWorthATry()) {
+        // That a watch broke is no news: it is looked at now and then, without a request.
+        const leftMs = Math.max(1, expiresAtMs(candidate) - monotonicMs());
+        await watch.until(isWorthATry, Math.min(leftMs, pauseMs()), leadership.signal);
+      }
+    }
+  }
+
+  /** Renews until the Lease is lost, or cannot be renewed in time. Another holder is seen at once. */
+  async function keep(): Promise<void> {
+    let answered = true;
+    while (leading()) {
+      await watch.until(() => answered && isDeposed(), pauseMs(), leadership.signal);
+      const outcome = leading() ? await tryOnce() : false;
+      if (outcome === false) return;
+      answered = outcome === true;
+    }
+  }
+
+  function isWorthATry(): boolean {
+    if (!watch.follows() || !candidate.record?.holder) return true;
+    return monotonicMs() >= expiresAtMs(candidate) || watch.seemsGone();
+  }
+
+  function isDeposed(): boolean {
+    return candidate.record?.holder !== candidate.identity;
+  }
+
+  /** Undefined: the server could not be asked, which ends a leadership only by its deadline. */
+  async function tryOnce(): Promise<boolean | undefined> {
+    try {
+      return await acquireOrRenew(candidate);
+    } catch (error) {
+      if (!stopping.signal.aborted) logger.warn({ reason: String(error) }, 'leader election: trying again');
+      return undefined;
+    } finally {
+      watch.tellAgain();
+    }
+  }
+
+  function pauseMs(): number {
+    return times.retryMs * (0.8 + random() * 0.4);
+  }
+
+  function leading(): boolean {
+    return !leadership.signal.aborted && monotonicMs() < candidate.leadsUntilMs;
+  }
+
+  return {
+    leading,
+    elected: () => elected,
+    holder: () => candidate.record?.holder ?? '',
+    async stop(lastWrites = async () => undefined) {
+      stopping.abort();
+      await running;
+      await watch.close();
+      if (hasLed(candidate)) await lastWrites();
+      await releaseLease(candidate);
+    },
+  };
+}
+
+/** As they stand in the Lease: in a pod that of this process and no other, which may have the same host name on another node. */
+function formerIdentities(identity: string, { former = [] }: ElectionOptions): string[] {
+  const pod = podOfIdentity(identity);
+  return pod ? former.map((each) => identityInPod(pod, each)) : [...former];
+}
+
+function newCandidate(
+  options: ElectionOptions,
+  stopping: AbortSignal,
+  logger: Logger,
+): { candidate: Candidate; watch: LeaseWatch } {
+  const { client, namespace, name, clock = systemClock, times = defaultTimes } = options;
+  if (!(times.retryMs < times.renewMs && times.renewMs < times.leaseMs)) {
+    throw new RangeError('leader election: retry must be shorter than renew, and renew shorter than lease');
+  }
+  const isNews = (record: LeaseRecord | undefined) => !record || !isOlder(record, candidate.record);
+  const candidate: Candidate = {
+    times,
+    clock,
+    identity: options.identity,
+    former: [],
+    store: createLeaseStore(client, namespace, name, options.manager),
+    monotonicMs: options.monotonicMs ?? (() => performance.now()),
+    leadership: linkSignals(stopping),
+    onRenewal: (record) => watch.renewed(record?.holder === candidate.identity ? undefined : record),
+    async whyGone(record, signal) {
+      const why = await watch.readWhyGone(record, signal);
+      if (why) logger.info({ holder: record.holder, why }, 'leader election: the holder is gone');
+      return why;
+    },
+    record: undefined,
+    unchangedSinceMs: 0,
+    leadsUntilMs: Number.NEGATIVE_INFINITY,
+    cancelDeadline: () => undefined,
+  };
+  const watch = watchLease({
+    ...{ client, namespace, name, clock, caches: options.caches },
+    onLease(record) {
+      if (isNews(record)) observe(candidate, record);
+    },
+  });
+  return { candidate, watch };
+}
+
+/** Who this process is, and where. */
+interface OwnIdentityOptions {
+  readonly client: Pick<ClusterClient, 'get'>;
+  readonly namespace: string;
+  readonly identity: string;
+  readonly pod?: PodName | undefined;
+}
+
+/**
+ * The identity with the pod in it, if the API server knows this very pod in the namespace of the Lease. Read, since a wrong one would make others
+ * believe that we are gone: the variables may come from a pod of another cluster or namespace. Waits while the server does not answer.
+ */
+async function ownIdentity(
+  { client, namespace, identity, pod }: OwnIdentityOptions,
+  { pause, signal }: { readonly pause: () => Promise<void>; readonly signal: AbortSignal },
+): Promise<string> {
+  while (pod && !signal.aborted) {
+    try {
+      const seen = await client.get({ apiVersion: 'v1', kind: 'Pod', namespace, name: pod.name }, { signal });
+      return seen?.metadata.uid === pod.uid ? identityInPod(pod, identity) : identity;
+    } catch (error) {
+      if (!isApiError(error, 'transient', 'timeout', 'tooManyRequests', 'aborted')) return identity;
+      await pause();
+    }
+  }
+  return identity;
+}

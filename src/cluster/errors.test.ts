@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { errorFromStatus } from './errors.ts';
+import { failure } from './testing/scripted-server.ts';
+
+const deployment = { verb: 'apply', object: 'Deployment shop/web', secret: false };
+const secret = { verb: 'apply', object: 'Secret shop/db', secret: true };
+
+describe('errorFromStatus', () => {
+  it.each([
+    [401, failure(401, 'Unauthorized', 'no'), 'unauthorized', 'administrator'],
+    [403, failure(403, 'Forbidden', 'no'), 'forbidden', 'administrator'],
+    [404, failure(404, 'NotFound', 'pods "x" not found', { name: 'x' }), 'notFound', 'nobody'],
+    [
+      404,
+      failure(404, 'NotFound', 'the server could not find the requested resource'),
+      'unknownKind',
+      'administrator',
+    ],
+    [404, undefined, 'unknownKind', 'administrator'],
+    [409, failure(409, 'AlreadyExists', 'there'), 'alreadyExists', 'nobody'],
+    [409, failure(409, 'Conflict', 'modified'), 'conflict', 'nobody'],
+    [410, failure(410, 'Expired', 'too old'), 'gone', 'nobody'],
+    [413, undefined, 'invalid', 'author'],
+    [422, failure(422, 'Invalid', 'bad replicas'), 'invalid', 'author'],
+    [429, undefined, 'tooManyRequests', 'nobody'],
+    [500, failure(500, 'InternalError', 'etcd'), 'transient', 'nobody'],
+    [503, undefined, 'transient', 'nobody'],
+  ])('takes %i as it is meant', (status, body, kind, actor) => {
+    expect(errorFromStatus(deployment, status, body)).toMatchObject({ kind, actor, status });
+  });
+
+  it.each([
+    '.spec.replicas: expected numeric (int or float), got string',
+    'failed to convert new object (/d; /v1, Kind=Secret) to proper version: error decoding from json: illegal base64 data',
+  ])('takes the 500 for "%s" as permanent', (what) => {
+    const message = what.startsWith('.')
+      ? `failed to create typed patch object (/d; apps/v1, Kind=Deployment): ${what}`
+      : what;
+    expect(errorFromStatus(secret, 500, failure(500, '', message))).toMatchObject({
+      kind: 'invalid',
+      retryable: false,
+    });
+  });
+
+  it('takes another uid for a conflict: the object was replaced', () => {
+    const details = { causes: [{ field: 'metadata.uid', reason: 'FieldValueInvalid' }] };
+    expect(errorFromStatus(deployment, 422, failure(422, 'Invalid', 'uid', details)).kind).toBe('conflict');
+  });
+
+  it('names the field that no schema knows', () => {
+    const message =
+      'failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.foo: field not declared in schema';
+    const error = errorFromStatus(deployment, 500, failure(500, '', message));
+    expect(error).toMatchObject({ kind: 'invalid', retryable: false, actor: 'author' });
+    expect(error.message).toContain('.spec.foo');
+  });
+
+  it('names the managers and fields of a server-side apply conflict', () => {
+    const causes = [
+      {
+        reason: 'FieldManagerConflict',
+        message: 'conflict with "kubectl-edit" using apps/v1',
+        field: '.spec.replicas',
+      },
+    ];
+    const error = errorFromStatus(deployment, 409, failure(409, 'Conflict', 'Apply failed', { causes }));
+    expect(error.kind).toBe('fieldConflict');
+    expect(error.fieldConflicts).toEqual([{ manager: 'kubectl-edit', field: '.spec.replicas' }]);
+  });
+
+  it('never repeats what the server says about a Secret', () => {
+    const details = {
+      causes: [{ field: 'data.password', reason: 'FieldValueInvalid', message: 'Invalid value: "hunter2"' }],
+    };
+    const error = errorFromStatus(
+      secret,
+      422,
+      failure(422, 'Invalid', 'Secret "db" is invalid: "hunter2"', details),
+    );
+    expect(error.message).toContain('apply Secret shop/db: 422 Invalid at data.password');
+    expect(JSON.stringify({ ...error, message: error.message, stack: error.stack })).not.toContain('hunter2');
+  });
+
+  it('does not know whether a write happened when a gateway gave up', () => {
+    expect(errorFromStatus(deployment, 504, undefined).effectUnknown).toBe(true);
+    expect(errorFromStatus(deployment, 503, undefined).effectUnknown).toBe(false);
+  });
+
+  it('reads the pause a server asks for from the Status too', () => {
+    expect(
+      errorFromStatus(deployment, 429, failure(429, '', '', { retryAfterSeconds: 3 })).retryAfterMs,
+    ).toBe(3000);
+  });
+
+  it.each([null, [], 'text', { details: { causes: 'x' } }, { message: 7 }])(
+    'survives a strange body: %j',
+    (body) => {
+      expect(errorFromStatus(deployment, 500, body).kind).toBe('transient');
+    },
+  );
+});

@@ -1,0 +1,90 @@
+import type { Clock } from '../api/clock.ts';
+
+/** Pauses between tries: exponential, capped, with jitter so that many clients do not come back in step. */
+
+/** Bounds of a back-off, in milliseconds. */
+export interface BackoffBounds {
+  readonly firstMs: number;
+  readonly maximumMs: number;
+}
+
+/** A random number in [0, 1), as Math.random gives. */
+export type Random = () => number;
+
+/** The pause before try number `attempt` (1 = first retry): between half of and all of `firstMs * 2^(attempt-1)`, capped. */
+export function backoffDelayMs(attempt: number, bounds: BackoffBounds, random: Random): number {
+  const ceiling = Math.min(bounds.maximumMs, bounds.firstMs * 2 ** Math.min(attempt - 1, 30));
+  return Math.round(ceiling * (0.5 + random() / 2));
+}
+
+/** A signal that follows several others. `AbortSignal.any` keeps memory for as long as its longest-lived source lives. */
+export interface LinkedSignal {
+  readonly signal: AbortSignal;
+  /** Aborts this signal alone. */
+  abort(): void;
+  /** True when it was `abort` and none of the sources. */
+  abortedHere(): boolean;
+  /** Lets go of the sources; call it when the work is done. */
+  release(): void;
+}
+
+/** Aborts when one of the sources does, or by its own `abort`. */
+export function linkSignals(...sources: ReadonlyArray<AbortSignal | undefined>): LinkedSignal {
+  const controller = new AbortController();
+  let here = false;
+  const follow = () => controller.abort();
+  for (const source of sources) {
+    if (source?.aborted) controller.abort();
+    source?.addEventListener('abort', follow, { once: true });
+  }
+  return {
+    signal: controller.signal,
+    abort() {
+      here = !controller.signal.aborted;
+      controller.abort();
+    },
+    abortedHere: () => here,
+    release() {
+      for (const source of sources) source?.removeEventListener('abort', follow);
+    },
+  };
+}
+
+/** Notices silence by a timer, never by comparing clocks (S30). */
+export interface Watchdog {
+  /** Something was heard: the wait starts anew. */
+  contact(): void;
+  /** True from the moment the silence lasted too long until the next contact. */
+  silent(): boolean;
+  /** No more calls, whatever is heard later. */
+  stop(): void;
+}
+
+/** Starts waiting; calls `onSilence` each time `silenceMs` pass without a contact, again and again. */
+export function createWatchdog(clock: Clock, silenceMs: number, onSilence: () => void): Watchdog {
+  let isSilent = false;
+  let stopped = false;
+  let cancel = arm();
+
+  function arm(): () => void {
+    return clock.after(silenceMs, () => {
+      isSilent = true;
+      cancel = arm();
+      onSilence();
+    });
+  }
+
+  return {
+    contact() {
+      isSilent = false;
+      if (stopped) return;
+      cancel();
+      cancel = arm();
+    },
+    silent: () => isSilent,
+    stop() {
+      stopped = true;
+      cancel();
+    },
+  };
+}

@@ -1,0 +1,240 @@
+import { type Dispatcher, request as undiciRequest } from 'undici';
+import type { Authentication } from '../access/credentials.ts';
+import { ApiError, errorFromStatus, localError, type Subject } from '../errors.ts';
+
+/** The limits one HTTP exchange obeys. */
+export interface ExchangeSettings {
+  readonly server: string;
+  /** The proxy on the way there, for messages. */
+  readonly proxy?: string;
+  readonly userAgent: string;
+  readonly dispatcher: Dispatcher;
+  readonly authentication: Authentication;
+  /** Cancels the exchange: the caller's abort or the deadline. */
+  readonly signal: AbortSignal;
+  /** Largest answer taken, in bytes. */
+  readonly maximumBytes: number;
+}
+
+/** The raw head of an answer with status < 300; its body is still to be read. */
+interface OpenAnswer {
+  readonly status: number;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** Sends one request and returns when the head of a good answer has come. Throws ApiError for everything else. */
+export async function openExchange(request: ApiRequest, settings: ExchangeSettings): Promise<OpenAnswer> {
+  const answer = await send(request, settings);
+  if (answer.statusCode < 300) return { status: answer.statusCode, body: answer.body };
+  const text = await readText(answer.body, errorBodyBytes).catch(() => '');
+  throw errorFromStatus(
+    subjectOf(request),
+    answer.statusCode,
+    parseOrNothing(text),
+    retryAfterMs(answer.headers),
+  );
+}
+
+/** The same, with the answer's JSON read to the end. */
+export async function exchange(
+  request: ApiRequest,
+  settings: ExchangeSettings,
+): Promise<{ status: number; body: unknown }> {
+  const answer = await openExchange(request, settings);
+  const text = await readAnswer(request, answer, settings.maximumBytes);
+  try {
+    return { status: answer.status, body: JSON.parse(text) };
+  } catch {
+    throw localError(
+      'badAnswer',
+      `${request.verb} ${request.object}: the answer is not JSON (${text.length} characters)`,
+      {
+        status: answer.status,
+        effectUnknown: !isRead(request.verb),
+      },
+    );
+  }
+}
+
+/** What was given up before it was sent: a write certainly did not happen. */
+export function unsent(request: ApiRequest): ApiError {
+  return localError('aborted', `${request.verb} ${request.object}: not sent`);
+}
+
+const errorBodyBytes = 256 * 1024;
+
+async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Dispatcher.ResponseData> {
+  const url = `${settings.server}${request.path}${queryString(request.query)}`;
+  try {
+    return await undiciRequest(url, {
+      method: methodOf(request.verb),
+      headers: headersOf(request, settings),
+      body: request.body === undefined ? null : JSON.stringify(request.body),
+      dispatcher: request.maySend
+        ? settings.dispatcher.compose(onlyWhile(request, request.maySend))
+        : settings.dispatcher,
+      signal: settings.signal,
+    });
+  } catch (error) {
+    throw networkError(request, error, settings);
+  }
+}
+
+/**
+ * Between a decision and its first byte lie a queue, credentials and a free connection, and the process may have stood still in any of them:
+ * the question is asked behind all of them.
+ */
+function onlyWhile(request: ApiRequest, maySend: () => boolean): Dispatcher.DispatcherComposeInterceptor {
+  return (dispatch) => (options, handler) =>
+    dispatch(options, {
+      onRequestStart(controller, context) {
+        if (maySend()) handler.onRequestStart?.(controller, context);
+        else controller.abort(unsent(request));
+      },
+      onResponseStart: (...answer) => handler.onResponseStart?.(...answer),
+      onResponseData: (...answer) => handler.onResponseData?.(...answer),
+      onResponseEnd: (...answer) => handler.onResponseEnd?.(...answer),
+      onResponseError: (...answer) => handler.onResponseError?.(...answer),
+    });
+}
+
+async function readAnswer(request: ApiRequest, answer: OpenAnswer, maximumBytes: number): Promise<string> {
+  try {
+    return await readText(answer.body, maximumBytes);
+  } catch (error) {
+    throw networkError(request, error);
+  }
+}
+
+/** A failure below HTTP. A write may have happened, unless no connection came about; then the message names whom it was wanted to. */
+export function networkError(
+  request: ApiRequest,
+  error: unknown,
+  way?: Pick<ExchangeSettings, 'server' | 'proxy'>,
+): ApiError {
+  if (error instanceof ApiError) return error;
+  const refused = proxyRefusal(error);
+  const code = refused ? '' : codeOf(error);
+  const why = refused ?? ((error instanceof Error && error.message) || 'connection failed');
+  // The headers that undici waits for are those of a proxy's answer to CONNECT: for others its timer is off.
+  const neverSent =
+    refused !== undefined ||
+    /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|UND_ERR_HEADERS_TIMEOUT|CERT|TLS|UNABLE_TO_VERIFY/.test(
+      code,
+    );
+  const through = way?.proxy ? ` through the kubeconfig's proxy-url ${way.proxy}` : '';
+  const where = neverSent && way ? ` (API server ${way.server}${through})` : '';
+  return localError('transient', `${request.verb} ${request.object}: ${code || why}${where}`, {
+    reason: code,
+    effectUnknown: !isRead(request.verb) && !neverSent,
+  });
+}
+
+/** undici tells it by the text alone. */
+function proxyRefusal(error: unknown): string | undefined {
+  const status = error instanceof Error && /^Proxy response \((\d+)\)/.exec(error.message)?.[1];
+  return status ? `the proxy refused the connection with status ${status}` : undefined;
+}
+
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' ? code : '';
+}
+
+async function readText(body: AsyncIterable<Uint8Array>, maximumBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > maximumBytes) throw localError('badAnswer', `the answer is larger than ${maximumBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function headersOf(request: ApiRequest, settings: ExchangeSettings): Record<string, string> {
+  return {
+    'user-agent': settings.userAgent,
+    accept: request.accept ?? 'application/json',
+    ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
+    ...settings.authentication.headers,
+    ...(request.impersonate ? { 'impersonate-user': request.impersonate } : {}),
+  };
+}
+
+function queryString(query: Readonly<Record<string, string>> | undefined): string {
+  const text = new URLSearchParams(query).toString();
+  return text ? `?${text}` : '';
+}
+
+function parseOrNothing(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Retry-After in seconds, as the API server gives it; undefined when absent or a date. */
+function retryAfterMs(headers: Dispatcher.ResponseData['headers']): number | undefined {
+  const value = headers['retry-after'];
+  if (typeof value !== 'string') return undefined;
+  const seconds = Number(value);
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+}
+
+/** Kubernetes' verbs as RBAC and metrics name them; `apply` is a patch that is counted apart. */
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'apply' | 'patch' | 'delete';
+
+/** One request to the API server. */
+export interface ApiRequest {
+  readonly verb: Verb;
+  /** Path on the server, for instance `/api/v1/namespaces/shop/pods`, each part already encoded. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly contentType?: string;
+  readonly accept?: string;
+  /** How messages name what this is about, for instance `Deployment shop/web`. */
+  readonly object: string;
+  /** The answer may hold a Secret: the server's text stays out of messages. */
+  readonly secret?: boolean;
+  /** User to act as (Impersonate-User), for instance `system:serviceaccount:shop:deployer`. */
+  readonly impersonate?: string;
+  /** From sending to the last byte of the answer, all retries included; not used for watches. Default 30 s. */
+  readonly deadlineMs?: number;
+  readonly signal?: AbortSignal;
+  /** Asked when a connection is free and the first byte is about to be sent; while it says no, nothing is sent (`aborted`, S20). */
+  readonly maySend?: (() => boolean) | undefined;
+}
+
+/** A parsed answer with status < 300. */
+export interface ApiAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** True for requests that change nothing and may therefore be sent again. */
+export function isRead(verb: Verb): boolean {
+  return verb === 'get' || verb === 'list' || verb === 'watch';
+}
+
+/** What messages say about a request. */
+function subjectOf(request: ApiRequest): Subject {
+  return { verb: request.verb, object: request.object, secret: request.secret ?? false };
+}
+
+/** The HTTP method of a verb. */
+function methodOf(verb: Verb): 'GET' | 'POST' | 'PATCH' | 'DELETE' {
+  switch (verb) {
+    case 'create':
+      return 'POST';
+    case 'apply':
+    case 'patch':
+      return 'PATCH';
+    case 'delete':
+      return 'DELETE';
+    default:
+      return 'GET';
+  }
+}

@@ -1,0 +1,51 @@
+import type { TLSSocket } from 'node:tls';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ClusterAccess } from '../access/credentials.ts';
+import { createAuthority } from '../testing/certificates.ts';
+import { accessTo, answer, startScriptedServer } from '../testing/scripted-server.ts';
+import type { ApiRequest } from './exchange.ts';
+import { createTransport, type Transport } from './transport.ts';
+
+const cleanups: Array<() => unknown> = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const read: ApiRequest = { verb: 'get', path: '/version', object: 'the version' };
+const write: ApiRequest = { verb: 'apply', path: '/apis/x', object: 'Deployment shop/web', body: {} };
+
+function connect(access: ClusterAccess): Transport {
+  const transport = createTransport({ access, userAgent: 'holdfast/test' });
+  cleanups.push(() => transport.close());
+  return transport;
+}
+
+describe('transport over TLS', () => {
+  it('connects anew with a rotated client certificate, and checks the server against the given authority', async () => {
+    const authority = createAuthority();
+    cleanups.push(() => authority.remove());
+    const names: string[] = [];
+    const server = await startScriptedServer(
+      (_, response) => {
+        names.push(String((response.socket as TLSSocket).getPeerCertificate().subject?.CN));
+        answer(response, 200, {});
+      },
+      { ...authority.issue('server'), ca: authority.ca, requestCert: true, rejectUnauthorized: true },
+    );
+    cleanups.push(() => server.close());
+    let client = authority.issue('before');
+    const access: ClusterAccess = {
+      ...accessTo(server.url),
+      authenticate: async () => ({ headers: {}, tls: { ca: authority.ca, ...client, insecure: false } }),
+    };
+    const transport = connect(access);
+    await transport.request(read);
+    await transport.request(read);
+    client = authority.issue('after');
+    await transport.request(read);
+    expect(names).toEqual(['before', 'before', 'after']);
+    expect(server.connections()).toBeLessThanOrEqual(3);
+    const unknownAuthority = connect(accessTo(server.url, client)).request(write);
+    await expect(unknownAuthority).rejects.toMatchObject({ kind: 'transient', effectUnknown: false });
+  });
+});

@@ -1,0 +1,253 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ClusterAccess } from '../access/credentials.ts';
+import { ApiError } from '../errors.ts';
+import { eventually } from '../testing/manual-clock.ts';
+import {
+  accessTo,
+  answer,
+  failure,
+  type Script,
+  type ScriptedServer,
+  startScriptedServer,
+} from '../testing/scripted-server.ts';
+import type { ApiRequest } from './exchange.ts';
+import { createTransport, type Transport, type TransportOptions } from './transport.ts';
+
+const cleanups: Array<() => unknown> = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const read: ApiRequest = { verb: 'get', path: '/api/v1/namespaces/shop/pods/web', object: 'Pod shop/web' };
+const write: ApiRequest = { verb: 'apply', path: '/apis/x', object: 'Deployment shop/web', body: { a: 1 } };
+
+async function serve(script: Script): Promise<ScriptedServer> {
+  const server = await startScriptedServer(script);
+  cleanups.push(() => server.close());
+  return server;
+}
+
+function connect(access: ClusterAccess, more: Partial<TransportOptions> = {}): Transport {
+  const transport = createTransport({ access, userAgent: 'holdfast/test', random: () => 0, ...more });
+  cleanups.push(() => transport.close());
+  return transport;
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<ApiError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason) => reason,
+  );
+  expect(error).toBeInstanceOf(ApiError);
+  return error as ApiError;
+}
+
+describe('transport', () => {
+  it('serves 1500 requests, 100 at a time, over at most 16 connections', async () => {
+    const server = await serve((_, response) => answer(response, 200, { ok: true }));
+    const transport = connect(accessTo(server.url), { rate: { perSecond: 1e6, burst: 1e6 } });
+    for (let round = 0; round < 15; round += 1) {
+      await Promise.all(Array.from({ length: 100 }, () => transport.request(read)));
+    }
+    expect(server.seen).toHaveLength(1500);
+    expect(server.connections()).toBeLessThanOrEqual(16);
+    expect(transport.counts().get).toBe(1500);
+  });
+
+  it('says who it is, sends JSON in the given type, and impersonates on request', async () => {
+    const server = await serve((request, response) => answer(response, 200, { echo: request.body }));
+    const transport = connect(accessTo(server.url, {}, { authorization: 'Bearer t' }));
+    const got = await transport.request({
+      ...write,
+      contentType: 'application/apply-patch+yaml',
+      query: { fieldManager: 'holdfast' },
+      impersonate: 'system:serviceaccount:shop:deployer',
+    });
+    expect(got).toEqual({ status: 200, body: { echo: { a: 1 } } });
+    const [request] = server.seen;
+    expect(request).toMatchObject({ method: 'PATCH', path: '/apis/x' });
+    expect(request?.query.get('fieldManager')).toBe('holdfast');
+    expect(request?.headers).toMatchObject({
+      authorization: 'Bearer t',
+      'user-agent': 'holdfast/test',
+      'content-type': 'application/apply-patch+yaml',
+      'impersonate-user': 'system:serviceaccount:shop:deployer',
+    });
+  });
+
+  it('gives up on a silent server at the deadline, and says that a write may have happened', async () => {
+    const server = await serve(() => undefined);
+    const transport = connect(accessTo(server.url));
+    const onRead = await failureOf(transport.request({ ...read, deadlineMs: 100 }));
+    const onWrite = await failureOf(transport.request({ ...write, deadlineMs: 100 }));
+    expect(onRead).toMatchObject({ kind: 'timeout', effectUnknown: false, actor: 'nobody', retryable: true });
+    expect(onRead.message).toBe('get Pod shop/web: no full answer within 100 ms');
+    expect(onWrite).toMatchObject({ kind: 'timeout', effectUnknown: true });
+  });
+
+  it('cuts an answer that trickles beyond the deadline', async () => {
+    const server = await serve((_, response) => {
+      response.writeHead(200);
+      const timer = setInterval(() => response.write(' '), 20);
+      response.on('close', () => clearInterval(timer));
+    });
+    const error = await failureOf(connect(accessTo(server.url)).request({ ...read, deadlineMs: 200 }));
+    expect(error.kind).toBe('timeout');
+  });
+
+  it('tries a read again after a reset, a half body and a 503', async () => {
+    let round = 0;
+    const server = await serve((_, response) => {
+      round += 1;
+      if (round === 1) return response.socket?.destroy();
+      if (round === 2) {
+        response.writeHead(200, { 'content-length': '100' });
+        response.write('{"half":');
+        return setTimeout(() => response.socket?.destroy(), 20);
+      }
+      if (round === 3) return answer(response, 503, failure(503, 'ServiceUnavailable', 'starting'));
+      answer(response, 200, { ok: true });
+    });
+    const got = await connect(accessTo(server.url)).request(read);
+    expect(got.body).toEqual({ ok: true });
+    expect(round).toBe(4);
+  });
+
+  it('sends a write once, whatever happens to it', async () => {
+    const server = await serve((_, response) => response.socket?.destroy());
+    const error = await failureOf(connect(accessTo(server.url)).request(write));
+    expect(error).toMatchObject({ kind: 'transient', effectUnknown: true });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('knows that a write without a connection did not happen', async () => {
+    const server = await serve(() => undefined);
+    await server.close();
+    const error = await failureOf(connect(accessTo(server.url)).request(write));
+    expect(error).toMatchObject({ kind: 'transient', effectUnknown: false, reason: 'ECONNREFUSED' });
+  });
+
+  it('knows that a write that waited in vain for its turn did not happen', async () => {
+    const server = await serve((_, response) => answer(response, 200, {}));
+    const transport = connect(accessTo(server.url), { rate: { perSecond: 0.01, burst: 1 } });
+    await transport.request(write);
+    const error = await failureOf(transport.request({ ...write, signal: AbortSignal.timeout(50) }));
+    expect(error).toMatchObject({ kind: 'aborted', effectUnknown: false });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('asks whether a write may be sent when a connection is free for it, not when it was decided', async () => {
+    const release: Array<() => void> = [];
+    const server = await serve((_, response) => void release.push(() => answer(response, 200, {})));
+    const transport = connect(accessTo(server.url), { connections: 1 });
+    let leads = true;
+    const first = transport.request(write);
+    const second = failureOf(transport.request({ ...write, maySend: () => leads }));
+    await eventually(() => release.length === 1, 'the first write came');
+    leads = false;
+    release[0]?.();
+    await first;
+    expect(await second).toMatchObject({ kind: 'aborted', effectUnknown: false });
+    expect(server.seen).toHaveLength(1);
+
+    leads = true;
+    const third = transport.request({ ...write, maySend: () => leads });
+    await eventually(() => release.length === 2, 'the third write came');
+    release[1]?.();
+    expect((await third).status).toBe(200);
+  });
+
+  it('counts the deadline of a request from its turn on', async () => {
+    const server = await serve((_, response) => answer(response, 200, {}));
+    const transport = connect(accessTo(server.url), { rate: { perSecond: 1, burst: 1 }, deadlineMs: 1_900 });
+    await Promise.all([transport.request(write), transport.request(write), transport.request(write)]);
+    expect(server.seen).toHaveLength(3);
+  });
+
+  it('waits as long as Retry-After asks before a read is sent again', async () => {
+    let firstAtMs = 0;
+    let waitedMs = 0;
+    const server = await serve((_, response) => {
+      if (firstAtMs === 0) {
+        firstAtMs = performance.now();
+        return answer(response, 429, failure(429, 'TooManyRequests', 'slow down'), { 'retry-after': '1' });
+      }
+      waitedMs = performance.now() - firstAtMs;
+      answer(response, 200, {});
+    });
+    await connect(accessTo(server.url)).request(read);
+    expect(waitedMs).toBeGreaterThanOrEqual(990);
+  });
+
+  it('hands Retry-After to the caller of a refused write', async () => {
+    const server = await serve((_, response) => answer(response, 429, {}, { 'retry-after': '7' }));
+    const error = await failureOf(connect(accessTo(server.url)).request(write));
+    expect(error).toMatchObject({ kind: 'tooManyRequests', retryAfterMs: 7000, effectUnknown: false });
+  });
+
+  it('refuses an answer that is too large, not JSON, or a redirect', async () => {
+    const server = await serve((request, response) => {
+      if (request.path === '/large') return answer(response, 200, { text: 'x'.repeat(2000) });
+      if (request.path === '/redirect')
+        return answer(response, 302, {}, { location: 'http://169.254.169.254/' });
+      response.end('<html>');
+    });
+    const transport = connect(accessTo(server.url), { maximumBytes: 1000 });
+    for (const path of ['/large', '/redirect', '/html']) {
+      const error = await failureOf(transport.request({ ...write, path }));
+      expect(error.kind).toBe('badAnswer');
+    }
+    expect(server.seen).toHaveLength(3);
+  });
+
+  it('reads credentials anew after 401 and repeats the request once, a write too', async () => {
+    let token = 'old';
+    const server = await serve((request, response) =>
+      request.headers.authorization === 'Bearer new' ? answer(response, 200, {}) : answer(response, 401, {}),
+    );
+    const access: ClusterAccess = {
+      ...accessTo(server.url),
+      authenticate: async () => ({ headers: { authorization: `Bearer ${token}` }, tls: { insecure: false } }),
+      refresh: () => {
+        token = 'new';
+      },
+    };
+    expect((await connect(access).request(write)).status).toBe(200);
+    access.refresh = () => undefined;
+    token = 'wrong';
+    const error = await failureOf(connect(access).request(write));
+    expect(error).toMatchObject({ kind: 'unauthorized', actor: 'administrator' });
+    expect(server.seen).toHaveLength(4);
+  });
+
+  it('stops at once when its caller gives up', async () => {
+    const server = await serve(() => undefined);
+    const giveUp = new AbortController();
+    const pending = failureOf(connect(accessTo(server.url)).request({ ...write, signal: giveUp.signal }));
+    await eventually(() => server.seen.length === 1, 'the request arrives');
+    giveUp.abort();
+    expect(await pending).toMatchObject({ kind: 'aborted', effectUnknown: true });
+  });
+
+  it('keeps a watch open without a deadline, on its own connection, until its signal ends it', async () => {
+    const server = await serve((request, response) => {
+      if (request.query.has('watch')) return response.writeHead(200).flushHeaders();
+      answer(response, 200, {});
+    });
+    const transport = connect(accessTo(server.url), { connections: 1, deadlineMs: 500 });
+    const end = new AbortController();
+    const stream = await transport.stream({
+      ...read,
+      verb: 'watch',
+      query: { watch: 'true' },
+      signal: end.signal,
+    });
+    await transport.request(read);
+    const drained = (async () => {
+      for await (const _ of stream.body) expect.unreachable('nothing is sent');
+    })();
+    end.abort();
+    await expect(drained).rejects.toThrow();
+    expect(transport.counts()).toMatchObject({ watch: 1, get: 1 });
+  });
+});

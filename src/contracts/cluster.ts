@@ -1,0 +1,140 @@
+/** What the engine needs from the outside. Adapters satisfy these, and those of the files beside it, by shape; only src/server knows both sides. */
+import type { Canary } from '../api/canary/canary.ts';
+import type { CanaryMetric } from '../api/canary/metrics.ts';
+import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
+import type { MetricReading } from '../api/observed.ts';
+
+/** The part of a logger that the engine uses; pino fits. Fields come first. */
+export interface Log {
+  debug(fields: Record<string, unknown>, message: string): void;
+  info(fields: Record<string, unknown>, message: string): void;
+  warn(fields: Record<string, unknown>, message: string): void;
+  error(fields: Record<string, unknown>, message: string): void;
+}
+
+/** Field managers of design section 3: `holdfast` applies what Git says, `holdfast-rollout` what a rollout decided. */
+type FieldManager = 'holdfast' | 'holdfast-rollout';
+
+/** How an object is applied. */
+export interface ApplyOptions {
+  readonly manager: FieldManager;
+  /** Take over fields that other managers own. */
+  readonly force: boolean;
+  /**
+   * The write is refused with a conflict unless the object is still this one, in this version (S17). The version alone would let the
+   * server create an object anew that was deleted meanwhile.
+   */
+  readonly over?: { readonly uid: string; readonly resourceVersion: string };
+}
+
+/** Requests to the API server. Every method throws errors that `failure.ts` can classify. */
+export interface Cluster {
+  /** Undefined when there is no such object. */
+  get(reference: ObjectReference): Promise<KubernetesObject | undefined>;
+  /** Metadata of the objects of a kind, all or those that carry these labels; none when the kind is not served. */
+  list(query: {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly namespace: string;
+    readonly labelSelector?: string;
+  }): Promise<readonly KubernetesObject[]>;
+  apply(object: KubernetesObject, options: ApplyOptions): Promise<KubernetesObject>;
+  create(object: KubernetesObject): Promise<KubernetesObject>;
+  /** JSON merge patch; put uid and resourceVersion into `patch.metadata` as preconditions. */
+  patch(
+    reference: ObjectReference,
+    patch: Readonly<Record<string, unknown>>,
+    subresource?: 'status' | 'scale',
+  ): Promise<KubernetesObject>;
+  /** Deleting what is gone already is no error. */
+  delete(
+    reference: ObjectReference,
+    preconditions: { uid?: string; resourceVersion?: string },
+  ): Promise<void>;
+  /** The same cluster, written to as this user; reads stay Holdfast's own. Undefined: Holdfast itself. */
+  as(user: string | undefined): Cluster;
+  /** Whether a kind is served, and whether its objects live in namespaces; undefined when it is not served. */
+  kindOf(apiVersion: string, kind: string): Promise<{ readonly namespaced: boolean } | undefined>;
+  /** A kind of a group (empty: the core's) in the version that the server prefers; undefined when it is not served. */
+  servedKind(
+    group: string,
+    kind: string,
+  ): Promise<{ readonly apiVersion: string; readonly namespaced: boolean } | undefined>;
+}
+
+/** Asks the server whether it would take a write of the rollout's; nothing is stored. Throws as the write itself would. */
+export interface DryRun {
+  apply(object: KubernetesObject): Promise<void>;
+  /** Gives the object as it would be stored, defaults included. */
+  create(object: KubernetesObject): Promise<KubernetesObject>;
+}
+
+/** One set of objects to watch. */
+export interface WatchQuery {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** All namespaces when absent. */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  /** Only the objects of this name. */
+  readonly name?: string;
+  /** Only metadata is kept and sent by the server. */
+  readonly metadataOnly?: boolean;
+  /** Of EndpointSlices only their ports and which pods are ready is kept. */
+  readonly endpointsOnly?: boolean;
+}
+
+/** A set of objects kept up to date by a watch, with what we wrote ourselves already in it. */
+export interface WatchedSet {
+  /** True once the set was listed whole. */
+  synced(): boolean;
+  /** Why it cannot be read at the moment, for people; undefined when all is well. */
+  problem(): string | undefined;
+  get(namespace: string | undefined, name: string): KubernetesObject | undefined;
+  list(namespace?: string): readonly KubernetesObject[];
+  /** Puts the answer of an own write in, so that the next look sees it (read your writes). */
+  remember(object: KubernetesObject): void;
+  /** Called for every object that came, changed or went, and once without an object when the set is synced. */
+  onChange(listener: (object: KubernetesObject | undefined) => void): void;
+  /** Ends this use; the watch stops with its last user. */
+  close(): void;
+}
+
+/** Opens watches on demand; equal queries share one watch. */
+export type OpenWatch = (query: WatchQuery) => WatchedSet;
+
+/** One metric to ask, with everything it depends on. */
+export interface MetricQuestion {
+  readonly canary: Canary;
+  readonly metric: CanaryMetric;
+  readonly role: 'canary' | 'primary';
+  readonly provider: string;
+  /** Name of the role's workload in the cluster, where it is known. */
+  readonly workload?: string | undefined;
+  /** Names of its pods by their template, where both sides are pods of one workload. */
+  readonly pods?: { readonly pods: string; readonly otherPods: string } | undefined;
+}
+
+/** Asks metric providers. Never rejects: not knowing is an answer (S29). */
+export interface Metrics {
+  read(question: MetricQuestion, signal: AbortSignal): Promise<MetricReading>;
+}
+
+/** Where news goes: a Kubernetes Event and a log line, written once per change. Never rejects. */
+export interface EventSink {
+  emit(
+    about: KubernetesObject,
+    event: { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string },
+  ): void;
+}
+
+/** Kinds that a Canary's spec names beside its workload. */
+export type ReferenceKind = 'MetricTemplate' | 'AlertProvider';
+
+/** Objects that Canaries name. */
+export interface References {
+  /** Undefined while that is not known. */
+  has(kind: ReferenceKind, namespace: string, name: string): boolean | undefined;
+  /** As of WatchedSet. */
+  onChange(listener: (object: KubernetesObject | undefined) => void): void;
+}

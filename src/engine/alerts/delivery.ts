@@ -1,0 +1,82 @@
+import { passes } from '../../api/canary/alerts.ts';
+import { type Clock, sleep } from '../../api/clock.ts';
+import type { Incident } from '../../api/incident.ts';
+import { describe } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import type { EventSink, Log } from '../../contracts/cluster.ts';
+import type { AlertAnswer, AlertNews, Alerts } from '../../contracts/notifications.ts';
+
+/** What sending takes. */
+interface DeliveryParts {
+  readonly alerts: Alerts;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const maximumAttempts = 10;
+const firstWaitMs = 1_000;
+const longestWaitMs = 300_000;
+
+/** Tries until it is answered for good, ever later; undefined when the program stops first. Never rejects. */
+export async function deliverAlert(
+  { alerts, clock, log }: DeliveryParts,
+  news: AlertNews,
+  signal: AbortSignal,
+): Promise<AlertAnswer | undefined> {
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await attemptOnce(alerts, news, signal);
+    if (signal.aborted) return undefined;
+    if (answer.kind === 'sent' || answer.final || attempt === maximumAttempts) return answer;
+    const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1));
+    const fields = { object: describe(news.about), alert: news.alert?.name, attempt, waitMs };
+    log.warn({ ...fields, detail: answer.detail }, 'an alert was not taken');
+    await sleep(clock, waitMs, signal);
+    if (signal.aborted) return undefined;
+  }
+}
+
+async function attemptOnce(alerts: Alerts, news: AlertNews, signal: AbortSignal): Promise<AlertAnswer> {
+  try {
+    return await alerts.send(news, signal);
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : 'it could not be sent';
+    return { kind: 'failed', detail: detail.slice(0, 256), final: false };
+  }
+}
+
+/** Sends the news of Sources to the receivers of `spec.alerts`. */
+export interface SourceAlerts {
+  /** Never waits. The news is told once: what is not taken when the program ends is not sent again. */
+  tell(source: Source, incident: Incident): void;
+  /** Ends attempts under way. */
+  stop(): Promise<void>;
+}
+
+const maximumUnderWay = 100;
+
+/** Nothing under way. */
+export function createSourceAlerts(parts: DeliveryParts & { readonly events: EventSink }): SourceAlerts {
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+  return {
+    tell(source, incident) {
+      const alerts = (source.spec.alerts ?? []).filter(({ severity }) => passes(severity, incident.severity));
+      for (const alert of alerts) {
+        if (running.size >= maximumUnderWay || stopping.signal.aborted) return;
+        const work = deliverAlert(parts, { about: source, alert, incident }, stopping.signal).then(
+          (answer) => {
+            running.delete(work);
+            if (answer?.kind !== 'failed') return;
+            const message = `alert ${alert.name} (${incident.reason}) could not be sent: ${answer.detail}`;
+            parts.events.emit(source, { type: 'Warning', reason: 'AlertNotSent', message });
+          },
+        );
+        running.add(work);
+      }
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { canonicalJson } from '../release/json.ts';
+import { covers } from '../workload/compare/semantic-compare.ts';
+import { appliedAnnotation } from '../workload/shared/names.ts';
+
+/**
+ * Remembers what was applied last, so that what is there already costs no request. Lost on restart: then it is applied once more, but for
+ * objects that carry the memory themselves (`withMark`).
+ */
+export interface Applied {
+  /** True when the object says all of this and we applied exactly this before, so that nothing of an older write is left. */
+  has(live: KubernetesObject | undefined, wanted: KubernetesObject): boolean;
+  /** True when exactly this was applied before, whatever the object says now. */
+  knows(wanted: KubernetesObject): boolean;
+  note(wanted: KubernetesObject): void;
+  forget(wanted: KubernetesObject): void;
+}
+
+/** An empty memory. */
+export function createApplied(): Applied {
+  const hashes = new Map<string, string>();
+  return {
+    has: (live, wanted) =>
+      live !== undefined &&
+      [hashes.get(idOf(wanted)), markOf(live)].includes(hashOf(wanted)) &&
+      covers(live, wanted),
+    knows: (wanted) => hashes.get(idOf(wanted)) === hashOf(wanted),
+    note: (wanted) => void hashes.set(idOf(wanted), hashOf(wanted)),
+    forget: (wanted) => void hashes.delete(idOf(wanted)),
+  };
+}
+
+/** The object with the memory of what was applied, for a copy of the program that has not seen it. */
+export function withMark(wanted: KubernetesObject): KubernetesObject {
+  const { metadata } = wanted;
+  const annotations = { ...metadata.annotations, [appliedAnnotation]: hashOf(wanted) };
+  return { ...wanted, metadata: { ...metadata, annotations } };
+}
+
+/** The object carries the memory that exactly this was applied last, and still says all of it. */
+export function isAsMarked(live: KubernetesObject, wanted: KubernetesObject): boolean {
+  return markOf(live) === hashOf(wanted) && covers(live, wanted);
+}
+
+function markOf({ metadata }: KubernetesObject): string | undefined {
+  return metadata.annotations?.[appliedAnnotation];
+}
+
+function idOf(object: KubernetesObject): string {
+  return `${object.apiVersion} ${describe(object)}`;
+}
+
+function hashOf(object: KubernetesObject): string {
+  return createHash('sha256').update(canonicalJson(object)).digest('base64');
+}

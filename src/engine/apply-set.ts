@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { partOfLabel } from '../api/metadata.ts';
+import { manifestForOwner } from '../workload/service/existing-service.ts';
+
+/** Identity of a Source as the parent of its objects: `applyset-<hash>-v1`. */
+export function applySetId({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
+  return applySetIdOf(`${metadata.namespace ?? ''}/${metadata.name}`);
+}
+
+/** The same by the Source's key, `namespace/name`. */
+export function applySetIdOf(sourceKey: string): string {
+  const [namespace = '', name = ''] = sourceKey.split('/');
+  const parent = `${name}.${namespace}.Source.holdfast.dev`;
+  return `applyset-${createHash('sha256').update(parent).digest('base64url')}-v1`;
+}
+
+/** The object as it is applied over the live one: with the label of its Source, and without what a rollout writes of it. */
+export function inApplySet(
+  object: KubernetesObject,
+  id: string,
+  live: KubernetesObject | undefined,
+): KubernetesObject {
+  return asMember(manifestForOwner(object, live), id);
+}
+
+/** The object with the label of the set that it belongs to. */
+export function asMember(object: KubernetesObject, id: string): KubernetesObject {
+  const { metadata, ...rest } = object;
+  return { ...rest, metadata: { ...metadata, labels: { ...metadata.labels, [partOfLabel]: id } } };
+}
+
+/** What each Source that is followed holds at its head: so that none deletes what has only moved to another one. */
+export interface Claims {
+  /** Replaces what a Source (`namespace/name`) holds: `objectKey` of its objects. */
+  publish(sourceKey: string, objectKeys: ReadonlySet<string>): void;
+  forget(sourceKey: string): void;
+  /** Another Source that holds the object. */
+  holderOf(objectKey: string, except: string): string | undefined;
+  /** The Source whose set has this id, where it is one that is followed. */
+  sourceOf(setId: string): string | undefined;
+}
+
+/** Nothing is held yet. */
+export function createClaims(): Claims {
+  const held = new Map<string, ReadonlySet<string>>();
+  return {
+    publish: (sourceKey, objectKeys) => void held.set(sourceKey, objectKeys),
+    forget: (sourceKey) => void held.delete(sourceKey),
+    holderOf(objectKey, except) {
+      for (const [sourceKey, keys] of held) if (sourceKey !== except && keys.has(objectKey)) return sourceKey;
+      return undefined;
+    },
+    sourceOf: (setId) => [...held.keys()].find((sourceKey) => applySetIdOf(sourceKey) === setId),
+  };
+}

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { ownLabels } from '../../api/metadata.ts';
+import { affects } from './affected.ts';
+
+function canaryNamed(name: string): KubernetesObject {
+  const spec = { targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' } };
+  return { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata: { name, namespace: 'shop' }, spec };
+}
+
+function copyFor(kind: string, canary: KubernetesObject): KubernetesObject {
+  const metadata = { name: 'settings-primary', namespace: 'shop', labels: ownLabels(canary) };
+  return { apiVersion: 'v1', kind, metadata };
+}
+
+const start = `${'a'.repeat(62)}-`;
+const [one, other] = [canaryNamed(`${start}one`), canaryNamed(`${start}other`)];
+
+describe('a changed object', () => {
+  it.each(['ConfigMap', 'Secret'])('that is a copy of a %s matters to the Canary it was made for', (kind) => {
+    expect(affects(copyFor(kind, canaryNamed('web')), canaryNamed('web'))).toBe(true);
+    expect(affects(copyFor(kind, canaryNamed('web')), canaryNamed('shop'))).toBe(false);
+  });
+
+  it.each(['ConfigMap', 'Secret'])(
+    'that is a copy of a %s matters to a Canary whose name is longer than a label, and to no other of that start',
+    (kind) => {
+      expect(affects(copyFor(kind, one), one)).toBe(true);
+      expect(affects(copyFor(kind, one), other)).toBe(false);
+    },
+  );
+
+  it.each([
+    ['web-primary', true],
+    ['web-canary', true],
+    ['web', false],
+    ['other-primary', false],
+  ])('that is an EndpointSlice of Service %s matters by its Service: %s', (service, matters) => {
+    const labels = { 'kubernetes.io/service-name': service };
+    const metadata = { name: `${service}-x2x4z`, namespace: 'shop', labels };
+    const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata };
+    expect(affects(slice, canaryNamed('web'))).toBe(matters);
+  });
+});

@@ -1,0 +1,72 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { labelValue } from '../../api/metadata.ts';
+import { labelCanary } from '../../release/record.ts';
+import { serviceNameLabel } from '../../workload/pods/endpoints.ts';
+
+interface Names {
+  readonly canary: string;
+  readonly target: string;
+  readonly apex: string;
+  readonly scaler: string | undefined;
+  /** Its pods are anybody's. */
+  readonly isService: boolean;
+}
+
+/**
+ * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods and what stands for their
+ * template by the name of their owner, Secrets by label. Too many is a wasted look, too few a missed change: kinds not known here always matter.
+ */
+export function affects(object: KubernetesObject, canary: KubernetesObject): boolean {
+  const names = namesOf(canary);
+  const { name, labels, ownerReferences } = object.metadata;
+  switch (object.kind) {
+    case 'Pod':
+    case 'ReplicaSet':
+    case 'ControllerRevision':
+      return (
+        (names.isService && object.kind === 'Pod') ||
+        ownerReferences?.some(
+          (owner) => owner.name === names.target || owner.name.startsWith(`${names.target}-`),
+        ) === true
+      );
+    case 'Revision':
+      return labels?.['serving.knative.dev/service'] === names.target;
+    case 'Deployment':
+    case 'DaemonSet':
+    case 'StatefulSet':
+      return name === names.target || name === `${names.target}-primary`;
+    case 'HorizontalPodAutoscaler':
+    case 'ScaledObject':
+      return name === names.scaler || name === `${names.scaler}-primary`;
+    case 'Service':
+      return name === names.apex || name === `${names.apex}-primary` || name === `${names.apex}-canary`;
+    case 'EndpointSlice':
+      return sideServices(names).includes(labels?.[serviceNameLabel] ?? '');
+    case 'Secret':
+      return labels?.[labelCanary] === labelValue(names.canary);
+    default:
+      return name === names.apex || labels?.[labelCanary] === labelValue(names.canary);
+  }
+}
+
+/** Names of the Services of both sides; of a Service as target they are its copies. */
+function sideServices({ apex }: Names): string[] {
+  return [`${apex}-primary`, `${apex}-canary`];
+}
+
+/** From the raw object: a Canary that does not parse has no say here. */
+function namesOf(canary: KubernetesObject): Names {
+  const { targetRef, service, autoscalerRef } = (canary.spec ?? {}) as {
+    targetRef?: { kind?: string; name?: string };
+    service?: { name?: string };
+    autoscalerRef?: { name?: string };
+  };
+  const target = targetRef?.name ?? '';
+  return {
+    canary: canary.metadata.name,
+    target,
+    apex: service?.name || target,
+    scaler: autoscalerRef?.name,
+    isService: targetRef?.kind === 'Service',
+  };
+}

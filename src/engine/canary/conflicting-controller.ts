@@ -1,0 +1,71 @@
+import type { Canary } from '../../api/canary/canary.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { namespacedName } from '../checks/checks.ts';
+import { isStale } from '../failure.ts';
+import { findCondition, withCondition } from '../status-patch.ts';
+import type { PassResult } from '../work-queue.ts';
+import type { CanaryParts } from './context/context.ts';
+import { foreignControllerCondition, unknownController } from './context/flagger-watch.ts';
+import { writeStatus } from './status/status.ts';
+
+/** A Lease runs out without an event; so often it is looked at again. */
+const againMs = 10_000;
+const unknownAgainMs = 500;
+
+/** Phases in which Flagger writes no status: in the others a write of ours would cost it a conflict, and what it had not written yet. */
+const quietPhases = new Set(['Initialized', 'Succeeded']);
+
+type Pass = (key: string) => Promise<PassResult>;
+
+/** A pass over a Canary that does nothing while Flagger acts on it, and tells so once (design section 2.5). */
+export function deferToFlagger(parts: CanaryParts, pass: Pass): Pass {
+  const look = createLook(parts);
+  return async (key) => {
+    const object = parts.canaries.get(key);
+    const againAfterMs = object && (await look(object));
+    return againAfterMs === undefined ? pass(key) : { againAfterMs };
+  };
+}
+
+/** Gives the time until the next look, undefined when nobody acts on the Canary. */
+function createLook(
+  parts: Pick<CanaryParts, 'clock' | 'cluster' | 'events' | 'flagger'>,
+): (object: KubernetesObject) => Promise<number | undefined> {
+  const told = new Map<string, string>();
+
+  return async (object) => {
+    const key = namespacedName(object);
+    const who = parts.flagger.actsOn(object.metadata.namespace ?? '');
+    if (who === undefined) {
+      told.delete(key);
+      return undefined;
+    }
+    if (who === unknownController) return unknownAgainMs;
+    const message = `${who}; Holdfast writes nothing until it is scaled to zero`;
+    await note(parts, object as Canary, message);
+    if (!told.has(key)) {
+      parts.events.emit(object, { type: 'Warning', reason: foreignControllerCondition, message });
+      told.set(key, who);
+    }
+    return againMs;
+  };
+}
+
+async function note(
+  parts: Pick<CanaryParts, 'clock' | 'cluster'>,
+  canary: Canary,
+  message: string,
+): Promise<void> {
+  const status = canary.status ?? {};
+  if (!quietPhases.has(status.phase ?? '') || canary.metadata.deletionTimestamp !== undefined) return;
+  if (findCondition(status.conditions, foreignControllerCondition)?.status === 'True') return;
+  const type = foreignControllerCondition;
+  const news = { type, status: 'True' as const, reason: 'FlaggerActs', message };
+  const conditions = withCondition(status.conditions ?? [], news, parts.clock.nowMs());
+  try {
+    await writeStatus(parts, canary, { ...status, conditions });
+  } catch (error) {
+    // Flagger was faster: the next look tells.
+    if (!isStale(error)) throw error;
+  }
+}

@@ -1,0 +1,118 @@
+import type { Clock } from '../../../api/clock.ts';
+import { flaggerLease, flaggerSelectors, isAvailable, watchedNamespace } from '../../../api/flagger.ts';
+import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import type { OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
+
+/** Says whether Flagger acts on Canaries: then Holdfast does not (design section 2.5). */
+export interface FlaggerWatch {
+  /** Who acts on the Canaries of this namespace, for people; `unknown` before that was looked at, undefined when nobody does. */
+  actsOn(namespace: string): string | undefined;
+  onChange(listener: () => void): void;
+  close(): void;
+}
+
+/** Answer of `actsOn` before Deployments and Leases were listed. */
+export const unknownController = 'unknown';
+
+/** Condition, and reason of the event, of a Canary that another controller acts on. */
+export const foreignControllerCondition = 'ForeignController';
+
+const defaultLeaseSeconds = 60;
+/** Renewals may come late, and clocks differ a little. */
+const graceMs = 5_000;
+
+/**
+ * Watches Flagger's Deployments and its Lease in these namespaces, in all when there are none. What may not be watched counts as absent: the
+ * rights to see it are the administrator's to give.
+ */
+export function watchFlagger(
+  openWatch: OpenWatch,
+  clock: Clock,
+  namespaces: readonly string[],
+): FlaggerWatch {
+  const open = (query: WatchQuery) =>
+    namespaces.length === 0
+      ? [openWatch(query)]
+      : namespaces.map((namespace) => openWatch({ ...query, namespace }));
+  const deployments = flaggerSelectors.flatMap((labelSelector) =>
+    open({ apiVersion: 'apps/v1', kind: 'Deployment', labelSelector }),
+  );
+  const leases = open({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', name: flaggerLease });
+  const all = [...deployments, ...leases];
+  const renewals = createRenewals(clock);
+
+  function actsOn(namespace: string): string | undefined {
+    if (!all.every((set) => set.synced() || set.problem() !== undefined)) return unknownController;
+    const deployment = objectsOf(deployments)
+      .filter(isAvailable)
+      .find((object) => [undefined, namespace].includes(watchedNamespace(object)));
+    if (deployment) return `${describe(deployment)} is running`;
+    const lease = objectsOf(leases).find(renewals.isHeld);
+    return lease && `${holderOf(lease)} renews ${describe(lease)}`;
+  }
+
+  return {
+    actsOn,
+    onChange(listener) {
+      for (const set of deployments) set.onChange(() => listener());
+      for (const set of leases)
+        set.onChange((lease) => {
+          if (!lease || renewals.isNews(lease)) listener();
+        });
+    },
+    close() {
+      for (const set of all) set.close();
+    },
+  };
+}
+
+function objectsOf(sets: readonly WatchedSet[]): KubernetesObject[] {
+  return sets.flatMap((set) => (set.synced() ? [...set.list()] : []));
+}
+
+interface Renewals {
+  readonly isHeld: (lease: KubernetesObject) => boolean;
+  /** Whether it is held by somebody else, or again, since it was looked at last. */
+  readonly isNews: (lease: KubernetesObject) => boolean;
+}
+
+/** A holder whose clock differs is believed by what is seen of it: a renewal counts from the moment it came in. */
+function createRenewals(clock: Clock): Renewals {
+  const seen = new Map<
+    string,
+    { readonly renewTime: string; readonly atMs: number; readonly isHeld: boolean }
+  >();
+
+  function look(lease: KubernetesObject): boolean {
+    const { renewTime = '', leaseDurationSeconds = defaultLeaseSeconds } = specOf(lease);
+    const nowMs = clock.nowMs();
+    const before = seen.get(lease.metadata.uid ?? '');
+    const changed = before !== undefined && before.renewTime !== renewTime;
+    const atMs = changed ? nowMs : (before?.atMs ?? Date.parse(renewTime));
+    const isHeld = holderOf(lease) !== '' && nowMs < atMs + leaseDurationSeconds * 1000 + graceMs;
+    seen.set(lease.metadata.uid ?? '', { renewTime, atMs, isHeld });
+    return isHeld;
+  }
+
+  return {
+    isHeld: look,
+    isNews(lease) {
+      const before = seen.get(lease.metadata.uid ?? '')?.isHeld;
+      return look(lease) !== before;
+    },
+  };
+}
+
+interface LeaseSpec {
+  readonly holderIdentity?: string;
+  readonly renewTime?: string;
+  readonly leaseDurationSeconds?: number;
+}
+
+function specOf({ spec }: KubernetesObject): LeaseSpec {
+  return (spec ?? {}) as LeaseSpec;
+}
+
+function holderOf(lease: KubernetesObject): string {
+  return specOf(lease).holderIdentity ?? '';
+}

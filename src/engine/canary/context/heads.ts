@@ -1,0 +1,180 @@
+import { gitPart, livePart } from '../../../api/digest.ts';
+import type { CommitInfo } from '../../../api/observed.ts';
+import type { SourceWindow } from '../../../api/source/source.ts';
+import { type Release, withLivePart } from '../../../release/release.ts';
+import { createReleaseCommits, differs, type Head } from './head.ts';
+
+export type { Head } from './head.ts';
+
+/** What Git says about every Canary. Filled by the Source loops, read by the Canary loop. Lost on restart on purpose: Git says it again. */
+export interface Heads {
+  /** What is wanted of a Canary: what Git says, or its live target where no Source speaks for it. */
+  of(canaryKey: string): Head;
+  /** What Git alone says: `unknown` while a Source that could hold the Canary has not been read since the start (S24). */
+  inGit(canaryKey: string): Head;
+  /** Puts what the live target says in the place of Git's word; undefined takes it back. */
+  setLive(canaryKey: string, head: Head | undefined): void;
+  /** The Source that holds this Canary, `namespace/name`. */
+  sourceOf(canaryKey: string): string | undefined;
+  /** The windows of the Source that holds this Canary. */
+  windowsOf(canaryKey: string): readonly SourceWindow[] | undefined;
+  /** Replaces the windows of a Source, whether Git can be read or not; returns the keys it speaks for. */
+  setWindows(sourceKey: string, windows: readonly SourceWindow[] | undefined): string[];
+  /**
+   * After a start, and for what a Source began to hold: the Canary may remember which commit brought the digest, which `commitOf` then gives.
+   * Asks once per Canary and Source.
+   */
+  recall(canaryKey: string, commitOf: (digest: string) => CommitInfo | undefined): void;
+  /** Bytes of a release that was head before, while Holdfast runs; a few per Canary. */
+  earlier(canaryKey: string, digest: string): Release | undefined;
+  /** Keeps a release among those that were head before. */
+  keep(canaryKey: string, release: Release): void;
+  /** The releases at head of all Canaries in a namespace, by Canary key. */
+  releasesIn(namespace: string): ReadonlyMap<string, Release>;
+  /** A Source exists whose content is not known yet. */
+  expect(sourceKey: string): void;
+  /** The Sources were listed: there is none but those that are expected. Until then any could hold any Canary. */
+  listed(): void;
+  /** Called each time that everything there is to read has been read. */
+  onAllRead(listener: () => void): void;
+  /**
+   * Replaces everything this Source says; returns the keys of Canaries whose head changed. While a digest stays, so does the commit that
+   * brought it: a commit that is about something else is no news.
+   */
+  publish(sourceKey: string, heads: ReadonlyMap<string, Head>): string[];
+  /** The Source is gone; returns the keys it spoke for. */
+  forget(sourceKey: string): string[];
+}
+
+/** Releases that were head before, by Canary. */
+interface Earlier {
+  keep(canaryKey: string, release: Release | undefined): void;
+  find(canaryKey: string, digest: string): Release | undefined;
+  forget(canaryKey: string): void;
+}
+
+/** A release that waits for its promotion while head moved on is among the newest few; older ones have a record. */
+const rememberedReleases = 3;
+
+function createEarlier(): Earlier {
+  const byCanary = new Map<string, Release[]>();
+  return {
+    keep(canaryKey, release) {
+      if (!release) return;
+      const others = (byCanary.get(canaryKey) ?? []).filter(({ digest }) => digest !== release.digest);
+      byCanary.set(canaryKey, [release, ...others].slice(0, rememberedReleases));
+    },
+    find(canaryKey, digest) {
+      const found = byCanary.get(canaryKey)?.find((one) => gitPart(one.digest) === gitPart(digest));
+      return found && withLivePart(found, livePart(digest));
+    },
+    forget: (canaryKey) => void byCanary.delete(canaryKey),
+  };
+}
+
+/** An empty registry. A Canary that two Sources hold belongs to the one that was read first. */
+export function createHeads(): Heads {
+  const bySource = new Map<string, Map<string, Head>>();
+  const live = new Map<string, Head>();
+  const windows = new Map<string, readonly SourceWindow[]>();
+  const unread = new Set<string>([theList]);
+  const listeners: Array<() => void> = [];
+  const earlier = createEarlier();
+  const brought = createReleaseCommits();
+
+  function sourceOf(canaryKey: string): string | undefined {
+    for (const [sourceKey, heads] of bySource) if (heads.has(canaryKey)) return sourceKey;
+    return undefined;
+  }
+
+  function inGit(canaryKey: string): Head {
+    const source = sourceOf(canaryKey);
+    const head = source === undefined ? undefined : bySource.get(source)?.get(canaryKey);
+    if (head) return head;
+    const [waitingFor] = unread;
+    return waitingFor === undefined ? noSource : notRead(waitingFor);
+  }
+
+  function noLongerUnread(sourceKey: string): boolean {
+    const was = unread.delete(sourceKey);
+    if (was && unread.size === 0) for (const listener of listeners) listener();
+    return was;
+  }
+
+  return {
+    of: (canaryKey) => live.get(canaryKey) ?? inGit(canaryKey),
+    inGit,
+    setLive(canaryKey, head) {
+      earlier.keep(canaryKey, live.get(canaryKey)?.release);
+      if (head) live.set(canaryKey, head);
+      else live.delete(canaryKey);
+    },
+    sourceOf,
+    windowsOf: (canaryKey) => windows.get(sourceOf(canaryKey) ?? ''),
+    setWindows(sourceKey, now) {
+      if (now) windows.set(sourceKey, now);
+      else windows.delete(sourceKey);
+      return [...(bySource.get(sourceKey)?.keys() ?? [])];
+    },
+    recall(canaryKey, commitOf) {
+      const source = sourceOf(canaryKey) ?? '';
+      const heads = bySource.get(source);
+      const head = brought.recall(source, canaryKey, heads?.get(canaryKey), commitOf);
+      if (head) heads?.set(canaryKey, head);
+    },
+    earlier: earlier.find,
+    keep: earlier.keep,
+    releasesIn(namespace) {
+      const entries = [...[...bySource.values()].flatMap((heads) => [...heads]), ...live];
+      const inside = entries.filter(([key]) => key.startsWith(`${namespace}/`));
+      return new Map(inside.flatMap(([key, { release }]) => (release ? [[key, release] as const] : [])));
+    },
+    expect(sourceKey) {
+      if (!bySource.has(sourceKey)) unread.add(sourceKey);
+    },
+    listed: () => void noLongerUnread(theList),
+    onAllRead: (listener) => void listeners.push(listener),
+    publish(sourceKey, said) {
+      const before = bySource.get(sourceKey);
+      const heads = brought.settle(sourceKey, said, before);
+      const firstRead = unread.has(sourceKey);
+      const keys = new Set([...(before?.keys() ?? []), ...heads.keys()]);
+      const changed = [...keys].filter((key) => firstRead || differs(before?.get(key), heads.get(key)));
+      for (const [key, head] of before ?? []) earlier.keep(key, head.release);
+      for (const [key, head] of heads) earlier.keep(key, head.ledger);
+      bySource.set(sourceKey, heads);
+      noLongerUnread(sourceKey);
+      return changed;
+    },
+    forget(sourceKey) {
+      const keys = [...(bySource.get(sourceKey)?.keys() ?? [])];
+      bySource.delete(sourceKey);
+      brought.forget(sourceKey);
+      windows.delete(sourceKey);
+      for (const key of keys) earlier.forget(key);
+      noLongerUnread(sourceKey);
+      return keys;
+    },
+  };
+}
+
+/** Stands for all Sources until they were listed. */
+const theList = '';
+
+const noSource: Head = {
+  view: {
+    kind: 'unknown',
+    reason: 'NoSource',
+    message: "no Source holds this Canary's target; add the workload's manifest to a Source",
+  },
+};
+
+function notRead(sourceKey: string): Head {
+  return {
+    view: {
+      kind: 'unknown',
+      reason: 'SourceNotRead',
+      message: `${sourceKey === theList ? 'the list of Sources' : `Source ${sourceKey}`} has not been read since the start of Holdfast`,
+    },
+  };
+}

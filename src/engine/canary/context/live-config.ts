@@ -1,0 +1,121 @@
+/** Tracked ConfigMaps and Secrets that no Source holds: their content in the cluster is part of the release (design section 3). */
+
+import type { Canary } from '../../../api/canary/canary.ts';
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { canaryLabel, ownLabels } from '../../../api/metadata.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
+import { configKeyOf } from '../../../release/digest.ts';
+import { isFollowed, isTracked } from '../../../release/refs.ts';
+import { type Release, withLivePart } from '../../../release/release.ts';
+import { configKey } from '../../../workload/shared/configs.ts';
+import { copyName } from '../../../workload/shared/names.ts';
+import type { Head } from './heads.ts';
+import type { NamespaceView } from './namespace-view.ts';
+
+/** Puts the content of config that is not in Git into what Git says. */
+export interface LiveConfig {
+  /**
+   * The head with it; undefined while it is not known which ConfigMaps and Secrets there are. A head that names none comes back as it is,
+   * and costs nothing; content is read only when one of the objects changed.
+   */
+  withLiveConfig(canaryKey: string, head: Head, view: NamespaceView): Promise<Head | undefined>;
+  /** Whether the last head named this ConfigMap or Secret. */
+  namesLive(canaryKey: string, config: KubernetesObject): boolean;
+  forgetLive(canaryKey: string): void;
+}
+
+interface Known {
+  readonly git: Head;
+  readonly versions: string;
+  readonly head: Head;
+}
+
+/** One that has read nothing yet. `secretKey`: the cluster's HMAC key. */
+export function createLiveConfig(cluster: Pick<Cluster, 'get'>, secretKey: Uint8Array): LiveConfig {
+  const memory = new Map<string, Known>();
+
+  async function read(release: Release, namespace: string): Promise<Release> {
+    const found = await readLiveConfigs(cluster, namespace, release);
+    const tracked = found.filter((config) => isTracked(config) && !isFollowed(config));
+    return withLivePart(release, configKeyOf(tracked, secretKey));
+  }
+
+  return {
+    async withLiveConfig(canaryKey, git, view) {
+      const releases = [git.release, git.ledger].filter((release) => release !== undefined);
+      const named = releases.flatMap(({ liveConfigs }) => liveConfigs);
+      if (named.length === 0) {
+        memory.delete(canaryKey);
+        return git;
+      }
+      const found = named.map(({ kind, name }) => view.configVersion(kind, name));
+      if (found.includes(undefined)) return undefined;
+      const versions = JSON.stringify(found);
+      const before = memory.get(canaryKey);
+      if (before?.git === git && before.versions === versions) return before.head;
+      const head = await overlaid(git, (release) => read(release, view.namespace));
+      memory.set(canaryKey, { git, versions, head });
+      return head;
+    },
+    namesLive(canaryKey, { kind, metadata }) {
+      const { release, ledger } = memory.get(canaryKey)?.git ?? {};
+      const named = [...(release?.liveConfigs ?? []), ...(ledger?.liveConfigs ?? [])];
+      return named.some((config) => config.kind === kind && config.name === metadata.name);
+    },
+    forgetLive: (canaryKey) => void memory.delete(canaryKey),
+  };
+}
+
+async function overlaid(git: Head, read: (release: Release) => Promise<Release>): Promise<Head> {
+  const { view } = git;
+  if (view.kind !== 'release' || !git.release) return git;
+  const release = await read(git.release);
+  const ledger = git.ledger && (await read(git.ledger));
+  const named = { ...view, release: { ...view.release, digest: release.digest } };
+  if (!ledger || !view.ledger) return { ...git, view: named, release };
+  return { ...git, view: { ...named, ledger: { ...view.ledger, digest: ledger.digest } }, release, ledger };
+}
+
+// What the cluster holds of the config a release names.
+
+/** Config that is not in Git, as it is in the cluster now: a revert keeps its newest data (design section 3). */
+export async function readLiveConfigs(
+  cluster: Pick<Cluster, 'get'>,
+  namespace: string,
+  release: Release,
+): Promise<KubernetesObject[]> {
+  const found = await Promise.all(
+    release.liveConfigs.map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name })),
+  );
+  return found.filter((object) => object !== undefined);
+}
+
+/** Keys of all configs that a release names. */
+export function configKeys(release: Release): string[] {
+  return configsOf(release).map(({ kind, name }) => configKey(kind, name));
+}
+
+/**
+ * Configs whose copy of the usual name belongs to another Canary already. Git may not have been read yet, so that nobody knows who else
+ * tracks them: the copy itself tells, and is not written over (design section 5, Scope).
+ */
+export async function copiesOfOthers(
+  cluster: Pick<Cluster, 'get'>,
+  canary: Canary,
+  release: Release,
+): Promise<Set<string>> {
+  const namespace = canary.metadata.namespace ?? '';
+  const own = ownLabels(canary)[canaryLabel];
+  const taken = await Promise.all(
+    configsOf(release).map(async ({ kind, name }) => {
+      const reference = { apiVersion: 'v1', kind, namespace, name: copyName(canary, name, false) };
+      const owner = (await cluster.get(reference))?.metadata.labels?.[canaryLabel];
+      return owner !== undefined && owner !== own ? [configKey(kind, name)] : [];
+    }),
+  );
+  return new Set(taken.flat());
+}
+
+function configsOf({ configs, liveConfigs }: Release): Array<{ kind: string; name: string }> {
+  return [...configs.map(({ kind, metadata }) => ({ kind, name: metadata.name })), ...liveConfigs];
+}

@@ -1,0 +1,222 @@
+import type { Canary } from '../../../api/canary/canary.ts';
+import type { CanaryStatus } from '../../../api/canary/status.ts';
+import type { KubernetesObject, ObjectReference } from '../../../api/kubernetes.ts';
+import type { CommitInfo } from '../../../api/observed.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
+import { buildRelease, viewOf } from '../../../release/build.ts';
+import { recordTooLarge } from '../../../release/record.ts';
+import { type ConfigReference, configReferences } from '../../../release/refs.ts';
+import { type Release, templateOf } from '../../../release/release.ts';
+import { isKnative } from '../../../release/service-content.ts';
+import { commitOfDigest } from '../../../rollout/context.ts';
+import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
+import { commitAnnotation } from '../../../workload/shared/names.ts';
+import { namespacedName } from '../../checks/checks.ts';
+import { recordViews } from '../../records/records.ts';
+import type { Head } from './heads.ts';
+import { createLiveConfig, type LiveConfig } from './live-config.ts';
+import type { NamespaceView } from './namespace-view.ts';
+
+/** Reads releases of Canaries from their live targets (design section 2.5). */
+export interface LiveHeads extends LiveConfig {
+  /**
+   * What the live target says; undefined while it is not known which ConfigMaps and Secrets there are. Reads their content only when one
+   * of them changed.
+   */
+  read(canary: Canary, target: KubernetesObject, view: NamespaceView): Promise<Head | undefined>;
+  /** Whether the last read named this ConfigMap or Secret. */
+  names(canaryKey: string, config: KubernetesObject): boolean;
+  forget(canaryKey: string): void;
+}
+
+interface Known {
+  /** Of everything the head was built from; another one builds anew. */
+  readonly version: string;
+  readonly references: readonly ConfigReference[];
+  readonly head: Head;
+}
+
+/** What the reader works with. */
+interface LiveHeadOptions {
+  readonly cluster: Pick<Cluster, 'get'>;
+  /** The cluster's HMAC key. */
+  readonly secretKey: Uint8Array;
+  /** False: ConfigMaps and Secrets are no part of a release. */
+  readonly tracksConfig: boolean;
+}
+
+/** A reader that has read nothing yet. */
+export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOptions): LiveHeads {
+  const memory = new Map<string, Known>();
+  const liveConfig = createLiveConfig(cluster, secretKey);
+
+  function referencesOf(target: KubernetesObject): ConfigReference[] {
+    return tracksConfig && !isKnative(target) ? configReferences(templateOf({ target })) : [];
+  }
+
+  async function build(canary: Canary, live: KubernetesObject, view: NamespaceView): Promise<Head> {
+    const target = wantedTarget(live);
+    const configs = await readConfigs(cluster, view.namespace, referencesOf(target));
+    const input = { canary, target, configs, secretKey, tracksConfig, origins: [], commit: noCommit };
+    const built = buildRelease(input);
+    if (!built.ok) return broken('InvalidManifests', `${built.problem.object}: ${built.problem.message}`);
+    const problem = recordTooLarge(built.ok);
+    if (problem) return broken('RecordTooLarge', problem);
+    const release = { ...built.ok, commit: await commitFor(built.ok, canary, { live, view }) };
+    const seen = { ...viewOf(release), hasLiveConfig: release.configs.length > 0 };
+    return { view: { kind: 'release', release: seen }, release };
+  }
+
+  /**
+   * The commit of a digest stays what it was found to be first, and what the Canary remembers of it after a start: tools, and who stamps
+   * manifests, tell of their newest one, which may not have touched it.
+   */
+  async function commitFor(
+    { digest, canary: name }: Release,
+    canary: Canary,
+    { live, view }: { live: KubernetesObject; view: NamespaceView },
+  ): Promise<CommitInfo> {
+    const before = memory.get(namespacedName(canary))?.head.release;
+    if (before?.digest === digest && before.commit.commit) return before.commit;
+    const records = recordViews(view.records(), name);
+    const { lastAppliedSpec, lastAppliedCommit, run } = (canary.status ?? {}) as CanaryStatus;
+    const startedLast = { run, lastAppliedSpec, lastAppliedCommit };
+    const started = before ? undefined : commitOfDigest({ status: startedLast, rejected: [] }, digest);
+    if (started) return started;
+    const told = annotatedCommit(live);
+    if (told) return { ...noCommit, commit: told };
+    const kept = records.find((record) => record.digest === digest)?.commit;
+    if (kept?.commit) return kept;
+    return { ...noCommit, commit: await trackedCommit(cluster, live) };
+  }
+
+  return {
+    ...liveConfig,
+    async read(canary, target, view) {
+      const wanted = wantedTarget(target);
+      const references = referencesOf(wanted);
+      const versions = references.map(({ kind, name }) => view.configVersion(kind, name));
+      if (versions.includes(undefined)) return undefined;
+      const { service, revisionIgnore } = canary.spec;
+      const seen = [target.metadata.uid, annotatedCommit(target), wanted, versions, service, revisionIgnore];
+      const version = JSON.stringify(seen);
+      const before = memory.get(namespacedName(canary));
+      if (before?.version === version) return before.head;
+      const head = await build(canary, target, view);
+      memory.set(namespacedName(canary), { version, references, head });
+      return head;
+    },
+    names(canaryKey, config) {
+      const { kind, metadata } = config;
+      const references = memory.get(canaryKey)?.references ?? [];
+      const isNamed = references.some((one) => one.kind === kind && one.name === metadata.name);
+      return isNamed || liveConfig.namesLive(canaryKey, config);
+    },
+    forget(canaryKey) {
+      memory.delete(canaryKey);
+      liveConfig.forgetLive(canaryKey);
+    },
+  };
+}
+
+const noCommit: CommitInfo = { commit: '', subject: '', author: '', time: '' };
+
+async function readConfigs(
+  cluster: Pick<Cluster, 'get'>,
+  namespace: string,
+  references: readonly ConfigReference[],
+): Promise<KubernetesObject[]> {
+  const read = references.map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name }));
+  const found = await Promise.all(read);
+  return found.filter((object) => object !== undefined).map(wantedConfig);
+}
+
+function broken(reason: string, message: string): Head {
+  return { view: { kind: 'unknown', reason, message } };
+}
+
+// Which commit a live target came from, as far as the tool that applies it says so (design section 2.5).
+
+const fullCommit = /(?:^|[:@/+-])([0-9a-f]{40})(?:$|[^0-9a-f])/;
+
+/** What the object's own annotation says; empty when it says no full SHA. */
+function annotatedCommit({ metadata }: KubernetesObject): string {
+  return commitIn(metadata.annotations?.[commitAnnotation]);
+}
+
+/**
+ * The commit that Flux or Argo CD applies or applied last, from the object of theirs that tracks the target. Empty when none is known: it
+ * only names a release, so that no right and no answer are no reason to wait.
+ */
+async function trackedCommit(cluster: Pick<Cluster, 'get'>, target: KubernetesObject): Promise<string> {
+  for (const { reference, revisions } of trackersOf(target)) {
+    const tracker = await cluster.get(reference).catch(() => undefined);
+    const commit = tracker && revisions(tracker).map(commitIn).find(Boolean);
+    if (commit) return commit;
+  }
+  return '';
+}
+
+interface Tracker {
+  readonly reference: ObjectReference;
+  /** Where it names a revision, the best first. */
+  readonly revisions: (tracker: KubernetesObject) => unknown[];
+}
+
+function trackersOf({ metadata }: KubernetesObject): Tracker[] {
+  const { labels = {}, annotations = {} } = metadata;
+  const [appNamespace, application] = argoApplication(
+    annotations['argocd.argoproj.io/tracking-id'],
+    labels['argocd.argoproj.io/instance'],
+  );
+  const found: Array<[name: string | undefined, Tracker]> = [
+    [
+      labels['kustomize.toolkit.fluxcd.io/name'],
+      {
+        reference: {
+          apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
+          kind: 'Kustomization',
+          namespace: labels['kustomize.toolkit.fluxcd.io/namespace'] ?? '',
+          name: labels['kustomize.toolkit.fluxcd.io/name'] ?? '',
+        },
+        // Written before anything of the revision is applied, so that it names what is being applied now.
+        revisions: ({ status }) => fieldsOf(status, ['lastAttemptedOriginRevision', 'lastAttemptedRevision']),
+      },
+    ],
+    [
+      application,
+      {
+        reference: {
+          apiVersion: 'argoproj.io/v1alpha1',
+          kind: 'Application',
+          namespace: appNamespace,
+          name: application,
+        },
+        revisions: ({ status }) => [
+          field(field(field(status, 'operationState'), 'syncResult'), 'revision'),
+          field(field(status, 'sync'), 'revision'),
+        ],
+      },
+    ],
+  ];
+  return found.flatMap(([name, tracker]) => (name ? [tracker] : []));
+}
+
+/** `name:group/kind:namespace/name`, where the name may be `namespace_name`; the label has the name alone. */
+function argoApplication(trackingId: string | undefined, instance: string | undefined): [string, string] {
+  const named = trackingId?.split(':')[0] || instance || '';
+  const [name = '', namespace = 'argocd'] = named.split('_').reverse();
+  return [namespace, name];
+}
+
+function commitIn(revision: unknown): string {
+  return typeof revision === 'string' ? (fullCommit.exec(revision)?.[1] ?? '') : '';
+}
+
+function fieldsOf(value: unknown, names: readonly string[]): unknown[] {
+  return names.map((name) => field(value, name));
+}
+
+function field(value: unknown, name: string): unknown {
+  return (value as Record<string, unknown> | null | undefined)?.[name];
+}

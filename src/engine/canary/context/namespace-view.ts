@@ -1,0 +1,183 @@
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import type { OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
+import type { RouteKind } from '../../../contracts/routing.ts';
+import { labelCanary, labelRecord } from '../../../release/record.ts';
+import { endpointSliceKind, serviceNameLabel } from '../../../workload/pods/endpoints.ts';
+
+/** What is watched in one namespace with Canaries, so that observing costs no request. */
+export interface NamespaceView {
+  readonly namespace: string;
+  /**
+   * What is still missing or unreadable of these kinds and those every Canary needs, for people; undefined when all of it was listed. A
+   * kind that only another Canary asks for, and that the server does not have, stops nobody else; nor does what `unread` names.
+   */
+  problem(kinds: readonly RouteKind[]): { readonly waiting: boolean; readonly message: string } | undefined;
+  /** Why this cannot be listed, for people; undefined when it was, or is being. Traffic is kept safe without it. */
+  unread(what: Unneeded): string | undefined;
+  get(kind: RouteKind, name: string): KubernetesObject | undefined;
+  list(kind: RouteKind): readonly KubernetesObject[];
+  /** Metadata of the ReplicaSets here. */
+  replicaSets(): readonly KubernetesObject[];
+  /** Metadata of the records' Secrets of all Canaries here. */
+  records(): readonly KubernetesObject[];
+  /** The Secrets with the rejections, content included. */
+  rejections(): readonly KubernetesObject[];
+  /** Metadata of a primary's copy of a ConfigMap or Secret. */
+  configCopy(kind: 'ConfigMap' | 'Secret', name: string): KubernetesObject | undefined;
+  /**
+   * Names the version of a ConfigMap or Secret, empty when there is none; undefined while that is not known. Watched, by metadata alone,
+   * from the first question on.
+   */
+  configVersion(kind: 'ConfigMap' | 'Secret', name: string): string | undefined;
+  /** Its metadata, as far as it is known and watched. */
+  configOriginal(kind: 'ConfigMap' | 'Secret', name: string): KubernetesObject | undefined;
+  /** Takes a fresh read in, so that the next look sees it. */
+  remember(object: KubernetesObject): void;
+}
+
+/** What a Canary can be looked at without: its memory, and config. */
+type Unneeded = 'records' | 'rejections' | 'copies' | 'configs';
+
+/** A NamespaceView whose watches can be changed and ended. */
+export interface NamespaceWatch extends NamespaceView {
+  /** Watches these kinds beside those every Canary needs, and no others. */
+  setKinds(kinds: Iterable<RouteKind>): void;
+  close(): void;
+}
+
+/** Pods of both workloads. */
+export const podKind: RouteKind = { apiVersion: 'v1', kind: 'Pod' };
+/** The generated Services. */
+export const serviceKind: RouteKind = { apiVersion: 'v1', kind: 'Service' };
+/** They tell which pods run a DaemonSet's current template; watched only where a Canary has one. */
+export const controllerRevisionKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ControllerRevision' };
+const baseKinds: readonly RouteKind[] = [podKind, serviceKind];
+/** What of a kind is watched, where that is not everything. */
+const narrowed: ReadonlyMap<string, Pick<WatchQuery, 'labelSelector' | 'endpointsOnly'>> = new Map([
+  [idOf(endpointSliceKind), { labelSelector: serviceNameLabel, endpointsOnly: true }],
+]);
+const secretKind: RouteKind = { apiVersion: 'v1', kind: 'Secret' };
+const configMapKind: RouteKind = { apiVersion: 'v1', kind: 'ConfigMap' };
+const replicaSetKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
+
+/** What is watched for every Canary, whatever kinds it needs. */
+function watchAlways(namespace: string, open: OpenWatch) {
+  const secrets = { ...secretKind, namespace };
+  return {
+    replicaSets: open({ ...replicaSetKind, namespace, metadataOnly: true }),
+    records: open({ ...secrets, labelSelector: `${labelRecord}=release`, metadataOnly: true }),
+    rejections: open({ ...secrets, labelSelector: `${labelRecord}=rejections` }),
+    copies: {
+      ConfigMap: open({ ...configMapKind, namespace, labelSelector: labelCanary, metadataOnly: true }),
+      Secret: open({ ...secrets, labelSelector: `${labelCanary},!${labelRecord}`, metadataOnly: true }),
+    },
+  };
+}
+
+/** Opens the watches of one namespace. `onChange` gets every object that changes, and nothing when a watch got its first list. */
+export function watchNamespace(
+  namespace: string,
+  openWatch: OpenWatch,
+  onChange: (object: KubernetesObject | undefined) => void,
+): NamespaceWatch {
+  const sets = new Map<string, WatchedSet>();
+  const open = (query: WatchQuery): WatchedSet => {
+    const set = openWatch(query);
+    set.onChange(onChange);
+    return set;
+  };
+  const { replicaSets, records, rejections, copies } = watchAlways(namespace, open);
+  const configs = new Map<string, WatchedSet>();
+
+  function configsOf(kind: 'ConfigMap' | 'Secret'): WatchedSet {
+    const known = configs.get(`v1 ${kind}`);
+    if (known) return known;
+    const set = open({ apiVersion: 'v1', kind, namespace, metadataOnly: true });
+    configs.set(`v1 ${kind}`, set);
+    return set;
+  }
+
+  function setKinds(kinds: Iterable<RouteKind>): void {
+    const wanted = new Map([...baseKinds, ...kinds].map((kind) => [idOf(kind), kind]));
+    for (const [id, kind] of wanted) {
+      if (!sets.has(id)) sets.set(id, open({ ...kind, namespace, ...narrowed.get(id) }));
+    }
+    for (const [id, set] of sets) {
+      if (wanted.has(id)) continue;
+      sets.delete(id);
+      set.close();
+    }
+  }
+
+  const unneeded = (): Record<Unneeded, NamedSet[]> => ({
+    records: [[idOf(secretKind), records]],
+    rejections: [[idOf(secretKind), rejections]],
+    copies: [
+      [idOf(configMapKind), copies.ConfigMap],
+      [idOf(secretKind), copies.Secret],
+    ],
+    configs: [...configs],
+  });
+
+  setKinds([]);
+  return {
+    namespace,
+    setKinds,
+    problem(kinds) {
+      const needed = new Set([...baseKinds, ...kinds].map(idOf));
+      const all: NamedSet[] = [
+        ...[...sets].filter(([id]) => needed.has(id)),
+        [idOf(replicaSetKind), replicaSets],
+        // What is being listed is waited for; what cannot be is told by who needs it.
+        ...Object.values(unneeded()).flatMap((named) =>
+          named.filter(([, set]) => set.problem() === undefined),
+        ),
+      ];
+      return problemOf(namespace, all);
+    },
+    unread(what) {
+      const problem = problemOf(namespace, unneeded()[what]);
+      return problem?.waiting ? undefined : problem?.message;
+    },
+    get: (kind, name) => sets.get(idOf(kind))?.get(namespace, name),
+    list: (kind) => sets.get(idOf(kind))?.list(namespace) ?? [],
+    replicaSets: () => replicaSets.list(namespace),
+    records: () => records.list(namespace),
+    rejections: () => rejections.list(namespace),
+    configCopy: (kind, name) => copies[kind].get(namespace, name),
+    configVersion(kind, name) {
+      const set = configsOf(kind);
+      if (!set.synced()) return undefined;
+      const metadata = set.get(namespace, name)?.metadata;
+      return metadata ? `${metadata.uid} ${metadata.resourceVersion}` : '';
+    },
+    configOriginal: (kind, name) => configsOf(kind).get(namespace, name),
+    remember: (object) => sets.get(idOf(object))?.remember(object),
+    close() {
+      const single = [replicaSets, records, rejections, copies.ConfigMap, copies.Secret];
+      for (const set of [...sets.values(), ...configs.values(), ...single]) set.close();
+      sets.clear();
+      configs.clear();
+    },
+  };
+}
+
+type NamedSet = readonly [id: string, set: WatchedSet];
+
+function problemOf(
+  namespace: string,
+  sets: readonly NamedSet[],
+): { waiting: boolean; message: string } | undefined {
+  const unsynced = sets.filter(([, set]) => !set.synced());
+  if (unsynced.length === 0) return undefined;
+  const [id, failing] = unsynced.find(([, set]) => set.problem() !== undefined) ?? [];
+  if (!id || !failing) return { waiting: true, message: 'the watches of its namespace are being started' };
+  return {
+    waiting: false,
+    message: `cannot watch ${id} in namespace ${namespace}: ${failing.problem() ?? ''}`,
+  };
+}
+
+function idOf({ apiVersion, kind }: RouteKind): string {
+  return `${apiVersion} ${kind}`;
+}

@@ -1,0 +1,181 @@
+import type { CanaryStatus } from '../../../api/canary/status.ts';
+import type { Clock } from '../../../api/clock.ts';
+import { gitPart, livePart } from '../../../api/digest.ts';
+import { type Release, withLivePart } from '../../../release/release.ts';
+import type { World } from '../../../rollout/world.ts';
+import { namespacedName } from '../../checks/checks.ts';
+import { type ConditionNews, findCondition } from '../../status-patch.ts';
+import type { Heads } from './heads.ts';
+
+/** Condition that compares Git with the record after a revert; reported, never waited for (design section 5). */
+export const reproducedCondition = 'RecordReproduced';
+
+/** What rendering an older commit again gave. */
+export type Reproduced =
+  | {
+      readonly digest: string;
+      readonly release: Release;
+      /** Objects of no Canary that head says otherwise, see `otherChanges`. */
+      readonly others: readonly string[] | undefined;
+      readonly problem?: never;
+    }
+  | { readonly digest?: never; readonly release?: never; readonly others?: never; readonly problem: string };
+
+/** Renders the last-known-good's commit again beside a revert and remembers how it compares with the record, and with head. */
+export interface AfterRevert {
+  /**
+   * Starts the comparison if this status says that a revert ended, once Git was read; once per Canary, release and commit that the Source
+   * stands at, `at`: what else a commit changed may stay, too.
+   */
+  look(world: Pick<World, 'canary' | 'head'>, status: CanaryStatus, at?: string): void;
+  /** The result for a Canary whose revert stands, if it is there. */
+  conditionOf(canaryKey: string, status: CanaryStatus): ConditionNews | undefined;
+  /** Objects of no Canary that differ from the last-known-good's commit and stay as head says; undefined until it was compared. */
+  othersOf(canaryKey: string, status: CanaryStatus): readonly string[] | undefined;
+}
+
+interface Result {
+  readonly digest: string;
+  /** Head when it was compared; undefined where Git held no release then. */
+  readonly head: string | undefined;
+  readonly news: ConditionNews | undefined;
+  readonly others?: readonly string[] | undefined;
+}
+
+/** A comparison that is under way. */
+interface Pending extends Result {
+  readonly isToldBefore: boolean;
+}
+
+/** Nothing compared yet. `onDone` is called when a result is there. */
+export function createAfterRevert(
+  reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>,
+  onDone: (canaryKey: string) => void,
+): AfterRevert {
+  const results = new Map<string, Result>();
+
+  async function compare(canaryKey: string, commit: string, pending: Pending): Promise<void> {
+    const { digest, head, isToldBefore } = pending;
+    results.set(canaryKey, pending);
+    const again = await reproduce(canaryKey, commit);
+    // Head moved on meanwhile: the newer comparison tells.
+    if (results.get(canaryKey) !== pending) return;
+    // An answer that was had stays when it cannot be had again.
+    const keepsAnswer = again.problem !== undefined && isToldBefore;
+    const news = keepsAnswer ? undefined : newsOf(again, commit, digest);
+    results.set(canaryKey, { digest, head, news, others: again.others });
+    onDone(canaryKey);
+  }
+
+  function resultOf(canaryKey: string, status: CanaryStatus): Result | undefined {
+    const result = results.get(canaryKey);
+    return isReverted(status) && result?.digest === status.lastKnownGood?.digest ? result : undefined;
+  }
+
+  return {
+    look({ canary, head }, status, standsAt) {
+      if (head.kind === 'unknown' && head.reason === 'SourceNotRead') return;
+      const good = status.lastKnownGood;
+      const key = namespacedName(canary);
+      if (!isReverted(status) || !good?.commit) return;
+      const at = placeOf(head, standsAt);
+      const before = results.get(key);
+      if (before?.digest === good.digest && (at === undefined || before.head === at)) return;
+      const isToldBefore = findCondition(canary.status?.conditions, reproducedCondition) !== undefined;
+      if (isToldBefore && at === undefined) return;
+      void compare(key, good.commit, { digest: good.digest, head: at, news: undefined, isToldBefore });
+    },
+    conditionOf: (canaryKey, status) => resultOf(canaryKey, status)?.news,
+    othersOf: (canaryKey, status) => resultOf(canaryKey, status)?.others,
+  };
+}
+
+/** The commit that the Source stands at; undefined where Git holds no release. */
+function placeOf(head: World['head'], standsAt: string | undefined): string | undefined {
+  return head.kind === 'release' ? (standsAt ?? head.release.commit.commit) : undefined;
+}
+
+/** True while a revert stands; the condition goes with it. */
+export function isReverted(status: CanaryStatus): boolean {
+  return findCondition(status.conditions, 'Reverted')?.status === 'True';
+}
+
+function newsOf(again: Reproduced, commit: string, digest: string): ConditionNews {
+  const type = reproducedCondition;
+  const short = commit.slice(0, 7);
+  if (again.problem !== undefined)
+    return {
+      type,
+      status: 'Unknown',
+      reason: 'CommitUnavailable',
+      message: `${short} could not be rendered again: ${again.problem}`,
+    };
+  if (again.digest !== undefined && gitPart(again.digest) === gitPart(digest))
+    return {
+      type,
+      status: 'True',
+      reason: 'SameDigest',
+      message: `${short} renders to exactly what the record holds`,
+    };
+  return {
+    type,
+    status: 'False',
+    reason: 'DigestDiffers',
+    message: `${short} renders to something else than the record now; the record's bytes were applied`,
+  };
+}
+
+/** Looks in Git for releases whose record is damaged. A release is taken only when its digest is the one that was lost. */
+export interface LostRecords {
+  /** The release with this digest, if Git gives it; asks for `commit` in the background when head is another one. */
+  find(canaryKey: string, lost: { readonly digest: string; readonly commit: string }): Release | undefined;
+  /** The release, if it was found before. */
+  of(canaryKey: string, digest: string): Release | undefined;
+}
+
+/** A commit that could not be rendered is tried again after this time. */
+const retryMs = 240_000;
+
+interface Search {
+  readonly digest: string;
+  readonly startedMs: number;
+  release?: Release;
+}
+
+/** Nothing was looked for yet. `onFound` is called when a release is there. */
+export function createLostRecords(
+  heads: Pick<Heads, 'of' | 'earlier'>,
+  reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>,
+  clock: Clock,
+  onFound: (canaryKey: string) => void,
+): LostRecords {
+  const searches = new Map<string, Search>();
+
+  async function search(canaryKey: string, commit: string, entry: Search): Promise<void> {
+    const again = await reproduce(canaryKey, commit);
+    if (!again.release || gitPart(again.release.digest) !== gitPart(entry.digest)) return;
+    entry.release = withLivePart(again.release, livePart(entry.digest));
+    onFound(canaryKey);
+  }
+
+  function of(canaryKey: string, digest: string): Release | undefined {
+    const head = heads.of(canaryKey).release;
+    if (head?.digest === digest) return head;
+    const found = searches.get(canaryKey);
+    return heads.earlier(canaryKey, digest) ?? (found?.digest === digest ? found.release : undefined);
+  }
+
+  return {
+    of,
+    find(canaryKey, { digest, commit }) {
+      const known = of(canaryKey, digest);
+      if (known || commit === '') return known;
+      const before = searches.get(canaryKey);
+      if (before?.digest === digest && clock.nowMs() - before.startedMs < retryMs) return undefined;
+      const entry: Search = { digest, startedMs: clock.nowMs() };
+      searches.set(canaryKey, entry);
+      void search(canaryKey, commit, entry);
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,250 @@
+/** The drill: would the cluster take the last-known-good today? Everything is asked by dry-run; nothing is stored. */
+import type { Canary } from '../../../api/canary/canary.ts';
+import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { describe, type KubernetesObject, type PodTemplate } from '../../../api/kubernetes.ts';
+import type { Cluster, DryRun } from '../../../contracts/cluster.ts';
+import type { DecodedRecord } from '../../../release/record.ts';
+import { settingsKey, templateOf } from '../../../release/release.ts';
+import { untrackedIn } from '../../../workload/expected-copies.ts';
+import { workloadKind } from '../../../workload/kinds.ts';
+import { generatedServices } from '../../../workload/service/generated-services.ts';
+import { holdsKey, type NeededKey, neededKeys } from '../../../workload/shared/config-keys.ts';
+import { configKey } from '../../../workload/shared/configs.ts';
+import { serviceNames } from '../../../workload/shared/names.ts';
+import { selectorLabel } from '../../../workload/shared/selector.ts';
+import { primaryObjects, primaryReplicas, sideNames } from '../../../workload/sides.ts';
+import { failureOf } from '../../failure.ts';
+import type { Records } from '../../records/records.ts';
+import type { EngineOptions } from '../context/context.ts';
+import { copiesOfOthers, readLiveConfigs } from '../context/live-config.ts';
+
+/** What a drill is made with. */
+export interface DrillParts {
+  readonly cluster: Pick<Cluster, 'get'>;
+  readonly dryRun: DryRun;
+  readonly records: Pick<Records, 'load'>;
+  readonly options: Pick<EngineOptions, 'selectorLabels' | 'includeLabelPrefixes'>;
+}
+
+/** What a drill found. */
+export interface DrillReport {
+  /** `namespace/name`. */
+  readonly canary: string;
+  /** What would be gone back to; undefined while no release has proven itself. */
+  readonly release:
+    | { readonly digest: string; readonly commit: string; readonly subject: string }
+    | undefined;
+  readonly passed: boolean;
+  readonly findings: readonly DrillFinding[];
+  /** What could not be asked, and why; no failure. */
+  readonly unseen: readonly Unseen[];
+  /** Objects that were tried. */
+  readonly objects: number;
+}
+
+/**
+ * Tries the whole closure of the last-known-good: config copies, primary, Services, and one pod of the primary's template. Images are not
+ * pulled. Throws when the API server does not answer: then nothing is known.
+ */
+export async function drill(parts: DrillParts, canary: Canary): Promise<DrillReport> {
+  const key = `${canary.metadata.namespace ?? ''}/${canary.metadata.name}`;
+  const { lastKnownGood } = (canary.status ?? {}) as CanaryStatus;
+  if (!lastKnownGood?.digest)
+    return { canary: key, release: undefined, passed: true, findings: [], unseen: [], objects: 0 };
+  const report = {
+    canary: key,
+    release: { digest: lastKnownGood.digest, commit: lastKnownGood.commit, subject: '' },
+  };
+  try {
+    const name = { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
+    const record = await parts.records.load(name, lastKnownGood.digest);
+    const tried = await tryRecord(parts, canary, record);
+    const { commit, subject } = record.commit;
+    return { ...report, release: { ...report.release, commit, subject }, ...tried };
+  } catch (error) {
+    const { finding } = findingOf(`Secret ${key.split('/')[0]}/${lastKnownGood.record}`, error);
+    return { ...report, passed: false, findings: finding ? [finding] : [], unseen: [], objects: 0 };
+  }
+}
+
+type Tried = Pick<DrillReport, 'passed' | 'findings' | 'unseen' | 'objects'>;
+
+async function tryRecord(parts: DrillParts, canary: Canary, record: DecodedRecord): Promise<Tried> {
+  const { configs, workload } = await primaryOf(parts, canary, record);
+  const hasPods = workloadKind(canary).sides === 'workloads';
+  const generated = !hasPods ? [] : await servicesOf(parts, canary, record);
+  const pods = !hasPods ? [] : [drillPod(workload, templateOf({ target: workload }))];
+  const findings: DrillFinding[] = [];
+  const unseen: Unseen[] = [];
+  const attempt = async (object: KubernetesObject, send: () => Promise<unknown>): Promise<void> => {
+    try {
+      await send();
+    } catch (error) {
+      const found = findingOf(describe(object), error);
+      if (found.finding) findings.push(found.finding);
+      else unseen.push(found.unseen);
+    }
+  };
+  const applied = [...configs, workload, ...generated];
+  for (const object of applied) await attempt(object, () => parts.dryRun.apply(object));
+  for (const pod of pods) await attempt(pod, () => parts.dryRun.create(pod));
+  findings.push(...(await missingReferences(parts.cluster, workload, configs)));
+  return { passed: findings.length === 0, findings, unseen, objects: applied.length + pods.length };
+}
+
+async function primaryOf(
+  { cluster, options }: DrillParts,
+  canary: Canary,
+  { release, settings }: DecodedRecord,
+): Promise<{ configs: KubernetesObject[]; workload: KubernetesObject }> {
+  const namespace = canary.metadata.namespace ?? '';
+  const { apiVersion, kind } = workloadKind(canary);
+  const live = await cluster.get({ apiVersion, kind, namespace, name: sideNames(canary).primary });
+  return primaryObjects({
+    canary,
+    release,
+    settings,
+    settingsKey: settingsKey(settings),
+    ...options,
+    replicas: primaryReplicas({ canary, settings }),
+    live,
+    liveConfigs: await readLiveConfigs(cluster, namespace, release),
+    sharedConfigs: await copiesOfOthers(cluster, canary, release),
+    untracked: live ? untrackedIn(live, { canary, release }) : new Set(),
+  });
+}
+
+/** The canary Service belongs to whatever the canary runs, and is left out. */
+async function servicesOf(
+  { cluster, options }: DrillParts,
+  canary: Canary,
+  { release }: DecodedRecord,
+): Promise<KubernetesObject[]> {
+  const names = serviceNames(canary);
+  const namespace = canary.metadata.namespace ?? '';
+  const get = (name: string) => cluster.get({ apiVersion: 'v1', kind: 'Service', namespace, name });
+  const [apex, primary] = await Promise.all([get(names.apex), get(names.primary)]);
+  const generated = generatedServices({
+    canary,
+    label: selectorLabel(release.target, options.selectorLabels),
+    ports: release.ports,
+    canaryPorts: undefined,
+    apexSelects: 'primary',
+    live: { apex, primary },
+  });
+  return [generated.primary, generated.apex];
+}
+
+// What a drill looks at beyond the objects of the closure: a pod of the template, and the config it needs.
+
+/**
+ * A pod as the workload's controller would make it. Only its dry-run shows what pods meet and workloads do not: quota, limit ranges, pod
+ * security, service account, priority class.
+ */
+function drillPod(workload: KubernetesObject, { metadata, spec }: PodTemplate): KubernetesObject {
+  const { namespace, name } = workload.metadata;
+  const { labels, annotations } = metadata ?? {};
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `${name.slice(0, 56)}-drill`,
+      ...(namespace ? { namespace } : {}),
+      ...(labels ? { labels } : {}),
+      ...(annotations ? { annotations } : {}),
+    },
+    spec,
+  };
+}
+
+/** ConfigMaps, Secrets and keys that the primary's pods need and that are neither among the copies nor in the cluster. */
+async function missingReferences(
+  cluster: Pick<Cluster, 'get'>,
+  workload: KubernetesObject,
+  copies: readonly KubernetesObject[],
+): Promise<DrillFinding[]> {
+  const known = new Map(copies.map((copy) => [configKey(copy.kind, copy.metadata.name), copy]));
+  const findings: DrillFinding[] = [];
+  const missing = new Set<string>();
+  for (const need of neededKeys(templateOf({ target: workload }))) {
+    const id = configKey(need.kind, need.name);
+    if (missing.has(id)) continue;
+    const object = known.get(id) ?? (await cluster.get(referenceTo(need, workload)));
+    if (object) known.set(id, object);
+    else missing.add(id);
+    const finding = findingFor(need, object, workload);
+    if (finding) findings.push(finding);
+  }
+  return findings;
+}
+
+function referenceTo({ kind, name }: NeededKey, { metadata }: KubernetesObject) {
+  return { apiVersion: 'v1', kind, namespace: metadata.namespace ?? '', name };
+}
+
+function findingFor(
+  { kind, name, key }: NeededKey,
+  object: KubernetesObject | undefined,
+  workload: KubernetesObject,
+): DrillFinding | undefined {
+  const named = describe(workload);
+  if (!object)
+    return {
+      object: named,
+      reason: 'ReferenceMissing',
+      message: `its pods need ${kind} ${name}, which does not exist`,
+    };
+  if (key === undefined || holdsKey(object, key)) return undefined;
+  return {
+    object: named,
+    reason: 'KeyMissing',
+    message: `its pods need key ${key} of ${kind} ${name}, which it lacks`,
+  };
+}
+
+/** Something that would stand in the way of a revert. */
+interface DrillFinding {
+  /** `Kind namespace/name`. */
+  readonly object: string;
+  /** CamelCase. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Something that the drill could not ask. */
+interface Unseen {
+  readonly object: string;
+  readonly why: string;
+}
+
+/** Outcomes that say nothing about the release. */
+const noAnswer: ReadonlySet<unknown> = new Set([
+  'unauthorized',
+  'conflict',
+  'tooManyRequests',
+  'transient',
+  'timeout',
+  'badAnswer',
+  'aborted',
+  'configuration',
+]);
+
+/**
+ * What a refused dry-run means. Missing rights of whoever drills, and webhooks that cannot be asked by dry-run, are no refusal of the
+ * release. Throws the error again when the server did not answer at all.
+ */
+export function findingOf(
+  object: string,
+  error: unknown,
+): { finding: DrillFinding; unseen?: never } | { finding?: never; unseen: Unseen } {
+  const refusal = (error as { refusal?: { reason?: unknown } } | null)?.refusal;
+  const kind = (error as { kind?: unknown } | null)?.kind;
+  if (!(error instanceof Error) || noAnswer.has(kind)) throw error;
+  const { message } = error;
+  if (kind === 'forbidden' && /cannot (create|patch|get) resource/.test(message))
+    return { unseen: { object, why: `no right to try it: ${message}` } };
+  if (/does not support dry run/i.test(message))
+    return { unseen: { object, why: `an admission webhook cannot be asked by dry-run: ${message}` } };
+  const reason = typeof refusal?.reason === 'string' ? refusal.reason : failureOf(error).reason;
+  return { finding: { object, reason, message } };
+}

@@ -1,0 +1,219 @@
+import { isDigest } from '../../../api/digest.ts';
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { isGenerated } from '../../../api/metadata.ts';
+import type { Cluster, DryRun } from '../../../contracts/cluster.ts';
+import { buildRelease, viewOf } from '../../../release/build.ts';
+import { digestOf } from '../../../release/digest.ts';
+import { isFollowed, isTracked } from '../../../release/refs.ts';
+import { digestedPart, type Release } from '../../../release/release.ts';
+import { isKnative, isService } from '../../../release/service-content.ts';
+import type { AdoptableView } from '../../../rollout/world.ts';
+import {
+  adoptedConfigs,
+  adoptedTarget,
+  comparableTemplate,
+  possibleCopies,
+  wantedConfig,
+  wantedTarget,
+} from '../../../workload/adopted-target.ts';
+import { primaryRevisionOf } from '../../../workload/knative/annotations.ts';
+import { adoptedRevision, latestRevisionOf, revisionKind } from '../../../workload/knative/knative.ts';
+import { templateTimeMs } from '../../../workload/pods/pods.ts';
+import { adoptedService, isOwnerlessCopy } from '../../../workload/service/service.ts';
+import { configKey } from '../../../workload/shared/configs.ts';
+import { digestAnnotation } from '../../../workload/shared/names.ts';
+import { namespacedName } from '../../checks/checks.ts';
+import type { Adoption, Observation, ReadParts } from '../context/context.ts';
+import { readLiveConfigs } from '../context/live-config.ts';
+import { controllerRevisionKind } from '../context/namespace-view.ts';
+
+/** What it takes. */
+interface AdoptionOptions {
+  readonly cluster: Pick<Cluster, 'get'>;
+  readonly dryRun: DryRun;
+  /** The cluster's HMAC key. */
+  readonly secretKey: Uint8Array;
+  readonly tracksConfig: boolean;
+}
+
+/** Nothing looked at yet. Each version of both workloads is compared once. */
+export function createAdoption(options: AdoptionOptions): Adoption {
+  const known = new Map<string, { readonly version: string; readonly found: AdoptableView | undefined }>();
+
+  return {
+    async look(parts, observation) {
+      const pair = pairOf(parts, observation);
+      const key = namespacedName(observation.canary);
+      if (!pair) {
+        known.delete(key);
+        return undefined;
+      }
+      const version = versionsOf(pair, observation);
+      const before = known.get(key);
+      if (before?.version === version) return before.found;
+      const found = await compare(options, parts, { ...pair, observation });
+      known.set(key, { version, found });
+      return found;
+    },
+  };
+}
+
+interface Pair {
+  readonly primary: KubernetesObject;
+  readonly target: KubernetesObject;
+  readonly head: Release;
+}
+
+/** Both workloads and head, where the primary's digest is missing, or is not head's although Holdfast never wrote the target. */
+function pairOf({ heads }: Pick<ReadParts, 'heads'>, observation: Observation): Pair | undefined {
+  const { canary, world, primary, target } = observation;
+  const head = heads.of(namespacedName(canary)).release;
+  if (!primary || !target || !head || world.status.run) return undefined;
+  if (!isGenerated(primary, canary) && !isFlaggers(primary, observation)) return undefined;
+  const [ours, theirs] = [primary, target].map(({ metadata }) => metadata.annotations?.[digestAnnotation]);
+  if (ours === head.digest || (ours !== undefined && theirs !== undefined)) return undefined;
+  return { primary, target, head };
+}
+
+/** A Service that nobody owns is Flagger's only where that has written a status; one of Knative says so itself. */
+function isFlaggers(primary: KubernetesObject, { canary, world }: Observation): boolean {
+  if (isKnative(primary)) return true;
+  return isOwnerlessCopy(primary, canary) && world.status.lastPromotedSpec !== undefined;
+}
+
+function versionsOf({ primary, target, head }: Pair, { world }: Observation): string {
+  const versions = [primary, target].map(({ metadata }) => [metadata.uid, metadata.generation]);
+  const ours = primary.metadata.annotations?.[digestAnnotation];
+  const newest = isKnative(target) ? latestRevisionOf(target) : undefined;
+  return JSON.stringify([versions, ours, newest, head.digest, world.status.lastTransitionTime]);
+}
+
+async function compare(
+  options: AdoptionOptions,
+  parts: Pick<ReadParts, 'heads' | 'options'>,
+  { primary, target, head, observation }: Pair & { readonly observation: Observation },
+): Promise<AdoptableView | undefined> {
+  const { canary, world } = observation;
+  const { secretKey, tracksConfig } = options;
+  const copies = await generatedCopies(options, observation, primary);
+  const live = wasMadeFrom({ primary, target, head, observation }, () =>
+    adoptedTarget({ primary, target, copies, selectorLabels: parts.options.selectorLabels }),
+  );
+  if (!live) return undefined;
+  const configs = [...adoptedConfigs(copies), ...uncopied(head, copies)];
+  const noCommit = { commit: '', subject: '', author: '', time: '' };
+  const built = buildRelease({
+    canary,
+    target: live,
+    configs,
+    commit: noCommit,
+    secretKey,
+    tracksConfig,
+    origins: [],
+  });
+  if (!built.ok) return undefined;
+  const isStored = world.foreignTarget || isService(primary);
+  const wanted = isStored ? head : await asStored(options, head, observation.view.namespace);
+  const runs = isKnative(primary) ? newestOf(target, head) : built.ok;
+  const isHead = wanted !== undefined && runs !== undefined && isSame(runs, wanted, secretKey);
+  const isOurs = primary.metadata.annotations?.[digestAnnotation] !== undefined;
+  const { lastAppliedSpec } = world.status;
+  // Given back to Flagger, it may have tried something else meanwhile.
+  const wasFlaggers = lastAppliedSpec !== undefined && !isDigest(lastAppliedSpec);
+  if (isOurs && !isHead && !wasFlaggers) return undefined;
+  if (!isHead) parts.heads.keep(namespacedName(canary), built.ok);
+  return {
+    release: viewOf(isHead ? head : built.ok),
+    isHead,
+    headWasTried: wanted !== undefined && wasTried(wanted, observation, target, secretKey),
+  };
+}
+
+/** The target as the primary was made from it; undefined where that is gone. `ofWorkload`: for targets with pods of ours. */
+function wasMadeFrom(
+  { primary, head, observation }: Pair & { readonly observation: Observation },
+  ofWorkload: () => KubernetesObject,
+): KubernetesObject | undefined {
+  if (isService(primary)) return adoptedService(primary, head.target);
+  if (!isKnative(primary)) return ofWorkload();
+  const revision = observation.view.get(revisionKind, primaryRevisionOf(primary) ?? '');
+  return revision && adoptedRevision(revision, head.target);
+}
+
+/** What the newest revision is of, where it is the primary's too: then the live template tells, and no defaults are in the way. */
+function newestOf(target: KubernetesObject, head: Release): Release | undefined {
+  const newest = latestRevisionOf(target);
+  if (newest === undefined || newest !== primaryRevisionOf(target)) return undefined;
+  return { ...head, target: wantedTarget(target) };
+}
+
+/** The copies that the primary's pods name and that were made for this Canary. */
+async function generatedCopies(
+  { cluster }: AdoptionOptions,
+  { canary, view }: Observation,
+  primary: KubernetesObject,
+): Promise<KubernetesObject[]> {
+  const { namespace } = view;
+  const found = await Promise.all(
+    possibleCopies(primary).map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name })),
+  );
+  return found.filter((object) => object !== undefined).filter((object) => isGenerated(object, canary));
+}
+
+/** Config that both copies use under its own name, since it is not tracked or was not: as head has it. */
+function uncopied(head: Release, copies: readonly KubernetesObject[]): KubernetesObject[] {
+  const copied = new Set(adoptedConfigs(copies).map(({ kind, metadata }) => configKey(kind, metadata.name)));
+  return head.configs.filter(({ kind, metadata }) => !copied.has(configKey(kind, metadata.name)));
+}
+
+/** A release from Git as it is in the cluster: with defaults, and config that is not in Git; undefined when the API server would not take it. */
+async function asStored(
+  { cluster, dryRun }: AdoptionOptions,
+  head: Release,
+  namespace: string,
+): Promise<Release | undefined> {
+  const { metadata } = head.target;
+  const name = `${metadata.name.slice(0, 40)}-holdfast-compare`;
+  const probe = {
+    ...head.target,
+    metadata: { name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) },
+  };
+  const stored = await dryRun.create(probe).catch(() => undefined);
+  if (!stored) return undefined;
+  const live = await readLiveConfigs(cluster, namespace, head);
+  const configs = [...head.configs, ...live.map(wantedConfig)];
+  return { ...head, configs, target: { ...wantedTarget(stored), metadata } };
+}
+
+/** The same template and config; config that the primary's copy follows at once is part of no release. */
+function isSame(left: Release, right: Release, secretKey: Uint8Array): boolean {
+  const followed = new Set(right.configs.filter(isFollowed).map(keyOfConfig));
+  const [one, other] = [left, right].map((release) => {
+    const configs = release.configs.filter(
+      (config) => isTracked(config) && !followed.has(keyOfConfig(config)),
+    );
+    const { template, service } = digestedPart(release.target);
+    const comparable = template ? { template: comparableTemplate(template) } : { service };
+    const { revisionIgnore = [] } = right;
+    return digestOf({ ...comparable, ports: [], configs, revisionIgnore, secretKey });
+  });
+  return one === other;
+}
+
+function keyOfConfig({ kind, metadata }: KubernetesObject): string {
+  return configKey(kind, metadata.name);
+}
+
+/** Head is what the target holds, and held when Flagger wrote the status last. */
+function wasTried(
+  wanted: Release,
+  { world, view }: Observation,
+  target: KubernetesObject,
+  secretKey: Uint8Array,
+): boolean {
+  const live = { ...wanted, target: wantedTarget(target) };
+  if (!isSame(live, wanted, secretKey)) return false;
+  const writtenMs = Date.parse(world.status.lastTransitionTime ?? '');
+  const revisions = [...view.replicaSets(), ...view.list(controllerRevisionKind)];
+  return !(templateTimeMs(target, revisions) > writtenMs);
+}

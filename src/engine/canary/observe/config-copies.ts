@@ -1,0 +1,130 @@
+/** The primary's copies of ConfigMaps and Secrets beside what its release says they are. */
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import type { ConfigCopyView } from '../../../health/workload-view.ts';
+import { configReferences, isFollowed } from '../../../release/refs.ts';
+import { type Release, templateOf } from '../../../release/release.ts';
+import { describeDifferences } from '../../../workload/compare/difference-text.ts';
+import { contentOf, driftOf } from '../../../workload/compare/drift.ts';
+import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
+import { type ExpectedCopy, expectedCopies, untrackedIn } from '../../../workload/expected-copies.ts';
+import { configKey } from '../../../workload/shared/configs.ts';
+import { copiedVersionAnnotation, copyName, digestAnnotation } from '../../../workload/shared/names.ts';
+import { namespacedName } from '../../checks/checks.ts';
+import { entryOf, type KnownCopies, type Observation, type ReadContext } from '../context/context.ts';
+import { bytesOf } from './releases.ts';
+
+/** Differences of one copy that are told. */
+const mostFields = 5;
+const mostCharacters = 80;
+
+/**
+ * The copies that the primary's pods need, as they are. The watch shows which exist; the content of one is read once per version, and the
+ * release's bytes with it. Throws what reading throws.
+ */
+export async function observeCopies(
+  context: ReadContext,
+  primary: KubernetesObject,
+): Promise<ConfigCopyView[]> {
+  const known = await copiesOf(context, primary);
+  let expected: readonly ExpectedCopy[] | undefined;
+  const views: ConfigCopyView[] = [];
+  for (const { kind, name, original } of known.copies) {
+    const copy = context.observation.view.configCopy(kind, name);
+    const version = versionOf(copy);
+    const key = configKey(kind, name);
+    const before = known.found.get(key);
+    if (version === undefined) views.push({ kind, name, state: 'missing', drift: undefined });
+    else if (isOutdated(context, copy, { kind, name: original }))
+      views.push({ kind, name, state: 'outdated', drift: undefined });
+    else if (before?.version === version) views.push(before.view);
+    else {
+      expected ??= await expectedOf(context, primary);
+      const written = expected.find((copy) => copy.kind === kind && copy.name === name)?.written;
+      const view = await viewOf(context, { kind, name, written }, digestOf(primary));
+      known.found.set(key, { version, view });
+      views.push(view);
+    }
+  }
+  return views;
+}
+
+/**
+ * Keys of config outside Git that is not tracked, as far as the primary and its copies tell. Only the object itself says so for sure, and it
+ * may have been deleted: then a copy's name would stand in the primary for good, and it would not start when the object is back.
+ */
+export function untrackedConfigs(
+  { canary, view }: Pick<Observation, 'canary' | 'view'>,
+  primary: KubernetesObject,
+  release: Release,
+): Set<string> {
+  const named = new Set(
+    configReferences(templateOf({ target: primary })).map(({ kind, name }) => configKey(kind, name)),
+  );
+  const neverCopied = release.liveConfigs.filter(({ kind, name, optional }) => {
+    const copies = [true, false].map((shared) => copyName(canary, name, shared));
+    return (
+      !optional && copies.every((copy) => !named.has(configKey(kind, copy)) && !view.configCopy(kind, copy))
+    );
+  });
+  const keys = neverCopied.map(({ kind, name }) => configKey(kind, name));
+  return new Set([...untrackedIn(primary, { canary, release }), ...keys]);
+}
+
+async function copiesOf(context: ReadContext, primary: KubernetesObject): Promise<KnownCopies> {
+  const entry = entryOf(context.parts.drift, namespacedName(context.observation.canary));
+  const { uid, generation } = primary.metadata;
+  const id = `${uid} ${generation} ${digestOf(primary)}`;
+  if (entry.copies?.id === id) return entry.copies;
+  const copies = await expectedOf(context, primary);
+  const named = copies.map(({ written: _, ...copy }) => copy);
+  entry.copies = { id, copies: named, found: new Map() };
+  return entry.copies;
+}
+
+async function expectedOf(context: ReadContext, primary: KubernetesObject): Promise<ExpectedCopy[]> {
+  const { parts, observation } = context;
+  const { release } = await bytesOf(context, digestOf(primary));
+  const { includeLabelPrefixes } = parts.options;
+  return expectedCopies(primary, { canary: observation.canary, release, includeLabelPrefixes });
+}
+
+async function viewOf(
+  { parts, observation }: ReadContext,
+  { kind, name, written }: ExpectedCopy,
+  digest: string,
+): Promise<ConfigCopyView> {
+  const view = (state: ConfigCopyView['state']): ConfigCopyView => ({ kind, name, state, drift: undefined });
+  if (!written) return view('asWritten');
+  const reference = { apiVersion: 'v1', kind, namespace: observation.view.namespace, name };
+  const live = await parts.cluster.get(reference);
+  if (!live) return view('missing');
+  const drift = driftOf(live, written, 'holdfast-rollout');
+  if (drift.kind === 'none') return view('asWritten');
+  // What we wrote for this very release and differs was rewritten by a webhook of the cluster: writing it again changes nothing.
+  if (drift.kind === 'own') return view(digestOf(live) === digest ? 'asWritten' : 'otherRelease');
+  const fields = describeDifferences(differencesOf(live, contentOf(written)).slice(0, mostFields), {
+    isSecret: kind === 'Secret',
+    mostCharacters,
+  });
+  const manager = drift.kind === 'foreign' ? drift.manager : 'unknown';
+  return { kind, name, state: 'foreign', drift: { manager, fields } };
+}
+
+/** It is to follow its original outside Git, which is newer. */
+function isOutdated(
+  { observation }: ReadContext,
+  copy: KubernetesObject | undefined,
+  { kind, name }: { kind: ExpectedCopy['kind']; name: string | undefined },
+): boolean {
+  const original = name === undefined ? undefined : observation.view.configOriginal(kind, name);
+  if (!original || !isFollowed(original)) return false;
+  return copy?.metadata.annotations?.[copiedVersionAnnotation] !== original.metadata.resourceVersion;
+}
+
+function digestOf({ metadata }: KubernetesObject): string {
+  return metadata.annotations?.[digestAnnotation] ?? '';
+}
+
+function versionOf(object: KubernetesObject | undefined): string | undefined {
+  return object && `${object.metadata.uid} ${object.metadata.resourceVersion}`;
+}

@@ -1,0 +1,205 @@
+import type { Canary } from '../../../api/canary/canary.ts';
+import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
+import { sharesWorkload } from '../../../api/defaults.ts';
+import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { commitOfDigest } from '../../../rollout/context.ts';
+import type { HeadView, PeersView, World, WorldOptions } from '../../../rollout/world.ts';
+import { workloadKind } from '../../../workload/kinds.ts';
+import { namespacedName } from '../../checks/checks.ts';
+import { EngineError, type Failure, failureOf } from '../../failure.ts';
+import { type CanaryName, recordViews, rejectionsOf } from '../../records/records.ts';
+import { windowAt } from '../../windows.ts';
+import { type EngineOptions, type Observation, providerOf, type ReadParts } from '../context/context.ts';
+import type { NamespaceView } from '../context/namespace-view.ts';
+import { kindsOf } from '../status/spec-in-force.ts';
+import { primaryDrift } from './drift.ts';
+import { observeRecords } from './releases.ts';
+import { refuseOtherRoutes } from './routes.ts';
+import { revisionOf, sideObjects, sideViews } from './sides.ts';
+import { findTargetOwner, refuseAnother, refuseInPlace } from './target-owner.ts';
+
+/** What a look at a Canary gave: its world, or that the watches are still being started. */
+type Observed =
+  | { readonly kind: 'observed'; readonly observation: Observation }
+  | { readonly kind: 'waiting'; readonly message: string };
+
+/** What could not be read is asked again after this time, when nothing changes before. */
+const unreadAgainMs = 10_000;
+
+/**
+ * Builds the World of a Canary from the watches: no request, except that each record is read once to check it (S10), and the primary once
+ * when somebody changed it. Memory and config that cannot be read stop nothing: the world says so, and nothing new begins meanwhile.
+ * Throws EngineError when the workloads, routes or Services cannot be watched, or, where nobody knows what ran before, the records;
+ * RefusedError for a target that cannot be handled.
+ */
+export async function observe(parts: ReadParts, given: Canary): Promise<Observed> {
+  const { canary, provider, movesTo } = providerInEffect(given, parts.options);
+  const view = parts.namespace(canary.metadata.namespace ?? '');
+  const context = { parts, canary, view, provider, movesTo };
+  const waitsFor = watchesOf(parts, given, view);
+  if (waitsFor !== undefined) return { kind: 'waiting', message: waitsFor };
+  // No look is newer than the objects that it begins with: what follows may wait for the API server.
+  const nowMs = parts.clock.nowMs();
+  const objects = sideObjects(context);
+  const { target, primary, wanted } = objects;
+  recallCommit(parts, canary, view);
+  const heard = await findTargetOwner(parts, canary, { target: wanted, primary }, view);
+  if (heard.isWaiting) return { kind: 'waiting', message: 'the watches of its config are being started' };
+  if (sharesWorkload(provider)) refuseInPlace(context, heard.keeper);
+  if (movesTo !== undefined && sharesWorkload(movesTo)) refuseAnother(canary, heard.keeper);
+  const { records, isUnread } = await observeRecords(parts, canary, view);
+  const key = namespacedName(canary);
+  const world: World = {
+    nowMs,
+    leadingSinceMs: parts.leadingSinceMs,
+    canary,
+    status: withoutSpecInForce(canary.status ?? {}),
+    head: heard.problem ? unknownHead(heard.problem) : parts.heads.of(key).view,
+    records,
+    ...rejections(canary, view),
+    ...sideViews(context, objects),
+    movesTo,
+    window: windowAt(parts.heads.windowsOf(key), nowMs),
+    checks: parts.checks.outcomeOf(key),
+    peers: peersOf(parts.canaries.list(), canary),
+    options: worldOptions(parts.options),
+  };
+  const revision = revisionOf(context, objects);
+  const againMs = heard.problem || isUnread ? unreadAgainMs : undefined;
+  const observation = { canary, world, view, target, primary, provider, revision, againMs };
+  if (movesTo !== undefined && sharesWorkload(movesTo)) await refuseOtherRoutes({ parts, observation });
+  // A copy is the rollout's own, whoever applies what it is made from.
+  const isForeign = heard.keeper === 'another' && workloadKind(canary).sides !== 'copies';
+  const seen = isForeign ? withForeignTarget(observation) : observation;
+  return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, seen)) };
+}
+
+/** What is still being listed, for people. Throws EngineError for what cannot be listed and is needed. */
+function watchesOf(parts: ReadParts, canary: Canary, view: NamespaceView): string | undefined {
+  const problem = view.problem(kindsOf(canary, parts));
+  if (problem?.waiting) return problem.message;
+  // The status names the last-known-good, which is then read by its name.
+  const unknownPast = canary.status?.lastKnownGood ? undefined : view.unread('records');
+  const message = problem?.message ?? unknownPast;
+  if (message !== undefined) throw new EngineError('WatchFailed', message, true);
+  return undefined;
+}
+
+/** Before anything names head by its commit. The watched metadata of records is enough. */
+function recallCommit({ heads }: ReadParts, canary: Canary, view: NamespaceView): void {
+  const status = (canary.status ?? {}) as CanaryStatus;
+  const name = nameOf(canary);
+  heads.recall(namespacedName(canary), (digest) =>
+    commitOfDigest({ status, records: recordViews(view.records(), name) }, digest),
+  );
+}
+
+async function withAdoptable(parts: ReadParts, observation: Observation): Promise<Observation> {
+  const { world } = observation;
+  // Where nothing is generated, nothing was left by anybody.
+  if (world.sharesWorkload) return observation;
+  try {
+    const adoptable = await parts.adoption.look(parts, observation);
+    return adoptable ? { ...observation, world: { ...world, adoptable } } : observation;
+  } catch (error) {
+    // What Flagger left would be taken for nothing, and written over.
+    if (world.primary?.digest === undefined) throw error;
+    return {
+      ...observation,
+      world: { ...world, head: unknownHead(failureOf(error)) },
+      againMs: unreadAgainMs,
+    };
+  }
+}
+
+/** Who is not understood begins nothing new. */
+function unknownHead({ reason, message }: Failure): HeadView {
+  return { kind: 'unknown', reason, message };
+}
+
+/** A target that another tool applies runs what is read from it. */
+function withForeignTarget(observation: Observation): Observation {
+  const { world } = observation;
+  const digest = world.head.kind === 'release' ? world.head.release.digest : undefined;
+  const target = world.target && { ...world.target, digest };
+  return { ...observation, world: { ...world, target, foreignTarget: true } };
+}
+
+function worldOptions({ minIntervalMs, defaultProvider, hasDefaultAlert }: EngineOptions): WorldOptions {
+  return { minIntervalMs, defaultProvider, hasDefaultAlert: hasDefaultAlert === true };
+}
+
+async function withDrift(parts: ReadParts, observation: Observation): Promise<Observation> {
+  const { primary } = observation.world;
+  if (!primary) return observation;
+  const found = await primaryDrift({ parts, observation });
+  return { ...observation, world: { ...observation.world, primary: { ...primary, ...found } } };
+}
+
+function rejections(canary: Canary, view: NamespaceView): Pick<World, 'rejected' | 'rejectionsProblem'> {
+  const unread = view.unread('rejections');
+  const found = unread === undefined ? rejectionsOf(view.rejections(), nameOf(canary)) : undefined;
+  // The Secret has the newest first, the status has it last.
+  if (found) return { rejected: found.toReversed() };
+  const why = unread === undefined ? '; delete it to forget them' : `: ${unread}`;
+  const rejectionsProblem = `${describe(canary)}: the Secret with its rejected releases cannot be read${why}`;
+  return { rejected: [], rejectionsProblem };
+}
+
+function nameOf({ metadata }: Canary): CanaryName {
+  return { namespace: metadata.namespace ?? '', name: metadata.name };
+}
+
+// Which provider a Canary is rolled out with right now: between native and one that copies it first has to move (ADR 21).
+
+/** The Canary with the provider in effect, and the other one where it is on its way to that. */
+interface ProviderInEffect {
+  readonly canary: Canary;
+  readonly provider: string;
+  readonly movesTo: string | undefined;
+}
+
+/** The status says what the objects in the cluster were made for; where it says nothing, the spec does. */
+function providerInEffect(canary: Canary, options: Pick<EngineOptions, 'defaultProvider'>): ProviderInEffect {
+  const wanted = providerOf(canary, options);
+  const current = canary.status?.provider;
+  if (current === undefined || sharesWorkload(current) === sharesWorkload(wanted))
+    return { canary, provider: wanted, movesTo: undefined };
+  const spec = { ...canary.spec, provider: current } as Canary['spec'];
+  return { canary: { ...canary, spec }, provider: current, movesTo: wanted };
+}
+
+const nobody: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
+
+/**
+ * The other Canaries after promotion, from their statuses as watched. Only a Canary that verifies or is held has a use for it; for the
+ * others nothing is counted.
+ */
+export function peersOf(all: readonly KubernetesObject[], canary: KubernetesObject): PeersView {
+  if (!isVerifying(statusOf(canary))) return nobody;
+  const own = namespacedName(canary);
+  const others = all.filter((other) => namespacedName(other) !== own).map(statusOf);
+  return {
+    verifying: others.filter(isVerifying).length,
+    failingNow: others.filter(isHeldTogether).length,
+    failedTimes: others.flatMap(failedTime),
+  };
+}
+
+function isVerifying({ postPromotion }: CanaryStatus): boolean {
+  return postPromotion?.state === 'Verifying' || postPromotion?.state === 'Held';
+}
+
+function isHeldTogether({ postPromotion }: CanaryStatus): boolean {
+  return postPromotion?.state === 'Held' && postPromotion.reason === 'SharedCause';
+}
+
+/** When its newest release was found bad by checks; the rejection stays when the release has ended. */
+function failedTime({ rejected }: CanaryStatus): string[] {
+  const newest = rejected?.findLast(({ reason }) => reason === 'ChecksFailed');
+  return newest ? [newest.time] : [];
+}
+
+function statusOf({ status }: KubernetesObject): CanaryStatus {
+  return (status ?? {}) as CanaryStatus;
+}

@@ -1,0 +1,99 @@
+import type { Canary } from '../../../api/canary/canary.ts';
+import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { describe } from '../../../api/kubernetes.ts';
+import { type Release, settingsKey, settingsOf, type WorkloadSettings } from '../../../release/release.ts';
+import { highestSequence, newestFirst } from '../../../rollout/run.ts';
+import type { RecordView } from '../../../rollout/world.ts';
+import { namespacedName } from '../../checks/checks.ts';
+import { EngineError } from '../../failure.ts';
+import { type CanaryName, recordVersion, recordViews } from '../../records/records.ts';
+import type { CanaryParts, Observation, ReadContext } from '../context/context.ts';
+import type { NamespaceView } from '../context/namespace-view.ts';
+
+/**
+ * The records of a Canary, newest first, each read and checked once per version (S10). A damaged one says so, and whether Git still gives
+ * its release. The last-known-good that the status names is among them even when no Secret of it can be seen: it is then missing, and no
+ * older release takes its place unnoticed. `isUnread`: one could not be read this time, and counts as damaged.
+ */
+export async function observeRecords(
+  parts: Pick<CanaryParts, 'records' | 'lostRecords'>,
+  canary: Canary,
+  view: Pick<NamespaceView, 'records' | 'unread'>,
+): Promise<{ readonly records: RecordView[]; readonly isUnread: boolean }> {
+  const name = { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
+  const secrets = view.records();
+  const seen = recordViews(secrets, name);
+  let isUnread = view.unread('records') !== undefined;
+  const unseen = expected(canary, seen).filter(({ digest }) => !seen.some((one) => one.digest === digest));
+  const judged = await Promise.all(
+    [...seen, ...unseen].map(async (record): Promise<RecordView> => {
+      const version = recordVersion(secrets, record.name);
+      const problem = await parts.records.problemOf(name, record.digest, version);
+      if (problem === undefined) return record;
+      if (problem.isUnread) isUnread = true;
+      const damaged = problem.message;
+      const lost = { digest: record.digest, commit: record.commit.commit };
+      const inGit =
+        record.promotedTime !== undefined &&
+        parts.lostRecords.find(namespacedName(canary), lost) !== undefined;
+      return { ...record, damaged, inGit };
+    }),
+  );
+  return { records: judged.sort(newestFirst), isUnread };
+}
+
+/** Nothing proved itself after it, as far as the status says. */
+function expected({ status }: Canary, seen: readonly RecordView[]): RecordView[] {
+  const { lastKnownGood } = (status ?? {}) as CanaryStatus;
+  if (!lastKnownGood?.digest) return [];
+  const { digest, commit, promotedTime, record } = lastKnownGood;
+  const highest = highestSequence(seen);
+  const sequence = highest > 0 ? { sequence: highest + 1 } : {};
+  return [
+    {
+      digest,
+      commit: { commit, subject: '', author: '', time: '' },
+      name: record,
+      promotedTime,
+      ...sequence,
+    },
+  ];
+}
+
+/** The bytes of a release and the settings to write with it. */
+export interface ReleaseBytes {
+  readonly release: Release;
+  readonly settings: WorkloadSettings;
+  readonly settingsKey: string;
+}
+
+/** Names the Canary of an observation for records. */
+export function nameOf({ canary }: Observation): CanaryName {
+  return { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
+}
+
+/**
+ * The bytes of a digest: from Git while head is that release, else from what Git said earlier, else from the record, checked (S6, S12).
+ * Settings are head's when head is that release, else those the record carries. Throws EngineError ReleaseUnknown.
+ */
+export async function bytesOf({ parts, observation }: ReadContext, digest: string): Promise<ReleaseBytes> {
+  const key = namespacedName(observation.canary);
+  const head = parts.heads.of(key).release;
+  if (head?.digest === digest) return withSettings(head, settingsOf(head.target));
+  const kept = observation.world.records.find((record) => record.digest === digest);
+  if (kept && kept.damaged === undefined) {
+    const { release, settings, commit } = await parts.records.load(nameOf(observation), digest);
+    return withSettings({ ...release, commit }, settings);
+  }
+  const earlier = parts.lostRecords.of(key, digest);
+  if (earlier) return withSettings(earlier, settingsOf(earlier.target));
+  throw new EngineError(
+    'ReleaseUnknown',
+    `${describe(observation.canary)}: the manifests of release ${digest.slice(0, 15)} are neither at head nor in a record${kept?.damaged ? ` (${kept.damaged})` : ''}`,
+    true,
+  );
+}
+
+function withSettings(release: Release, settings: WorkloadSettings): ReleaseBytes {
+  return { release, settings, settingsKey: settingsKey(settings) };
+}

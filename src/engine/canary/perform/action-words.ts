@@ -1,0 +1,73 @@
+import type { Action } from '../../../rollout/action.ts';
+
+/** What an action does, in a few words for people who look before it is done. `inPlace`: both sides are pods of one workload. */
+export function describeAction(action: Action, inPlace = false): string {
+  return (inPlace ? inPlaceWords(action) : undefined) ?? words(action);
+}
+
+/** Those that do something else to one workload than to two. */
+function inPlaceWords(action: Action): string | undefined {
+  switch (action.type) {
+    case 'SetTraffic':
+      return action.route.canaryWeight > 0
+        ? `share: ${action.route.canaryWeight} % of the pods run the release`
+        : 'all pods run the release before';
+    case 'ApplyCanary':
+      return `the template is that of release ${action.digest.slice(0, 15)}, without a pod of it`;
+    case 'ApplyPrimary':
+      return `all pods follow to release ${action.digest.slice(0, 15)}`;
+    case 'EnsureServices':
+      return 'the Service of the new pods is as they are';
+    default:
+      return undefined;
+  }
+}
+
+function words(action: Action): string {
+  switch (action.type) {
+    case 'SetTraffic':
+      return `traffic: ${action.route.primaryWeight} % primary, ${action.route.canaryWeight} % canary`;
+    case 'ApplyPrimary':
+      return `the primary is written from release ${action.digest.slice(0, 15)}`;
+    case 'AdoptPrimary':
+      return `the primary is marked as running release ${action.digest.slice(0, 15)}; no pod restarts`;
+    case 'ApplyCanary':
+      return `the canary is written from release ${action.digest.slice(0, 15)}`;
+    case 'ScaleCanary':
+      return `the canary gets ${action.replicas} pods`;
+    case 'ScalePrimary':
+      return `the primary gets ${action.replicas} pods`;
+    case 'ApplyScalers':
+      return 'the scalers of both copies are written';
+    case 'RemoveScaler':
+      return `the primary's copy of ${action.kind} ${action.name} goes`;
+    case 'SetScalerFloor':
+      return action.minReplicas === undefined
+        ? `the ${action.side}'s scaler gets its minReplicas back`
+        : `the ${action.side}'s scaler gets ${action.minReplicas} as minReplicas`;
+    case 'PauseScaler':
+      return `the ${action.side}'s scaler ${action.paused ? 'stands still' : 'goes on'}`;
+    case 'ReplacePods':
+      return `pods of the release that is left are replaced: ${action.pods.map(({ name }) => name).join(', ')}`;
+    case 'Reject':
+      return `release ${action.digest.slice(0, 15)} is rejected: ${action.reason}`;
+    case 'Unreject':
+      return `the rejection of release ${action.digest.slice(0, 15)} is lifted`;
+    case 'SaveRecord':
+      return `a record of release ${action.digest.slice(0, 15)} is kept`;
+    case 'MarkProven':
+      return `release ${action.digest.slice(0, 15)} becomes the last-known-good`;
+    case 'RestoreConfigs':
+      return 'copies of ConfigMaps and Secrets are written again for the primary';
+    case 'ApplySettings':
+      return 'replicas, strategy and deadlines are applied to the primary';
+    case 'EnsureServices':
+      return 'the Services are written';
+    case 'Disown':
+      return `Services${action.primary ? ', primary' : ''} and routes stay, without an owner`;
+    case 'ReleaseCopies':
+      return 'Services and routes stay, without an owner; the primary goes with its copies';
+    case 'RemoveFinalizer':
+      return 'the Canary goes';
+  }
+}

@@ -1,0 +1,84 @@
+import { type KubernetesObject, type ObjectReference, referenceOf } from '../../../api/kubernetes.ts';
+import { isGenerated, ownerReference, ownLabels } from '../../../api/metadata.ts';
+import { isKnative } from '../../../release/service-content.ts';
+import { possibleCopies } from '../../../workload/adopted-target.ts';
+import { takenOverFields } from '../../../workload/compare/managed-fields.ts';
+import { primaryAnnotations, primaryRevisionOf } from '../../../workload/knative/annotations.ts';
+import { scalerKindOf, scalerNames } from '../../../workload/scaler.ts';
+import { isOwnerlessCopy } from '../../../workload/service/service.ts';
+import { configStamp, releaseAnnotations } from '../../../workload/shared/configs.ts';
+import { configAnnotation, serviceNames } from '../../../workload/shared/names.ts';
+import { StaleView } from '../../failure.ts';
+import { type ActionContext, type Performer, versionOf } from '../context/context.ts';
+import { serviceKind } from '../context/namespace-view.ts';
+import { bytesOf } from '../observe/releases.ts';
+import { routerOf } from '../observe/routes.ts';
+import { ensureFresh } from './write.ts';
+
+const manager = 'holdfast-rollout';
+
+/**
+ * What Flagger generated becomes ours, by metadata alone: the fields it wrote are ours from then on, and the primary and its config copies say
+ * which release they are of. The primary comes last: with its digest on it, it is taken over.
+ */
+export const adoptPrimary: Performer<'AdoptPrimary'> = async (context, { digest }) => {
+  const { canary, primary } = context.observation;
+  if (!primary) throw new StaleView('the primary');
+  await ensureFresh(context);
+  const revision = primaryRevisionOf(primary);
+  if (isKnative(primary) && revision !== undefined) return adoptRevision(context, { digest, revision });
+  const { release } = await bytesOf(context, digest);
+  const marks = { labels: ownLabels(canary), annotations: releaseAnnotations(release) };
+  const stamp = configStamp(release);
+  for (const reference of servingObjects(context)) await takeOver(context, reference, {});
+  for (const { kind, name } of possibleCopies(primary))
+    await takeOver(
+      context,
+      { apiVersion: 'v1', kind, name, namespace: context.observation.view.namespace },
+      marks,
+    );
+  const annotations = { ...marks.annotations, ...(stamp ? { [configAnnotation]: stamp } : {}) };
+  return takeOver(context, referenceOf(primary), { ...marks, annotations });
+};
+
+/** Where both sides are one object, that says which release its primary's revision is of. */
+async function adoptRevision(
+  { parts, observation }: ActionContext,
+  mark: { readonly digest: string; readonly revision: string },
+): Promise<boolean> {
+  const { target } = observation;
+  if (!target) throw new StaleView('the target');
+  const metadata = { ...versionOf(target), annotations: primaryAnnotations(target, mark) };
+  await parts.cluster.patch(referenceOf(target), { metadata });
+  return true;
+}
+
+function servingObjects({ parts, observation }: ActionContext): ObjectReference[] {
+  const { canary, view, provider } = observation;
+  const { namespace } = view;
+  const names = serviceNames(canary);
+  const services = Object.values(names).map((name) => ({ ...serviceKind, name, namespace }));
+  const routes = routerOf(parts, provider).kinds.map((kind) => ({ ...kind, name: names.apex, namespace }));
+  const scaler = scalerKindOf(canary.spec);
+  const scalers = scaler
+    ? [{ apiVersion: scaler.apiVersion, kind: scaler.kind, name: scalerNames(canary).primary, namespace }]
+    : [];
+  return [...services, ...routes, ...scalers];
+}
+
+async function takeOver(
+  { parts, observation }: ActionContext,
+  reference: ObjectReference,
+  marks: Pick<KubernetesObject['metadata'], 'labels' | 'annotations'>,
+): Promise<boolean> {
+  const live = await parts.cluster.get(reference);
+  if (!live) return false;
+  const isOwnerless = isOwnerlessCopy(live, observation.canary);
+  if (!isGenerated(live, observation.canary) && !isOwnerless) return false;
+  const managedFields = takenOverFields(live, manager);
+  if (!managedFields && Object.keys(marks).length === 0) return false;
+  const owner = isOwnerless ? { ownerReferences: [ownerReference(observation.canary)] } : {};
+  const metadata = { ...versionOf(live), ...marks, ...owner, ...(managedFields ? { managedFields } : {}) };
+  await parts.cluster.patch(reference, { metadata });
+  return true;
+}

@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest';
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import type { Action } from '../../../rollout/action.ts';
+import { aCanary, aTarget } from '../../../workload/shared/fixtures.test-support.ts';
+import { createApplied } from '../../applied.ts';
+import { StaleView } from '../../failure.ts';
+import type { ActionContext } from '../context/context.ts';
+import { performAll } from './perform.ts';
+
+const canary = aCanary({ provider: 'gatewayapi:v1' });
+const toPrimary = { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false };
+const toCanary = { primaryWeight: 0, canaryWeight: 100, mirrored: false, matched: false };
+const reject: Action = { type: 'Reject', digest: 'v1:b', commit: 'c', reason: 'ChecksFailed' };
+const unready: Action = { type: 'ScaleCanary', replicas: 0 };
+
+const route = (weight: number): KubernetesObject => ({
+  apiVersion: 'gateway.networking.k8s.io/v1',
+  kind: 'HTTPRoute',
+  metadata: { name: 'podinfo', namespace: 'shop' },
+  spec: { weight },
+});
+
+function refused(what: string): Error {
+  return Object.assign(new Error(`${what} is forbidden`), { kind: 'forbidden' });
+}
+
+/** A target with pods, Services of these names, and an API server that refuses writes of these kinds. */
+function bed(options: { services?: readonly string[]; refuses?: Readonly<Record<string, Error>> } = {}) {
+  const { services = ['podinfo-primary', 'podinfo-canary'], refuses = {} } = options;
+  const target = { ...aTarget(), metadata: { ...aTarget().metadata, uid: 'u', resourceVersion: '1' } };
+  const wrote: string[] = [];
+  const write = (kind: string) => {
+    const error = refuses[kind];
+    if (error) throw error;
+    wrote.push(kind);
+  };
+  const view = {
+    namespace: 'shop',
+    get: (kind: { kind: string }, name: string) =>
+      kind.kind === 'Service' && services.includes(name)
+        ? { apiVersion: 'v1', kind: 'Service', metadata: { name } }
+        : undefined,
+    remember: () => undefined,
+  };
+  const router = {
+    kinds: [],
+    apexFollowsTraffic: false,
+    objects: (_: unknown, { canaryWeight }: typeof toPrimary) => [route(canaryWeight)],
+  };
+  const context = {
+    parts: {
+      applied: createApplied(),
+      cluster: {
+        get: async () => target,
+        apply: async ({ kind }: KubernetesObject) => write(kind),
+        patch: async ({ kind }: { kind: string }) => write(kind),
+      },
+      clock: { nowMs: () => 0 },
+      heads: { of: () => ({}) },
+      options: { selectorLabels: ['app'] },
+      records: { reject: async () => write('Secret') ?? true },
+      routing: () => router,
+    },
+    observation: {
+      canary,
+      provider: 'gatewayapi:v1',
+      view,
+      target,
+      primary: target,
+      world: { status: {}, records: [], rejected: [] },
+    },
+  } as unknown as ActionContext;
+  return { wrote, perform: (actions: Action[], hasIntent = true) => performAll(context, actions, hasIntent) };
+}
+
+const types = (actions: readonly Action[]) => actions.map(({ type }) => type);
+
+test('a refused rejection stops neither the traffic nor the pods, and is told', async () => {
+  const { wrote, perform } = bed({ refuses: { Secret: refused('create Secret') } });
+  const done = await perform([reject, { type: 'SetTraffic', route: toPrimary }, unready]);
+  expect(wrote).toEqual(['HTTPRoute', 'Deployment']);
+  expect(done).toMatchObject({ wrote: true, failures: [{ failure: { reason: 'Forbidden' } }] });
+  expect(types(done.undone)).toEqual(['Reject']);
+});
+
+test('traffic that could not be moved keeps the pods it may still be on, and nothing else', async () => {
+  const { wrote, perform } = bed({ refuses: { HTTPRoute: refused('patch HTTPRoute') } });
+  const done = await perform([{ type: 'SetTraffic', route: toPrimary }, unready, reject]);
+  expect(wrote).toEqual(['Secret']);
+  expect(types(done.undone)).toEqual(['SetTraffic', 'ScaleCanary']);
+  expect(done.failures).toHaveLength(1);
+});
+
+test('traffic is not sent to a Service that is not there', async () => {
+  const { wrote, perform } = bed({ services: ['podinfo-primary'] });
+  const done = await perform([{ type: 'SetTraffic', route: toCanary }]);
+  expect(wrote).toEqual([]);
+  const message = expect.stringContaining('Service shop/podinfo-canary');
+  expect(done.failures).toMatchObject([{ failure: { reason: 'ServiceMissing', transient: true, message } }]);
+  const back = await perform([{ type: 'SetTraffic', route: toPrimary }]);
+  expect(back).toMatchObject({ wrote: true, failures: [] });
+});
+
+test('without the intent in the status, traffic moves and nothing is taken away or remembered', async () => {
+  const { wrote, perform } = bed();
+  const actions: Action[] = [reject, { type: 'SetTraffic', route: toPrimary }, unready];
+  const done = await perform(actions, false);
+  expect(wrote).toEqual(['HTTPRoute']);
+  expect(types(done.undone)).toEqual(['ScaleCanary', 'Reject']);
+  expect(done.failures).toEqual([]);
+});
+
+test('a world that is another one by now is looked at anew before anything more is done', async () => {
+  const { wrote, perform } = bed({ refuses: { HTTPRoute: new StaleView('the route') } });
+  await expect(perform([{ type: 'SetTraffic', route: toPrimary }, reject])).rejects.toBeInstanceOf(StaleView);
+  expect(wrote).toEqual([]);
+});

@@ -1,0 +1,74 @@
+import { gitPart } from '../../../api/digest.ts';
+import { limits } from '../../../api/limits.ts';
+import { stampAnnotations } from '../../../release/record.ts';
+import { lastKnownGood } from '../../../rollout/run.ts';
+import type { RecordView, World } from '../../../rollout/world.ts';
+import type { ActionContext, Performer } from '../context/context.ts';
+import { bytesOf, nameOf } from '../observe/releases.ts';
+
+/** Keeps the bytes of a release in the cluster and reads them back (S10); records that nobody can need any more go. */
+export const saveRecord: Performer<'SaveRecord'> = async (context, { digest, promotedTime }) => {
+  const { release } = await bytesOf(context, digest);
+  // A proven one that is written anew keeps its place.
+  const known = context.observation.world.records.find((record) => record.digest === digest);
+  const sequence = promotedTime === undefined ? undefined : known?.sequence;
+  const wrote = await context.parts.records.save(release, { promotedTime, sequence });
+  if (wrote) await removeSurplus(context, digest);
+  return wrote;
+};
+
+/** Stamps a record as proven, then deletes those beyond the limit, never the one just stamped. */
+export const markProven: Performer<'MarkProven'> = async (context, { digest }) => {
+  const { parts, observation } = context;
+  const { release, settings } = await bytesOf(context, digest);
+  await parts.records.save(release);
+  const promotedTime = new Date(parts.clock.nowMs()).toISOString();
+  const sequence = await parts.records.nextSequence(nameOf(observation), digest);
+  const annotations = stampAnnotations(release, { promotedTime, sequence, settings });
+  const wrote = await parts.records.stamp(nameOf(observation), digest, annotations);
+  await removeSurplus(context, digest);
+  return wrote;
+};
+
+/** Proven releases beyond the newest few, and unproven ones that neither Git, the primary nor this run is about. */
+async function removeSurplus({ parts, observation }: ActionContext, digest: string): Promise<void> {
+  const { world } = observation;
+  const head = world.head.kind === 'release' ? world.head.release.digest : undefined;
+  const needed = new Set([
+    digest,
+    head,
+    world.primary?.digest,
+    world.target?.digest,
+    world.status.run?.digest,
+    lastKnownGood(world)?.digest,
+  ]);
+  const kept = new Set(withoutOlderTwins(world, needed).slice(0, limits.keptRecords - 1));
+  const surplus = world.records.filter((record) => !needed.has(record.digest) && !kept.has(record));
+  for (const { name } of surplus) await parts.records.remove(nameOf(observation), name);
+}
+
+/** Of releases that differ by config outside Git alone the newest that may be returned to: rotated Secrets push no older commit out. */
+function withoutOlderTwins(
+  { records, rejected }: World,
+  needed: ReadonlySet<string | undefined>,
+): RecordView[] {
+  const isRejected = new Set(rejected.map(({ digest }) => digest));
+  const seen = new Set<string>();
+  return records.filter(({ digest, promotedTime }) => {
+    if (needed.has(digest) || promotedTime === undefined) return false;
+    const isTwin = seen.has(gitPart(digest));
+    if (!isRejected.has(digest)) seen.add(gitPart(digest));
+    return !isTwin;
+  });
+}
+
+/** Remembers that a digest failed (S14). */
+export const reject: Performer<'Reject'> = ({ parts, observation }, rejected) => {
+  const { digest, commit, reason, cause } = rejected;
+  const time = new Date(parts.clock.nowMs()).toISOString();
+  return parts.records.reject(nameOf(observation), digest, { digest, commit, reason, cause, time });
+};
+
+/** Forgets that a digest failed, for instance after a retry was asked for. */
+export const unreject: Performer<'Unreject'> = ({ parts, observation }, { digest }) =>
+  parts.records.reject(nameOf(observation), digest, undefined);

@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import { postPromotionAnnotation } from '../../../api/canary/canary.ts';
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { canaryInForce, specsOf } from './spec-in-force.ts';
+
+const good = {
+  provider: 'kubernetes',
+  targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+  service: { port: 80 },
+  analysis: { interval: '1m', threshold: 2, iterations: 2 },
+};
+
+function canary(more: {
+  spec?: unknown;
+  status?: Record<string, unknown>;
+  metadata?: Partial<KubernetesObject['metadata']>;
+}): KubernetesObject {
+  const { spec = good, status, metadata } = more;
+  return {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { name: 'web', namespace: 'shop', generation: 2, ...metadata },
+    spec,
+    ...(status ? { status } : {}),
+  };
+}
+
+function inForce(object: KubernetesObject, others: readonly KubernetesObject[] = []) {
+  const known = { kinds: [], apexFollowsTraffic: true, check: () => [] };
+  const parts = {
+    canaries: { get: () => object, list: () => [object, ...others], remember: () => undefined },
+    options: {
+      minIntervalMs: 100,
+      defaultProvider: 'kubernetes',
+      selectorLabels: ['app'],
+      includeLabelPrefixes: [],
+    },
+    routing: (provider: string) => (provider === 'kubernetes' ? known : undefined),
+  } as unknown as Parameters<typeof canaryInForce>[0];
+  return canaryInForce(parts, object);
+}
+
+const kept = { specInForce: { generation: 1, spec: good } };
+const bad: ReadonlyArray<readonly [string, Record<string, unknown>, RegExp]> = [
+  ['does not parse', { ...good, targetRef: { kind: 'Deployment' } }, /spec\.targetRef/],
+  ['fails a check', { ...good, analysis: { ...good.analysis, iterations: 0 } }, /spec\.analysis/],
+  ['names a provider that is not known', { ...good, provider: 'smoke-signals' }, /spec\.provider/],
+];
+
+describe('the last valid spec stays in force while the newest one', () => {
+  test.each(bad)('%s', (_, spec, field) => {
+    const metadata = {
+      annotations: { 'holdfast.dev/abort': 'abc' },
+      deletionTimestamp: '2026-01-01T00:00:00Z',
+    };
+    const found = inForce(canary({ spec, status: kept, metadata }));
+    if ('failure' in found) throw found.failure;
+    expect(found.canary.spec.analysis.iterations).toBe(2);
+    expect(found.canary.metadata).toMatchObject({ generation: 2, ...metadata });
+    expect(found.specInForce).toEqual(kept.specInForce);
+    expect(found.invalid?.message).toMatch(field);
+    expect(found.invalid?.message).toContain('the spec of generation 1 stays in force');
+  });
+});
+
+test.each(bad)('without any valid spec ever, one that %s stops the Canary', (_, spec, field) => {
+  const found = inForce(canary({ spec }));
+  expect('failure' in found && found.failure.message).toMatch(field);
+});
+
+test('a kept spec that cannot be acted on either is not acted on', () => {
+  const status = { specInForce: { generation: 1, spec: { ...good, analysis: {} } } };
+  const found = inForce(canary({ spec: { ...good, provider: 'smoke-signals' }, status }));
+  expect('failure' in found && found.failure.message).toContain('smoke-signals');
+});
+
+test('a valid spec is the one in force, and is kept with the generation that brought it', () => {
+  const found = inForce(canary({ status: kept }));
+  if ('failure' in found) throw found.failure;
+  expect(found.invalid).toBeUndefined();
+  expect(found.specInForce).toMatchObject({ generation: 2, spec: good });
+});
+
+test('what an annotation said of the spec is kept with it, and goes when that can no longer be read', () => {
+  const annotations = { [postPromotionAnnotation]: 'onFailure: hold' };
+  const first = inForce(canary({ metadata: { annotations, generation: 1 } }));
+  if ('failure' in first) throw first.failure;
+  const broken = { [postPromotionAnnotation]: 'onFailure: [' };
+  const second = inForce(
+    canary({ metadata: { annotations: broken }, status: { specInForce: first.specInForce } }),
+  );
+  if ('failure' in second) throw second.failure;
+  expect(second.canary.spec.postPromotion).toMatchObject({ onFailure: 'hold' });
+  expect(second.invalid?.reason).toBe('InvalidSpec');
+});
+
+test('a target that an older Canary has is no spec that the last one stands in for', () => {
+  const older = canary({ metadata: { name: 'older', creationTimestamp: '2020-01-01T00:00:00Z' } });
+  const found = inForce(canary({ status: kept, metadata: { creationTimestamp: '2026-01-01T00:00:00Z' } }), [
+    older,
+  ]);
+  expect('failure' in found && found.failure.reason).toBe('TargetConflict');
+});
+
+test('names are looked for in both specs while they differ', () => {
+  const renamed = canary({ spec: { ...good, targetRef: { ...good.targetRef, name: 'api' } }, status: kept });
+  expect(specsOf(renamed).map(({ spec }) => (spec as typeof good).targetRef.name)).toEqual(['api', 'web']);
+  expect(specsOf(canary({ status: { specInForce: { generation: 2, spec: good } } }))).toHaveLength(1);
+  expect(specsOf(canary({}))).toHaveLength(1);
+});

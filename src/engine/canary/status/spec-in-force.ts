@@ -1,0 +1,170 @@
+/** The last valid spec of a Canary goes on to be acted on while the newest one cannot be (ADR 30). */
+import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
+import type { CanaryStatus, SpecInForce } from '../../../api/canary/status.ts';
+import { checkCanary } from '../../../api/canary/validate.ts';
+import { sharesWorkload } from '../../../api/defaults.ts';
+import { parseCanary } from '../../../api/kinds/parse.ts';
+import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import type { RouteKind } from '../../../contracts/routing.ts';
+import { watchedKinds } from '../../../workload/kinds.ts';
+import { endpointSliceKind } from '../../../workload/pods/endpoints.ts';
+import { type ScalerSpec, scalerKindOf } from '../../../workload/scaler.ts';
+import { EngineError, type Failure } from '../../failure.ts';
+import { type CanaryParts, providerOf } from '../context/context.ts';
+import { invalidCanary } from './status.ts';
+
+/** Reasons of specs that only their author can mend. */
+const invalidReasons: ReadonlySet<string> = new Set(['InvalidSpec', 'UnknownProvider']);
+
+/** A Canary that can be acted on. */
+export interface CanaryInForce {
+  /** With the spec in force; all else is as it is now. */
+  readonly canary: Canary;
+  /** To be kept in the status. */
+  readonly specInForce: SpecInForce;
+  /** Why the newest spec is not the one in force. */
+  readonly invalid?: Failure | undefined;
+}
+
+/**
+ * The Canary with its newest spec or, where that cannot be acted on, with the last one that could: whoever is served by it must not lose its
+ * protection by a commit. Requests by annotation, a deletion and the generation are always those of now.
+ */
+export function canaryInForce(
+  parts: Pick<CanaryParts, 'canaries' | 'options' | 'routing'>,
+  object: KubernetesObject,
+): CanaryInForce | { readonly failure: EngineError } {
+  const newest = readCanary(parts, object);
+  if (!('failure' in newest)) return { canary: newest.canary, specInForce: toKeep(newest.canary) };
+  const kept = keptSpec(object);
+  if (!kept || !invalidReasons.has(newest.failure.reason)) return newest;
+  const before = readCanary(parts, withSpec(object, kept));
+  if ('failure' in before) return newest;
+  const { reason, message } = newest.failure;
+  const stays = `${message}; the spec of generation ${kept.generation} stays in force`;
+  return { canary: before.canary, specInForce: kept, invalid: new EngineError(reason, stays) };
+}
+
+/** The object once more with the spec that the status keeps, where that is another one; for who only looks at names. */
+export function specsOf(object: KubernetesObject): readonly KubernetesObject[] {
+  const kept = keptSpec(object);
+  if (!kept || kept.generation === object.metadata.generation) return [object];
+  return [object, withSpec(object, kept)];
+}
+
+/** As it was read, with what an annotation said of it: the annotation may be what is changed next. */
+function toKeep({ metadata, spec }: Canary): SpecInForce {
+  return { generation: metadata.generation ?? 0, spec: spec as unknown as Record<string, unknown> };
+}
+
+function keptSpec({ status }: KubernetesObject): SpecInForce | undefined {
+  const { specInForce } = (status ?? {}) as CanaryStatus;
+  return typeof specInForce?.spec === 'object' && specInForce.spec !== null ? specInForce : undefined;
+}
+
+function withSpec(object: KubernetesObject, { spec }: SpecInForce): KubernetesObject {
+  const { [postPromotionAnnotation]: _, ...annotations } = object.metadata.annotations ?? {};
+  return { ...object, metadata: { ...object.metadata, annotations }, spec };
+}
+
+/**
+ * The Canary as a typed object, or the reason why it cannot be acted on: schema, semantics, provider, or a target that an older Canary
+ * has already. Only what stops it is a failure.
+ */
+export function readCanary(
+  parts: Pick<CanaryParts, 'canaries' | 'options' | 'routing'>,
+  object: KubernetesObject,
+): { canary: Canary } | { failure: EngineError } {
+  const parsed = parseCanary(object);
+  if (!parsed.ok) return { failure: invalidCanary(parsed.problems) };
+  const canary = parsed.value;
+  const { defaultProvider, minIntervalMs, forbidsOtherNamespaces = false } = parts.options;
+  const { problems } = checkCanary(canary, {
+    ...{ defaultProvider, forbidsOtherNamespaces },
+    intervalFloorMs: minIntervalMs,
+  });
+  if (problems.length > 0) return { failure: invalidCanary(problems) };
+  const routing = routingFailure(parts, canary);
+  if (routing) return { failure: routing };
+  const rival = findConflictingCanary(parts.canaries.list(), canary);
+  return rival ? { failure: conflict(canary, rival) } : { canary };
+}
+
+/** Of its router, where it needs one. */
+function routingFailure(
+  parts: Pick<CanaryParts, 'options' | 'routing'>,
+  canary: Canary,
+): EngineError | undefined {
+  const provider = providerOf(canary, parts.options);
+  if (sharesWorkload(provider)) return undefined;
+  const router = parts.routing(provider);
+  if (!router)
+    return new EngineError(
+      'UnknownProvider',
+      `spec.provider: this version cannot route traffic with ${provider}`,
+    );
+  const problems = router.check(canary).filter(({ severity }) => severity === 'error');
+  return problems.length > 0 ? invalidCanary(problems) : undefined;
+}
+
+/** The Canary that had the same target first. */
+function findConflictingCanary(
+  canaries: readonly KubernetesObject[],
+  canary: Canary,
+): KubernetesObject | undefined {
+  return canaries.find(
+    (other) =>
+      other.metadata.namespace === canary.metadata.namespace &&
+      other.metadata.name !== canary.metadata.name &&
+      !other.metadata.deletionTimestamp &&
+      sameTarget(other, canary) &&
+      isOlder(other, canary),
+  );
+}
+
+function sameTarget(other: KubernetesObject, canary: Canary): boolean {
+  const target = (other.spec as { targetRef?: { kind?: string; name?: string } } | undefined)?.targetRef;
+  return target?.kind === canary.spec.targetRef.kind && target.name === canary.spec.targetRef.name;
+}
+
+function isOlder(other: KubernetesObject, canary: Canary): boolean {
+  const [theirs, ours] = [other.metadata.creationTimestamp ?? '', canary.metadata.creationTimestamp ?? ''];
+  return theirs === ours ? other.metadata.name < canary.metadata.name : theirs < ours;
+}
+
+function conflict(canary: Canary, rival: KubernetesObject): EngineError {
+  const { kind, name } = canary.spec.targetRef;
+  return new EngineError(
+    'TargetConflict',
+    `spec.targetRef: ${kind} ${name} is the target of ${describe(rival)} already; delete one of the two Canaries`,
+  );
+}
+
+type Parts = Pick<CanaryParts, 'routing' | 'options'>;
+
+/** The kinds to watch for a Canary beside those every Canary needs: of its target, its scaler and its routes. */
+export function kindsOf({ spec, status }: KubernetesObject, { routing, options }: Parts): RouteKind[] {
+  const { provider, ...scaled } = (spec ?? {}) as { provider?: string } & ScalerSpec;
+  const scaler = scalerKindOf(scaled);
+  // Also of the one that it moves away from.
+  const current = (status as { provider?: string } | undefined)?.provider;
+  const providers = [provider ?? options.defaultProvider, ...(current === undefined ? [] : [current])];
+  const routes = providers.flatMap((name) => routing(name)?.kinds ?? []);
+  // Both sides have a Service of their own, unless they are pods of one workload.
+  const endpoints = providers.every(sharesWorkload) ? [] : [endpointSliceKind];
+  return [...watchedKinds(scaled.targetRef ?? {}), ...(scaler ? [scaler] : []), ...endpoints, ...routes];
+}
+
+/** The same for many Canaries, by namespace: of their newest specs, and of those in force. */
+export function kindsByNamespace(
+  canaries: readonly KubernetesObject[],
+  parts: Parts,
+): Map<string, RouteKind[]> {
+  const byNamespace = new Map<string, RouteKind[]>();
+  for (const canary of canaries) {
+    const namespace = canary.metadata.namespace ?? '';
+    const kinds = specsOf(canary).flatMap((one) => kindsOf(one, parts));
+    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...kinds]);
+  }
+  return byNamespace;
+}

@@ -1,0 +1,123 @@
+/** What a Canary asks for and does not get, or names and that is not there: told by condition and event, and nothing waits for it. */
+import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
+import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { checkCanary } from '../../../api/canary/validate.ts';
+import type { Condition, KubernetesObject } from '../../../api/kubernetes.ts';
+import type { Problem } from '../../../api/problems.ts';
+import { unsupportedFields } from '../../../api/unsupported-fields.ts';
+import type { ReferenceKind } from '../../../contracts/cluster.ts';
+import { undeclaredPort } from '../../../release/ports.ts';
+import { namespacedName } from '../../checks/checks.ts';
+import {
+  type ConditionNews,
+  findCondition,
+  type News,
+  withCondition,
+  withoutCondition,
+} from '../../status-patch.ts';
+import { type CanaryParts, providerOf } from '../context/context.ts';
+
+/** Types of the conditions, and their reasons. */
+const notActedOn = 'FieldsNotActedOn';
+const specWarnings = 'SpecWarnings';
+const types = [notActedOn, specWarnings] as const;
+
+/** An object beside the Canary that its spec names. */
+interface NamedObject {
+  readonly path: string;
+  readonly kind: ReferenceKind;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** MetricTemplates and AlertProviders that the Canary names. */
+function namedObjects({ metadata, spec }: Canary): NamedObject[] {
+  const own = metadata.namespace ?? '';
+  const lists = { analysis: spec.analysis?.metrics, postPromotion: spec.postPromotion?.metrics };
+  const templates = Object.entries(lists).flatMap(([list, metrics = []]) =>
+    metrics.flatMap(({ templateRef }, index): NamedObject[] => {
+      if (!templateRef) return [];
+      const path = `spec.${list}.metrics[${index}].templateRef`;
+      return [
+        { path, kind: 'MetricTemplate', namespace: templateRef.namespace || own, name: templateRef.name },
+      ];
+    }),
+  );
+  const providers = (spec.analysis?.alerts ?? []).map(({ providerRef }, index): NamedObject => {
+    const path = `spec.analysis.alerts[${index}].providerRef`;
+    return { path, kind: 'AlertProvider', namespace: providerRef.namespace || own, name: providerRef.name };
+  });
+  return [...templates, ...providers];
+}
+
+/** Whether a changed object can be one of them; from the raw Canary, which need not parse. */
+export function mayName({ spec = {}, metadata }: KubernetesObject, changed: KubernetesObject): boolean {
+  const { name } = changed.metadata;
+  const annotated = metadata.annotations?.[postPromotionAnnotation] ?? '';
+  return JSON.stringify(spec).includes(JSON.stringify(name)) || annotated.includes(name);
+}
+
+/** Everything to be told about the spec: of the Canary alone, of its routing provider, of objects it names, and of head's template beside it. */
+export function specNotices(
+  parts: Pick<CanaryParts, 'heads' | 'options' | 'references' | 'routing'>,
+  canary: Canary,
+): ConditionNews[] {
+  const { defaultProvider, minIntervalMs: intervalFloorMs } = parts.options;
+  const provider = providerOf(canary, parts.options);
+  const missing = namedObjects(canary)
+    .filter(({ kind, namespace, name }) => parts.references.has(kind, namespace, name) === false)
+    .map(({ path, kind, namespace, name }) => ({
+      path,
+      message: `there is no ${kind} ${namespace}/${name}`,
+    }));
+  const { release, view } = parts.heads.of(namespacedName(canary));
+  const port = release && undeclaredPort(canary.spec.service, release);
+  const warnings: Problem[] = [
+    ...missing,
+    ...checkCanary(canary, { defaultProvider, intervalFloorMs }).warnings,
+    ...(parts.routing(provider)?.check(canary) ?? []).filter(({ severity }) => severity === 'warning'),
+    ...(port ? [{ path: port.field, message: port.message }] : []),
+  ];
+  const fields = unsupportedFields(canary);
+  const generation = canary.metadata.generation;
+  const news = (type: string, reason: string, message: string): ConditionNews => ({
+    ...{ type, status: 'True', reason, message },
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  });
+  const text = warnings.map(({ path, message }) => `${path}: ${message}`).join('; ');
+  const told = findCondition(canary.status?.conditions, specWarnings);
+  // Nothing was read since the start: what was said of this very spec is not taken back, and told again a moment later.
+  const isUnread = view.kind === 'unknown' && view.reason === 'SourceNotRead';
+  const still = isUnread && told && told.observedGeneration === generation ? [told] : undefined;
+  const reason = missing.length > 0 ? 'ReferenceMissing' : specWarnings;
+  return [
+    ...(fields.length > 0
+      ? [news(notActedOn, notActedOn, `valid, but not acted on by this version: ${fields.join(', ')}`)]
+      : []),
+    ...(still ?? (warnings.length > 0 ? [news(specWarnings, reason, text)] : [])),
+  ];
+}
+
+/** The conditions with these notices, and without those that do not hold any more. */
+export function withNotices(
+  before: readonly Condition[],
+  notices: readonly ConditionNews[],
+  nowMs: number,
+): readonly Condition[] {
+  let conditions = before;
+  for (const type of types) {
+    const notice = notices.find((one) => one.type === type);
+    if (notice) conditions = withCondition(conditions, notice, nowMs);
+    else if (findCondition(conditions, type)) conditions = withoutCondition(conditions, type);
+  }
+  return conditions;
+}
+
+/** Notices that say something new, as events. */
+export function noticesToTell(before: CanaryStatus | undefined, after: CanaryStatus): News[] {
+  return types.flatMap((type): News[] => {
+    const now = findCondition(after.conditions, type);
+    if (!now || now.message === findCondition(before?.conditions, type)?.message) return [];
+    return [{ type: 'Warning', reason: now.reason, message: now.message ?? '' }];
+  });
+}

@@ -1,0 +1,239 @@
+import type { Canary } from '../../../api/canary/canary.ts';
+import {
+  type CanaryStatus,
+  revertMessageSeparator,
+  whyReverted,
+  withoutSpecInForce,
+  writtenCondition,
+} from '../../../api/canary/status.ts';
+import { type Condition, referenceOf } from '../../../api/kubernetes.ts';
+import { clip, limits } from '../../../api/limits.ts';
+import type { Action } from '../../../rollout/action.ts';
+import { EngineError, type Failure } from '../../failure.ts';
+import {
+  type ConditionNews,
+  findCondition,
+  mergePatchOf,
+  type News,
+  withCondition,
+  withoutCondition,
+} from '../../status-patch.ts';
+import type { CanaryParts } from '../context/context.ts';
+import { foreignControllerCondition } from '../context/flagger-watch.ts';
+import { isReverted, reproducedCondition } from '../context/reproduction.ts';
+import { noticesToTell, withNotices } from './spec-notices.ts';
+
+/** A CRD without our fields drops them; going on would mean to decide on half a memory. */
+function schemaOutdated(fields: readonly string[]): EngineError {
+  return new EngineError(
+    'SchemaOutdated',
+    `the installed CRD of Canary dropped status fields (${fields.join(', ')}); apply the output of holdfast install --crds-only`,
+  );
+}
+
+/**
+ * Writes a Canary's status in one merge patch, over exactly the version that was observed. Nothing is sent when nothing differs; true when
+ * it was written. Throws a conflict when the Canary changed meanwhile, and
+ * EngineError SchemaOutdated when the server did not keep what was sent.
+ */
+export async function writeStatus(
+  parts: Pick<CanaryParts, 'cluster'>,
+  canary: Canary,
+  status: CanaryStatus,
+): Promise<Canary | undefined> {
+  // As the server will have it: without fields that are undefined.
+  const wanted = JSON.parse(JSON.stringify(status)) as CanaryStatus;
+  const patch = mergePatchOf(canary.status ?? {}, wanted);
+  if (!patch) return undefined;
+  const { uid, resourceVersion } = canary.metadata;
+  const body = { metadata: { uid, resourceVersion }, status: patch };
+  const written = await parts.cluster.patch(referenceOf(canary), body, 'status');
+  const lost = mergePatchOf((written.status ?? {}) as object, wanted);
+  if (lost) throw schemaOutdated(Object.keys(lost));
+  return { ...canary, metadata: written.metadata, status: wanted };
+}
+
+/** What the engine itself knows about a Canary. */
+export interface EngineFindings {
+  /** What is to be told about the spec. */
+  readonly notices?: readonly ConditionNews[] | undefined;
+  /** What stands in the way. */
+  readonly failure?: Failure | undefined;
+  /** How Git compares with the record after a revert. */
+  readonly reproduced?: ConditionNews | undefined;
+  /** What else differs from the last-known-good's commit, and stays. */
+  readonly others?: readonly string[] | undefined;
+  /** What of it is in Git. */
+  readonly written?: ConditionNews | 'absent' | undefined;
+  readonly nowMs: number;
+}
+
+/** The status with what the engine itself knows: notices about the spec, failures, and the comparison after a revert. */
+export function withEngineConditions(
+  canary: Canary,
+  status: CanaryStatus,
+  { notices = [], failure, reproduced, others, written, nowMs }: EngineFindings,
+): CanaryStatus {
+  let conditions: readonly Condition[] = withNotices(status.conditions ?? [], notices, nowMs);
+  const generation = canary.metadata.generation;
+  const at = generation === undefined ? {} : { observedGeneration: generation };
+  if (reproduced) conditions = withCondition(conditions, { ...reproduced, ...at }, nowMs);
+  else if (!isReverted(status) && findCondition(conditions, reproducedCondition))
+    conditions = withoutCondition(conditions, reproducedCondition);
+  if (others) conditions = withRemainingChanges([...conditions], others, nowMs);
+  conditions = withoutIfThere(conditions, foreignControllerCondition);
+  if (written === 'absent') conditions = withoutIfThere(conditions, writtenCondition);
+  else if (written) conditions = withCondition(conditions, { ...written, ...at }, nowMs);
+  if (failure) conditions = withFailure(conditions, { failure, live: canary.status?.conditions, at }, nowMs);
+  if (conditions === status.conditions || conditions.length === 0) return status;
+  const told = { ...status, conditions: [...conditions] };
+  return failure ? withoutMereTime(canary.status, told) : told;
+}
+
+/** The core said other conditions than those of the failure, so that it found something new each time: where nothing else is, time stands still. */
+function withoutMereTime(live: CanaryStatus | undefined, next: CanaryStatus): CanaryStatus {
+  const { lastTransitionTime } = live ?? {};
+  const still = { ...next, lastTransitionTime };
+  return lastTransitionTime !== undefined && mergePatchOf(withoutSpecInForce(live ?? {}), still) === undefined
+    ? still
+    : next;
+}
+
+function withoutIfThere(conditions: readonly Condition[], type: string): readonly Condition[] {
+  return findCondition(conditions, type) ? withoutCondition(conditions, type) : conditions;
+}
+
+function withFailure(
+  before: readonly Condition[],
+  { failure, live, at }: FailureOver,
+  nowMs: number,
+): Condition[] {
+  const { reason, message, transient } = failure;
+  const ready = { type: 'Ready', status: 'False' as const, reason, message, ...at };
+  const stalled = { ...ready, type: 'Stalled', status: transient ? ('False' as const) : ('True' as const) };
+  return [ready, stalled].reduce<Condition[]>(
+    (conditions, news) => {
+      const now = findCondition(live, news.type);
+      const others = now ? conditions.map((one) => (one.type === news.type ? now : one)) : conditions;
+      return withCondition(others, news, nowMs);
+    },
+    [...before],
+  );
+}
+
+/** It takes the place of what the core said this time, beside what the status says by now. */
+interface FailureOver {
+  readonly failure: Failure;
+  readonly at: { readonly observedGeneration?: number };
+  readonly live: readonly Condition[] | undefined;
+}
+
+/** What is new about the spec, the decision's events, and one when the Canary cannot begin or go on without a person and they do not say so. A failed release has told. */
+export function newsOf(
+  before: CanaryStatus | undefined,
+  after: CanaryStatus,
+  events: readonly News[],
+): News[] {
+  const news = [...noticesToTell(before, after), ...events];
+  const stalled = findCondition(after.conditions ?? [], 'Stalled');
+  const known = findCondition(before?.conditions ?? [], 'Stalled');
+  if (stalled?.status !== 'True' || after.phase === 'Failed') return news;
+  const { reason, message } = stalled;
+  const told = known?.status === 'True' && known.reason === reason;
+  if (told || events.some((event) => event.reason === reason)) return news;
+  return [...news, { type: 'Warning', reason, message }];
+}
+
+/** Several failures as one, with the reason of the first; undefined when there is none. */
+export function joinFailures(failures: ReadonlyArray<Failure | undefined>): Failure | undefined {
+  const found = failures.filter((failure) => failure !== undefined);
+  const [first] = found;
+  if (!first || found.length === 1) return first;
+  const message = found.map((failure) => failure.message).join('; ');
+  return { reason: first.reason, message, transient: found.every(({ transient }) => transient) };
+}
+
+/** People were told of exactly this by the conditions. */
+export function isReported(status: CanaryStatus | undefined, { reason, message }: Failure): boolean {
+  const ready = findCondition(status?.conditions, 'Ready');
+  return ready?.reason === reason && ready.message !== '' && message.startsWith(ready.message);
+}
+
+/** A failure that only the author of the Canary can end. */
+export function invalidCanary(problems: ReadonlyArray<{ path: string; message: string }>): EngineError {
+  const text = problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
+  return new EngineError('InvalidSpec', text);
+}
+
+/** The finding comes first and keeps at least this much of the message. */
+const findingCharacters = 500;
+/** Room for how many are not named. */
+const moreCharacters = 20;
+
+/** The conditions with Reverted naming what a revert left as head says (design section 5, Scope); the same list where nothing is new. */
+export function withRemainingChanges(
+  conditions: Condition[],
+  others: readonly string[],
+  nowMs: number,
+): Condition[] {
+  const reverted = findCondition(conditions, 'Reverted');
+  if (reverted?.status !== 'True') return conditions;
+  const said = whyReverted(reverted.message ?? '');
+  const message =
+    others.length === 0
+      ? said
+      : withNames(`${clip(said, findingCharacters)}${revertMessageSeparator}`, others);
+  if (message === reverted.message) return conditions;
+  const next = { ...reverted, message, lastUpdateTime: new Date(nowMs).toISOString() };
+  return conditions.map((condition) => (condition === reverted ? next : condition));
+}
+
+/** As many names as fit; the others are counted. */
+function withNames(start: string, names: readonly string[]): string {
+  let text = start;
+  for (const [index, name] of names.entries()) {
+    const next = `${text}${index > 0 ? ', ' : ''}${name}`;
+    if (next.length + moreCharacters > limits.conditionMessageCharacters)
+      return `${text} and ${names.length - index} more`;
+    text = next;
+  }
+  return text;
+}
+
+// A status says what was done: not what could not be.
+
+type Field = keyof CanaryStatus;
+
+/** By action what a status says of it once it is done, where that is never read back; `all`: the whole decision is made again. */
+const fieldsByAction: Partial<Record<Action['type'], 'all' | readonly Field[]>> = {
+  // What the program before left in the status tells what is to be taken over.
+  AdoptPrimary: 'all',
+  // The request is answered with it.
+  Unreject: 'all',
+  Disown: 'all',
+  ReleaseCopies: 'all',
+  RemoveFinalizer: 'all',
+  RemoveScaler: ['scaler'],
+  ScaleCanary: ['scaledDown'],
+};
+
+/** Whether nothing that was decided may be said, since it would say that these actions were done. */
+export function keepsStatus(undone: readonly Action[]): boolean {
+  return undone.some(({ type }) => fieldsByAction[type] === 'all');
+}
+
+/** The decided status, as far as it does not say that these actions were done; of those it says what was said before. */
+export function withoutUndone(
+  decided: CanaryStatus,
+  before: CanaryStatus,
+  undone: readonly Action[],
+): CanaryStatus {
+  if (keepsStatus(undone)) return withoutSpecInForce(before);
+  const fields = undone.flatMap(({ type }) => fieldsByAction[type] ?? []) as Field[];
+  const kept: Record<string, unknown> = { ...decided };
+  for (const field of fields) {
+    if (before[field] === undefined) delete kept[field];
+    else kept[field] = before[field];
+  }
+  return kept as CanaryStatus;
+}

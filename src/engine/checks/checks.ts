@@ -1,0 +1,215 @@
+import type { Canary } from '../../api/canary/canary.ts';
+import { type CanaryMetric, metricsById } from '../../api/canary/metrics.ts';
+import { type HookAnswer, type HookType, hooksOf, type Webhook } from '../../api/canary/webhooks.ts';
+import { type Clock, sleep } from '../../api/clock.ts';
+import type { MetricReading } from '../../api/observed.ts';
+import type { MetricQuestion, Metrics } from '../../contracts/cluster.ts';
+import type { Hooks } from '../../contracts/notifications.ts';
+import type { CheckOutcome } from '../../health/check-results.ts';
+import type { CheckRequest } from '../../rollout/action.ts';
+import type { World } from '../../rollout/world.ts';
+
+/** Asks metrics and webhooks beside the loop, so that a slow one delays no other Canary (L8). Answers live in memory only. */
+export interface Checks {
+  /** Starts the check unless the same key was started already; an older one of the same Canary is given up. */
+  request(canary: Canary, request: CheckRequest, subject: CheckSubject): void;
+  /** The answers that came last; those of a check under way replace them once they are all there. */
+  outcomeOf(canaryKey: string): CheckOutcome | undefined;
+  forget(canaryKey: string): void;
+}
+
+/** Whom a check is about, beside the Canary. */
+interface CheckSubject {
+  /** Routing provider in effect. */
+  readonly provider: string;
+  /** Name of the workload of its role as it is in the cluster: of a Knative Service the revision. */
+  readonly workload?: string | undefined;
+  /** Names of its pods by their template, where both sides are pods of one workload. */
+  readonly pods?: MetricQuestion['pods'];
+  /** The same of the other side, for metrics that compare the two. */
+  readonly other?: Pick<MetricQuestion, 'workload' | 'pods'>;
+}
+
+/** What the checks need. `onDone` is called when all answers of a check are there. */
+interface CheckOptions {
+  readonly metrics: Metrics;
+  readonly hooks: Hooks;
+  readonly clock: Clock;
+  readonly onDone: (canaryKey: string) => void;
+}
+
+/** Longest time for the metrics of one check; what is missing then counts as not known. Webhooks have timeouts of their own. */
+const checkDeadlineMs = 30_000;
+
+interface Entry {
+  readonly key: string;
+  readonly abort: AbortController;
+  /** Of this check or, until it is answered, of the one before. */
+  outcome: CheckOutcome | undefined;
+}
+
+/** No check under way. */
+export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): Checks {
+  const entries = new Map<string, Entry>();
+
+  async function ask(
+    canary: Canary,
+    request: CheckRequest,
+    subject: CheckSubject,
+    signal: AbortSignal,
+  ): Promise<CheckOutcome['readings']> {
+    return Promise.all(
+      request.metrics.map(async (name) => {
+        const metric = metricNamed(canary, request, name);
+        const reading = metric
+          ? readCompared(metrics, { canary, metric, request, subject }, signal)
+          : notDefined(name);
+        return { name, reading: await withDeadline(reading, clock, signal) };
+      }),
+    );
+  }
+
+  return {
+    request(canary, request, subject) {
+      const canaryKey = namespacedName(canary);
+      const before = entries.get(canaryKey);
+      if (before?.key === request.key) return;
+      before?.abort.abort();
+      const entry: Entry = { key: request.key, abort: new AbortController(), outcome: before?.outcome };
+      entries.set(canaryKey, entry);
+      const { signal } = entry.abort;
+      void Promise.all([
+        ask(canary, request, subject, signal),
+        askHooks(hooks, { canary, request }, signal),
+      ]).then(([readings, answers]) => {
+        if (signal.aborted) return;
+        entry.outcome = { key: request.key, atMs: clock.nowMs(), readings, hooks: answers };
+        onDone(canaryKey);
+      });
+    },
+    outcomeOf: (canaryKey) => entries.get(canaryKey)?.outcome,
+    forget(canaryKey) {
+      entries.get(canaryKey)?.abort.abort();
+      entries.delete(canaryKey);
+    },
+  };
+}
+
+/** `namespace/name`, by which the engine knows a Canary or a Source. */
+export function namespacedName(object: { metadata: { namespace?: string; name: string } }): string {
+  return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+}
+
+/** Each list has its own ids; after promotion its own list is asked first. */
+function metricNamed({ spec }: Canary, { purpose }: CheckRequest, id: string): CanaryMetric | undefined {
+  const own = purpose === 'analysis' ? undefined : metricsById(spec.postPromotion?.metrics).get(id);
+  return own ?? metricsById(spec.analysis?.metrics).get(id);
+}
+
+/**
+ * One metric; with `compareWith` the other side is asked at the same moment, and without its answer there is none. A release that is tried on
+ * the primary is compared with the canary, which serves then. After promotion there is nothing to compare with.
+ */
+async function readCompared(
+  metrics: Metrics,
+  asked: Pick<MetricQuestion, 'canary' | 'metric'> & {
+    readonly request: Pick<CheckRequest, 'role' | 'purpose'>;
+    readonly subject: CheckSubject;
+  },
+  signal: AbortSignal,
+): Promise<MetricReading> {
+  const { canary, metric, subject, request } = asked;
+  const { role } = request;
+  const { other, ...own } = subject;
+  const first = metrics.read({ canary, metric, role, ...own }, signal);
+  if (metric.compareWith !== 'primary' || request.purpose !== 'analysis') return first;
+  const otherRole = role === 'primary' ? 'canary' : 'primary';
+  const second = metrics.read({ canary, metric, provider: own.provider, ...other, role: otherRole }, signal);
+  const [reading, baseline] = await Promise.all([first, second]);
+  if (reading.kind !== 'value') return reading;
+  if (baseline.kind !== 'value')
+    return { kind: baseline.kind, detail: `of the ${otherRole}: ${baseline.detail}` };
+  const compared = { ...reading, baseline: baseline.value };
+  return otherRole === 'canary' ? { ...compared, baselineOf: otherRole } : compared;
+}
+
+async function notDefined(name: string): Promise<MetricReading> {
+  return { kind: 'error', detail: `the Canary defines no metric ${name}` };
+}
+
+async function withDeadline(
+  reading: Promise<MetricReading>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<MetricReading> {
+  const ended = new AbortController();
+  const late = sleep(clock, checkDeadlineMs, AbortSignal.any([signal, ended.signal])).then(
+    (): MetricReading => ({ kind: 'error', detail: `no answer within ${checkDeadlineMs / 1000} s` }),
+  );
+  const answer = reading.catch(
+    (error: unknown): MetricReading => ({
+      kind: 'error',
+      detail: error instanceof Error ? error.message : 'the provider failed',
+    }),
+  );
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    ended.abort();
+  }
+}
+
+/** What is known of the two sides at the moment of a check. */
+interface Seen {
+  readonly provider: string;
+  readonly world: Pick<World, 'primary' | 'target'>;
+  /** Names of pods by their template, where both sides are pods of one workload: those of the newest first. */
+  readonly revision?: CheckSubject['pods'];
+}
+
+/** What queries may name beside the Canary: provider, the workload that the check is about, and the one it may be compared with. */
+export function checkSubject(
+  { provider, world, revision }: Seen,
+  { role }: Pick<CheckRequest, 'role'>,
+): CheckSubject {
+  const otherPods = revision && { pods: revision.otherPods, otherPods: revision.pods };
+  const [own, other] = role === 'primary' ? [world.primary, world.target] : [world.target, world.primary];
+  return { provider, workload: own?.name, pods: revision, other: { workload: other?.name, pods: otherPods } };
+}
+
+/** One request's part that concerns webhooks. */
+interface Asked {
+  readonly canary: Canary;
+  readonly request: Pick<CheckRequest, 'hooks' | 'facts'>;
+}
+
+/**
+ * Asks the webhooks of a request: types side by side, those of one type in the order of the spec. The first that decides ends its type: one
+ * that does not approve, and of the rollback type one that does. Never rejects.
+ */
+async function askHooks(hooks: Hooks, asked: Asked, signal: AbortSignal): Promise<HookAnswer[]> {
+  const answers = await Promise.all(asked.request.hooks.map((type) => askType(hooks, asked, type, signal)));
+  return answers.flat();
+}
+
+async function askType(
+  hooks: Hooks,
+  { canary, request }: Asked,
+  type: HookType,
+  signal: AbortSignal,
+): Promise<HookAnswer[]> {
+  const answers: HookAnswer[] = [];
+  for (const webhook of hooksOf(canary, type)) {
+    if (signal.aborted) break;
+    const call = { canary, webhook, type, facts: request.facts };
+    const answer = await hooks.call(call, signal).catch((error: unknown) => failed(webhook, type, error));
+    answers.push(answer);
+    if ((answer.verdict === 'approved') === (type === 'rollback')) break;
+  }
+  return answers;
+}
+
+function failed({ name }: Webhook, type: HookType, error: unknown): HookAnswer {
+  const detail = error instanceof Error ? error.message : 'the webhook could not be called';
+  return { name, type, verdict: 'unreachable', detail };
+}

@@ -1,0 +1,91 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Condition } from '../api/kubernetes.ts';
+import { clip, limits } from '../api/limits.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The JSON merge patch (RFC 7386) that turns `before` into `after`; undefined when they are equal. Fields that are gone become null;
+ * lists are replaced whole. Fields whose value is undefined count as absent.
+ */
+export function mergePatchOf(before: object, after: object): Record<string, unknown> | undefined {
+  const patch: Record<string, unknown> = {};
+  const [from, to] = [before as Fields, after as Fields];
+  for (const field of new Set([...Object.keys(from), ...Object.keys(to)])) {
+    const change = changeOf(from[field], to[field]);
+    if (change !== undefined) patch[field] = change;
+  }
+  return Object.keys(patch).length > 0 ? patch : undefined;
+}
+
+function changeOf(before: unknown, after: unknown): unknown {
+  if (after === undefined) return before === undefined ? undefined : null;
+  if (isFields(before) && isFields(after)) return mergePatchOf(before, after);
+  return isDeepStrictEqual(before, after) ? undefined : after;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A condition without its times; `withCondition` sets them. */
+export type ConditionNews = Omit<Condition, 'lastTransitionTime' | 'lastUpdateTime'>;
+
+/** News for people, as an event carries it. */
+export interface News {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+const maximumMessageLength = 1024;
+
+/**
+ * The list with this condition set. lastTransitionTime moves only when the status changes; a condition that says the same as before
+ * keeps every byte, so that nothing is written for it.
+ */
+export function withCondition(
+  conditions: readonly Condition[],
+  news: ConditionNews,
+  nowMs: number,
+): Condition[] {
+  const before = conditions.find(({ type }) => type === news.type);
+  const message = news.message.slice(0, maximumMessageLength);
+  const time = new Date(nowMs).toISOString();
+  const next: Condition = {
+    ...news,
+    message,
+    lastTransitionTime: before?.status === news.status ? (before.lastTransitionTime ?? time) : time,
+  };
+  if (before && sameNews(before, next)) return [...conditions];
+  return before
+    ? conditions.map((condition) => (condition === before ? next : condition))
+    : [...conditions, next];
+}
+
+/** The list without conditions of this type. */
+export function withoutCondition(conditions: readonly Condition[], type: string): Condition[] {
+  return conditions.filter((condition) => condition.type !== type);
+}
+
+/** The condition of this type, if there is one. */
+export function findCondition(
+  conditions: readonly Condition[] | undefined,
+  type: string,
+): Condition | undefined {
+  return conditions?.find((condition) => condition.type === type);
+}
+
+function sameNews(before: Condition, next: Condition): boolean {
+  const { lastUpdateTime: _, ...rest } = before;
+  return isDeepStrictEqual(rest, next);
+}
+
+const shownLines = 5;
+
+/** The first few of many lines, as one line that fits a condition. */
+export function listed(lines: readonly string[]): string {
+  const shown = lines.slice(0, shownLines).join('; ');
+  const left = lines.length - shownLines;
+  return clip(left > 0 ? `${shown}; and ${left} more` : shown, limits.conditionMessageCharacters);
+}

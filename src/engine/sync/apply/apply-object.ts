@@ -1,0 +1,231 @@
+/** Applying one object of a Source. */
+
+import { sleep } from '../../../api/clock.ts';
+import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { partOfLabel } from '../../../api/metadata.ts';
+import type { Source } from '../../../api/source/source.ts';
+import type { Cluster, WatchedSet } from '../../../contracts/cluster.ts';
+import { covers } from '../../../workload/compare/semantic-compare.ts';
+import { applySetId, createClaims, inApplySet } from '../../apply-set.ts';
+import { versionOf } from '../../canary/context/context.ts';
+import { EngineError } from '../../failure.ts';
+import type { FieldsLeft, SourceParts } from '../context/context.ts';
+import { hasNameOfCanary } from '../scope/canary-objects.ts';
+import { driftFound, type SourceDrift, withTimes } from '../scope/drift.ts';
+import {
+  applyOverOthers,
+  type Contested,
+  type ContestedWrite,
+  withoutFields,
+} from '../scope/field-conflicts.ts';
+import {
+  adoptAnnotation,
+  type FormerOwner,
+  formerOwnerOf,
+  isMarkedBy,
+  otherOwner,
+} from '../scope/former-owner.ts';
+import { accountOf, refuseNotAllowed } from '../scope/permissions.ts';
+import { handOver } from './hand-over.ts';
+import { isImmutableChange, mayRecreate, notRecreated, recreate } from './recreate.ts';
+
+/** Watched objects of one Source, by kind and namespace. */
+export interface AppliedObjects {
+  /** The set that an object of this Source is in, once it was listed. */
+  setOf(object: KubernetesObject): WatchedSet | undefined;
+}
+
+/** What one object is applied with. */
+interface ObjectContext {
+  readonly source: Source;
+  /** Of the Source's set. */
+  readonly id: string;
+  readonly watched: AppliedObjects;
+  readonly kinds: KindWait;
+  readonly left: FieldsLeft;
+}
+
+/** What came of it. */
+export interface AppliedObject {
+  /** It was really written. */
+  readonly changed: boolean;
+  /** It had been applied as it is in Git, and somebody changed it since. */
+  readonly drift?: SourceDrift;
+  /** Fields that were taken from other managers without that. */
+  readonly taken?: readonly Contested[];
+}
+
+/** The object as it is applied over a live one: with the Source's label, without what rollouts and others write of it. */
+export function wantedOver(
+  object: KubernetesObject,
+  live: KubernetesObject | undefined,
+  { id, left }: Pick<ObjectContext, 'id' | 'left'>,
+): KubernetesObject {
+  return inApplySet(withoutFields(object, left.get(object) ?? []), id, live);
+}
+
+/** Applies it unless it is there. Throws EngineErrors, and what the API server refuses. */
+export async function applyObject(
+  parts: SourceParts,
+  object: KubernetesObject,
+  context: ObjectContext,
+): Promise<AppliedObject> {
+  const { source, watched, kinds } = context;
+  refuseNotAllowed(source, object);
+  const { namespace, name } = object.metadata;
+  const set = watched.setOf(object);
+  const seen = set?.get(namespace, name);
+  const known = wantedOver(object, seen, context);
+  const former = formerOwnerOf(source);
+  const isMarked = (found: KubernetesObject | undefined, as: KubernetesObject) =>
+    former !== undefined && isMarkedBy(found, as, former);
+  if (parts.applied.has(seen, known) && !isMarked(seen, known)) return { changed: false };
+  await kinds.require(object);
+  const hasDrifted = set !== undefined && parts.applied.knows(known);
+  // A rollout may write it, too: which parts is read back and written over exactly that version.
+  const isShared = parts.canaries().some((canary) => hasNameOfCanary(canary, object));
+  const isRead = isShared || hasDrifted;
+  const live = isRead
+    ? await parts.cluster.get(referenceOf(object))
+    : (seen ?? (await parts.presence.read(object)));
+  const wanted = wantedOver(object, live, context);
+  if (hasDrifted && live && covers(live, wanted) && !isMarked(live, wanted)) return { changed: false };
+  if (live) refuseOthers(parts, live, { wanted, id: context.id, former });
+  // Before the write, since the watch tells of it before the answer is here.
+  parts.applied.note(wanted);
+  const write = await writeOne(parts, context, { wanted, live, isShared }).catch((error: unknown) => {
+    parts.applied.forget(wanted);
+    throw error;
+  });
+  noteLeft(context.left, object, write.left);
+  if (write.left.length > 0) parts.applied.note(wantedOver(object, live, context));
+  const isWritten = live?.metadata.resourceVersion !== write.written.metadata.resourceVersion;
+  const writer = parts.cluster.as(accountOf(source, parts.defaultServiceAccount));
+  const changed = (await handOver(writer, source, { wanted, written: write.written })) || isWritten;
+  if (hasDrifted && isWritten) return { changed, drift: driftFound(wanted, live, write.taken) };
+  return { changed, taken: write.taken };
+}
+
+async function writeOne(
+  parts: SourceParts,
+  { source }: ObjectContext,
+  {
+    wanted,
+    live,
+    isShared,
+  }: { wanted: KubernetesObject; live: KubernetesObject | undefined; isShared: boolean },
+): Promise<ContestedWrite> {
+  const writer = parts.cluster.as(accountOf(source, parts.defaultServiceAccount));
+  const over = isShared && live ? versionOf(live) : undefined;
+  try {
+    return await applyOverOthers(writer, wanted, {
+      over,
+      timed: (fields) => timed(parts.cluster, wanted, fields),
+    });
+  } catch (error) {
+    if (!live || !isImmutableChange(error, live)) throw error;
+    if (!mayRecreate(source, wanted)) throw notRecreated(error);
+    return { written: await recreate(parts, writer, wanted, live), taken: [], left: [] };
+  }
+}
+
+async function timed(
+  cluster: Cluster,
+  wanted: KubernetesObject,
+  contested: readonly Contested[],
+): Promise<Contested[]> {
+  return withTimes(contested, await cluster.get(referenceOf(wanted)));
+}
+
+function noteLeft(left: FieldsLeft, object: KubernetesObject, fields: readonly Contested[]): void {
+  if (fields.length === 0) return;
+  left.set(object, [...(left.get(object) ?? []), ...fields.map(({ field }) => field)]);
+}
+
+/** Throws EngineError Conflicted or OwnedByAnotherSource where somebody else applies the live object. */
+function refuseOthers(
+  { claims }: Pick<SourceParts, 'claims'>,
+  live: KubernetesObject,
+  { wanted, id, former }: { wanted: KubernetesObject; id: string; former?: FormerOwner | undefined },
+): void {
+  const owner = otherOwner(live, wanted, former);
+  if (owner)
+    throw new EngineError(
+      'Conflicted',
+      `${owner.tool} applies it (${owner.detail}); take it out there, or annotate it with ${adoptAnnotation}: "true" to hand it over`,
+    );
+  const partOf = live.metadata.labels?.[partOfLabel];
+  if (!partOf || partOf === id || live.metadata.annotations?.[adoptAnnotation]) return;
+  if (wanted.metadata.annotations?.[adoptAnnotation]) return;
+  throw new EngineError(
+    'OwnedByAnotherSource',
+    `Source ${claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
+  );
+}
+
+// What applying one object of a Source would lead to, asked of the API server without storing anything.
+
+/** The outcome. */
+export interface DryApplied {
+  /** The object as it would be sent, with the Source's label. */
+  readonly wanted: KubernetesObject;
+  /** As it would be stored: defaults, admission, and fields that are left to others are in it. */
+  readonly written: KubernetesObject;
+}
+
+/**
+ * Applies an object over a live one by the rules of the loop: what the Source may not write, what others apply, and the object's own word on
+ * fields of others count. `cluster.apply` must be a dry run. Throws EngineErrors, and what the API server refuses.
+ */
+export async function dryApply(
+  cluster: Pick<Cluster, 'apply'>,
+  source: Source,
+  { object, live }: { object: KubernetesObject; live: KubernetesObject | undefined },
+): Promise<DryApplied> {
+  refuseNotAllowed(source, object);
+  const id = applySetId(source);
+  const wanted = inApplySet(object, id, live);
+  if (live) refuseOthers({ claims: createClaims() }, live, { wanted, id, former: formerOwnerOf(source) });
+  try {
+    const timed = async (fields: Parameters<typeof withTimes>[0]) => withTimes(fields, live);
+    const { written } = await applyOverOthers(cluster, wanted, { over: undefined, timed });
+    return { wanted, written };
+  } catch (error) {
+    if (!live || !isImmutableChange(error, live)) throw error;
+    if (!mayRecreate(source, wanted)) throw notRecreated(error);
+    return { wanted, written: wanted };
+  }
+}
+
+/** A kind may become known a moment after its CRD was applied; so long one sync waits for all of them together. */
+const newKindWaitMs = 10_000;
+const newKindRetryMs = 500;
+
+/** Makes sure that a kind is served before an object of it is written. */
+interface KindWait {
+  /** A CRD was written just now: kinds that are missing are waited for. */
+  expectNew(): void;
+  /** Throws EngineError UnknownKind. */
+  require(object: Pick<KubernetesObject, 'apiVersion' | 'kind'>): Promise<void>;
+}
+
+/** For one sync; nothing is expected yet. */
+export function createKindWait({ cluster, clock }: Pick<SourceParts, 'cluster' | 'clock'>): KindWait {
+  let waitUntilMs = 0;
+  return {
+    expectNew() {
+      waitUntilMs = clock.nowMs() + newKindWaitMs;
+    },
+    async require({ apiVersion, kind }) {
+      while (!(await cluster.kindOf(apiVersion, kind))) {
+        if (clock.nowMs() >= waitUntilMs)
+          throw new EngineError(
+            'UnknownKind',
+            `the cluster serves no ${kind} of ${apiVersion}; install its CustomResourceDefinition first`,
+            true,
+          );
+        await sleep(clock, newKindRetryMs);
+      }
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+
+/** Kinds that others need first, in waves; what is not listed comes in between. */
+const firstWaves: ReadonlyArray<readonly string[]> = [
+  ['Namespace', 'CustomResourceDefinition'],
+  [
+    ...['ServiceAccount', 'Role', 'ClusterRole', 'ResourceQuota', 'LimitRange'],
+    ...['PriorityClass', 'StorageClass', 'RuntimeClass', 'IngressClass', 'GatewayClass'],
+  ],
+  ['RoleBinding', 'ClusterRoleBinding', 'ConfigMap', 'Secret', 'PersistentVolume', 'PersistentVolumeClaim'],
+  ['Service', 'MetricTemplate', 'AlertProvider'],
+];
+/** Canaries come after what they name; webhooks and policies that may refuse other objects come last. */
+const lastWaves: ReadonlyArray<readonly string[]> = [
+  ['Canary'],
+  [
+    ...['APIService', 'ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'],
+    ...['ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy'],
+    ...['ValidatingAdmissionPolicyBinding', 'MutatingAdmissionPolicyBinding'],
+  ],
+];
+
+/** Waves of objects: each wave is applied after the one before; inside a wave the order is by name, so that runs are alike. */
+export function applyWaves(objects: readonly KubernetesObject[]): KubernetesObject[][] {
+  const waves = new Map<number, KubernetesObject[]>();
+  for (const object of objects) {
+    const rank = rankOf(object.kind);
+    waves.set(rank, [...(waves.get(rank) ?? []), object]);
+  }
+  return [...waves.entries()]
+    .sort(([left], [right]) => left - right)
+    .map(([, wave]) => wave.sort((left, right) => compare(describe(left), describe(right))));
+}
+
+function rankOf(kind: string): number {
+  const first = firstWaves.findIndex((kinds) => kinds.includes(kind));
+  if (first >= 0) return first;
+  const last = lastWaves.findIndex((kinds) => kinds.includes(kind));
+  return last >= 0 ? firstWaves.length + 1 + last : firstWaves.length;
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** Writes of one Source that run side by side. */
+const parallelWrites = 4;
+
+/** Does the work for all items, a few at a time, in their order. Rejects with the first error; the others go on. */
+export async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const queue = [...items];
+  const worker = async (): Promise<void> => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: parallelWrites }, worker));
+}

@@ -1,0 +1,75 @@
+import type { CanaryStatus } from '../../../api/canary/status.ts';
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { canaryKey } from '../../../release/candidates.ts';
+import { isService } from '../../../release/service-content.ts';
+import { namespacedName } from '../../checks/checks.ts';
+import { EngineError } from '../../failure.ts';
+import type { Snapshot, SnapshotInForce, SourceParts, SourceState } from '../context/context.ts';
+import {
+  effectiveRest,
+  type InForce,
+  inForceKey,
+  inForceOf,
+  type ReleaseInForce,
+  withTargetHeld,
+} from '../context/effective-snapshot.ts';
+
+/** What the Canaries of a snapshot live by now, with the bytes from their records. Throws when the API server does not answer. */
+export async function readInForce(
+  parts: SourceParts,
+  state: SourceState,
+  snapshot: Snapshot,
+  digests: ReadonlyMap<string, string>,
+): Promise<SnapshotInForce> {
+  const inForce = look(parts, snapshot, digests);
+  const releases = (await Promise.all(inForce.map((one) => bytesOf(parts, state, one)))).flat();
+  const effective = effectiveRest(snapshot.rest, releases);
+  return { digests, key: inForceKey(inForce), releases, effective };
+}
+
+/** Something else is in force than when the snapshot was applied, so that it has to be applied again. Costs no request. */
+export function isOtherInForce(parts: SourceParts, { snapshot, inForce }: SourceState): boolean {
+  if (!snapshot || !inForce) return false;
+  return inForceKey(look(parts, snapshot, inForce.digests)) !== inForce.key;
+}
+
+function look(
+  parts: Pick<SourceParts, 'canaries'>,
+  { plans }: Snapshot,
+  digests: ReadonlyMap<string, string>,
+): InForce[] {
+  const canaries = new Map(parts.canaries().map((canary) => [namespacedName(canary), canary]));
+  return plans.flatMap(({ canary }) => {
+    const key = canaryKey(canary);
+    const status = (canaries.get(key)?.status ?? {}) as CanaryStatus;
+    const found = inForceOf(canary, status, digests.get(key));
+    return hasServiceAsTarget(canaries.get(key)) ? withTargetHeld(found, status) : found;
+  });
+}
+
+/** From the raw object, which need not parse. */
+function hasServiceAsTarget(canary: KubernetesObject | undefined): boolean {
+  const { targetRef } = (canary?.spec ?? {}) as { targetRef?: { kind?: string; apiVersion?: string } };
+  return isService({ apiVersion: targetRef?.apiVersion ?? '', kind: targetRef?.kind ?? '' });
+}
+
+/** A record that is gone or damaged leaves head's objects as they are: the Canary itself tells of it. */
+async function bytesOf(
+  { records, log }: SourceParts,
+  { inForce: before }: SourceState,
+  one: InForce,
+): Promise<ReleaseInForce[]> {
+  const key = canaryKey(one.canary);
+  const known = before?.releases.find(
+    ({ canary, digest }) => digest === one.digest && canaryKey(canary) === key,
+  );
+  if (known) return [{ ...known, ...one }];
+  try {
+    const { release } = await records.load(one.canary, one.digest);
+    return [{ ...one, release }];
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    log.warn({ err: error, canary: key }, 'the release that is in force could not be read');
+    return [];
+  }
+}

@@ -1,0 +1,185 @@
+import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { partOfLabel } from '../../../api/metadata.ts';
+import type { Source } from '../../../api/source/source.ts';
+import type { OpenWatch, WatchedSet } from '../../../contracts/cluster.ts';
+import type { SourceParts } from '../context/context.ts';
+import {
+  groupKindOf,
+  type Inventory,
+  inventoryFor,
+  inventoryOf,
+  joined,
+  parentPatch,
+  splitGroupKind,
+} from '../scope/inventory.ts';
+
+/** Opens a watch of what one Source, by its ApplySet's id, has in a place. The set holds nothing else. */
+export type OpenMembers = (place: Place, applySetId: string) => WatchedSet;
+
+/** A kind in so many namespaces is watched in each of them; one watch over all of them is cheaper than more. */
+const mostNamespaces = 3;
+
+type Listener = (object: KubernetesObject | undefined) => void;
+
+interface Members {
+  readonly set: WatchedSet;
+  /** Id of the ApplySet that an object is in, by `namespace/name`. */
+  readonly owners: Map<string, string>;
+  readonly objects: Map<string, Map<string, KubernetesObject>>;
+  readonly listeners: Map<string, Set<Listener>>;
+  users: number;
+}
+
+/**
+ * A thousand Sources with the same kinds cost a watch for each kind, not for each of them: what is watched is every member of any ApplySet, and
+ * each Source sees its own. `everywhere`: whether watches over all namespaces are allowed here.
+ */
+export function createMemberWatches(openWatch: OpenWatch, everywhere: boolean): OpenMembers {
+  const watched = new Map<string, Members>();
+
+  /** Of the place itself, or of all namespaces once the kind is watched in many. */
+  function keyOf({ apiVersion, kind, namespace = '' }: Place): [key: string, namespace: string] {
+    const type = `${apiVersion} ${kind} `;
+    const known = [...watched.keys()].filter((key) => key.startsWith(type));
+    const isMany = everywhere && known.length >= mostNamespaces && !known.includes(type + namespace);
+    return known.includes(type) || isMany ? [type, ''] : [type + namespace, namespace];
+  }
+
+  function open({ apiVersion, kind }: Place, namespace: string): Members {
+    const query = { apiVersion, kind, labelSelector: partOfLabel };
+    const set = openWatch(namespace === '' ? query : { ...query, namespace });
+    const members: Members = {
+      ...{ set, owners: new Map(), objects: new Map(), listeners: new Map() },
+      users: 0,
+    };
+    set.onChange((object) => (object ? note(members, object) : learn(members)));
+    return members;
+  }
+
+  return (place, applySetId) => {
+    const [key, namespace] = keyOf(place);
+    const members = watched.get(key) ?? open(place, namespace);
+    watched.set(key, members);
+    members.users += 1;
+    return viewOf(members, applySetId, () => {
+      members.users -= 1;
+      if (members.users > 0) return;
+      watched.delete(key);
+      members.set.close();
+    });
+  };
+}
+
+/** What one Source sees. `onEnd` is called once. */
+function viewOf(members: Members, id: string, onEnd: () => void): WatchedSet {
+  const own = new Set<Listener>();
+  let isOpen = true;
+  const objects = () => members.objects.get(id);
+  return {
+    synced: members.set.synced,
+    problem: members.set.problem,
+    get: (namespace, name) => objects()?.get(idOf({ namespace, name })),
+    list: (namespace) =>
+      [...(objects()?.values() ?? [])].filter(
+        ({ metadata }) => namespace === undefined || metadata.namespace === namespace,
+      ),
+    remember: members.set.remember,
+    onChange(listener) {
+      own.add(listener);
+      members.listeners.set(id, (members.listeners.get(id) ?? new Set()).add(listener));
+      if (members.set.synced()) listener(undefined);
+    },
+    close() {
+      if (!isOpen) return;
+      isOpen = false;
+      for (const listener of own) members.listeners.get(id)?.delete(listener);
+      if (members.listeners.get(id)?.size === 0) members.listeners.delete(id);
+      onEnd();
+    },
+  };
+}
+
+/** An object came, changed, went, or has another owner now: the one before hears of it, too. */
+function note(members: Members, object: KubernetesObject): void {
+  const key = idOf(object.metadata);
+  const before = members.owners.get(key);
+  const owner = place(members, key, members.set.get(object.metadata.namespace, object.metadata.name));
+  for (const id of new Set([before, owner])) if (id !== undefined) tell(members, id, object);
+}
+
+/** The set was listed. */
+function learn(members: Members): void {
+  members.owners.clear();
+  members.objects.clear();
+  for (const object of members.set.list()) place(members, idOf(object.metadata), object);
+  for (const id of [...members.listeners.keys()]) tell(members, id, undefined);
+}
+
+function place(members: Members, key: string, now: KubernetesObject | undefined): string | undefined {
+  const before = members.owners.get(key);
+  const owner = now?.metadata.labels?.[partOfLabel];
+  if (before !== undefined && before !== owner) members.objects.get(before)?.delete(key);
+  if (!now || owner === undefined) {
+    members.owners.delete(key);
+    return undefined;
+  }
+  members.owners.set(key, owner);
+  members.objects.set(owner, (members.objects.get(owner) ?? new Map()).set(key, now));
+  return owner;
+}
+
+function tell({ listeners }: Members, id: string, object: KubernetesObject | undefined): void {
+  for (const listener of [...(listeners.get(id) ?? [])]) listener(object);
+}
+
+function idOf({ namespace, name }: { namespace?: string | undefined; name: string }): string {
+  return `${namespace ?? ''}/${name}`;
+}
+
+/**
+ * Writes on the Source where its members may be, unless it says so already. Before the first object of a kind is written, so that no member
+ * is ever in a place that nobody looks at. Throws what the API server refuses.
+ */
+export async function writeParent(
+  { cluster }: Pick<SourceParts, 'cluster'>,
+  source: Source,
+  inventory: Inventory,
+): Promise<void> {
+  const patch = parentPatch(source, inventory);
+  if (!patch) return;
+  await cluster.patch(referenceOf(source), { metadata: { uid: source.metadata.uid, ...patch } });
+}
+
+/** Where members of the Source are and may be left: as its annotations say, and where these objects are. */
+export function inventoryWith(source: Source, objects: readonly KubernetesObject[]): Inventory {
+  return joined(inventoryOf(source), inventoryFor(source, objects));
+}
+
+/** A kind in one namespace, or without one. */
+export interface Place {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace: string | undefined;
+}
+
+/** Every place of an inventory, in the version of the objects at hand where they have the kind. A kind that is not served has no members. */
+export async function placesOf(
+  { cluster }: Pick<SourceParts, 'cluster'>,
+  source: Source,
+  inventory: Inventory,
+  objects: readonly KubernetesObject[],
+): Promise<Place[]> {
+  const known = new Map(objects.map((object) => [groupKindOf(object), object]));
+  const namespaces = [source.metadata.namespace ?? '', ...inventory.namespaces];
+  const places = await Promise.all(
+    [...inventory.groupKinds].map(async (groupKind): Promise<Place[]> => {
+      const { kind, group } = splitGroupKind(groupKind);
+      const served = await cluster.servedKind(group, kind);
+      if (!served) return [];
+      const apiVersion = known.get(groupKind)?.apiVersion ?? served.apiVersion;
+      if (!served.namespaced) return [{ apiVersion, kind, namespace: undefined }];
+      return namespaces.map((namespace) => ({ apiVersion, kind, namespace }));
+    }),
+  );
+  return places.flat();
+}

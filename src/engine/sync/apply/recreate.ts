@@ -1,0 +1,71 @@
+/** Making an object anew whose immutable fields changed: only where that was asked for. */
+import { sleep } from '../../../api/clock.ts';
+import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import type { Source } from '../../../api/source/source.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
+import { versionOf } from '../../canary/context/context.ts';
+import { EngineError, failureOf } from '../../failure.ts';
+import type { SourceParts } from '../context/context.ts';
+import { isPrecious } from '../scope/prune-plan.ts';
+
+/** On an object: it may be deleted and made anew when the API server cannot change it in place. */
+export const forceAnnotation = 'holdfast.dev/force';
+
+const goneWaitMs = 10_000;
+const goneRetryMs = 250;
+
+/** How API servers say that a field cannot be changed; each kind has its own words. */
+const immutableWords =
+  /immutable|may not be (changed|updated)|may not change|cannot be changed|cannot change|updates to \S+ (spec )?(for|are|is)|forbidden: updates/i;
+
+/** Whether a write was refused since the live object cannot become this one. What a Secret's refusal says is withheld: its own mark tells. */
+export function isImmutableChange(error: unknown, live: KubernetesObject | undefined): boolean {
+  const { reason, message } = failureOf(error);
+  if (reason !== 'Invalid' || !live) return false;
+  return live.immutable === true || immutableWords.test(message);
+}
+
+/** `holdfast.dev/force: enabled` on the object, or `spec.force` of its Source unless others lose their data with it. */
+export function mayRecreate({ spec }: Pick<Source, 'spec'>, wanted: KubernetesObject): boolean {
+  const said = wanted.metadata.annotations?.[forceAnnotation];
+  if (said !== undefined) return said === 'enabled' || said === 'true';
+  return spec.force === true && !isPrecious(wanted);
+}
+
+/** What people are told where it was not asked for. */
+export function notRecreated(error: unknown): EngineError {
+  const { message } = failureOf(error);
+  return new EngineError(
+    'ImmutableField',
+    `${message}; the API server cannot change this in place: annotate it with ${forceAnnotation}: "enabled" to have it deleted and made anew`,
+  );
+}
+
+/**
+ * Deletes the object over exactly this version and applies it once it is gone. A crash between the two leaves it absent, and the next sync
+ * applies it. Throws EngineError Recreating while finalizers hold it, and what the server refuses.
+ */
+export async function recreate(
+  { cluster, clock }: Pick<SourceParts, 'cluster' | 'clock'>,
+  writer: Pick<Cluster, 'apply' | 'delete'>,
+  wanted: KubernetesObject,
+  live: KubernetesObject,
+): Promise<KubernetesObject> {
+  await writer.delete(referenceOf(live), versionOf(live));
+  const endMs = clock.nowMs() + goneWaitMs;
+  for (;;) {
+    const left = await cluster.get(referenceOf(live));
+    if (!left || left.metadata.uid !== live.metadata.uid) break;
+    if (clock.nowMs() >= endMs) {
+      const finalizers = (left.metadata.finalizers ?? []).join(', ');
+      const holder = finalizers ? `; ${finalizers} holds it` : '';
+      throw new EngineError(
+        'Recreating',
+        `${describe(live)} is being deleted to be made anew${holder}`,
+        true,
+      );
+    }
+    await sleep(clock, goneRetryMs);
+  }
+  return writer.apply(wanted, { manager: 'holdfast', force: true });
+}

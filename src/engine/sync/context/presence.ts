@@ -1,0 +1,79 @@
+import type { Clock } from '../../../api/clock.ts';
+import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
+
+/** What is in the cluster already, asked one by one, or by lists where many are asked for at once. */
+export interface Presence {
+  /** The object as it is now; undefined when there is none. Throws what the API server says. */
+  read(object: KubernetesObject): Promise<KubernetesObject | undefined>;
+}
+
+/** A list costs about as much as so many single reads, however many objects there are. */
+const manyReads = 20;
+/** Reads so close together count as one burst. What a list says is believed for as long. */
+const burstMs = 2_000;
+
+interface Place {
+  sinceMs: number;
+  reads: number;
+  listed: { readonly atMs: number; readonly names: Promise<ReadonlySet<string> | undefined> } | undefined;
+}
+
+/**
+ * A thousand new applications are not there yet: a few lists say so instead of a request for each object. Only absence is believed; what is
+ * listed is read. Shared by all Sources.
+ */
+export function createPresence({
+  cluster,
+  clock,
+}: {
+  readonly cluster: Cluster;
+  readonly clock: Pick<Clock, 'nowMs'>;
+}): Presence {
+  const places = new Map<string, Place>();
+
+  function placeOf({ apiVersion, kind, metadata }: KubernetesObject): Place {
+    const key = `${apiVersion} ${kind} ${metadata.namespace ?? ''}`;
+    const nowMs = clock.nowMs();
+    const known = places.get(key);
+    const isBurst = known && nowMs - known.sinceMs >= 0 && nowMs - known.sinceMs < burstMs;
+    const place = known ?? { sinceMs: nowMs, reads: 0, listed: undefined };
+    if (!isBurst) Object.assign(place, { sinceMs: nowMs, reads: 0 });
+    place.reads += 1;
+    places.set(key, place);
+    return place;
+  }
+
+  /** Undefined: nobody knows, so that it has to be read. */
+  async function namesAt(place: Place, object: KubernetesObject): Promise<ReadonlySet<string> | undefined> {
+    const ageMs = clock.nowMs() - (place.listed?.atMs ?? Number.NEGATIVE_INFINITY);
+    if (place.listed && ageMs >= 0 && ageMs < burstMs) return place.listed.names;
+    if (place.reads <= manyReads) return undefined;
+    // The next list needs another burst, so that few lists serve many reads.
+    place.reads = 0;
+    place.listed = { atMs: clock.nowMs(), names: namesOf(cluster, object) };
+    return place.listed.names;
+  }
+
+  return {
+    async read(object) {
+      const names = await namesAt(placeOf(object), object);
+      return names && !names.has(object.metadata.name) ? undefined : cluster.get(referenceOf(object));
+    },
+  };
+}
+
+/** Undefined where it may not be listed. */
+async function namesOf(
+  cluster: Pick<Cluster, 'list'>,
+  { apiVersion, kind, metadata }: KubernetesObject,
+): Promise<ReadonlySet<string> | undefined> {
+  const { namespace } = metadata;
+  if (!namespace) return undefined;
+  try {
+    const found = await cluster.list({ apiVersion, kind, namespace, labelSelector: '' });
+    return new Set(found.map((object) => object.metadata.name));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,96 @@
+/** Sources that wait for others (`spec.dependsOn`). Pure. */
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import type { Source } from '../../../api/source/source.ts';
+import { findCondition } from '../../status-patch.ts';
+import type { Snapshot, SourceParts, SourceState } from '../context/context.ts';
+
+/** Why a Source waits. */
+interface Waiting {
+  readonly reason: 'DependencyCycle' | 'DependencyNotFound' | 'DependencyNotReady';
+  readonly message: string;
+}
+
+/**
+ * Undefined when every Source that this one depends on is Ready as it is now, with a commit applied; one of the same repository and ref with this
+ * very commit. Sources that depend on each other in a circle all wait, and each says how the circle goes.
+ */
+export function whyItWaits(
+  source: Source,
+  sources: readonly KubernetesObject[],
+  commit: string,
+): Waiting | undefined {
+  const byKey = new Map(sources.map((one) => [keyOf(one), one as Source]));
+  const circle = circleOf(source, byKey);
+  if (circle) {
+    const message = `spec.dependsOn goes in a circle: ${circle.join(' -> ')}; take one of the steps out`;
+    return { reason: 'DependencyCycle', message };
+  }
+  for (const key of dependenciesOf(source)) {
+    const other = byKey.get(key);
+    if (!other) return { reason: 'DependencyNotFound', message: `spec.dependsOn: there is no Source ${key}` };
+    const why = whyNotReady(source, other, commit);
+    if (why !== undefined)
+      return { reason: 'DependencyNotReady', message: `waits for Source ${key}, which ${why}` };
+  }
+  return undefined;
+}
+
+/** Keys (`namespace/name`) of the Sources that one depends on. */
+export function dependenciesOf({ metadata, spec }: Pick<Source, 'metadata' | 'spec'>): string[] {
+  return (spec?.dependsOn ?? []).map(
+    ({ name, namespace }) => `${namespace ?? metadata.namespace ?? ''}/${name}`,
+  );
+}
+
+function whyNotReady(source: Source, other: Source, commit: string): string | undefined {
+  const { status, metadata, spec } = other;
+  const ready = findCondition(status?.conditions, 'Ready');
+  if (ready?.status !== 'True') return `is not Ready${ready ? ` (${ready.reason})` : ''}`;
+  if (status?.observedGeneration !== metadata.generation) return 'has not acted on its last change yet';
+  if (!status?.appliedCommit) return 'has applied no commit yet';
+  const isSame = spec.url === source.spec.url && JSON.stringify(spec.ref) === JSON.stringify(source.spec.ref);
+  if (!isSame || status.appliedCommit === commit) return undefined;
+  return `is at ${status.appliedCommit.slice(0, 7)} and not yet at ${commit.slice(0, 7)}`;
+}
+
+/** The way round, beginning and ending with the Source itself. */
+function circleOf(source: Source, byKey: ReadonlyMap<string, Source>): string[] | undefined {
+  const start = keyOf(source);
+  const seen = new Set<string>();
+  const walk = (at: Source, way: readonly string[]): string[] | undefined => {
+    for (const key of dependenciesOf(at)) {
+      if (key === start) return [...way, key];
+      const next = byKey.get(key);
+      if (!next || seen.has(key)) continue;
+      seen.add(key);
+      const found = walk(next, [...way, key]);
+      if (found) return found;
+    }
+    return undefined;
+  };
+  return walk(source, [start]);
+}
+
+function keyOf({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+/**
+ * Why a commit is not let in yet. What was let in once stays let in: an outage of another Source must not keep this one from being kept in
+ * order.
+ */
+export function whyNotAdmitted(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { commit: { commit } }: Snapshot,
+): Waiting | undefined {
+  const { generation } = source.metadata;
+  const key = `${commit} ${generation}`;
+  const { appliedCommit, observedGeneration } = source.status ?? {};
+  const wasApplied = appliedCommit === commit && observedGeneration === generation;
+  const isAdmitted = wasApplied || state.admitted === key || dependenciesOf(source).length === 0;
+  const waiting = isAdmitted ? undefined : whyItWaits(source, parts.sources(), commit);
+  if (!waiting) state.admitted = key;
+  return waiting;
+}

@@ -1,0 +1,102 @@
+/** Whether a rewritten history has to wait for a person (S23, design section 5). */
+
+import { approveAnnotation } from '../../../api/annotations.ts';
+import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { gitPart } from '../../../api/digest.ts';
+import type { Source } from '../../../api/source/source.ts';
+import type { PollResult } from '../../../contracts/git.ts';
+import { canaryKey } from '../../../release/candidates.ts';
+import { canonicalJson } from '../../../release/json.ts';
+import type { CanaryPlan } from '../../../release/select.ts';
+import { namespacedName } from '../../checks/checks.ts';
+import type { Snapshot, SourceParts, SourceState, SyncProblem } from '../context/context.ts';
+import { readSnapshot } from '../read/read.ts';
+import { releaseAt } from '../read/source-heads.ts';
+
+/** A history that does not lead on from what is applied. */
+export interface Rewritten {
+  readonly poll: PollResult;
+  readonly appliedBefore: string;
+}
+
+/** What people are told while it waits. `gone`: Git does not give out the applied commit any more, and no store of ours holds it. */
+export function historyRewritten(
+  { poll: { head, refName }, appliedBefore }: Rewritten,
+  applied: 'kept' | 'gone',
+): SyncProblem {
+  const before = appliedBefore.slice(0, 7);
+  const kept =
+    applied === 'kept'
+      ? `${before}, which stays applied`
+      : `${before}, which stays in the cluster but is gone from Git, so that nobody keeps it in order`;
+  return {
+    condition: 'Ready',
+    reason: 'HistoryRewritten',
+    message: `${refName} was rewritten: ${head.commit.slice(0, 7)} does not descend from ${kept}; annotate the Source with ${approveAnnotation}: "${head.commit}" or set spec.ref.rewrite: allow`,
+  };
+}
+
+/**
+ * False when nobody has to be asked: head descends from what is applied, the Source allows it, it was approved for this very commit, or
+ * head leads only to what is proven: nothing but releases differs, and each Canary's is its last-known-good or the one it follows now.
+ */
+export async function needsApproval(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { poll, signal }: { poll: PollResult; signal: AbortSignal },
+): Promise<boolean> {
+  const { head, kind } = poll;
+  if (kind !== 'rewritten' || source.spec.ref.rewrite === 'allow') return false;
+  if (source.metadata.annotations?.[approveAnnotation]?.split('@')[0] === head.commit) return false;
+  const { snapshot } = state;
+  if (!snapshot) return true;
+  // Looked at once for each pair of commits: rendering head costs more than a poll.
+  const pair = `${snapshot.commit.commit} ${head.commit}`;
+  if (state.rewritten?.pair !== pair) {
+    const there = await readApart(parts, source, state, { poll, signal });
+    state.rewritten = { pair, isProven: there !== undefined && isProven(parts, snapshot, there) };
+  }
+  return !state.rewritten.isProven;
+}
+
+/** Undefined when head cannot be read: what is applied goes on being looked after meanwhile. */
+async function readApart(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { poll, signal }: { poll: PollResult; signal: AbortSignal },
+): Promise<Snapshot | undefined> {
+  try {
+    return await readSnapshot(
+      parts,
+      source,
+      { ...state, previous: new Map() },
+      { commit: poll.head, signal },
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    parts.log.debug({ err: error, source: state.key }, 'could not read a rewritten history');
+    return undefined;
+  }
+}
+
+function isProven(parts: SourceParts, now: Snapshot, there: Snapshot): boolean {
+  if (there.problems.length > 0 || contentOf(now) !== contentOf(there)) return false;
+  return there.plans.every((plan) => leadsToProven(parts, plan, there));
+}
+
+/** Everything but the releases. */
+function contentOf({ rest, plans }: Snapshot): string {
+  return canonicalJson([rest.map(({ object }) => object), plans.map((plan) => canaryKey(plan.canary))]);
+}
+
+function leadsToProven(parts: SourceParts, plan: CanaryPlan, there: Snapshot): boolean {
+  const digest = plan.state === 'release' ? releaseAt(parts, plan, there)?.ok?.digest : undefined;
+  if (digest === undefined) return false;
+  const key = canaryKey(plan.canary);
+  const live = parts.canaries().find((canary) => namespacedName(canary) === key);
+  const { lastKnownGood } = (live?.status ?? {}) as CanaryStatus;
+  const proven = [lastKnownGood?.digest, parts.heads.of(key).release?.digest];
+  return proven.some((one) => one !== undefined && gitPart(one) === gitPart(digest));
+}

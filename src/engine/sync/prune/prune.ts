@@ -1,0 +1,205 @@
+import { approveAnnotation, handingBackAnnotation } from '../../../api/annotations.ts';
+import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { partOfLabel } from '../../../api/metadata.ts';
+import type { Source } from '../../../api/source/source.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
+import { objectKey } from '../../../render/render.ts';
+import { applySetId } from '../../apply-set.ts';
+import { versionOf } from '../../canary/context/context.ts';
+import { finalizer } from '../../canary/perform/finalizer.ts';
+import { failureOf, isStale } from '../../failure.ts';
+import { applyWaves, inParallel } from '../apply/apply-order.ts';
+import { writeParent } from '../apply/members.ts';
+import type { SourceWatch } from '../apply/source-watch.ts';
+import type { PruneResult, Snapshot, SourceParts, SourceState } from '../context/context.ts';
+import { isCanary } from '../scope/canary-objects.ts';
+import { inventoryFor } from '../scope/inventory.ts';
+import { accountOf } from '../scope/permissions.ts';
+import { optedOut, type PrunePlan, planPrune } from '../scope/prune-plan.ts';
+import { prunedEvent } from '../status/conditions.ts';
+
+interface PruneContext {
+  readonly watch: SourceWatch;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Deletes what left Git, the last applied first, each over exactly the version that was read anew (S17, S19). Only from a snapshot that was
+ * read and applied whole (S24): absence is not deletion (S25). Undefined where nothing is to be pruned. Never throws for a single object.
+ */
+export async function prune(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { watch, signal }: PruneContext,
+): Promise<PruneResult | undefined> {
+  const { snapshot, inForce } = state;
+  if (source.spec.prune !== true || !snapshot || !inForce) return undefined;
+  const approval = source.metadata.annotations?.[approveAnnotation];
+  const unread = whyUnread(state, watch);
+  if (unread !== undefined)
+    return { ...undecided, unread, approval, isPending: watch.notListed() !== undefined };
+  const members = watch.members();
+  const plan = planPrune({
+    source,
+    members,
+    wanted: snapshot.keys,
+    keep: inForce.effective.keep,
+    canaries: parts.canaries(),
+    isApproved: approval?.split('@')[0] === snapshot.commit.commit,
+    holderOf: (key) => parts.claims.holderOf(key, state.key),
+  });
+  const done = await carryOut(parts, source, plan, signal);
+  const told = prunedEvent(done, snapshot.commit.commit);
+  if (told) parts.events.emit(source, { type: 'Normal', reason: 'Pruned', message: told });
+  const tookBack = await keepReturned(parts, snapshot, members);
+  const isPending = done.wrote || tookBack || plan.waiting.length > 0 || plan.handBack.length > 0;
+  if (!isPending && done.failures.length === 0)
+    await writeParent(parts, source, inventoryFor(source, [...snapshot.all, ...members]));
+  return { plan, ...done, unread: undefined, isPending: isPending || done.isStale, approval };
+}
+
+/** True when pruning has to be looked at again: it is not over, or a person approved it meanwhile. */
+export function isPruneDue({ spec, metadata }: Source, { pruned }: Pick<SourceState, 'pruned'>): boolean {
+  if (spec.prune !== true || !pruned) return false;
+  const isAsked = pruned.plan.toApprove.length > 0;
+  return pruned.isPending || (isAsked && pruned.approval !== metadata.annotations?.[approveAnnotation]);
+}
+
+function whyUnread({ snapshot, result }: SourceState, watch: SourceWatch): string | undefined {
+  if (snapshot?.isFleeting) return 'nothing is deleted while the commit could not be rendered whole';
+  const broken = brokenIn(snapshot);
+  if (broken > 0) return `nothing is deleted while ${broken} files or Canaries of the commit are broken`;
+  const failures = result?.failures.length ?? 0;
+  if (failures > 0) return `nothing is deleted while ${failures} objects of the commit are not applied`;
+  return watch.notListed();
+}
+
+/** A Canary whose target is in no file was read all the same: it may be on its way out, and is guarded by itself. */
+function brokenIn(snapshot: Snapshot | undefined): number {
+  const { plans = [], problems = [] } = snapshot ?? {};
+  const missing = new Set(plans.flatMap((plan) => (plan.state === 'missing' ? plan.problems : [])));
+  return problems.filter((problem) => !missing.has(problem)).length;
+}
+
+const undecided = {
+  plan: { remove: [], handBack: [], waiting: [], kept: [], toApprove: [], guard: undefined },
+  removed: [],
+  failures: [],
+};
+
+interface Done extends Pick<PruneResult, 'removed' | 'failures'> {
+  readonly wrote: boolean;
+  /** Something changed while it was looked at. */
+  readonly isStale: boolean;
+}
+
+async function carryOut(
+  parts: SourceParts,
+  source: Source,
+  { remove, handBack }: PrunePlan,
+  signal: AbortSignal,
+): Promise<Done> {
+  const removed: KubernetesObject[] = [];
+  const failures: Array<{ reason: string; message: string }> = [];
+  const first = new Set(handBack);
+  let wrote = false;
+  let isStaleView = false;
+  for (const wave of applyWaves([...remove, ...handBack]).reverse()) {
+    await inParallel(wave, async (object) => {
+      if (signal.aborted) return;
+      try {
+        const gone = await removeOne(parts, source, { object, handsBack: first.has(object) });
+        if (gone.object) removed.push(gone.object);
+        wrote ||= gone.wrote;
+      } catch (error) {
+        if (isStale(error)) isStaleView = true;
+        else failures.push(failureFor(object, error));
+      }
+    });
+  }
+  signal.throwIfAborted();
+  return { removed, failures, wrote, isStale: isStaleView };
+}
+
+async function removeOne(
+  parts: SourceParts,
+  source: Source,
+  { object, handsBack }: { object: KubernetesObject; handsBack: boolean },
+): Promise<{ object?: KubernetesObject; wrote: boolean }> {
+  const live = await readAnew(parts, source, object);
+  if (!live) return { wrote: false };
+  const cluster = parts.cluster.as(accountOf(source, parts.defaultServiceAccount));
+  if (handsBack) return { wrote: await handBackStep(cluster, live) };
+  await cluster.delete(referenceOf(live), versionOf(live));
+  return { object: live, wrote: true };
+}
+
+/** The object as it is now; undefined when it is gone, not ours any more, or somebody said meanwhile that it stays. */
+async function readAnew(
+  { cluster }: SourceParts,
+  source: Source,
+  object: KubernetesObject,
+): Promise<KubernetesObject | undefined> {
+  const live = await cluster.get(referenceOf(object));
+  if (!live || live.metadata.uid !== object.metadata.uid || live.metadata.deletionTimestamp) return undefined;
+  if (live.metadata.labels?.[partOfLabel] !== applySetId(source)) return undefined;
+  return optedOut(live) === undefined ? live : undefined;
+}
+
+/** Canaries that are in Git again before they were gone. */
+async function keepReturned(
+  { cluster }: SourceParts,
+  { all }: Snapshot,
+  members: readonly KubernetesObject[],
+): Promise<boolean> {
+  const wanted = new Map(all.filter(isCanary).map((object) => [objectKey(object), object]));
+  let wrote = false;
+  for (const live of members.filter(isCanary)) {
+    const canary = wanted.get(objectKey(live));
+    if (canary) wrote = (await cancelHandBack(cluster, live, canary)) || wrote;
+  }
+  return wrote;
+}
+
+function failureFor(object: KubernetesObject, error: unknown): { reason: string; message: string } {
+  const { reason, message } = failureOf(error);
+  return { reason, message: `${describe(object)}: ${message}` };
+}
+
+// A Canary that left Git while its target stays: the target takes the traffic back before the Canary goes (design section 5).
+
+type Writer = Pick<Cluster, 'patch' | 'delete'>;
+
+/**
+ * One step: asks for the hand-back as `spec.revertOnDeletion` does, waits for the finalizer that holds the Canary until then, and deletes it.
+ * True when something was written. Every step is read back from the Canary itself, so that a restart goes on where it was.
+ */
+async function handBackStep(cluster: Writer, live: KubernetesObject): Promise<boolean> {
+  if (!asksForHandBack(live)) {
+    const metadata = { ...versionOf(live), annotations: { [handingBackAnnotation]: 'true' } };
+    await cluster.patch(referenceOf(live), { metadata, spec: { revertOnDeletion: true } });
+    return true;
+  }
+  if (!live.metadata.finalizers?.includes(finalizer)) return false;
+  await cluster.delete(referenceOf(live), versionOf(live));
+  return true;
+}
+
+/** A Canary that came back to Git before it was deleted stays, and does no more than its manifest says. True when it was written. */
+async function cancelHandBack(
+  cluster: Writer,
+  live: KubernetesObject,
+  wanted: KubernetesObject,
+): Promise<boolean> {
+  if (live.metadata.annotations?.[handingBackAnnotation] === undefined || live.metadata.deletionTimestamp)
+    return false;
+  const metadata = { ...versionOf(live), annotations: { [handingBackAnnotation]: null } };
+  const spec = asksForHandBack(wanted) ? {} : { spec: { revertOnDeletion: null } };
+  await cluster.patch(referenceOf(live), { metadata, ...spec });
+  return true;
+}
+
+function asksForHandBack({ spec }: KubernetesObject): boolean {
+  return (spec as { revertOnDeletion?: unknown } | undefined)?.revertOnDeletion === true;
+}

@@ -1,0 +1,246 @@
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { limits } from '../../../api/limits.ts';
+import type { CommitInfo } from '../../../api/observed.ts';
+import type { Source } from '../../../api/source/source.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
+import type { CommitFiles, Repository } from '../../../contracts/git.ts';
+import { selectPlans } from '../../../release/select.ts';
+import { isKustomization } from '../../../render/build/collect.ts';
+import { objectKey, type RenderResult, settle } from '../../../render/render.ts';
+import type { FileProblem, RenderedObject, SourceFile } from '../../../render/rendered-object.ts';
+import { renderSource, type SourceRendering } from '../../../render/source.ts';
+import type { Tree, TreeFile } from '../../../render/tree.ts';
+import { releaseNamespace } from '../../../render/units.ts';
+import {
+  type CommitReader,
+  folderOf,
+  type ReadingParts,
+  type ReadingState,
+  type Snapshot,
+} from '../context/context.ts';
+import { inputsOf, type RenderInputs } from './render-inputs.ts';
+
+/** Which commit is read. */
+interface Reading {
+  readonly commit: CommitInfo;
+  readonly signal: AbortSignal;
+  /** What it is rendered with beside Git; absent: what the cluster holds. */
+  readonly inputs?: RenderInputs;
+}
+
+/** Reads, renders and sorts one commit. Problems of files are in the snapshot; only Git's own errors are thrown. */
+export async function readSnapshot(
+  parts: ReadingParts,
+  source: Source,
+  state: ReadingState,
+  { commit, signal, inputs }: Reading,
+): Promise<Snapshot> {
+  const folder = folderOf(source);
+  const treeOid = await state.repository.treeOidAt(commit.commit, folder, signal);
+  const read = await state.repository.readFiles(commit.commit, folder, { signal, alsoRead: isKustomization });
+  const unread = read.problems.map(({ path, message }): FileProblem => ({ file: path, line: 0, message }));
+  const tree = treeAt(state.repository, commit.commit, signal);
+  const files = selectFiles(read, source, folder);
+  const { builders, builds } = parts;
+  const { variables, decryption } = inputs ?? (await inputsOf(parts.cluster, source));
+  const written = await renderSource(
+    source,
+    { folder, files, problems: unread, tree },
+    { builders, builds, cache: state.rendered, signal, variables, decryption },
+  );
+  if (written.anew > 0) parts.onRendered?.(state.key, written.anew);
+  const rendered = await inNamespaces(parts.cluster, source, written);
+  const scoped = await inTheirScope(parts.cluster, rendered.objects);
+  const placed = await withoutNamespaceless(parts.cluster, scoped);
+  const problems = [...rendered.problems, ...placed.problems];
+  const selection = selectPlans({
+    objects: placed.objects,
+    problems,
+    tracksConfig: parts.tracksConfig !== false,
+    liveCanaries: parts.canaries().filter((canary) => isFree(parts, state, canary)),
+    previous: state.previous,
+    lineOf: written.lineOf,
+  });
+  const all = placed.objects.map(({ object }) => object);
+  return {
+    commit,
+    treeOid,
+    all,
+    entries: placed.objects,
+    keys: new Set(all.map(objectKey)),
+    rest: selection.rest,
+    plans: selection.plans,
+    problems: [...problems, ...selection.problems],
+    objects: rendered.objects.length,
+    lineOf: written.lineOf,
+    outside: written.outside,
+    isFleeting: written.isFleeting,
+  };
+}
+
+/** A Canary that no other Source speaks for. */
+function isFree(parts: ReadingParts, state: ReadingState, canary: KubernetesObject): boolean {
+  const owner = parts.heads.sourceOf(`${canary.metadata.namespace}/${canary.metadata.name}`);
+  return owner === undefined || owner === state.key;
+}
+
+function selectFiles({ files }: CommitFiles, source: Source, folder: string): SourceFile[] {
+  const ignored = ignoreRules(source.spec.ignore ?? []);
+  const inside = (path: string) => (folder ? path.slice(folder.length + 1) : path);
+  return files.filter(({ path }) => !ignored(inside(path)));
+}
+
+/** With a default namespace, filled in once it is known which kinds live in namespaces. A chart always has one: that of its release. */
+async function inNamespaces(
+  cluster: Pick<Cluster, 'kindOf'>,
+  source: Source,
+  { read }: SourceRendering,
+): Promise<Pick<RenderResult, 'objects' | 'problems'>> {
+  const first = settle(read, {});
+  const defaultNamespace = read.some(({ isChart }) => isChart)
+    ? releaseNamespace(source)
+    : source.spec.defaultNamespace;
+  if (!defaultNamespace) return first;
+  const namespaced = await namespacedKinds(cluster, first.objects);
+  const isNamespaced = (apiVersion: string, kind: string) => namespaced.has(`${apiVersion} ${kind}`);
+  return settle(read, { defaultNamespace, isNamespaced });
+}
+
+const maxFileBytes = limits.renderInputFileBytes;
+
+/** A commit as renderers look at it. Its methods throw Git's errors. */
+function treeAt(repository: CommitReader, commit: string, signal: AbortSignal): Tree {
+  return {
+    read: (paths) => repository.entriesAt(commit, paths, { signal, maxFileBytes }),
+    async readAll(folder) {
+      const { files, problems } = await repository.readFiles(commit, folder, {
+        signal,
+        alsoRead: () => true,
+        anyBytes: true,
+        limits: { maxFiles: limits.renderInputFiles, maxFileBytes, maxTotalBytes: limits.renderInputBytes },
+      });
+      const found = files.map(({ path, oid, bytes }): [string, TreeFile] => [
+        path,
+        { kind: 'file', oid, bytes },
+      ]);
+      return { files: new Map(found), problems };
+    },
+  };
+}
+
+/** Whether a commit holds the same files outside the Source's path that a snapshot was rendered from. */
+export async function isOutsideKept(
+  repository: Repository,
+  commit: string,
+  { outside }: Pick<Snapshot, 'outside'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (outside.size === 0) return true;
+  const entries = await repository.entriesAt(commit, [...outside.keys()], { signal, maxFileBytes });
+  return [...outside].every(([path, oid]) => {
+    const entry = entries.get(path);
+    return entry?.kind === 'file' && entry.oid === oid;
+  });
+}
+
+// Whether objects name a namespace as their kinds want it.
+
+/**
+ * Objects of kinds without namespaces, without the one that they name: the API server drops it, and what is in Git and in the cluster must be
+ * known as the same object, or it would be taken for one that left Git.
+ */
+async function inTheirScope(
+  cluster: Pick<Cluster, 'kindOf'>,
+  entries: readonly RenderedObject[],
+): Promise<readonly RenderedObject[]> {
+  const named = entries.filter(({ object }) => object.metadata.namespace);
+  const kinds = new Map(named.map(({ object }) => [kindOf(object), object]));
+  const unscoped = new Set<string>();
+  for (const [id, { apiVersion, kind }] of kinds)
+    if ((await cluster.kindOf(apiVersion, kind))?.namespaced === false) unscoped.add(id);
+  if (unscoped.size === 0) return entries;
+  return entries.map((entry) => {
+    if (!unscoped.has(kindOf(entry.object))) return entry;
+    const { namespace: _, ...metadata } = entry.object.metadata;
+    return { ...entry, object: { ...entry.object, metadata } };
+  });
+}
+
+function kindOf({ apiVersion, kind }: { apiVersion: string; kind: string }): string {
+  return `${apiVersion} ${kind}`;
+}
+
+/** Objects of namespaced kinds that name no namespace, as problems of their files; all objects of such a file wait. */
+async function withoutNamespaceless(
+  cluster: Pick<Cluster, 'kindOf'>,
+  objects: readonly RenderedObject[],
+): Promise<{ objects: RenderedObject[]; problems: FileProblem[] }> {
+  const nameless = objects.filter(({ object }) => !object.metadata.namespace);
+  const namespaced = await namespacedKinds(cluster, nameless);
+  const problems = nameless
+    .filter(({ object }) => namespaced.has(`${object.apiVersion} ${object.kind}`))
+    .map(({ object, origin }): FileProblem => {
+      const message = `${object.kind} ${object.metadata.name} names no namespace; add it, or set spec.defaultNamespace of the Source`;
+      return { file: origin.file, line: origin.line, field: 'metadata.namespace', message };
+    });
+  const broken = new Set(problems.map(({ file }) => file));
+  return { objects: objects.filter(({ origin }) => !broken.has(origin.file)), problems };
+}
+
+/** `apiVersion kind` of the kinds, among objects without a namespace, that live in namespaces. */
+async function namespacedKinds(
+  cluster: Pick<Cluster, 'kindOf'>,
+  objects: readonly RenderedObject[],
+): Promise<Set<string>> {
+  const kinds = new Map(
+    objects
+      .filter(({ object }) => !object.metadata.namespace)
+      .map(({ object }) => [`${object.apiVersion} ${object.kind}`, object] as const),
+  );
+  const found = await Promise.all(
+    [...kinds].map(async ([id, { apiVersion, kind }]) => {
+      const info = await cluster.kindOf(apiVersion, kind);
+      return info?.namespaced ? [id] : [];
+    }),
+  );
+  return new Set(found.flat());
+}
+
+/** `spec.ignore` of a Source: paths left out, in the syntax of .gitignore. */
+
+interface Rule {
+  readonly pattern: RegExp;
+  readonly keeps: boolean;
+}
+
+/** True for paths (relative to the Source's folder, with `/`) that the rules leave out; the last rule that fits decides. */
+export function ignoreRules(lines: readonly string[]): (path: string) => boolean {
+  const rules = lines.flatMap(ruleOf);
+  return (path) => {
+    const fitting = rules.findLast(({ pattern }) => pattern.test(path));
+    return fitting !== undefined && !fitting.keeps;
+  };
+}
+
+function ruleOf(line: string): Rule[] {
+  const text = line.trimEnd();
+  if (text === '' || text.startsWith('#')) return [];
+  const keeps = text.startsWith('!');
+  const glob = text.slice(keeps ? 1 : 0).replace(/^\\/, '');
+  const folderOnly = glob.endsWith('/');
+  const body = glob.replace(/\/$/, '');
+  // A slash inside ties the pattern to the Source's folder; without one it fits at any depth.
+  const anchored = body.includes('/');
+  const start = anchored ? '^' : '^(?:.*/)?';
+  const end = folderOnly ? '/' : '(?:/|$)';
+  return [{ keeps, pattern: new RegExp(`${start}${expressionOf(body.replace(/^\//, ''))}${end}`) }];
+}
+
+function expressionOf(glob: string): string {
+  return glob.replace(/\*\*\/|\/\*\*|\*+|\?|[.+^${}()|[\]\\]/g, (token) => {
+    if (token === '**/') return '(?:.*/)?';
+    if (token === '/**') return '/.*';
+    if (token.startsWith('*')) return '[^/]*';
+    return token === '?' ? '[^/]' : `\\${token}`;
+  });
+}

@@ -1,0 +1,150 @@
+import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import type { Source } from '../../../api/source/source.ts';
+import { type ReleaseCanary, releaseOfPlan, viewOf } from '../../../release/build.ts';
+import { canaryKey } from '../../../release/candidates.ts';
+import { recordTooLarge } from '../../../release/record.ts';
+import type { CanaryPlan } from '../../../release/select.ts';
+import { type FileProblem, formatOrigin, formatProblem } from '../../../render/rendered-object.ts';
+import type { Head } from '../../canary/context/heads.ts';
+import type { ApplyFailure, Snapshot, SourceParts, SourceState } from '../context/context.ts';
+import { objectsByCanaryName } from '../scope/canary-objects.ts';
+import { whyNotAllowed } from '../scope/permissions.ts';
+
+/** The heads of one snapshot, and problems that only building the releases shows. */
+interface SnapshotHeads {
+  readonly heads: ReadonlyMap<string, Head>;
+  readonly problems: readonly FileProblem[];
+}
+
+/** What the snapshot says about each Canary. */
+export function headsOf(parts: SourceParts, snapshot: Snapshot): SnapshotHeads {
+  const problems: FileProblem[] = [];
+  const reading = { ...snapshot, sharedWith: objectsByCanaryName(snapshot.all) };
+  const heads = new Map(
+    snapshot.plans.map((plan) => [canaryKey(plan.canary), headOf(parts, plan, reading, problems)] as const),
+  );
+  return { heads, problems };
+}
+
+/**
+ * The heads as this Source may have them written: by its account, and none with an object that it may not write (S21). What rollouts write is
+ * bound like what the Source applies itself.
+ */
+export function confinedHeads(
+  source: Source,
+  { plans }: Pick<Snapshot, 'plans'>,
+  { heads, problems }: SnapshotHeads,
+  actAs: string | undefined,
+): SnapshotHeads {
+  const refused = new Map(
+    plans.flatMap((plan) => {
+      const why = plan.state === 'release' ? refusalOf(source, plan) : undefined;
+      return why ? [[canaryKey(plan.canary), waiting('NotAllowed', why)] as const] : [];
+    }),
+  );
+  const confined = [...heads].map(([key, head]) => [key, refused.get(key) ?? head] as const);
+  return {
+    problems,
+    heads: new Map(confined.map(([key, head]) => [key, actAs === undefined ? head : { ...head, actAs }])),
+  };
+}
+
+function refusalOf(
+  source: Source,
+  { target, configs, scaler }: Extract<CanaryPlan, { state: 'release' }>,
+): string | undefined {
+  for (const { object, origin } of [target, ...configs, ...(scaler ? [scaler] : [])]) {
+    const why = whyNotAllowed(source, object);
+    if (why !== undefined) return `${formatOrigin(origin)}: ${describe(object)}: ${why}`;
+  }
+  return undefined;
+}
+
+/** Digests at head by Canary key; none where head holds no release. */
+export function digestsOf(heads: SnapshotHeads['heads']): Map<string, string> {
+  return new Map(
+    [...heads].flatMap(([key, { release }]) => (release ? [[key, release.digest] as const] : [])),
+  );
+}
+
+/**
+ * The heads once everything else was applied. A Canary object that could not be applied keeps its rollout waiting: the cluster still holds
+ * the older spec. Remembers good releases as the plan to keep when files break (S24).
+ */
+export function settledHeads(
+  state: Pick<SourceState, 'previous'>,
+  { plans }: Pick<Snapshot, 'plans'>,
+  built: SnapshotHeads['heads'],
+  failures: readonly ApplyFailure[],
+): Map<string, Head> {
+  const heads = new Map<string, Head>();
+  for (const { canary, state: planned } of plans) {
+    const key = canaryKey(canary);
+    const refused = failures.find(({ object }) => isCanaryOf(object, canary));
+    const head = refused ? waiting('CanaryNotApplied', refused.message) : built.get(key);
+    if (!head) continue;
+    heads.set(key, head);
+    if (head.release) state.previous.set(key, head.release);
+    else if (planned === 'missing') state.previous.delete(key);
+  }
+  return heads;
+}
+
+interface HeadReading extends Pick<Snapshot, 'commit' | 'lineOf'> {
+  /** Objects that rollouts and the Source write, one after the other: of the Canary's names. */
+  readonly sharedWith: (canary: KubernetesObject) => readonly KubernetesObject[];
+}
+
+function headOf(parts: SourceParts, plan: CanaryPlan, reading: HeadReading, problems: FileProblem[]): Head {
+  if (plan.state === 'missing') return { view: { kind: 'missing', message: plan.message } };
+  if (plan.state === 'frozen') return waiting('InvalidManifests', plan.message);
+  const built = releaseAt(parts, plan, reading);
+  if (built?.ok) {
+    const problem = recordTooLarge(built.ok);
+    if (problem) return waiting('RecordTooLarge', problem);
+    const scaler = plan.scaler && { scaler: plan.scaler.object };
+    const canary = canaryOf(parts, plan);
+    const more = { ...scaler, shared: canary && reading.sharedWith(canary) };
+    return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok, ...more };
+  }
+  if (!built) return waiting('CanaryUnknown', 'the Canary is in neither Git nor the cluster');
+  problems.push(built.problem);
+  return waiting('InvalidManifests', formatProblem(built.problem));
+}
+
+/** The release of a plan; undefined when the Canary is in neither Git nor the cluster. */
+export function releaseAt(
+  parts: Pick<SourceParts, 'canaries' | 'secretKey'>,
+  plan: Extract<CanaryPlan, { state: 'release' }>,
+  { commit, lineOf }: Pick<Snapshot, 'commit' | 'lineOf'>,
+): ReturnType<typeof releaseOfPlan> | undefined {
+  const canary = canaryOf(parts, plan);
+  if (!canary) return undefined;
+  const { secretKey } = parts;
+  return releaseOfPlan({ plan, canary: asReleaseCanary(canary), commit, lineOf, secretKey });
+}
+
+/** As Git has it, else as the cluster does. */
+function canaryOf(
+  parts: Pick<SourceParts, 'canaries'>,
+  plan: Extract<CanaryPlan, { state: 'release' }>,
+): KubernetesObject | undefined {
+  return plan.object ?? parts.canaries().find((object) => isNamed(object, plan.canary));
+}
+
+/** One from the cluster was validated there. */
+function asReleaseCanary(canary: KubernetesObject): ReleaseCanary {
+  return canary as unknown as ReleaseCanary;
+}
+
+function waiting(reason: string, message: string): Head {
+  return { view: { kind: 'unknown', reason, message } };
+}
+
+function isCanaryOf(object: KubernetesObject, name: { namespace: string; name: string }): boolean {
+  return object.kind === 'Canary' && isNamed(object, name);
+}
+
+function isNamed({ metadata }: KubernetesObject, name: { namespace: string; name: string }): boolean {
+  return (metadata.namespace ?? '') === name.namespace && metadata.name === name.name;
+}

@@ -1,0 +1,66 @@
+/** Which objects a Canary of the cluster has to do with, from the raw Canary, which need not parse. */
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { objectKey } from '../../../render/render.ts';
+
+interface Reference {
+  apiVersion?: string;
+  kind?: string;
+  name?: string;
+}
+
+interface CanaryNames {
+  targetRef?: Reference;
+  autoscalerRef?: Reference;
+  service?: { name?: string };
+}
+
+/** A rollout may write an object of this name, too: the Canary's Services and routes. It applies no kind of our own. */
+export function hasNameOfCanary(
+  canary: KubernetesObject,
+  { apiVersion, metadata }: Pick<KubernetesObject, 'apiVersion' | 'metadata'>,
+): boolean {
+  if (apiVersion.startsWith('flagger.app/')) return false;
+  return canary.metadata.namespace === metadata.namespace && namesOf(canary).includes(metadata.name);
+}
+
+/** The same for many Canaries: of these objects, those of each one's names. */
+export function objectsByCanaryName(
+  objects: readonly KubernetesObject[],
+): (canary: KubernetesObject) => KubernetesObject[] {
+  const byName = new Map<string, KubernetesObject[]>();
+  for (const object of objects) {
+    const known = byName.get(object.metadata.name);
+    if (known) known.push(object);
+    else byName.set(object.metadata.name, [object]);
+  }
+  return (canary) =>
+    namesOf(canary).flatMap((name) =>
+      (byName.get(name) ?? []).filter((object) => hasNameOfCanary(canary, object)),
+    );
+}
+
+function namesOf({ spec }: KubernetesObject): string[] {
+  const { targetRef, service } = (spec ?? {}) as CanaryNames;
+  const apex = service?.name || targetRef?.name;
+  return [`${apex}`, `${apex}-primary`, `${apex}-canary`];
+}
+
+/** `objectKey` of the workload that the Canary names, and of its scaler. */
+export function objectsOfCanary({ metadata, spec }: KubernetesObject): {
+  readonly target: string | undefined;
+  readonly scaler: string | undefined;
+} {
+  const { targetRef, autoscalerRef } = (spec ?? {}) as CanaryNames;
+  return { target: keyIn(metadata.namespace, targetRef), scaler: keyIn(metadata.namespace, autoscalerRef) };
+}
+
+function keyIn(namespace: string | undefined, reference: Reference | undefined): string | undefined {
+  const { apiVersion, kind, name } = reference ?? {};
+  if (!apiVersion || !kind || !name) return undefined;
+  return objectKey({ apiVersion, kind, metadata: namespace ? { name, namespace } : { name } });
+}
+
+/** Whether the object is a Canary. */
+export function isCanary({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersion' | 'kind'>): boolean {
+  return kind === 'Canary' && apiVersion.startsWith('flagger.app/');
+}

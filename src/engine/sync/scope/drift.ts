@@ -1,0 +1,94 @@
+/** What somebody else made of an object that Git holds, and who that was. */
+import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { objectKey } from '../../../render/render.ts';
+import { type ManagedFieldsEntry, managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
+import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
+import { type Contested, contestedInWords } from './field-conflicts.ts';
+
+/** One object that was put back as Git says. */
+export interface SourceDrift {
+  readonly object: KubernetesObject;
+  /** What was different, and who did it: for people, without any value. */
+  readonly message: string;
+}
+
+/** What was found of an object that had been applied as it is in Git. `live`: read anew, with its managers; undefined: it was deleted. */
+export function driftFound(
+  wanted: KubernetesObject,
+  live: KubernetesObject | undefined,
+  taken: readonly Contested[],
+): SourceDrift {
+  const told = (what: string): SourceDrift => ({ object: wanted, message: `${describe(wanted)}: ${what}` });
+  if (!live) return told('was deleted');
+  if (taken.length > 0) return told(contestedInWords(taken));
+  const fields = differencesOf(live, wanted).map(({ path }) => path);
+  const writer = lastOtherWriter(live);
+  const who = writer ? ` (${writer.manager}${writer.time ? ` at ${writer.time}` : ''})` : '';
+  return told(`${fields.slice(0, 3).join(', ')}${who}`);
+}
+
+/** The contested fields with the time of the last write of each manager. */
+export function withTimes(contested: readonly Contested[], live: KubernetesObject | undefined): Contested[] {
+  const entries = live ? (managedFieldsOf(live) ?? []) : [];
+  return contested.map((one) => {
+    const own = entries.filter(({ manager, subresource }) => {
+      return manager === one.manager && (subresource || undefined) === one.subresource;
+    });
+    const time = newest(own)?.time;
+    return time ? { ...one, time } : one;
+  });
+}
+
+function lastOtherWriter(live: KubernetesObject): ManagedFieldsEntry | undefined {
+  const others = (managedFieldsOf(live) ?? []).filter(
+    ({ manager, subresource }) => manager !== 'holdfast' && subresource !== 'status',
+  );
+  return newest(others);
+}
+
+function newest(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry | undefined {
+  return [...entries].sort((left, right) => ((left.time ?? '') < (right.time ?? '') ? 1 : -1))[0];
+}
+
+/** So many corrections of one object within the window are a quarrel with another writer. */
+const contentionCount = 5;
+const windowMs = 600_000;
+
+/** What a Source put back lately. Lost on restart: the condition stays. */
+export interface DriftMemory {
+  note(drift: readonly SourceDrift[], nowMs: number): void;
+  /** Another writer changes it again and again: it is put back with the polls only, so that the two do not drive each other. */
+  isQuarrel(objectKey: string, nowMs: number): boolean;
+  /** The last correction, for people; undefined: none since the start. */
+  last(): { readonly message: string; readonly timeMs: number } | undefined;
+  /** Objects that are quarrelled about, as the last correction told them. */
+  quarrels(nowMs: number): string[];
+}
+
+/** Nothing was put back yet. */
+export function createDriftMemory(): DriftMemory {
+  const corrections = new Map<string, { times: number[]; message: string }>();
+  let last: { message: string; timeMs: number } | undefined;
+
+  function recent(key: string, nowMs: number): number {
+    return corrections.get(key)?.times.filter((time) => time > nowMs - windowMs).length ?? 0;
+  }
+
+  return {
+    note(drift, nowMs) {
+      for (const { object, message } of drift) {
+        const key = objectKey(object);
+        const before = corrections.get(key)?.times.filter((time) => time > nowMs - windowMs) ?? [];
+        corrections.set(key, { times: [...before, nowMs].slice(-contentionCount), message });
+        last = { message, timeMs: nowMs };
+      }
+      for (const key of corrections.keys()) if (recent(key, nowMs) === 0) corrections.delete(key);
+    },
+    isQuarrel: (key, nowMs) => recent(key, nowMs) >= contentionCount,
+    last: () => last,
+    quarrels: (nowMs) =>
+      [...corrections]
+        .filter(([key]) => recent(key, nowMs) >= contentionCount)
+        .map(([, { message }]) => message),
+  };
+}

@@ -1,0 +1,179 @@
+/** Applying what others have changed: who that was is told, and what happens is for the object to say. */
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';
+import { isRecord, pointerSteps } from '../../../release/json.ts';
+import { EngineError } from '../../failure.ts';
+
+/** What happens to fields that another manager has: `override` (default) takes them back, `leave` leaves them, `refuse` writes nothing. */
+const onConflictAnnotation = 'holdfast.dev/on-conflict';
+/** JSON pointers, with commas between, of fields that are left to whoever else writes them. */
+const ignoreFieldsAnnotation = 'holdfast.dev/ignore-fields';
+
+/** A field that another manager has written. */
+export interface Contested {
+  readonly manager: string;
+  /** As the API server names it: `.data.level`. */
+  readonly field: string;
+  /** RFC 3339; undefined where the server does not say. */
+  readonly time?: string | undefined;
+  readonly subresource?: string | undefined;
+}
+
+/** What came of applying. */
+export interface ContestedWrite {
+  readonly written: KubernetesObject;
+  /** Taken back from others. */
+  readonly taken: readonly Contested[];
+  /** Left to others. */
+  readonly left: readonly Contested[];
+}
+
+/** How it is applied. */
+interface ContestOptions {
+  readonly over: ApplyOptions['over'] | undefined;
+  /** The same fields with the times of the writes, which the server's refusal does not tell. */
+  readonly timed: (contested: readonly Contested[]) => Promise<readonly Contested[]>;
+}
+
+/**
+ * Server-side apply. Where others have written our fields the server says who, and they are taken, left or refused. Throws EngineError
+ * FieldConflict, and what the server refuses.
+ */
+export async function applyOverOthers(
+  cluster: Pick<Cluster, 'apply'>,
+  wanted: KubernetesObject,
+  { over, timed }: ContestOptions,
+): Promise<ContestedWrite> {
+  const options = { manager: 'holdfast', ...(over ? { over } : {}) } as const;
+  try {
+    return { written: await cluster.apply(wanted, { ...options, force: false }), taken: [], left: [] };
+  } catch (error) {
+    const found = contestedIn(error);
+    if (found.length === 0) throw error;
+    const contested = await timed(found);
+    const left = contested.filter((field) => isLeft(wanted, field));
+    const taken = contested.filter((field) => !left.includes(field));
+    if (taken.length > 0 && policyOf(wanted) === 'refuse') throw refused(taken);
+    const kept = withoutFields(
+      wanted,
+      left.map(({ field }) => field),
+    );
+    return { written: await cluster.apply(kept, { ...options, force: true }), taken, left };
+  }
+}
+
+/** Fields in words: `.data.level (kubectl-edit at 2026-11-21T10:00:00Z)`. */
+export function contestedInWords(contested: readonly Contested[]): string {
+  const shown = contested.slice(0, 3).map(({ field, manager, time }) => {
+    return `${field} (${manager}${time ? ` at ${time}` : ''})`;
+  });
+  const more = contested.length > 3 ? ` and ${contested.length - 3} more` : '';
+  return `${shown.join(', ')}${more}`;
+}
+
+function isLeft(wanted: KubernetesObject, contested: Contested): boolean {
+  if (isAutoscalers(contested) || policyOf(wanted) === 'leave') return true;
+  const pointers = (wanted.metadata.annotations?.[ignoreFieldsAnnotation] ?? '').split(',');
+  return pointers.some((pointer) => isInPointer(wanted, pointer.trim(), contested.field));
+}
+
+/** HorizontalPodAutoscalers, those that KEDA makes included, write by the subresource. */
+function isAutoscalers({ manager, subresource }: Contested): boolean {
+  return manager === 'kube-controller-manager' && subresource === 'scale';
+}
+
+function policyOf({ metadata }: KubernetesObject): 'override' | 'leave' | 'refuse' {
+  const said = metadata.annotations?.[onConflictAnnotation];
+  return said === 'leave' || said === 'refuse' ? said : 'override';
+}
+
+function refused(taken: readonly Contested[]): EngineError {
+  return new EngineError(
+    'FieldConflict',
+    `others write what Git says: ${contestedInWords(taken)}; take it out of Git, or set ${onConflictAnnotation} to override or leave`,
+  );
+}
+
+/** Adapters give such an error the fields and their managers. */
+function contestedIn(error: unknown): readonly Contested[] {
+  const { kind, fieldConflicts } = (error ?? {}) as { kind?: unknown; fieldConflicts?: readonly Contested[] };
+  return kind === 'fieldConflict' ? (fieldConflicts ?? []) : [];
+}
+
+// Fields by the paths that the API server gives in conflicts: `.spec.replicas`, `.spec.template.spec.containers[name="app"].image`. Pure.
+
+/** The object without these fields; a path that leads nowhere changes nothing. */
+export function withoutFields(object: KubernetesObject, fields: readonly string[]): KubernetesObject {
+  if (fields.length === 0) return object;
+  return without(object, '', new Set(fields)) as KubernetesObject;
+}
+
+/** Whether a field, as the server names it, is the one that a JSON pointer names, or is in it. */
+export function isInPointer(object: KubernetesObject, pointer: string, field: string): boolean {
+  const path = pathOfPointer(object, pointer);
+  return (
+    path !== undefined && (field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`))
+  );
+}
+
+/** Undefined where the pointer leads nowhere. */
+function pathOfPointer(object: KubernetesObject, pointer: string): string | undefined {
+  const steps = pointerSteps(pointer);
+  if (!steps || steps.length === 0) return undefined;
+  let value: unknown = object;
+  let path = '';
+  for (const step of steps) {
+    const next = stepInto(value, step);
+    if (next.value === undefined) return undefined;
+    value = next.value;
+    path += next.path;
+  }
+  return path;
+}
+
+function stepInto(value: unknown, step: string): { value: unknown; path: string } {
+  if (!Array.isArray(value)) {
+    const inner = isRecord(value) && Object.hasOwn(value, step) ? value[step] : undefined;
+    return { value: inner, path: `.${step}` };
+  }
+  const item: unknown = value[Number(step)];
+  const name = isRecord(item) ? item.name : undefined;
+  return { value: item, path: typeof name === 'string' ? `[name=${JSON.stringify(name)}]` : `[${step}]` };
+}
+
+function without(value: unknown, path: string, fields: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) {
+    const kept = value.flatMap((item) => {
+      const itemPath = elementPath(item, path, fields);
+      if (itemPath === undefined) return [item];
+      return fields.has(itemPath) ? [] : [without(item, itemPath, fields)];
+    });
+    return kept;
+  }
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([field]) => !fields.has(`${path}.${field}`))
+      .map(([field, inner]) => [field, without(inner, `${path}.${field}`, fields)]),
+  );
+}
+
+/** Which of the paths goes through this element of the list; undefined: none. */
+function elementPath(item: unknown, path: string, fields: ReadonlySet<string>): string | undefined {
+  for (const field of fields) {
+    if (!field.startsWith(`${path}[`)) continue;
+    const key = /^\[[^\]]*\]/.exec(field.slice(path.length))?.[0];
+    if (key && answersTo(item, key.slice(1, -1))) return `${path}${key}`;
+  }
+  return undefined;
+}
+
+/** `name="app"`, `containerPort=80,protocol="TCP"`, or `="value"` for an element of a set. */
+function answersTo(item: unknown, key: string): boolean {
+  return key.split(/,(?=\w+=)/).every((part) => {
+    const at = part.indexOf('=');
+    const wanted = part.slice(at + 1);
+    const value = at === 0 ? item : isRecord(item) ? item[part.slice(0, at)] : undefined;
+    return JSON.stringify(value) === wanted;
+  });
+}

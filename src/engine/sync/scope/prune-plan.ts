@@ -1,0 +1,200 @@
+/** What becomes of the objects of a Source that Git does not hold any more. Pure: decided from what was read, done by prune.ts. */
+
+import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { takenOverAnnotation } from '../../../api/metadata.ts';
+import type { Source } from '../../../api/source/source.ts';
+import { configReferences } from '../../../release/refs.ts';
+import { templateOf } from '../../../release/release.ts';
+import { objectKey } from '../../../render/render.ts';
+import { hasNameOfCanary, isCanary, objectsOfCanary } from './canary-objects.ts';
+import { whyNotAllowed } from './permissions.ts';
+
+/** Everything the decision depends on. */
+export interface PruneInput {
+  readonly source: Source;
+  /** Live objects with the Source's label, going ones included. */
+  readonly members: readonly KubernetesObject[];
+  /** `objectKey` of everything in the commit, also what rollouts write. */
+  readonly wanted: ReadonlySet<string>;
+  /** `objectKey` of config that a release other than head's needs. */
+  readonly keep: ReadonlySet<string>;
+  /** Canaries of the cluster. */
+  readonly canaries: readonly KubernetesObject[];
+  /** A person approved deletions for this very commit. */
+  readonly isApproved: boolean;
+  /** Another Source that holds an object of this `objectKey`. */
+  readonly holderOf: (key: string) => string | undefined;
+}
+
+/** An object that is not deleted now. */
+export interface NotPruned {
+  readonly object: KubernetesObject;
+  readonly why: string;
+}
+
+/** What to do, and what not. */
+export interface PrunePlan {
+  readonly remove: readonly KubernetesObject[];
+  /** Canaries whose target takes the traffic back before they go (design section 5). */
+  readonly handBack: readonly KubernetesObject[];
+  /** They go by themselves, or once something else has ended. */
+  readonly waiting: readonly NotPruned[];
+  /** They stay. */
+  readonly kept: readonly NotPruned[];
+  /** They go when a person approves it. */
+  readonly toApprove: readonly KubernetesObject[];
+  /** Why so many need an approval; undefined: only the kinds that always do. */
+  readonly guard: string | undefined;
+}
+
+type Verdict =
+  | { readonly kind: 'remove' | 'handBack' | 'toApprove' }
+  | { readonly kind: 'waiting' | 'kept'; readonly why: string };
+
+/** Nothing left Git. */
+const nothingToDo: PrunePlan = {
+  ...{ remove: [], handBack: [], waiting: [], kept: [], toApprove: [] },
+  guard: undefined,
+};
+
+/** The plan (S25, design section 5 'Scope'). */
+export function planPrune(input: PruneInput): PrunePlan {
+  const { members, wanted, isApproved } = input;
+  const leaving = members.filter((object) => !wanted.has(objectKey(object)) && !isMadeByController(object));
+  if (leaving.length === 0) return nothingToDo;
+  const readers = new Map(members.flatMap((one) => configKeysOf(one).map((key) => [key, one] as const)));
+  const context: Leaving = { ...input, readers, leavingKeys: new Set(leaving.map(objectKey)) };
+  const verdicts = leaving.map((object) => ({ object, verdict: verdictOn(object, context) }));
+  const of = (kind: Verdict['kind']) =>
+    verdicts.filter(({ verdict }) => verdict.kind === kind).map(({ object }) => object);
+  const told = (kind: 'waiting' | 'kept') =>
+    verdicts.flatMap(({ object, verdict }) =>
+      verdict.kind === kind && 'why' in verdict ? [{ object, why: verdict.why }] : [],
+    );
+  const going = [...of('remove'), ...of('handBack'), ...of('toApprove')];
+  const guard = isApproved ? undefined : guardAgainst(going, input);
+  const plan = { waiting: told('waiting'), kept: told('kept'), guard };
+  if (guard !== undefined) return { ...plan, remove: [], handBack: [], toApprove: going };
+  return { ...plan, remove: of('remove'), handBack: of('handBack'), toApprove: of('toApprove') };
+}
+
+/** Why nothing at all may go without a person. */
+function guardAgainst(
+  going: readonly KubernetesObject[],
+  { members, wanted }: PruneInput,
+): string | undefined {
+  if (going.length === 0) return undefined;
+  if (wanted.size === 0) return 'the commit holds no object at all';
+  const all = members.filter((object) => !isMadeByController(object)).length;
+  return isTooMany(going.length, all) ? `that is more than a fifth of its ${all} objects at once` : undefined;
+}
+
+/** The input with what is looked up for each object. */
+interface Leaving extends PruneInput {
+  readonly leavingKeys: ReadonlySet<string>;
+  /** Workloads by the `objectKey` of config that their pods read. */
+  readonly readers: ReadonlyMap<string, KubernetesObject>;
+}
+
+function verdictOn(object: KubernetesObject, input: Leaving): Verdict {
+  const stays = whyItStays(object, input);
+  if (stays !== undefined) return { kind: 'kept', why: stays };
+  const waits = whyItWaits(object, input);
+  if (waits !== undefined) return { kind: 'waiting', why: waits };
+  if (isPrecious(object) && !input.isApproved) return { kind: 'toApprove' };
+  if (!isCanary(object)) return { kind: 'remove' };
+  const { target } = objectsOfCanary(object);
+  const goesWithTarget = target !== undefined && input.leavingKeys.has(target);
+  return { kind: goesWithTarget ? 'remove' : 'handBack' };
+}
+
+function whyItStays(object: KubernetesObject, { source, holderOf }: PruneInput): string | undefined {
+  const said = optedOut(object);
+  if (said !== undefined) return said;
+  const { name, namespace } = source.metadata;
+  if (objectKey(object) === objectKey(source)) return 'a Source does not delete itself';
+  if (object.kind === 'Namespace' && object.metadata.name === namespace)
+    return `Source ${namespace}/${name} lives in it`;
+  const holder = holderOf(objectKey(object));
+  return holder === undefined ? whyNotAllowed(source, object) : `Source ${holder} holds it`;
+}
+
+function whyItWaits(object: KubernetesObject, { canaries, keep, readers }: Leaving): string | undefined {
+  if (object.metadata.deletionTimestamp) {
+    const finalizers = (object.metadata.finalizers ?? []).join(', ');
+    return finalizers ? `is being deleted; ${finalizers} holds it` : 'is being deleted';
+  }
+  const key = objectKey(object);
+  if (keep.has(key)) return 'a release that serves or can be gone back to needs it';
+  const reader = readers.get(key);
+  if (reader) return `${describe(reader)} reads it`;
+  const canary = canaries.find((one) => needs(one, object, key));
+  return canary && `${describe(canary)} needs it as long as it is there`;
+}
+
+const workloadKinds: ReadonlySet<string> = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
+
+/** `objectKey` of the config that the pods of a live workload read. */
+function configKeysOf(workload: KubernetesObject): string[] {
+  if (!workloadKinds.has(workload.kind)) return [];
+  const { namespace } = workload.metadata;
+  return configReferences(templateOf({ target: workload })).map(({ kind, name }) =>
+    objectKey({ apiVersion: 'v1', kind, metadata: namespace ? { name, namespace } : { name } }),
+  );
+}
+
+/** Target, scaler, Services and routes stay until their Canary is gone: the primary keeps serving. */
+function needs(canary: KubernetesObject, object: KubernetesObject, key: string): boolean {
+  const { target, scaler } = objectsOfCanary(canary);
+  const isTaken = object.metadata.annotations?.[takenOverAnnotation] !== undefined;
+  const serves = object.kind === 'Service' || isTaken;
+  return key === target || key === scaler || (serves && hasNameOfCanary(canary, object));
+}
+
+// Which objects are never deleted by themselves because they left Git. Pure.
+
+/** Says of one object whether it may be deleted: `disabled` never, `enabled` without asking, also where its kind would ask. */
+const pruneAnnotation = 'holdfast.dev/prune';
+
+/** Kinds that take other people's data with them: each needs the annotation, or an approval of the commit. */
+const preciousKinds: ReadonlySet<string> = new Set([
+  'Namespace',
+  'PersistentVolumeClaim',
+  'PersistentVolume',
+  'CustomResourceDefinition',
+]);
+
+/** Flux's and Argo CD's and Helm's own ways to say it are respected, so that nobody has to edit a manifest to come over. */
+export function optedOut({ metadata }: Pick<KubernetesObject, 'metadata'>): string | undefined {
+  const { annotations = {}, labels = {} } = metadata;
+  const said = annotations[pruneAnnotation];
+  if (said === 'disabled' || said === 'false') return `${pruneAnnotation}: ${said}`;
+  const flux = 'kustomize.toolkit.fluxcd.io/prune';
+  if ([annotations[flux], labels[flux]].includes('disabled')) return `${flux}: disabled`;
+  const argo = 'argocd.argoproj.io/sync-options';
+  const options = (annotations[argo] ?? '').split(',').map((option) => option.trim());
+  if (options.includes('Prune=false')) return `${argo}: Prune=false`;
+  const helm = 'helm.sh/resource-policy';
+  return annotations[helm] === 'keep' ? `${helm}: keep` : undefined;
+}
+
+/** The object takes more with it than itself, and nobody said that it may go. */
+export function isPrecious({ kind, metadata }: Pick<KubernetesObject, 'kind' | 'metadata'>): boolean {
+  return preciousKinds.has(kind) && metadata.annotations?.[pruneAnnotation] !== 'enabled';
+}
+
+/** A controller made it and copied the labels of what it was made for, as EndpointSlices carry those of their Service. */
+export function isMadeByController({ kind, metadata }: Pick<KubernetesObject, 'kind' | 'metadata'>): boolean {
+  const owners = metadata.ownerReferences ?? [];
+  return kind === 'Endpoints' || owners.some(({ controller }) => controller === true);
+}
+
+/** More than this share of the objects at once is asked for (S25)... */
+const mostShare = 0.2;
+/** ...where it is more than so many. */
+const mostObjects = 10;
+
+/** Whether so many deletions at once may be a mistake: a wrong path, an empty branch, a renderer that gave nothing (S25). */
+function isTooMany(leaving: number, members: number): boolean {
+  return leaving > mostObjects && leaving > members * mostShare;
+}

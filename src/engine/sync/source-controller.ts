@@ -1,0 +1,197 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import type { WatchedSet } from '../../contracts/cluster.ts';
+import { createClaims } from '../apply-set.ts';
+import type { Reproduced } from '../canary/context/reproduction.ts';
+import { namespacedName } from '../checks/checks.ts';
+import { createAppointments } from '../work-queue.ts';
+import { createMemberWatches } from './apply/members.ts';
+import { createPresence } from './context/presence.ts';
+import { dependenciesOf } from './poll/dependencies.ts';
+import { createStoreSweep } from './poll/store.ts';
+import type { SourceGit } from './read/source-git.ts';
+import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
+
+type OwnParts = 'source' | 'sources' | 'canaries' | 'claims' | 'presence' | 'openMembers' | 'refreshSoon';
+
+/** What the controller of all Sources is made of. */
+export interface SourceControllerOptions extends Omit<SourceRunnerParts, OwnParts> {
+  readonly sources: WatchedSet;
+  readonly canarySet: WatchedSet;
+  /** Whether objects of all namespaces may be watched, or those of some alone. */
+  readonly watchesEverywhere: boolean;
+  readonly isOurs: (canary: KubernetesObject) => boolean;
+  /** Which Sources are followed: all of the cluster, or those given as files. */
+  readonly isFollowed: (source: KubernetesObject) => boolean;
+}
+
+/** Follows every Source, each on its own. */
+export interface SourceController {
+  start(): void;
+  /** Polls a Source soon; false when it is not followed. */
+  wake(key: string): boolean;
+  /** The writing half of the Source that speaks for a Canary. */
+  gitOf(canaryKey: string): SourceGit | undefined;
+  /** What a Canary's release is at an older commit. */
+  reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
+  stop(): Promise<void>;
+}
+
+/** Bursts of Canary changes become one look at the Source's status. */
+const gatherMs = 300;
+
+interface Following {
+  readonly runner: SourceRunner;
+  /** What the runner was started with; another one starts a new runner. */
+  readonly generation: string;
+  /** Keys of the Sources that it depends on. */
+  readonly dependencies: readonly string[];
+  requests: string;
+}
+
+/** A controller that stands still until `start`. */
+export function createSourceController(options: SourceControllerOptions): SourceController {
+  const { sources, canarySet } = options;
+  const following = new Map<string, Following>();
+  const ending = new Set<Promise<void>>();
+  const isNewVersion = createVersions(canarySet);
+  let stopped = false;
+  const stores = createStoreSweep(options);
+  const refresh = createAppointments(options.clock, (key) => void following.get(key)?.runner.refreshStatus());
+  const parts = partsOf(options, (key) => refresh.make(key, gatherMs));
+
+  function sourceChanged(source: KubernetesObject): void {
+    // The watches outlive the controller for a moment; what they still bring must not start anything anew.
+    if (stopped) return;
+    const key = namespacedName(source);
+    const live = sources.get(source.metadata.namespace, source.metadata.name);
+    const known = following.get(key);
+    if (!live || live.metadata.deletionTimestamp || !options.isFollowed(live)) return drop(key);
+    const generation = `${live.metadata.uid} ${live.metadata.generation}`;
+    if (known?.generation === generation) return noteRequests(known, live);
+    const after = known ? end(key, known) : Promise.resolve();
+    const runner = startSourceRunner(parts, key, live, after);
+    const dependencies = dependenciesOf(live as Source);
+    following.set(key, { runner, generation, dependencies, requests: requestsOf(live) });
+  }
+
+  function sourcesChanged(changed: readonly KubernetesObject[]): void {
+    for (const source of changed) {
+      sourceChanged(source);
+      const key = namespacedName(source);
+      for (const { runner, dependencies } of following.values())
+        if (dependencies.includes(key)) runner.otherChanged();
+    }
+    if (!sources.synced()) return;
+    for (const { listed } of [options.heads, stores]) listed();
+  }
+
+  function end(key: string, { runner }: Following): Promise<void> {
+    following.delete(key);
+    const stopping = runner.stop();
+    ending.add(stopping);
+    void stopping.finally(() => ending.delete(stopping)).then(stores.ended);
+    return stopping;
+  }
+
+  function drop(key: string): void {
+    const known = following.get(key);
+    if (!known) return;
+    options.repositories.forget(key);
+    void end(key, known);
+    parts.claims.forget(key);
+    for (const canary of options.heads.forget(key)) options.wakeCanary(canary);
+  }
+
+  /** A Canary that only the cluster holds may have its target in a Source: its spec shapes the release. */
+  function canaryChanged(canary: KubernetesObject): void {
+    const key = namespacedName(canary);
+    const speakers = speakersIn(following, key);
+    for (const [sourceKey] of speakers) refresh.make(sourceKey, gatherMs);
+    if (!isNewVersion(canary)) return;
+    const isFree = options.heads.sourceOf(key) === undefined;
+    for (const [, { runner }] of isFree ? following : speakers) runner.reread();
+  }
+
+  return {
+    start() {
+      canarySet.onChange((canary) => {
+        if (canary) canaryChanged(canary);
+      });
+      sources.onChange((source) => sourcesChanged(source ? [source] : sources.list()));
+    },
+    wake(key) {
+      const known = following.get(key);
+      known?.runner.wake();
+      return known !== undefined;
+    },
+    gitOf(canaryKey) {
+      return speakersIn(following, canaryKey)[0]?.[1].runner.git();
+    },
+    async reproduce(canaryKey, commit) {
+      const [speaker] = speakersIn(following, canaryKey);
+      return speaker?.[1].runner.reproduce(canaryKey, commit) ?? { problem: 'no Source holds it any more' };
+    },
+    async stop() {
+      stopped = true;
+      refresh.cancelAll();
+      for (const [key, known] of [...following]) void end(key, known);
+      await Promise.all(ending);
+    },
+  };
+}
+
+/** What all runners share. */
+function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) => void): SourceRunnerParts {
+  const { sources, canarySet } = options;
+  return {
+    ...options,
+    refreshSoon,
+    claims: createClaims(),
+    presence: createPresence(options),
+    openMembers: createMemberWatches(options.openWatch, options.watchesEverywhere),
+    sources: () => sources.list(),
+    source: (key) => sources.get(...placeOf(key)),
+    canaries: () => canarySet.list().filter(options.isOurs),
+  };
+}
+
+/** Namespace and name of a key. */
+function placeOf(key: string): [namespace: string, name: string] {
+  const [namespace = '', name = ''] = key.split('/');
+  return [namespace, name];
+}
+
+/** Wakes the Source when its annotations ask for something new. */
+function noteRequests(known: Following, live: KubernetesObject): void {
+  const requests = requestsOf(live);
+  if (known.requests === requests) return;
+  known.requests = requests;
+  known.runner.wake();
+}
+
+/** The Sources, by their keys, that hold a Canary's target. */
+function speakersIn(
+  following: ReadonlyMap<string, Following>,
+  canaryKey: string,
+): Array<[string, Following]> {
+  return [...following].filter(([, { runner }]) => runner.speaksFor(canaryKey));
+}
+
+/** Whether a Canary is another one than when it was asked about last: it says something else, is a new one, or went. */
+function createVersions(canarySet: WatchedSet): (canary: KubernetesObject) => boolean {
+  const seen = new Map<string, string>();
+  return (canary) => {
+    const { uid, generation, namespace, name } = canary.metadata;
+    const version = canarySet.get(namespace, name) === undefined ? 'gone' : `${uid} ${generation}`;
+    if (seen.get(namespacedName(canary)) === version) return false;
+    seen.set(namespacedName(canary), version);
+    return true;
+  };
+}
+
+/** Annotations that ask for something; their change wakes the Source. */
+function requestsOf({ metadata }: KubernetesObject): string {
+  const annotations = Object.entries(metadata.annotations ?? {});
+  return JSON.stringify(annotations.filter(([key]) => key.startsWith('holdfast.dev/')).sort());
+}

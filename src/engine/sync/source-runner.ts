@@ -1,0 +1,231 @@
+import { parseSource } from '../../api/kinds/parse.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import { checkSource } from '../../api/source/validate.ts';
+import type { OpenForge, OpenPoller, Poller, Repositories, Repository } from '../../contracts/git.ts';
+import { createRenderCache, objectKey } from '../../render/render.ts';
+import { applySetId } from '../apply-set.ts';
+import type { Reproduced } from '../canary/context/reproduction.ts';
+import { EngineError } from '../failure.ts';
+import { windowProblems } from '../windows.ts';
+import { isOtherInForce } from './apply/in-force.ts';
+import type { OpenMembers } from './apply/members.ts';
+import { appliedEntryOf, createSourceWatch, isAsApplied, type SourceWatch } from './apply/source-watch.ts';
+import type { SourceParts, SourceState, SyncProblem } from './context/context.ts';
+import { currentSource, secretsOf } from './poll/source-object.ts';
+import { watchInputs, withInputs } from './read/render-inputs.ts';
+import { reproduce } from './read/reproduce.ts';
+import { createSourceGit, type SourceGit } from './read/source-git.ts';
+import { createDriftMemory } from './scope/drift.ts';
+import { sourceHealth } from './status/health.ts';
+import { writeSourceStatus } from './status/status.ts';
+import { syncSource } from './sync.ts';
+
+/** What runners are made with. */
+export interface SourceRunnerParts extends SourceParts {
+  readonly repositories: Repositories;
+  readonly openForge: OpenForge;
+  readonly openMembers: OpenMembers;
+  readonly openPoller: OpenPoller;
+  /** The Source as the cluster has it now. */
+  readonly source: (key: string) => KubernetesObject | undefined;
+  /** Writes the status of a Source soon. */
+  readonly refreshSoon: (key: string) => void;
+  /** Told of every sync, for metrics. */
+  readonly onSync?: (key: string, succeeded: boolean) => void;
+}
+
+/** One Source being followed. */
+export interface SourceRunner {
+  /** Polls soon: a webhook came, or a request annotation changed. */
+  wake(): void;
+  /** Reads the same commit again, since something beside Git changed what it means. */
+  reread(): void;
+  /** A Canary changed: writes the status again if it says something else now, and applies again if something else is in force. */
+  refreshStatus(): Promise<void>;
+  /** A Source that this one depends on changed. */
+  otherChanged(): void;
+  /** What a Canary's release is at an older commit; changes nothing. */
+  reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
+  /** Its writing half; undefined while it cannot be followed. */
+  git(): SourceGit | undefined;
+  /** Keys of the Canaries it speaks for. */
+  speaksFor(canaryKey: string): boolean;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts to follow a Source once `after` has resolved: the runner before it uses the same store. One that cannot be followed says so in
+ * its status and waits for a change.
+ */
+export function startSourceRunner(
+  parts: SourceRunnerParts,
+  key: string,
+  object: KubernetesObject,
+  after: Promise<unknown>,
+): SourceRunner {
+  const opened = open(parts, object);
+  const state = stateOf(key, opened);
+  parts.heads.expect(key);
+  followWindows(parts, key, opened);
+  let watch: SourceWatch | undefined;
+  let poller: Poller | undefined;
+  let stopped = false;
+  const deaf = opened.repository.onNews(() => poller?.wake());
+
+  async function sync(signal: AbortSignal): Promise<void> {
+    const source = currentSource(parts, key);
+    if (!source || !watch) return;
+    let succeeded = false;
+    try {
+      await syncSource(parts, source, state, { watch, signal });
+      succeeded = true;
+    } finally {
+      parts.onSync?.(key, succeeded);
+    }
+  }
+
+  function askGit(): void {
+    opened.repository.expectNews();
+    poller?.wake();
+  }
+
+  function reread(): void {
+    delete state.readUnder;
+    poller?.wake();
+  }
+
+  /** An object of the Source changed, or more was listed. */
+  function seen(source: Source, changed: KubernetesObject | undefined): void {
+    if (state.pruned?.isPending) poller?.wake();
+    if (source.spec.wait) parts.refreshSoon(key);
+    const entry = changed && appliedEntryOf(state, changed);
+    if (!entry || !watch || isAsApplied(parts, state, { source, entry, watch })) return;
+    state.dirty = true;
+    if (!state.drift.isQuarrel(objectKey(entry.object), parts.clock.nowMs())) poller?.wake();
+  }
+
+  function start(source: Source): void {
+    const own = createSourceWatch(applySetId(source), parts.openMembers, (changed) => seen(source, changed));
+    watch = withInputs(own, watchInputs(source, parts.openWatch, reread));
+    try {
+      poller = parts.openPoller(source, sync);
+      const { start: begin } = poller;
+      void after.then(() => {
+        if (!stopped) begin();
+      });
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      state.problem = invalidSpec(`spec.schedule: ${message}`);
+      void writeSourceStatus(parts, source, state);
+    }
+  }
+
+  if (opened.source && !opened.problem && !opened.source.spec.suspend) start(opened.source);
+  else void writeSourceStatus(parts, object as Source, state);
+  return {
+    wake: askGit,
+    reread,
+    async refreshStatus() {
+      const source = currentSource(parts, key);
+      if (!source || !state.snapshot) return;
+      if (isOtherInForce(parts, state) || state.pruned?.isPending) poller?.wake();
+      if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
+      await writeSourceStatus(parts, source, state);
+    },
+    otherChanged() {
+      if (state.problem?.reason.startsWith('Dependency')) poller?.wake();
+    },
+    async reproduce(canaryKey, commit) {
+      const source = currentSource(parts, key);
+      if (!source) return { problem: 'its Source is gone' };
+      return reproduce(parts, source, state, { canaryKey, commit });
+    },
+    git() {
+      const source = currentSource(parts, key);
+      if (!source || !poller) return undefined;
+      const forge = () => parts.openForge(source, secretsOf(parts, source));
+      return createSourceGit(parts, source, state, { forge, wake: askGit });
+    },
+    speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
+    async stop() {
+      stopped = true;
+      deaf();
+      await poller?.stop();
+      watch?.close();
+    },
+  };
+}
+
+/** Nothing is known yet. */
+function stateOf(key: string, opened: Opened): SourceState {
+  return {
+    key,
+    repository: opened.repository,
+    rendered: createRenderCache(),
+    left: new WeakMap(),
+    drift: createDriftMemory(),
+    previous: new Map(),
+    dirty: false,
+    problem: opened.problem === undefined ? undefined : invalidSpec(opened.problem),
+  };
+}
+
+/** A freeze is in force at once, also while Git cannot be read. One that cannot be understood leaves the windows as they were. */
+function followWindows(parts: SourceRunnerParts, key: string, { source, problem }: Opened): void {
+  if (!source || problem !== undefined) return;
+  for (const canary of parts.heads.setWindows(key, source.spec.windows)) parts.wakeCanary(canary);
+}
+
+interface Opened {
+  readonly source: Source | undefined;
+  readonly repository: Repository;
+  readonly problem: string | undefined;
+}
+
+function open(parts: SourceRunnerParts, object: KubernetesObject): Opened {
+  const parsed = parseSource(object);
+  if (!parsed.ok) return { source: undefined, repository: noRepository, problem: textOf(parsed.problems) };
+  const source = parsed.value;
+  const problems = [
+    ...checkSource(source).problems,
+    ...windowProblems(source.spec.windows, parts.clock.nowMs()),
+  ];
+  try {
+    // Also where it cannot be followed as it is: what it uses of a store stays there meanwhile.
+    const repository = parts.repositories.open(source, secretsOf(parts, source));
+    if (problems.length > 0) return { source, repository: noRepository, problem: textOf(problems) };
+    return { source, repository, problem: undefined };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { source, repository: noRepository, problem: `spec.url: ${message}` };
+  }
+}
+
+function invalidSpec(message: string): SyncProblem {
+  return { condition: 'Ready', reason: 'InvalidSpec', message };
+}
+
+function textOf(problems: ReadonlyArray<{ path: string; message: string }>): string {
+  return problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
+}
+
+/** In the place of a repository that could not be opened; nothing polls it. */
+const noRepository: Repository = {
+  poll: refuse,
+  treeOidAt: refuse,
+  readFiles: refuse,
+  entriesAt: refuse,
+  keep: () => undefined,
+  expectNews: () => undefined,
+  onNews: () => () => undefined,
+  listRefs: refuse,
+  moveRef: refuse,
+  commitFiles: refuse,
+  readPaths: refuse,
+  changesOf: refuse,
+};
+
+async function refuse(): Promise<never> {
+  throw new EngineError('InvalidSpec', 'the Source cannot be followed as it is');
+}

@@ -1,0 +1,153 @@
+import { approveAnnotation } from '../../../api/annotations.ts';
+import { type Condition, describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import type { Source } from '../../../api/source/source.ts';
+import { type ConditionNews, listed } from '../../status-patch.ts';
+import type { ApplyResult, PruneResult, SourceParts, SourceState } from '../context/context.ts';
+import type { NotPruned } from '../scope/prune-plan.ts';
+
+type News = Omit<ConditionNews, 'type'>;
+
+/**
+ * The condition Healthy: False while one of the Source's Canaries is rejected or held (design section 2.2), and with `spec.wait` until every
+ * object that it applied works; Unknown as long as that may still come.
+ */
+export function healthyNews(
+  { snapshot, health }: Pick<SourceState, 'snapshot' | 'health'>,
+  canaries: readonly KubernetesObject[],
+): News {
+  if (!snapshot)
+    return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
+  const names = new Set(snapshot.plans.map(({ canary }) => `${canary.namespace}/${canary.name}`));
+  const ill = canaries.filter((canary) => {
+    const key = `${canary.metadata.namespace}/${canary.metadata.name}`;
+    return names.has(key) && isRejectedOrHeld(canary);
+  });
+  if (ill.length > 0)
+    return { status: 'False', reason: 'CanaryRejected', message: listed(ill.map(canaryText)) };
+  const { objects = 0, failed = [], progressing = [], isLate = false } = health ?? {};
+  if (failed.length > 0)
+    return { status: 'False', reason: 'Unhealthy', message: listed([...failed, ...progressing]) };
+  if (progressing.length > 0) {
+    const message = listed(progressing);
+    if (isLate)
+      return { status: 'False', reason: 'HealthTimeout', message: `not within spec.timeout: ${message}` };
+    return { status: 'Unknown', reason: 'Progressing', message };
+  }
+  const works = health ? `${objects} objects work; ` : '';
+  return {
+    status: 'True',
+    reason: 'Healthy',
+    message: `${works}${names.size} Canaries, none rejected or held`,
+  };
+}
+
+function canaryText({ metadata, status }: KubernetesObject): string {
+  const message = (status as { message?: string } | undefined)?.message ?? '';
+  return `Canary ${metadata.namespace}/${metadata.name}: ${message}`;
+}
+
+function isRejectedOrHeld({ status }: KubernetesObject): boolean {
+  const { phase, postPromotion } = (status ?? {}) as { phase?: string; postPromotion?: { state?: string } };
+  return phase === 'Failed' || postPromotion?.state === 'Held';
+}
+
+/** The condition Pruned; undefined where nothing is to be pruned. */
+export function prunedNews(
+  { spec }: Source,
+  { pruned, snapshot }: Pick<SourceState, 'pruned' | 'snapshot'>,
+): Omit<ConditionNews, 'type'> | undefined {
+  if (spec.prune !== true || !pruned || !snapshot) return undefined;
+  const { plan, failures, unread } = pruned;
+  if (unread !== undefined) return { status: 'Unknown', reason: 'NotDecided', message: unread };
+  const [failure] = failures;
+  if (failure)
+    return {
+      status: 'False',
+      reason: failure.reason,
+      message: listed(failures.map(({ message }) => message)),
+    };
+  if (plan.toApprove.length > 0) return toApprove(pruned, snapshot.commit.commit);
+  const going = [...plan.waiting, ...plan.handBack.map((object) => ({ object, why: handingBack }))];
+  if (going.length > 0)
+    return { status: 'Unknown', reason: 'Pruning', message: listed(going.map(notPrunedText)) };
+  const kept = plan.kept.length > 0 ? `; kept: ${listed(plan.kept.map(notPrunedText))}` : '';
+  return { status: 'True', reason: 'Pruned', message: `what left Git was deleted${kept}` };
+}
+
+/** The news when objects were deleted: one event. */
+export function prunedEvent({ removed }: Pick<PruneResult, 'removed'>, commit: string): string | undefined {
+  if (removed.length === 0) return undefined;
+  return `no more in Git at ${commit.slice(0, 7)}, deleted: ${listed(removed.map(describe))}`;
+}
+
+const handingBack = 'its target takes the traffic back first';
+
+function toApprove({ plan }: PruneResult, commit: string): Omit<ConditionNews, 'type'> {
+  const { guard, toApprove: objects } = plan;
+  const why = guard ?? 'such objects take more with them than themselves';
+  const names = listed(objects.map(describe));
+  const message = `${objects.length} objects are no more in Git at ${commit.slice(0, 7)}, and ${why}: annotate the Source with ${approveAnnotation}: "${commit}" to delete ${names}`;
+  return { status: 'False', reason: 'PruneNeedsApproval', message };
+}
+
+function notPrunedText({ object, why }: NotPruned): string {
+  return `${describe(object)}: ${why}`;
+}
+
+/**
+ * The condition Drifted: True while somebody else's changes stand or come again and again, False with the last correction once they are put
+ * back. What an earlier run of the program told stays until there is something newer.
+ */
+export function driftNews(
+  { result, drift }: Pick<SourceState, 'result' | 'drift'>,
+  before: Condition | undefined,
+  nowMs: number,
+): Omit<ConditionNews, 'type'> | undefined {
+  const refused = (result?.failures ?? []).filter(({ reason }) => reason === 'FieldConflict');
+  if (refused.length > 0)
+    return {
+      status: 'True',
+      reason: 'FieldConflict',
+      message: listed(refused.map(({ message }) => message)),
+    };
+  const quarrels = drift.quarrels(nowMs);
+  if (quarrels.length > 0) {
+    const message = `somebody changes it again and again, and it is put back with each poll only: ${listed(quarrels)}`;
+    return { status: 'True', reason: 'Contested', message };
+  }
+  const last = drift.last();
+  if (!last) return before && before.status === 'False' ? before : undefined;
+  const time = new Date(last.timeMs).toISOString();
+  return { status: 'False', reason: 'Corrected', message: `${last.message}; put back at ${time}` };
+}
+
+/** Condition Verified: who signed head, or why its signature does not count; none where no signature is asked for. */
+export function verifiedNews(
+  { spec }: Source,
+  { head, problem, signer }: Pick<SourceState, 'head' | 'problem' | 'signer'>,
+): Omit<ConditionNews, 'type'> | undefined {
+  if (!spec.verify) return undefined;
+  if (problem?.reason === 'NotVerified' || problem?.reason === 'SignersUnusable')
+    return { status: 'False', reason: problem.reason, message: problem.message };
+  if (!head || signer === undefined)
+    return { status: 'Unknown', reason: 'NotRead', message: 'no signature was looked at yet' };
+  return { status: 'True', reason: 'Verified', message: `${head.commit.slice(0, 7)} is signed by ${signer}` };
+}
+
+/** Who else wrote what Git says: an event each time, and what was put back is counted. */
+export function reportOtherWriters(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { drift, taken }: Pick<ApplyResult, 'drift' | 'taken'>,
+): void {
+  state.drift.note(drift, parts.clock.nowMs());
+  if (drift.length > 0) {
+    parts.onDrift?.(state.key, drift.length);
+    const message = `put back as Git says: ${listed(drift.map((one) => one.message))}`;
+    parts.events.emit(source, { type: 'Warning', reason: 'DriftCorrected', message });
+  }
+  if (taken.length === 0) return;
+  const message = `fields that others had written are now as Git says: ${listed(taken)}`;
+  parts.events.emit(source, { type: 'Normal', reason: 'FieldsTaken', message });
+}

@@ -1,0 +1,187 @@
+/** Whether an applied object works, as kstatus and `kubectl rollout status` judge it. Pure. */
+
+import { sourceTimeoutMs } from '../../../api/defaults.ts';
+import { type Condition, describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import type { Source } from '../../../api/source/source.ts';
+import { numberOf, recordOf, recordsOf, textOf } from '../../../release/json.ts';
+import type { AppliedObjects } from '../apply/apply-object.ts';
+import type { SourceHealth, SourceState } from '../context/context.ts';
+import { isCanary } from '../scope/canary-objects.ts';
+
+/** Conditions that must hold, as `Synced=True,Degraded=False`; `none`: the object is not waited for. */
+const healthyWhenAnnotation = 'holdfast.dev/healthy-when';
+const argoIgnores = 'argocd.argoproj.io/ignore-healthcheck';
+
+/** The health of an object of a Source; `live` is undefined where it is not there. The reason names the object. */
+export function healthOf(wanted: KubernetesObject, live: KubernetesObject | undefined): Health {
+  const { annotations = {} } = wanted.metadata;
+  const said = annotations[healthyWhenAnnotation];
+  if (said === 'none' || annotations[argoIgnores] === 'true') return healthy;
+  if (!live) return { kind: 'progressing', why: `${describe(wanted)} is not there` };
+  const found = said === undefined ? judge(live) : asSaid(live, said);
+  return found.kind === 'healthy' ? found : { ...found, why: `${describe(live)}: ${found.why}` };
+}
+
+function judge(live: KubernetesObject): Health {
+  if (live.metadata.deletionTimestamp) return { kind: 'progressing', why: 'is being deleted' };
+  const status = recordOf(live.status);
+  const { generation } = live.metadata;
+  const observed = status.observedGeneration;
+  if (typeof observed === 'number' && generation !== undefined && observed < generation)
+    return { kind: 'progressing', why: 'its controller has not seen the last change' };
+  const byKind = kinds[live.kind];
+  return byKind ? byKind(live) : byConditions(live);
+}
+
+/** Kinds that tell in a way of their own. */
+const kinds: Readonly<Record<string, (live: KubernetesObject) => Health>> = {
+  Deployment: workloadHealth,
+  StatefulSet: workloadHealth,
+  DaemonSet: workloadHealth,
+  Job(live) {
+    const failed = conditionOf(live, 'Failed');
+    if (failed?.status === 'True') return { kind: 'failed', why: conditionText('the Job failed', failed) };
+    const isSuspended = recordOf(live.spec).suspend === true;
+    const isDone = conditionOf(live, 'Complete')?.status === 'True';
+    return isDone || isSuspended ? healthy : { kind: 'progressing', why: 'the Job is not complete' };
+  },
+  Pod(live) {
+    const phase = textOf(recordOf(live.status).phase);
+    if (phase === 'Failed') return { kind: 'failed', why: 'the pod failed' };
+    if (phase === 'Succeeded' || conditionOf(live, 'Ready')?.status === 'True') return healthy;
+    return { kind: 'progressing', why: 'the pod is not ready' };
+  },
+  CustomResourceDefinition(live) {
+    const names = conditionOf(live, 'NamesAccepted');
+    if (names?.status === 'False')
+      return { kind: 'failed', why: conditionText('its names are taken', names) };
+    if (conditionOf(live, 'Established')?.status === 'True') return healthy;
+    return { kind: 'progressing', why: 'the kind is not established' };
+  },
+  PersistentVolumeClaim(live) {
+    const phase = textOf(recordOf(live.status).phase);
+    if (phase === 'Lost') return { kind: 'failed', why: 'its volume is lost' };
+    // One that waits for its first pod waits for nothing of ours.
+    return phase === 'Bound' || phase === 'Pending' ? healthy : { kind: 'progressing', why: 'is not bound' };
+  },
+  Service(live) {
+    const spec = recordOf(live.spec);
+    if (spec.type !== 'LoadBalancer') return healthy;
+    const ingress = recordsOf(recordOf(recordOf(live.status).loadBalancer).ingress);
+    return ingress.length > 0
+      ? healthy
+      : { kind: 'progressing', why: 'has no address of a load balancer yet' };
+  },
+};
+
+/** Any other kind: the conditions that kstatus reads. One without conditions works once it is there. */
+function byConditions(live: KubernetesObject): Health {
+  const stalled = conditionOf(live, 'Stalled');
+  if (stalled?.status === 'True') return { kind: 'failed', why: conditionText('stalled', stalled) };
+  const reconciling = conditionOf(live, 'Reconciling');
+  if (reconciling?.status === 'True')
+    return { kind: 'progressing', why: conditionText('reconciling', reconciling) };
+  const ready = conditionOf(live, 'Ready');
+  if (ready && ready.status !== 'True')
+    return { kind: 'progressing', why: conditionText('not ready', ready) };
+  return healthy;
+}
+
+/** Conditions that the author named. */
+function asSaid(live: KubernetesObject, said: string): Health {
+  for (const part of said.split(',')) {
+    const [type = '', wanted = 'True'] = part.trim().split('=');
+    const found = conditionOf(live, type);
+    if (found?.status !== wanted) {
+      const why = found ? conditionText(`${type} is ${found.status}`, found) : `has no condition ${type}`;
+      return { kind: 'progressing', why };
+    }
+  }
+  return healthy;
+}
+
+/** A condition of the object's status, if it carries one that is sound. */
+function conditionOf(live: KubernetesObject, type: string): Partial<Condition> | undefined {
+  return recordsOf(recordOf(live.status).conditions).find((condition) => condition.type === type) as
+    | Partial<Condition>
+    | undefined;
+}
+
+/** What a condition says, on one line and short. */
+function conditionText(what: string, { reason, message }: Partial<Condition>): string {
+  const detail = textOf(message) ?? textOf(reason);
+  return detail ? `${what}: ${detail.replace(/\s+/g, ' ').slice(0, 200)}` : what;
+}
+
+/** A Deployment, StatefulSet or DaemonSet is rolled out: all its pods are of the last template, and available. */
+function workloadHealth(live: KubernetesObject): Health {
+  const status = recordOf(live.status);
+  if (numberOf(status.observedGeneration) === undefined)
+    return { kind: 'progressing', why: 'its controller has not seen it yet' };
+  const late = recordsOf(status.conditions).find(
+    ({ type, reason }) => type === 'Progressing' && reason === 'ProgressDeadlineExceeded',
+  );
+  if (late) return { kind: 'failed', why: 'its progress deadline is exceeded' };
+  const isDaemonSet = live.kind === 'DaemonSet';
+  const wanted = isDaemonSet
+    ? (numberOf(status.desiredNumberScheduled) ?? 0)
+    : (numberOf(recordOf(live.spec).replicas) ?? 1);
+  const updated = numberOf(isDaemonSet ? status.updatedNumberScheduled : status.updatedReplicas) ?? 0;
+  const available = numberOf(isDaemonSet ? status.numberAvailable : status.availableReplicas) ?? 0;
+  const total = numberOf(isDaemonSet ? status.currentNumberScheduled : status.replicas) ?? 0;
+  if (updated < expected(live, wanted)) return waits(`${updated} of ${wanted} pods have the last template`);
+  if (!isDaemonSet && total > wanted) return waits(`${total - wanted} pods of an older template are left`);
+  if (available < wanted) return waits(`${available} of ${wanted} pods are available`);
+  return { kind: 'healthy' };
+}
+
+/** A StatefulSet updates down to its partition, and nothing by itself with OnDelete; nor does a DaemonSet. */
+function expected(live: KubernetesObject, wanted: number): number {
+  const strategy = recordOf(recordOf(live.spec).updateStrategy);
+  if (strategy.type === 'OnDelete') return 0;
+  return Math.max(0, wanted - (numberOf(recordOf(strategy.rollingUpdate).partition) ?? 0));
+}
+
+function waits(why: string): Health {
+  return { kind: 'progressing', why };
+}
+
+/** What is known of one object. What is `progressing` may come to work by itself, what has `failed` does not. */
+type Health =
+  | { readonly kind: 'healthy' }
+  | { readonly kind: 'progressing' | 'failed'; readonly why: string };
+
+/** It works, or there is nothing that could tell otherwise. */
+const healthy: Health = { kind: 'healthy' };
+
+// Waiting until everything that a Source applied works (`spec.wait`).
+
+/**
+ * Undefined where nobody waits, or nothing is applied yet. Canaries are left out: a release may take hours, and what is wrong with one shows in
+ * the Source's condition Healthy anyway. So are their targets, which rollouts write.
+ */
+export function sourceHealth(
+  source: Source,
+  { inForce, appliedMs }: Pick<SourceState, 'inForce' | 'appliedMs'>,
+  watched: AppliedObjects,
+  nowMs: number,
+): SourceHealth | undefined {
+  if (source.spec.wait !== true || !inForce) return undefined;
+  const objects = inForce.effective.rest.map(({ object }) => object).filter((object) => !isCanary(object));
+  const found = objects.map((object) => healthOf(object, liveOf(watched, object)));
+  const isLate = appliedMs !== undefined && nowMs - appliedMs >= sourceTimeoutMs(source);
+  return {
+    objects: objects.length,
+    failed: reasonsOf(found, 'failed'),
+    progressing: reasonsOf(found, 'progressing'),
+    isLate,
+  };
+}
+
+function liveOf(watched: AppliedObjects, object: KubernetesObject): KubernetesObject | undefined {
+  return watched.setOf(object)?.get(object.metadata.namespace, object.metadata.name);
+}
+
+function reasonsOf(found: readonly Health[], kind: 'failed' | 'progressing'): string[] {
+  return found.flatMap((health) => (health.kind === kind ? [health.why] : []));
+}

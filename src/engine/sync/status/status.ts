@@ -1,0 +1,194 @@
+import { type Condition, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { clip, limits } from '../../../api/limits.ts';
+import type { Source } from '../../../api/source/source.ts';
+import type { SourceStatus } from '../../../api/source/status.ts';
+import { unsupportedFields } from '../../../api/unsupported-fields.ts';
+import { formatProblem } from '../../../render/rendered-object.ts';
+import { failureOf } from '../../failure.ts';
+import {
+  type ConditionNews,
+  findCondition,
+  listed,
+  mergePatchOf,
+  withCondition,
+  withoutCondition,
+} from '../../status-patch.ts';
+import type { SourceParts, SourceState } from '../context/context.ts';
+import { driftNews, healthyNews, prunedNews, verifiedNews } from './conditions.ts';
+import { newsOfSource, problemOf } from './problem.ts';
+import { answered, newsOfAnswers } from './requests.ts';
+
+type News = Omit<ConditionNews, 'type'>;
+
+/** The status of a Source from what is known about it; conditions and times move only when there is news. */
+function sourceStatus(
+  source: Source,
+  state: SourceState,
+  canaries: readonly KubernetesObject[],
+  nowMs: number,
+): SourceStatus {
+  const fetched = fetchedNews(state);
+  const rendered = renderedNews(state);
+  const applied = appliedNews(source, state);
+  const healthy = healthyNews(state, canaries);
+  const pruned = prunedNews(source, state);
+  const stuck = pruned?.status === 'False' ? [pruned] : [];
+  const ready = readyNews(source, state, [
+    fetched,
+    rendered,
+    applied,
+    ...stuck,
+    ...(source.spec.wait ? [healthy] : []),
+  ]);
+  const found: Array<[string, News | undefined]> = [
+    ['Ready', ready],
+    ['Fetched', fetched],
+    ['Verified', verifiedNews(source, state)],
+    ['Rendered', rendered],
+    ['Applied', applied],
+    ['Healthy', healthy],
+    ['Pruned', pruned],
+    ['Drifted', driftNews(state, findCondition(source.status?.conditions, 'Drifted'), nowMs)],
+    ['Conflicted', conflictedNews(state)],
+    ['FieldsNotActedOn', notActedOnNews(source)],
+  ];
+  const generation = source.metadata.generation;
+  const at = generation === undefined ? {} : { observedGeneration: generation };
+  let conditions: Condition[] = source.status?.conditions ?? [];
+  for (const [type, news] of found) {
+    conditions = news
+      ? withCondition(conditions, { type, ...news, ...at }, nowMs)
+      : withoutCondition(conditions, type);
+  }
+  return {
+    ...source.status,
+    ...at,
+    ...progress(state, nowMs, source),
+    ...answered(source, state, nowMs),
+    conditions,
+    // Where nobody is told it would be a write for nothing.
+    problem: source.spec.alerts?.length ? problemOf(source.status?.problem, conditions, nowMs) : undefined,
+    message: clip(ready.message, limits.messageCharacters),
+  };
+}
+
+/** Writes the status when it says something new; the news becomes one event. */
+export async function writeSourceStatus(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+): Promise<void> {
+  const next = sourceStatus(source, state, parts.canaries(), parts.clock.nowMs());
+  const patch = mergePatchOf(source.status ?? {}, next);
+  if (!patch) return;
+  try {
+    const { uid } = source.metadata;
+    await parts.cluster.patch(referenceOf(source), { metadata: { uid }, status: patch }, 'status');
+  } catch (error) {
+    const { reason, message } = failureOf(error);
+    parts.log.warn({ source: state.key, reason }, `could not write the status of a Source: ${message}`);
+    return;
+  }
+  for (const news of newsOfAnswers(source.status, next)) parts.events.emit(source, news);
+  const incident = newsOfSource(source, next, parts.clock.nowMs());
+  if (incident) parts.sourceAlerts?.tell(source, incident);
+  const ready = next.conditions?.find(({ type }) => type === 'Ready');
+  if (!ready || (state.isRenamed && isSame(ready, findCondition(source.status?.conditions, 'Ready')))) return;
+  const type = ready.status === 'True' ? 'Normal' : 'Warning';
+  parts.events.emit(source, { type, reason: ready.reason, message: ready.message });
+}
+
+/** A commit that changes nothing of a Source is no news: of a thousand in one repository, each commit is about a few. */
+function isSame(now: Condition, before: Condition | undefined): boolean {
+  return before?.status === now.status && before.reason === now.reason;
+}
+
+function fetchedNews({ head, problem }: SourceState): News {
+  if (problem?.condition === 'Fetched') return no(problem.reason, problem.message);
+  if (!head) return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
+  return yes('Fetched', `at ${head.commit.slice(0, 7)} ${head.subject}`);
+}
+
+function renderedNews({ snapshot, problem }: SourceState): News {
+  if (problem?.condition === 'Rendered') return no(problem.reason, problem.message);
+  if (!snapshot) return { status: 'Unknown', reason: 'NotRead', message: 'nothing was rendered yet' };
+  const { problems, objects } = snapshot;
+  if (problems.length === 0) return yes('Rendered', `${objects} objects`);
+  return no('InvalidManifests', listed(problems.map(formatProblem)));
+}
+
+function appliedNews({ spec }: Source, { result, snapshot }: SourceState): News {
+  if (spec.apply === false)
+    return yes('ApplyDisabled', 'spec.apply is false: another tool applies the objects');
+  if (!result || !snapshot)
+    return { status: 'Unknown', reason: 'NotApplied', message: 'nothing was applied yet' };
+  const [first] = result.failures;
+  if (first) return no(first.reason, listed(result.failures.map(({ message }) => message)));
+  return yes('Applied', `${result.applied} objects at ${snapshot.commit.commit.slice(0, 7)}`);
+}
+
+function conflictedNews({ result }: SourceState): News | undefined {
+  const conflicts = (result?.failures ?? []).filter(({ reason }) => reason === 'Conflicted');
+  if (conflicts.length === 0) return undefined;
+  return { status: 'True', reason: 'OtherOwner', message: listed(conflicts.map(({ message }) => message)) };
+}
+
+function notActedOnNews(source: Source): News | undefined {
+  const fields = unsupportedFields(source);
+  if (fields.length === 0) return undefined;
+  const message = `valid, but not acted on by this version: ${fields.join(', ')}`;
+  return { status: 'True', reason: 'FieldsNotActedOn', message };
+}
+
+function readyNews(source: Source, state: SourceState, parts: readonly News[]): News {
+  if (source.spec.suspend) return no('Suspended', 'spec.suspend is set: nothing is polled or applied');
+  if (state.problem?.condition === 'Ready') return no(state.problem.reason, state.problem.message);
+  const failed =
+    parts.find(({ status }) => status === 'False') ?? parts.find(({ status }) => status === 'Unknown');
+  if (failed) return { status: failed.status, reason: failed.reason, message: failed.message };
+  const commit = state.snapshot?.commit;
+  return yes('Applied', `applied ${commit?.commit.slice(0, 7) ?? ''} ${commit?.subject ?? ''}`);
+}
+
+/** appliedCommit moves only when everything was applied or handed to its Canary (design section 2.2). */
+function progress(state: SourceState, nowMs: number, source: Source): SourceStatus {
+  const { head, snapshot, result } = state;
+  const whole = snapshot && result && snapshot.problems.length === 0 && result.failures.length === 0;
+  const applied = whole && source.status?.appliedCommit !== snapshot.commit.commit;
+  return {
+    ...(head
+      ? {
+          head: {
+            ...head,
+            subject: clip(head.subject, limits.subjectCharacters),
+            author: clip(head.author, 160),
+          },
+        }
+      : {}),
+    ...(applied ? { appliedCommit: snapshot.commit.commit, appliedTime: new Date(nowMs).toISOString() } : {}),
+    ...(snapshot ? { counts: countsOf(snapshot, state, source.status?.counts?.pruned) } : {}),
+  };
+}
+
+function countsOf(
+  { objects, plans }: NonNullable<SourceState['snapshot']>,
+  { result, pruned }: Pick<SourceState, 'result' | 'pruned'>,
+  prunedBefore: number | undefined,
+) {
+  const removed = pruned?.removed.length || prunedBefore;
+  return {
+    objects,
+    applied: result?.applied ?? 0,
+    failed: result?.failures.length ?? 0,
+    canaries: plans.length,
+    ...(removed ? { pruned: removed } : {}),
+  };
+}
+
+function yes(reason: string, message: string): News {
+  return { status: 'True', reason, message };
+}
+
+function no(reason: string, message: string): News {
+  return { status: 'False', reason, message };
+}

@@ -1,0 +1,243 @@
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import { sourceTimeoutMs } from '../../api/defaults.ts';
+import type { CommitInfo } from '../../api/observed.ts';
+import type { Source } from '../../api/source/source.ts';
+import type { Head } from '../canary/context/heads.ts';
+import { isReverted } from '../canary/context/reproduction.ts';
+import { namespacedName } from '../checks/checks.ts';
+import { codeOf, failureOf } from '../failure.ts';
+import { applySnapshot } from './apply/apply.ts';
+import { handOverHeld } from './apply/hand-over.ts';
+import { isOtherInForce, readInForce } from './apply/in-force.ts';
+import { inventoryWith, placesOf, writeParent } from './apply/members.ts';
+import type { SourceWatch } from './apply/source-watch.ts';
+import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './context/context.ts';
+import { whyNotAdmitted } from './poll/dependencies.ts';
+import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritten-history.ts';
+import { commitsInUse } from './poll/store.ts';
+import { isPruneDue, prune } from './prune/prune.ts';
+import { readLedger, withLedger } from './read/ledger.ts';
+import { isOutsideKept, readSnapshot } from './read/read.ts';
+import { infoOf } from './read/reproduce.ts';
+import { confinedHeads, digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
+import { accountOf } from './scope/permissions.ts';
+import { reportOtherWriters } from './status/conditions.ts';
+import { sourceHealth } from './status/health.ts';
+import { requestsOf } from './status/requests.ts';
+import { writeSourceStatus } from './status/status.ts';
+
+/**
+ * One sync: poll, and when there is news read, apply what belongs to no Canary, and hand each Canary its release. Without news it makes no
+ * request but the poll. Throws after having written the status, so that the poller backs off.
+ */
+export async function syncSource(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { watch, signal }: { watch: SourceWatch; signal: AbortSignal },
+): Promise<void> {
+  const requests = requestsOf(source);
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(sourceTimeoutMs(source))]);
+  const failure = await attempt(() => update(parts, source, state, { watch, signal: limited }));
+  if (signal.aborted) return;
+  state.requests = requests;
+  if (failure) state.problem = problemOf(failure.error, limited, source);
+  state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
+  await writeSourceStatus(parts, source, state);
+  const retry =
+    failure ?? (state.result?.failures.some(({ transient }) => transient) ? { error: transient } : undefined);
+  if (retry) throw retry.error;
+}
+
+const transient = new Error('some objects could not be applied yet');
+
+interface SyncContext {
+  readonly watch: SourceWatch;
+  readonly signal: AbortSignal;
+}
+
+async function update(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  context: SyncContext,
+): Promise<void> {
+  const commit = await commitToApply(parts, source, state, context.signal).catch(async (error: unknown) => {
+    // What is applied is kept in order, also while Git cannot be reached.
+    if (state.snapshot && isDue(parts, source, state)) await apply(parts, source, state, context);
+    throw error;
+  });
+  const readUnder = `${source.metadata.generation ?? 0}`;
+  const hasNews = !commit.isKnown || state.readUnder !== readUnder;
+  if (hasNews) {
+    await readLedger(parts, source, state, context.signal);
+    const failure = await attempt(() =>
+      read(parts, source, state, { commit: commit.info, signal: context.signal }),
+    );
+    if (failure) return unread(state, commit, failure.error);
+  }
+  if (state.snapshot?.isFleeting) delete state.readUnder;
+  else state.readUnder = readUnder;
+  if (hasNews || isDue(parts, source, state) || hasFailures(state))
+    await apply(parts, source, state, context);
+  if (commit.refused) throw commit.refused.error;
+}
+
+/** The commit cannot be read. Throws what people must know of first; that a rewritten history waits is told instead where the older commit is gone. */
+function unread(state: SourceState, { refused, waiting }: ToApply, error: unknown): void {
+  if (!waiting || codeOf(error) !== 'NotFound') throw refused?.error ?? error;
+  state.problem = historyRewritten(waiting, 'gone');
+}
+
+/** A commit to be applied, and what keeps head from being it. */
+interface ToApply {
+  readonly info: CommitInfo;
+  readonly isKnown: boolean;
+  readonly waiting?: Rewritten;
+  readonly refused?: { readonly error: unknown };
+}
+
+/** Something is to be applied again although Git has no news. */
+function isDue(parts: SourceParts, source: Source, state: SourceState): boolean {
+  return state.dirty || isPruneDue(source, state) || isOtherInForce(parts, state);
+}
+
+function hasFailures({ result, snapshot }: SourceState): boolean {
+  return !result || result.failures.length > 0 || !snapshot;
+}
+
+/** The commit to be applied: head, or the one applied before while a rewritten history waits for an approval (S23) or head is not verified (S22). */
+async function commitToApply(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  signal: AbortSignal,
+): Promise<ToApply> {
+  const appliedBefore = state.snapshot?.commit.commit ?? source.status?.appliedCommit;
+  state.repository.keep(commitsInUse(parts, source, state));
+  const poll = await state.repository.poll(signal, appliedBefore).catch((error: unknown) => {
+    if (state.snapshot || !appliedBefore || codeOf(error) !== 'NotVerified') throw error;
+    return { error };
+  });
+  // After a restart what was verified and applied is looked after as before.
+  if ('error' in poll) return { info: infoOf(appliedBefore ?? ''), isKnown: false, refused: poll };
+  state.problem = undefined;
+  state.head = poll.head;
+  state.signer = poll.signer;
+  if (appliedBefore && (await needsApproval(parts, source, state, { poll, signal }))) {
+    const waiting = { poll, appliedBefore };
+    state.problem = historyRewritten(waiting, 'kept');
+    const info = state.snapshot?.commit ?? infoOf(appliedBefore);
+    return { info, isKnown: state.snapshot !== undefined, waiting };
+  }
+  return { info: poll.head, isKnown: state.snapshot?.commit.commit === poll.head.commit };
+}
+
+async function read(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { commit, signal }: { commit: CommitInfo; signal: AbortSignal },
+): Promise<void> {
+  const before = state.snapshot;
+  const sameSpec = state.readUnder === `${source.metadata.generation ?? 0}`;
+  // With problems, what is missing outside the path may have come.
+  if (before && sameSpec && before.problems.length === 0) {
+    const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
+    // The same files: only the commit has another name.
+    if (
+      treeOid === before.treeOid &&
+      (await isOutsideKept(state.repository, commit.commit, before, signal))
+    ) {
+      state.snapshot = { ...before, commit };
+      state.isRenamed = true;
+      return;
+    }
+  }
+  state.isRenamed = false;
+  state.snapshot = await readSnapshot(parts, source, state, { commit, signal });
+}
+
+/** Everything of no Canary first, then each Canary gets its release (design section 2.2). */
+async function apply(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  { watch, signal }: SyncContext,
+): Promise<void> {
+  const { snapshot } = state;
+  if (!snapshot) return;
+  const waiting = whyNotAdmitted(parts, source, state, snapshot);
+  state.dirty = waiting !== undefined;
+  if (waiting) {
+    state.problem = { condition: 'Ready', ...waiting };
+    return;
+  }
+  const actAs = accountOf(source, parts.defaultServiceAccount);
+  const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), actAs);
+  if (source.spec.apply !== false) {
+    state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
+    const { rest } = state.inForce.effective;
+    const inventory = inventoryWith(source, snapshot.all);
+    await writeParent(parts, source, inventory);
+    parts.claims.publish(state.key, snapshot.keys);
+    const places = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
+    watch.follow(
+      rest.map(({ object }) => object),
+      places,
+    );
+    const { left } = state;
+    state.result = await applySnapshot(
+      parts,
+      source,
+      { ...snapshot, rest },
+      { watched: watch, left, signal },
+    );
+    if (state.result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
+    await handOverHeld(parts, source, { all: snapshot.all, rest });
+    reportOtherWriters(parts, source, state, state.result);
+  } else state.result = { applied: 0, changed: 0, failures: [], drift: [], taken: [] };
+  const { problems } = built;
+  const heads = settledHeads(state, snapshot, built.heads, state.result.failures);
+  const known = new Set(snapshot.problems.map(({ message }) => message));
+  const added = problems.filter(({ message }) => !known.has(message));
+  state.snapshot = { ...snapshot, problems: [...snapshot.problems, ...added] };
+  const published = await withLedger(parts, source, state, { heads, snapshot, signal });
+  const changed = parts.heads.publish(state.key, published);
+  for (const key of new Set([...changed, ...revertedOf(parts, published)])) parts.wakeCanary(key);
+  state.pruned = await prune(parts, source, state, { watch, signal });
+}
+
+/** A Canary that was reverted tells what else of the bad commit stays, which any commit may change. */
+function revertedOf(parts: SourceParts, heads: ReadonlyMap<string, Head>): string[] {
+  return parts
+    .canaries()
+    .filter(
+      (canary) => heads.has(namespacedName(canary)) && isReverted((canary.status ?? {}) as CanaryStatus),
+    )
+    .map(namespacedName);
+}
+
+async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Git's errors carry a code; the message of any error tells who must act. */
+function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncProblem {
+  const code = codeOf(error);
+  const message = error instanceof Error ? error.message : String(error);
+  if (signal.aborted)
+    return {
+      condition: 'Fetched',
+      reason: 'Timeout',
+      message: `a sync took longer than ${sourceTimeoutMs(source) / 1000} s (spec.timeout)`,
+    };
+  if (code === 'PathNotFound') return { condition: 'Rendered', reason: code, message };
+  if (code !== undefined) return { condition: 'Fetched', reason: code, message };
+  return { condition: 'Ready', reason: failureOf(error).reason, message };
+}

@@ -1,0 +1,133 @@
+import { CronTime } from 'cron';
+import type { Problem } from '../api/problems.ts';
+import type { SourceWindow } from '../api/source/source.ts';
+import { durationOr } from '../api/time.ts';
+import type { WindowView } from '../rollout/world.ts';
+
+/** While this lasts nothing opens, and then is to be looked again. */
+interface Closed {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+const closed = new WeakMap<readonly SourceWindow[], Closed>();
+
+/** Changes of windows that are looked at in search of the next opening: a schedule of every second must not stop the process. */
+const mostSteps = 200;
+
+/**
+ * Whether rollouts may start now, and else when (design section 2.2): inside an allow window if there is one, and outside every deny window.
+ * A window holds its beginning and not its end. Undefined without windows. Where deny windows follow each other too closely to see the end of
+ * them, the time is when to look again. Throws for windows with `windowProblems`.
+ */
+export function windowAt(
+  windows: readonly SourceWindow[] | undefined,
+  nowMs: number,
+): WindowView | undefined {
+  if (!windows || windows.length === 0) return undefined;
+  const known = closed.get(windows);
+  if (known && known.fromMs <= nowMs && nowMs < known.untilMs)
+    return { open: false, nextOpeningMs: known.untilMs };
+  const untilMs = openingMs(windows, nowMs);
+  if (untilMs === nowMs) return { open: true };
+  closed.set(windows, { fromMs: nowMs, untilMs });
+  return { open: false, nextOpeningMs: untilMs };
+}
+
+function openingMs(windows: readonly SourceWindow[], nowMs: number): number {
+  const allows = windows.filter(({ kind }) => kind === 'allow');
+  const denies = windows.filter(({ kind }) => kind === 'deny');
+  let atMs = nowMs;
+  for (let count = 0; count < mostSteps; count += 1) {
+    const nextMs = deniedUntilMs(denies, atMs) ?? allowedFromMs(allows, atMs);
+    if (nextMs === atMs) return atMs;
+    atMs = nextMs;
+  }
+  return atMs;
+}
+
+/** When the deny windows of this moment end, as far as they have begun by then; undefined: there is none. */
+function deniedUntilMs(denies: readonly SourceWindow[], atMs: number): number | undefined {
+  const ends = denies.map((window) => endMs(window, atMs)).filter((end) => end !== undefined);
+  return ends.length > 0 ? Math.max(...ends) : undefined;
+}
+
+/** This moment, or when the first allow window begins after it. */
+function allowedFromMs(allows: readonly SourceWindow[], atMs: number): number {
+  if (allows.length === 0 || allows.some((window) => endMs(window, atMs) !== undefined)) return atMs;
+  return Math.min(...allows.map((window) => startAfterMs(window, atMs)));
+}
+
+/** End of the window's oldest time that this moment is in; undefined outside. */
+function endMs(window: SourceWindow, atMs: number): number | undefined {
+  const startMs = startAfterMs(window, atMs - lengthMs(window));
+  return startMs <= atMs ? startMs + lengthMs(window) : undefined;
+}
+
+/** Between these two moments nothing begins: asked for one of them, the answer is the second. */
+interface Gap {
+  readonly fromMs: number;
+  readonly startMs: number;
+}
+
+/** The gap that was found last, since the same one is asked for at each look. */
+const gaps = new WeakMap<SourceWindow, Gap>();
+
+/** Length of a window in milliseconds of real time, whatever clocks are put forward or back meanwhile. */
+function lengthMs({ duration }: SourceWindow): number {
+  return durationOr(duration, 0);
+}
+
+/**
+ * When the window begins first after a moment; milliseconds since the epoch. A beginning in an hour that clocks skip is at the next moment
+ * that exists; in one that comes twice it is the first. Throws for what `windowProblems` reports.
+ */
+function startAfterMs(window: SourceWindow, afterMs: number): number {
+  const known = gaps.get(window);
+  if (known && known.fromMs <= afterMs && afterMs < known.startMs) return known.startMs;
+  const start = nextDate(window, afterMs);
+  const turnedBackMs = whenTurnedBackMs(start);
+  // Asked from inside the hour that comes again, the library names its dates again; asked from before it, it does not.
+  const onceMs = turnedBackMs === undefined ? 0 : nextDate(window, turnedBackMs - 1).toMillis();
+  const startMs = Math.max(start.toMillis(), onceMs);
+  gaps.set(window, { fromMs: afterMs, startMs });
+  return startMs;
+}
+
+type ZonedDate = ReturnType<CronTime['getNextDateFrom']>;
+
+function nextDate({ schedule, timeZone = 'UTC' }: SourceWindow, afterMs: number): ZonedDate {
+  // The constructor's zone alone is not used for this computation; it must be given twice.
+  return new CronTime(schedule, timeZone).getNextDateFrom(new Date(afterMs), timeZone);
+}
+
+/** By how much clocks are put back, in minutes: by half an hour on Lord Howe Island, by an hour elsewhere. */
+const turns = [30, 60];
+
+/** The moment at which clocks were put back, for a time of the clock that comes a second time. */
+function whenTurnedBackMs(date: ZonedDate): number | undefined {
+  const turn = turns.find((minutes) => date.minus({ minutes }).offset === date.offset + minutes);
+  if (turn === undefined) return undefined;
+  let [beforeMs, afterMs] = [date.toMillis() - turn * 60_000, date.toMillis()];
+  while (afterMs - beforeMs > 1) {
+    const middleMs = Math.floor((beforeMs + afterMs) / 2);
+    const isBefore = date.minus({ milliseconds: date.toMillis() - middleMs }).offset !== date.offset;
+    [beforeMs, afterMs] = isBefore ? [middleMs, afterMs] : [beforeMs, middleMs];
+  }
+  return afterMs;
+}
+
+/** What is wrong with the cron expressions and zones of windows, dates that never come included; empty when they can be used. */
+export function windowProblems(windows: readonly SourceWindow[] | undefined, nowMs: number): Problem[] {
+  return (windows ?? []).flatMap((window, index) => {
+    try {
+      startAfterMs(window, nowMs);
+      return [];
+    } catch (error) {
+      const why = error instanceof Error ? error.message.split('\n')[0] : 'cannot be read';
+      const zone = window.timeZone === undefined ? '' : ` in ${window.timeZone}`;
+      const path = `spec.windows[${index}].schedule`;
+      return [{ path, message: `${JSON.stringify(window.schedule)}${zone}: ${why}` }];
+    }
+  });
+}

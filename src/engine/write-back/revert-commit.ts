@@ -1,0 +1,172 @@
+import { gitPart } from '../../api/digest.ts';
+import { describe } from '../../api/kubernetes.ts';
+import { canaryKey as keyOfPlan } from '../../release/candidates.ts';
+import { objectKey } from '../../render/render.ts';
+import { fileOfOrigin, type RenderedObject } from '../../render/rendered-object.ts';
+import type { WantedRevert } from '../../writeback/decide.ts';
+import { type FileVersions, type RevertedFiles, revertFiles } from '../../writeback/revert-files.ts';
+import type { Snapshot } from '../sync/context/context.ts';
+import type { FileChanges, SourceGit } from '../sync/read/source-git.ts';
+
+/** A revert that was built and rendered before anything is pushed. */
+export type BuiltRevert =
+  /** Only this Canary's release changes, to the last-known-good. */
+  | { readonly kind: 'exact'; readonly head: string; readonly files: FileChanges }
+  /** The whole commit is taken back, and `others` change with it: a person decides. */
+  | {
+      readonly kind: 'whole';
+      readonly head: string;
+      readonly files: FileChanges;
+      readonly others: readonly string[];
+      /** Why less was not enough. */
+      readonly why: string;
+    }
+  /** Head holds something else by now. */
+  | { readonly kind: 'moved' }
+  /** Nothing can be built without guessing. */
+  | { readonly kind: 'impossible'; readonly why: string };
+
+/** Files that change beside manifests are read too; more than this many are no release of one workload. */
+const maximumFiles = 500;
+
+/**
+ * Builds what takes a release back in Git: only the hunks in this Canary's documents, verified by rendering; where that does not lead to
+ * exactly the last-known-good, the whole commit (design section 2.2, issue 4). Pushes nothing. Throws Git's errors when Git cannot be read.
+ */
+export async function buildRevert(
+  git: SourceGit,
+  canaryKey: string,
+  wanted: WantedRevert,
+): Promise<BuiltRevert> {
+  const head = git.head();
+  if (head === undefined) return { kind: 'moved' };
+  const before = await git.render(head);
+  if (git.digestIn(before, canaryKey) !== wanted.digest) return { kind: 'moved' };
+  const exact = await buildExact(git, canaryKey, wanted, { head, before });
+  if (typeof exact !== 'string') return exact;
+  return buildWhole(git, canaryKey, wanted, { head, before, why: exact });
+}
+
+interface Head {
+  readonly head: string;
+  readonly before: Snapshot;
+}
+
+/** The narrow revert, or why it is not what is wanted. */
+async function buildExact(
+  git: SourceGit,
+  canaryKey: string,
+  wanted: WantedRevert,
+  { head, before }: Head,
+): Promise<BuiltRevert | string> {
+  const [bad, good] = await Promise.all([git.render(wanted.bad), git.render(wanted.good)]);
+  const lines = { bad: ownLines(bad, canaryKey), good: ownLines(good, canaryKey) };
+  const paths = [...new Set([...lines.bad.keys(), ...lines.good.keys()])];
+  const files = await versionsOf(git, paths, { head, bad: wanted.bad, good: wanted.good });
+  const result = revertFiles(
+    files.map((file) => ({
+      ...file,
+      only: { bad: lines.bad.get(file.path) ?? [], good: lines.good.get(file.path) ?? [] },
+    })),
+  );
+  if (result.conflicts.length > 0) return changedSince(result);
+  if (result.changes.size === 0) return "taking the Canary's own lines back changes nothing";
+  const after = await git.render(head, result.changes);
+  const digest = git.digestIn(after, canaryKey);
+  if (digest === undefined || gitPart(digest) !== gitPart(wanted.goodDigest))
+    return "its own lines alone do not lead to the last-known-good's release";
+  const others = othersChanged(before, after, canaryKey);
+  if (others.length > 0) return `its own lines also shape ${listed(others)}`;
+  if (after.problems.length > before.problems.length)
+    return 'the result could not be rendered without problems';
+  return { kind: 'exact', head, files: result.changes };
+}
+
+async function buildWhole(
+  git: SourceGit,
+  canaryKey: string,
+  wanted: WantedRevert,
+  { head, before, why }: Head & { why: string },
+): Promise<BuiltRevert> {
+  const { parent, paths } = await git.repository.changesOf(wanted.bad);
+  if (paths.length > maximumFiles)
+    return { kind: 'impossible', why: `${why}, and the commit changed ${paths.length} files` };
+  const result = revertFiles(await versionsOf(git, paths, { head, bad: wanted.bad, good: parent }));
+  if (result.conflicts.length > 0) return { kind: 'impossible', why: `${why}, and ${changedSince(result)}` };
+  if (result.changes.size === 0)
+    return { kind: 'impossible', why: `${why}, and the whole commit is taken back already` };
+  const after = await git.render(head, result.changes);
+  return { kind: 'whole', head, files: result.changes, others: othersChanged(before, after, canaryKey), why };
+}
+
+function changedSince({ conflicts }: RevertedFiles): string {
+  return `the same lines of ${listed(conflicts)} changed since`;
+}
+
+/** First lines of the Canary's objects, by file. */
+function ownLines(snapshot: Snapshot, canaryKey: string): Map<string, number[]> {
+  const plan = snapshot.plans.find(({ canary }) => keyOfPlan(canary) === canaryKey);
+  const lines = new Map<string, number[]>();
+  for (const origin of plan?.state === 'release' ? plan.origins : []) {
+    const file = fileOfOrigin(origin);
+    lines.set(file, [...(lines.get(file) ?? []), Number(origin.slice(file.length + 1))]);
+  }
+  return lines;
+}
+
+async function versionsOf(
+  { repository }: SourceGit,
+  paths: readonly string[],
+  at: { head: string; bad: string; good: string },
+): Promise<FileVersions[]> {
+  const head = await repository.readPaths(at.head, paths);
+  const bad = await repository.readPaths(at.bad, paths);
+  const good = await repository.readPaths(at.good, paths);
+  return paths.map((path) => ({ path, head: head.get(path), bad: bad.get(path), good: good.get(path) }));
+}
+
+/** Objects that differ between two renderings and are not this Canary's own, as people name them. */
+function othersChanged(before: Snapshot, after: Snapshot, canaryKey: string): string[] {
+  const own = new Set([before, after].flatMap((snapshot) => ownKeys(snapshot, canaryKey)));
+  const [old, now] = [before, after].map(byKey);
+  const keys = [...new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])])];
+  return keys
+    .filter((key) => !own.has(key) && text(old?.get(key)) !== text(now?.get(key)))
+    .map((key) => {
+      const entry = old?.get(key) ?? now?.get(key);
+      return entry ? describe(entry.object) : key;
+    });
+}
+
+/** A configuration that two Canaries use is nobody's own. */
+function ownKeys(snapshot: Snapshot, canaryKey: string): string[] {
+  const shared = new Set(
+    snapshot.plans.filter(({ canary }) => keyOfPlan(canary) !== canaryKey).flatMap(keysOfPlan),
+  );
+  const plan = snapshot.plans.find(({ canary }) => keyOfPlan(canary) === canaryKey);
+  const canary = plan?.state === 'release' && plan.object ? [objectKey(plan.object)] : [];
+  return [...(plan ? keysOfPlan(plan) : []), ...canary].filter((key) => !shared.has(key));
+}
+
+function keysOfPlan(plan: Snapshot['plans'][number]): string[] {
+  return objectsOf(plan).map(({ object }) => objectKey(object));
+}
+
+function objectsOf(plan: Snapshot['plans'][number]): RenderedObject[] {
+  if (plan.state !== 'release') return [];
+  return [plan.target, ...plan.configs, ...(plan.scaler ? [plan.scaler] : [])];
+}
+
+function byKey({ rest, plans }: Snapshot): Map<string, RenderedObject> {
+  const all = [...rest, ...plans.flatMap(objectsOf)];
+  return new Map(all.map((entry) => [objectKey(entry.object), entry]));
+}
+
+function text(entry: RenderedObject | undefined): string | undefined {
+  return entry && JSON.stringify(entry.object);
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, 5).join(', ');
+  return names.length > 5 ? `${shown} and ${names.length - 5} more` : shown;
+}

@@ -1,0 +1,141 @@
+import { type CanaryStatus, writtenCondition } from '../../api/canary/status.ts';
+import type { Condition } from '../../api/kubernetes.ts';
+import type { SourceWrite } from '../../api/source/source.ts';
+import {
+  formatGitRecords,
+  type GitRecord,
+  ledgerRecord,
+  messageWithoutRecords,
+  openRequests,
+  parseGitRecords,
+  refusalRecord,
+  withGitRecord,
+} from '../../writeback/records.ts';
+import { codeOf } from '../failure.ts';
+import type { ConditionNews } from '../status-patch.ts';
+import type { Write } from './writes.ts';
+
+/** Why something is not in Git. */
+export interface Problem {
+  readonly reason: 'GitRefused' | 'GitUnavailable' | 'RevertByHand';
+  readonly message: string;
+}
+
+/** What is known about one Canary; what matters is in its condition too, and so outlives the process. */
+export interface Memory {
+  told: readonly GitRecord[];
+  problem: Problem | undefined;
+  failures: number;
+  notBeforeMs: number;
+  isWanted: boolean;
+}
+
+/** A push that was refused is tried again twice; after that a person must act (issue 4). */
+const maximumTries = 3;
+/** No right, no such repository, a protected branch: trying on would change nothing. */
+const refusedCodes = new Set([
+  'Rejected',
+  'Unauthorized',
+  'Forbidden',
+  'NotFound',
+  'Invalid',
+  'Refused',
+  'Redirected',
+]);
+
+/** Nothing done yet, on top of what the Canary's condition says. */
+export function newMemory(condition: Pick<Condition, 'reason' | 'message'> | undefined): Memory {
+  const { reason, message = '' } = condition ?? {};
+  const told = parseGitRecords(message);
+  const problem: Problem | undefined =
+    reason === 'GitRefused' ? { reason, message: messageWithoutRecords(message) } : undefined;
+  return { told, problem, failures: 0, notBeforeMs: 0, isWanted: false };
+}
+
+/** True when this write was refused so often that only a person can help. */
+export function isGivenUp(memory: Memory, write: string, request: string): boolean {
+  return timesRefused(memory, write, request) >= maximumTries;
+}
+
+/** What is told of a write that was given up; its words may have been told of another one since. */
+export function refusal({ problem }: Memory, write: string): Problem {
+  if (problem?.reason === 'GitRefused') return problem;
+  return { reason: 'GitRefused', message: `${write} was refused ${maximumTries} times` };
+}
+
+function timesRefused({ told }: Memory, write: string, request: string): number {
+  const found = told.find((entry) => entry.kind === 'refused' && entry.write === write);
+  return found?.kind === 'refused' && found.request === request ? found.times : 0;
+}
+
+/** Forgets refusals of what is not to be written any more. */
+export function forgetRefusals(
+  told: readonly GitRecord[],
+  writes: readonly Pick<Write, 'id'>[],
+): readonly GitRecord[] {
+  return told.filter((entry) => entry.kind !== 'refused' || writes.some(({ id }) => id === entry.write));
+}
+
+/** Does one write that `request` asks for, and remembers what came of it; the problem, if there is one. */
+export async function attempt(memory: Memory, write: Write, request: string): Promise<Problem | undefined> {
+  try {
+    const told = await write.perform();
+    if (told) memory.told = withGitRecord(memory.told, told);
+    memory.told = memory.told.filter((entry) => entry.kind !== 'refused' || entry.write !== write.id);
+    return undefined;
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    if (!refusedCodes.has(codeOf(error) ?? '')) return { reason: 'GitUnavailable', message };
+    const tries = timesRefused(memory, write.id, request) + 1;
+    memory.told = withGitRecord(memory.told, refusalRecord(write.id, request, tries));
+    if (tries < maximumTries) return { reason: 'GitUnavailable', message };
+    return { reason: 'GitRefused', message: `${message} (tried ${tries} times)` };
+  }
+}
+
+/** What the told entries are checked against. */
+interface Now {
+  readonly write: SourceWrite;
+  readonly status: CanaryStatus;
+  readonly head: { readonly digest: string } | undefined;
+  readonly ledger: string | undefined;
+}
+
+/** Leaves out what is of no use any more: reverts that are over, unless their pull request is still open. */
+export function stillTrue(
+  told: readonly GitRecord[],
+  { write, status, head, ledger }: Now,
+): readonly GitRecord[] {
+  if (!head) return told;
+  const open = new Set(openRequests(told).map(({ text }) => text));
+  const kept = told.filter((entry) => {
+    if (entry.kind === 'ledger') return false;
+    if (entry.kind === 'status') return write.status === true;
+    if (entry.kind === 'refused') return true;
+    if (entry.kind === 'bump') return entry.commit === status.lastAppliedCommit;
+    return open.has(entry.text) || status.phase === 'Failed';
+  });
+  return write.ledger && ledger !== undefined ? [ledgerRecord(ledger), ...kept] : kept;
+}
+
+/** A revert that nobody may guess, if one is remembered. */
+export function byHand(told: readonly GitRecord[]): Problem | undefined {
+  const found = told.find((entry) => entry.kind === 'revert' && entry.outcome.startsWith('needs a person'));
+  return found && { reason: 'RevertByHand', message: found.text };
+}
+
+/** The condition of what is remembered; `absent` when the Source asks for nothing or nothing happened yet. */
+export function conditionFrom({ told, problem, isWanted }: Memory): ConditionNews | 'absent' {
+  if (!isWanted || (told.length === 0 && !problem)) return 'absent';
+  const type = writtenCondition;
+  const text = formatGitRecords(told);
+  if (!problem) return { type, status: 'True', reason: 'WrittenToGit', message: text };
+  const { reason, message } = problem;
+  const words = reason === 'RevertByHand' ? text : [text, message].filter(Boolean).join('; ');
+  return { type, status: reason === 'GitUnavailable' ? 'Unknown' : 'False', reason, message: words };
+}
+
+/** Whether a Source wants anything written at all. */
+export function asksForSomething({ ledger, revert, status }: SourceWrite): boolean {
+  return ledger === true || status === true || (revert ?? 'none') !== 'none';
+}

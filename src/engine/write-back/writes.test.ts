@@ -1,0 +1,184 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import type { CommitStatus, PullRequest } from '../../api/forge.ts';
+import type { Forge, Repository } from '../../contracts/git.ts';
+import type { WantedRevert } from '../../writeback/decide.ts';
+import type { SourceGit } from '../sync/read/source-git.ts';
+import { writesFor } from './writes.ts';
+
+const [head, good] = ['2'.repeat(40), '1'.repeat(40)];
+const branch = 'holdfast/prod/shop/web/revert-bbbbbbbbbbbb';
+const revert: WantedRevert = {
+  mode: 'pullRequest',
+  branch,
+  digest: 'v1:bad',
+  bad: head,
+  good,
+  goodDigest: 'v1:good',
+  reason: 'ChecksFailed',
+  finding: 'latency 900 ms, at most 500 ms',
+};
+
+/** A forge in memory. */
+function createForge() {
+  const requests: Array<PullRequest & { draft: boolean }> = [];
+  const comments: Array<[number, string]> = [];
+  const statuses = new Map<string, CommitStatus>();
+  function replace(number: number, change: Partial<PullRequest>): PullRequest {
+    const index = number - 1;
+    const found = requests[index];
+    if (!found) throw Object.assign(new Error('no such pull request'), { code: 'NotFound' });
+    const next = { ...found, ...change };
+    requests[index] = next;
+    return next;
+  }
+  const forge: Forge = {
+    kind: 'memory',
+    findPullRequest: async (name) => requests.findLast((request) => request.branch === name),
+    async createPullRequest(request) {
+      const number = requests.length + 1;
+      const made = { ...request, number, url: `https://forge/${number}`, state: 'open' as const, head };
+      requests.push(made);
+      return made;
+    },
+    updatePullRequest: async (number, change) => replace(number, change),
+    comment: async (number, body) => void comments.push([number, body]),
+    closePullRequest: async (number) => void replace(number, { state: 'closed' }),
+    setCommitStatus: async (commit, status) => void statuses.set(commit, status),
+  };
+  return { forge, requests, comments, statuses };
+}
+
+/** A Source whose file holds one word, and renders to a release named by it. */
+function createGit(forge: Forge | undefined) {
+  const refs = new Map<string, string>([['refs/heads/main', head]]);
+  const texts = new Map([
+    [head, 'bad\n'],
+    [good, 'good\n'],
+  ]);
+  const messages: string[] = [];
+  const repository = {
+    listRefs: async (prefix: string) => new Map([...refs].filter(([ref]) => ref.startsWith(prefix))),
+    readPaths: async (commit: string, paths: readonly string[]) =>
+      new Map(paths.map((path) => [path, Buffer.from(texts.get(commit) ?? '')])),
+    changesOf: async () => ({ parent: good, paths: ['web.yaml'] }),
+    async commitFiles({ ref, message }: { ref: string; message: string }) {
+      messages.push(message);
+      refs.set(ref, '3'.repeat(40));
+      return '3'.repeat(40);
+    },
+  } as unknown as Repository;
+  const plan = {
+    state: 'release',
+    canary: { namespace: 'shop', name: 'web' },
+    origins: ['web.yaml:1'],
+    configs: [],
+  };
+  const target = { object: { apiVersion: 'v1', kind: 'X', metadata: { name: 'web' } } };
+  const git = {
+    source: { spec: { ref: { branch: 'main' } } },
+    repository,
+    head: () => head,
+    wake: () => undefined,
+    forge: async () => forge,
+    render: async (commit: string, changes?: ReadonlyMap<string, Uint8Array>) => ({
+      text: Buffer.from(changes?.get('web.yaml') ?? texts.get(commit) ?? '').toString(),
+      rest: [],
+      problems: [],
+      plans: [{ ...plan, target }],
+    }),
+    digestIn: (snapshot: unknown) => `v1:${(snapshot as { text: string }).text.trim()}`,
+  } as unknown as SourceGit;
+  return { git, refs, messages };
+}
+
+let world: ReturnType<typeof createForge> & ReturnType<typeof createGit>;
+beforeEach(() => {
+  const forge = createForge();
+  world = { ...forge, ...createGit(forge.forge) };
+});
+
+async function write(wanted: Partial<Parameters<typeof writesFor>[1]>, git = world.git): Promise<string[]> {
+  const where = { cluster: 'prod', namespace: 'shop', canary: 'web' };
+  const status: CanaryStatus = { history: [] };
+  const context = {
+    git,
+    canaryKey: 'shop/web',
+    where,
+    status,
+    nowMs: 1_790_000_000_000,
+    documentation: undefined,
+  };
+  const told: string[] = [];
+  for (const { perform } of writesFor(context, { statuses: [], outdated: [], ...wanted }))
+    told.push((await perform())?.text ?? 'nothing');
+  return told;
+}
+
+describe('a pull request that takes a release back', () => {
+  it('is left to a person when the commit of the last-known-good is gone from the server', async () => {
+    const render = async (commit: string) => {
+      if (commit === good) throw Object.assign(new Error('no such commit'), { code: 'NotFound' });
+      return world.git.render(commit);
+    };
+    const [told] = await write({ revert }, { ...world.git, render } as SourceGit);
+    expect(told).toContain('needs a person: a commit that it needs cannot be had');
+    expect(world.requests).toEqual([]);
+  });
+
+  it('is opened once, with the evidence in it, and never again in whatever state it is', async () => {
+    const told = [`revert ${branch} open https://forge/1`];
+    expect(await write({ revert })).toEqual(told);
+    expect(await write({ revert })).toEqual(told);
+    expect(world.requests).toMatchObject([{ branch, base: 'main', draft: false }]);
+    expect(world.requests[0]?.body).toContain('latency 900 ms, at most 500 ms');
+    await world.forge.closePullRequest(1);
+    expect(await write({ revert })).toEqual([`revert ${branch} closed https://forge/1`]);
+    expect(world.messages).toHaveLength(1);
+  });
+
+  it('is opened from the branch that a crash left without one', async () => {
+    world.refs.set(`refs/heads/${branch}`, '3'.repeat(40));
+    expect(await write({ revert })).toEqual([`revert ${branch} open https://forge/1`]);
+    expect(world.messages).toEqual([]);
+  });
+
+  it('is a draft when the whole commit must be taken back, also where commits are asked for', async () => {
+    const wanted = { ...revert, mode: 'commit' as const, goodDigest: 'v1:another' };
+    await write({ revert: wanted });
+    expect(world.requests).toMatchObject([{ draft: true }]);
+    expect(world.requests[0]?.body).toContain('whole commit');
+    expect(world.refs.get('refs/heads/main')).toBe(head);
+  });
+
+  it('is closed with a comment when a person fixed it first, and left alone when it was merged', async () => {
+    await write({ revert });
+    const outdated = [{ branch, digest: 'bbbbbbbbbbbb' }];
+    expect(await write({ outdated })).toEqual([`revert ${branch} closed https://forge/1`]);
+    await write({ outdated });
+    expect(world.comments).toHaveLength(1);
+    expect(world.requests[0]?.state).toBe('closed');
+  });
+
+  it('gets a comment when another commit brings the release back', async () => {
+    await write({ revert });
+    const commit = '4'.repeat(40);
+    expect(await write({ bump: { branch, digest: 'v1:bad', commit } })).toEqual([
+      `rejected again in ${commit}`,
+    ]);
+    expect(world.comments).toEqual([[1, expect.stringContaining('stays rejected')]]);
+  });
+});
+
+describe('commit statuses', () => {
+  const statuses = [{ commit: head, state: 'failure', context: 'c', description: 'd', about: '' }] as const;
+
+  it('are set at the forge', async () => {
+    expect(await write({ statuses })).toEqual([`commit status failure on ${head}`]);
+    expect(world.statuses.get(head)).toEqual({ state: 'failure', context: 'c', description: 'd' });
+  });
+
+  it('are refused with what to do where there is no forge', async () => {
+    await expect(write({ statuses }, createGit(undefined).git)).rejects.toMatchObject({ code: 'Invalid' });
+  });
+});

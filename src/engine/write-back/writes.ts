@@ -1,0 +1,199 @@
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import type { PullRequest } from '../../api/forge.ts';
+import type { Forge } from '../../contracts/git.ts';
+import type { WantedInGit, WantedRevert, WantedStatus } from '../../writeback/decide.ts';
+import {
+  bumpComment,
+  closedComment,
+  evidenceFor,
+  type RevertDescription,
+  revertBody,
+  revertTitle,
+} from '../../writeback/message.ts';
+import type { CanaryInCluster } from '../../writeback/names.ts';
+import {
+  bumpRecord,
+  type GitRecord,
+  ledgerRecord,
+  revertRecord,
+  statusRecord,
+} from '../../writeback/records.ts';
+import { codeOf } from '../failure.ts';
+import type { SourceGit } from '../sync/read/source-git.ts';
+import { type BuiltRevert, buildRevert } from './revert-commit.ts';
+
+/** What one Canary's writes are made with. */
+export interface WriteContext {
+  readonly git: SourceGit;
+  readonly canaryKey: string;
+  readonly where: CanaryInCluster;
+  readonly status: CanaryStatus;
+  readonly nowMs: number;
+  /** Root of the pages that runbooks are linked to. */
+  readonly documentation: string | undefined;
+}
+
+/** One write: what it is called for counting, and how it is done; the result says what is in Git then. */
+export interface Write {
+  readonly id: string;
+  readonly perform: () => Promise<GitRecord | undefined>;
+}
+
+/** The writes that bring Git to where it should be, independent of one another. */
+export function writesFor(context: WriteContext, wanted: WantedInGit): Write[] {
+  const { ledger, revert, bump, statuses, outdated } = wanted;
+  return [
+    ...(ledger ? [{ id: `ledger ${ledger.after}`, perform: () => moveLedger(context, ledger) }] : []),
+    ...(revert ? [{ id: `revert ${revert.branch}`, perform: () => writeRevert(context, revert) }] : []),
+    ...(bump ? [{ id: `bump ${bump.commit}`, perform: () => tellBump(context, bump) }] : []),
+    ...outdated.map((one) => ({
+      id: `close ${one.branch}`,
+      perform: () => closeOutdated(context, one.branch),
+    })),
+    ...statuses.map((one) => ({
+      id: `status ${one.state} ${one.about} ${one.commit}`,
+      perform: () => setStatus(context, one),
+    })),
+  ];
+}
+
+async function moveLedger(
+  { git, canaryKey }: WriteContext,
+  update: NonNullable<WantedInGit['ledger']>,
+): Promise<GitRecord> {
+  try {
+    await git.repository.moveRef(update);
+  } catch (error) {
+    if (codeOf(error) !== 'Conflict') throw error;
+    // Another copy may have written the very same; else the next look starts from where the ref is.
+    const now = (await git.repository.listRefs(update.ref)).get(update.ref);
+    if (now !== undefined) git.noteLedger(canaryKey, now);
+    if (now !== update.after) throw error;
+  }
+  git.noteLedger(canaryKey, update.after);
+  return ledgerRecord(update.after);
+}
+
+async function setStatus(
+  { git }: WriteContext,
+  { commit, about, ...status }: WantedStatus,
+): Promise<GitRecord> {
+  const forge = await forgeOf(git, 'commit statuses');
+  await forge.setCommitStatus(commit, status);
+  return statusRecord(status.state, commit, about);
+}
+
+async function tellBump(
+  { git }: WriteContext,
+  { branch, digest, commit }: NonNullable<WantedInGit['bump']>,
+): Promise<GitRecord> {
+  const forge = await git.forge();
+  const request = await forge?.findPullRequest(branch);
+  if (request) await forge?.comment(request.number, bumpComment(commit, digest));
+  return bumpRecord(commit);
+}
+
+async function closeOutdated({ git }: WriteContext, branch: string): Promise<GitRecord | undefined> {
+  const forge = await git.forge();
+  const request = await forge?.findPullRequest(branch);
+  if (!forge || !request) return revertRecord(branch, 'gone');
+  if (request.state !== 'open') return toldRequest(request);
+  await forge.comment(request.number, closedComment(git.head() ?? 'head'));
+  await forge.closePullRequest(request.number);
+  return toldRequest({ ...request, state: 'closed' });
+}
+
+/** The branch is the lock: who finds it, or a pull request from it in whatever state, makes nothing anew. */
+async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise<GitRecord | undefined> {
+  const { git } = context;
+  const ref = `refs/heads/${wanted.branch}`;
+  const forge = await git.forge();
+  const request = await forge?.findPullRequest(wanted.branch);
+  if (request) return toldRequest(request);
+  const isThere = (await git.repository.listRefs(ref)).has(ref);
+  if (isThere && (!forge || wanted.mode === 'commit')) return revertRecord(wanted.branch, 'pushed');
+  const built = await buildRevert(git, context.canaryKey, wanted).catch(unobtainable);
+  if (built.kind === 'moved') return undefined;
+  if (built.kind === 'impossible') return revertRecord(wanted.branch, `needs a person: ${plain(built.why)}`);
+  const story = storyOf(context, wanted, built);
+  const base = branchOf(git);
+  if (wanted.mode === 'commit' && built.kind === 'exact') {
+    const commit = await push(context, { story, built, ref: `refs/heads/${base}`, before: built.head });
+    git.wake();
+    return revertRecord(wanted.branch, `commit ${commit}`);
+  }
+  if (!isThere) await push(context, { story, built, ref, before: undefined });
+  if (!forge) return revertRecord(wanted.branch, 'pushed');
+  return toldRequest(await open(forge, { wanted, story, base, draft: built.kind === 'whole' }));
+}
+
+/** After a rewritten history the server may no longer hold a commit that is needed: nothing is guessed in its place. */
+function unobtainable(error: unknown): BuiltRevert {
+  if (codeOf(error) !== 'NotFound') throw error;
+  return { kind: 'impossible', why: 'a commit that it needs cannot be had from Git any more' };
+}
+
+type Buildable = Extract<BuiltRevert, { kind: 'exact' | 'whole' }>;
+
+function push(
+  { git, nowMs }: WriteContext,
+  {
+    story,
+    built,
+    ref,
+    before,
+  }: { story: RevertDescription; built: Buildable; ref: string; before: string | undefined },
+): Promise<string> {
+  const message = `${revertTitle(story)}\n\n${revertBody(story, 'text')}`;
+  const time = Math.floor(nowMs / 1000);
+  return git.repository.commitFiles({ parent: built.head, files: built.files, message, time, ref, before });
+}
+
+function open(
+  forge: Forge,
+  {
+    wanted,
+    story,
+    base,
+    draft,
+  }: { wanted: WantedRevert; story: RevertDescription; base: string; draft: boolean },
+): Promise<PullRequest> {
+  const [title, body] = [revertTitle(story), revertBody(story, 'markdown')];
+  return forge.createPullRequest({ branch: wanted.branch, base, title, body, draft });
+}
+
+function storyOf(context: WriteContext, revert: WantedRevert, built: Buildable): RevertDescription {
+  const { where, status, documentation } = context;
+  const subject = status.history?.find(({ digest }) => digest === revert.digest)?.subject ?? '';
+  const whole = built.kind === 'whole' ? { why: built.why, others: built.others } : undefined;
+  const evidence = evidenceFor(status, revert.digest);
+  return { where, revert, subject, evidence, documentation, files: [...built.files.keys()], whole };
+}
+
+/** The branch that the Source follows, without refs/heads/. Throws Invalid for a tag or a fixed commit: nothing can be pushed there. */
+function branchOf({ source }: SourceGit): string {
+  const { branch } = source.spec.ref;
+  if (branch) return branch.replace(/^refs\/heads\//, '');
+  throw writeError(
+    'Invalid',
+    'spec.write.revert needs spec.ref.branch: a tag or a fixed commit cannot take a revert',
+  );
+}
+
+async function forgeOf(git: SourceGit, what: string): Promise<Forge> {
+  const forge = await git.forge();
+  if (forge) return forge;
+  throw writeError('Invalid', `${what} need a forge, and the host of spec.url is none that is known`);
+}
+
+function toldRequest({ branch, state, url }: PullRequest): GitRecord {
+  return revertRecord(branch, `${state} ${url}`);
+}
+
+function plain(text: string): string {
+  return text.replace(/[;\s]+/g, ' ').trim();
+}
+
+function writeError(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
+}

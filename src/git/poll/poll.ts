@@ -1,0 +1,163 @@
+import { GitError } from '../errors.ts';
+import type { Needs } from '../store/repository.ts';
+import type { Session } from '../store/session.ts';
+import type { Store } from '../store/stores.ts';
+import type { PollResult } from '../types.ts';
+import { type Resolved, referenceKey, resolveReference } from '../wire/references.ts';
+import { accessOf, type Context, type Poll, requireCommit } from './context.ts';
+import { ancestry } from './history.ts';
+
+/** Asks where the reference points, fetches and verifies it, and compares it with what was there before. Throws GitError. */
+export async function poll(context: Context, signal: AbortSignal, previous?: string): Promise<PollResult> {
+  const { state } = context;
+  const target = await resolve(context, signal);
+  const answer = repeated(state.last, target, previous);
+  if (answer) return verified(context, target, signal, answer);
+  const seen = sharedResult(context, target, previous);
+  const last = seen ?? (await update(context, target, signal, previous));
+  state.last = last;
+  if (!seen) await compact(context, signal);
+  return last.result;
+}
+
+/** Another Source of the store has looked at this very answer, coming from the same commit: nothing is left to be read. */
+function sharedResult(
+  { record, store, state, verifier }: Context,
+  target: Resolved,
+  previous: string | undefined,
+): Poll | undefined {
+  const seen = store.seen.get(record);
+  const known = previous ?? state.last?.result.head.commit;
+  if (verifier || seen?.target !== target) return undefined;
+  const result = seen.results.get(known ?? '');
+  return result && { previous: known, result };
+}
+
+function shareResult(
+  { record, store, verifier }: Context,
+  target: Resolved,
+  known: string,
+  result: PollResult,
+): void {
+  if (verifier) return;
+  const before = store.seen.get(record);
+  const results = before?.target === target ? before.results : new Map<string, PollResult>();
+  store.seen.set(record, { target, results: results.set(known, result) });
+}
+
+/** Where the reference points: asked of the server once for all Sources that follow it in this store. */
+function resolve(context: Context, signal: AbortSignal): Promise<Resolved> {
+  const { openTransport, reference, store, url, ages, state } = context;
+  // A Source that is new, or says something else now, wants to know how it is now.
+  const notBeforeMs = state.last ? Number.NEGATIVE_INFINITY : context.openedMs;
+  return store.listings.resolve(
+    {
+      ...ages,
+      ...{ notBeforeMs, key: referenceKey(reference) },
+      look: (shared) => resolveReference(() => openTransport(shared), url, reference),
+    },
+    signal,
+  );
+}
+
+/** The same commit again: its signature is looked at anew where the signers changed. */
+async function verified(
+  context: Context,
+  target: Resolved,
+  signal: AbortSignal,
+  result: PollResult,
+): Promise<PollResult> {
+  const { verifier, store } = context;
+  if (!verifier) return result;
+  const signer = await store.repository.run(accessOf(context, signal), (session) =>
+    verifier.head(session, target),
+  );
+  return { ...result, signer };
+}
+
+function update(context: Context, target: Resolved, signal: AbortSignal, previous?: string): Promise<Poll> {
+  const { record, store, state, verifier } = context;
+  // Kept outside the work: when the store turns out damaged and is replaced, what was seen before still counts.
+  let known = previous ?? state.last?.result.head.commit;
+  const asked = known ?? '';
+  return store.repository.run(accessOf(context, signal), async (session) => {
+    known ??= await session.recorded(record);
+    await session.ensure(target);
+    const head = await requireCommit(session, target.commit);
+    const signer = await verifier?.head(session, target);
+    const kind = await compare(session, target, known);
+    await session.record(record, target.commit);
+    await recordCommitsInUse(session, store);
+    const result: PollResult = {
+      ...{ kind, head: head.info, treeOid: head.tree, refName: target.refName },
+      ...(signer === undefined ? {} : { signer }),
+    };
+    shareResult(context, target, asked, result);
+    return { previous: known, result };
+  });
+}
+
+/** What is in use is written down, so that it stays through a compaction after a restart, before its Source has spoken again. */
+async function recordCommitsInUse(session: Session, { uses }: Store): Promise<void> {
+  const known = new Set((await session.records()).keys());
+  const kept = [...uses.values()].flatMap((use) => use.kept ?? []);
+  for (const commit of new Set(kept))
+    if (!known.has(`kept/${commit}`)) await session.record(`kept/${commit}`, commit);
+}
+
+/** A store that cannot be made smaller now stays in use, and is tried again when it has doubled. */
+async function compact(context: Context, signal: AbortSignal): Promise<void> {
+  const { store } = context;
+  try {
+    const { size, isDone } = await store.repository.compactIfGrown(
+      accessOf(context, signal),
+      store.growthFactor,
+      (session) => needsOf(store, session),
+    );
+    store.size = size;
+    if (isDone) Object.assign(store, { compactedMs: store.nowMs(), growthFactor: 1 });
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    store.growthFactor *= 2;
+  }
+}
+
+/**
+ * The heads that are followed, and what the Sources keep besides. Until each of them has said what that is, everything that was kept before
+ * stays: a Source that is suspended says nothing.
+ */
+async function needsOf(store: Store, session: Session): Promise<Needs> {
+  const uses = [...store.uses.values()];
+  const followed = new Set(uses.map(({ record }) => record));
+  const isSilent = uses.some(({ kept }) => kept === undefined);
+  const records = new Map<string, string>();
+  for (const [name, commit] of await session.records())
+    if (followed.has(name) || (isSilent && name.startsWith('kept/'))) records.set(name, commit);
+  for (const commit of uses.flatMap(({ kept = [] }) => kept)) records.set(`kept/${commit}`, commit);
+  return { commits: [...records.values()], records };
+}
+
+/** The answer without touching the disk, when the same question has the same target as last time. */
+function repeated(
+  last: Poll | undefined,
+  target: Resolved,
+  previous: string | undefined,
+): PollResult | undefined {
+  if (!last || last.result.head.commit !== target.commit || last.result.refName !== target.refName)
+    return undefined;
+  const asked = previous ?? target.commit;
+  if (asked === target.commit) return { ...last.result, kind: 'unchanged' };
+  return asked === last.previous ? last.result : undefined;
+}
+
+async function compare(
+  session: Session,
+  target: Resolved,
+  known: string | undefined,
+): Promise<PollResult['kind']> {
+  if (known === target.commit) return 'unchanged';
+  // A commit that the Source itself names is no surprise, and another tag in the range is what a range is for.
+  if (known === undefined || target.refName === target.commit || target.candidates.includes(known))
+    return 'moved';
+  return (await ancestry(session, target.commit, known)) === 'yes' ? 'moved' : 'rewritten';
+}

@@ -1,0 +1,115 @@
+import type { Clock } from '../../api/clock.ts';
+import { nextDelayMs, type PollSchedule } from './schedule.ts';
+
+/** Settings of a poller. */
+export interface PollerOptions {
+  readonly clock: Clock;
+  /** In [0, 1), for jitter. */
+  readonly random: () => number;
+  readonly schedule: PollSchedule;
+  /** One poll with all that follows from it; a rejection counts as a failure and is not reported further. */
+  readonly poll: (signal: AbortSignal) => Promise<void>;
+  /** First wait after a failure; doubles with each. Default 5 s. */
+  readonly retryMs?: number;
+  /** Longest wait after a failure. Default 5 min. */
+  readonly maxRetryMs?: number;
+  /** Least time between the starts of two polls, whatever wakes them: a flood of webhooks. Default 1 s. */
+  readonly minGapMs?: number;
+}
+
+/** Calls `poll` again and again, never twice at a time. */
+interface SourcePoller {
+  /** First poll at once. */
+  start(): void;
+  /** Polls as soon as the least gap allows; during a poll, once more after it. Many wakes become one poll. */
+  wake(): void;
+  /** Aborts the poll under way and resolves when it has ended. */
+  stop(): Promise<void>;
+}
+
+interface State {
+  cancelTimer: () => void;
+  running: Promise<void> | undefined;
+  isWoken: boolean;
+  isStopped: boolean;
+  failures: number;
+  startedMs: number;
+  /** When it polls by itself next; a poll that somebody woke does not put that off. */
+  dueMs: number;
+}
+
+/** A poller that stands still until `start`. */
+export function createSourcePoller(options: PollerOptions): SourcePoller {
+  const { clock, minGapMs = 1_000 } = options;
+  const abort = new AbortController();
+  const state: State = {
+    cancelTimer: () => {},
+    running: undefined,
+    isWoken: false,
+    isStopped: false,
+    failures: 0,
+    startedMs: Number.NEGATIVE_INFINITY,
+    dueMs: Number.NEGATIVE_INFINITY,
+  };
+
+  function plan(delayMs: number): void {
+    state.cancelTimer();
+    if (state.isStopped) return;
+    const earliest = state.startedMs + minGapMs - clock.nowMs();
+    // Wall clocks jump: a gap is never longer than minGapMs.
+    const gapMs = Math.min(minGapMs, Math.max(0, earliest));
+    state.cancelTimer = clock.after(Math.max(delayMs, gapMs), run);
+  }
+
+  function run(): void {
+    state.isWoken = false;
+    state.startedMs = clock.nowMs();
+    state.running = attempt(options, abort.signal).then((succeeded) => {
+      state.running = undefined;
+      state.failures = succeeded ? 0 : state.failures + 1;
+      const delayMs = nextMs(state.failures);
+      plan(state.isWoken ? 0 : delayMs);
+    });
+  }
+
+  function nextMs(failures: number): number {
+    const nowMs = clock.nowMs();
+    const leftMs = state.dueMs - nowMs;
+    const delayMs = waitMs(options, failures);
+    // Wall clocks jump: what is left is never longer than a whole wait.
+    if (failures === 0 && leftMs > 0 && leftMs <= delayMs) return leftMs;
+    state.dueMs = nowMs + delayMs;
+    return delayMs;
+  }
+
+  return {
+    start: () => plan(0),
+    wake() {
+      state.isWoken = true;
+      if (!state.running) plan(0);
+    },
+    async stop() {
+      state.isStopped = true;
+      state.cancelTimer();
+      abort.abort();
+      await state.running;
+    },
+  };
+}
+
+async function attempt({ poll }: PollerOptions, signal: AbortSignal): Promise<boolean> {
+  try {
+    await poll(signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function waitMs(options: PollerOptions, failures: number): number {
+  const { clock, random, schedule, retryMs = 5_000, maxRetryMs = 300_000 } = options;
+  if (failures === 0) return nextDelayMs(schedule, clock.nowMs(), random());
+  const backOffMs = Math.min(maxRetryMs, retryMs * 2 ** Math.min(failures - 1, 30));
+  // Up to a fifth less, so that Sources that failed together do not come back together.
+  return Math.round(backOffMs * (1 - 0.2 * random()));
+}

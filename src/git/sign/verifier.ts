@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { GitError } from '../errors.ts';
+import { readCommitObject, readObject } from '../store/objects.ts';
+import type { Session } from '../store/session.ts';
+import type { Resolved } from '../wire/references.ts';
+import { signedCommit, signedTag } from './signed-object.ts';
+import { readSigners, type Signers, signerOf } from './signers.ts';
+
+/** What must be signed, and by whom. */
+export interface Verification {
+  readonly mode: 'HEAD' | 'Tag' | 'TagAndHEAD';
+  /** `namespace/name` of the Secret, for messages. */
+  readonly secretName: string;
+  /** Asked before each look, so that a key taken out counts at once. Throws where there is no such Secret. */
+  readonly values: () => Promise<Readonly<Record<string, Uint8Array>>>;
+}
+
+/** Looks at signatures. Everything throws GitError NotVerified or SignersUnusable. */
+export interface Verifier {
+  /** Who signed what the reference leads to. */
+  head(session: Session, target: Resolved): Promise<string>;
+  /** A commit whose content is to be read (S22): one that was verified, or that is signed itself. */
+  commit(session: Session, oid: string): Promise<void>;
+}
+
+const maxRemembered = 256;
+
+/** A verifier that remembers what it found for as long as the signers stay the same. */
+export function createVerifier({ mode, secretName, values }: Verification): Verifier {
+  let known:
+    | { readonly print: string; readonly signers: Signers; readonly verified: Map<string, string> }
+    | undefined;
+
+  async function current() {
+    const now = await values();
+    const print = printOf(now);
+    if (known?.print !== print)
+      known = { print, signers: await readSigners(secretName, now), verified: new Map() };
+    return known;
+  }
+
+  async function head(session: Session, target: Resolved): Promise<string> {
+    const { signers, verified } = await current();
+    const key = `${target.refName} ${target.want}`;
+    const before = verified.get(key);
+    if (before !== undefined) return before;
+    const tagger = mode === 'HEAD' ? undefined : await verifyTag(session, target, signers);
+    const committer = mode === 'Tag' ? undefined : await verifyCommit(session, target.commit, signers);
+    const who = [...new Set([tagger, committer])].filter((one) => one !== undefined).join(' and ');
+    remember(verified, key, who);
+    remember(verified, target.commit, who);
+    return who;
+  }
+
+  return {
+    head,
+    async commit(session, oid) {
+      const { signers, verified } = await current();
+      if (verified.has(oid)) return;
+      if (mode === 'Tag')
+        throw notVerified(
+          `commit ${oid.slice(0, 7)}`,
+          'no signed tag that leads to it was followed since the start',
+        );
+      remember(verified, oid, await verifyCommit(session, oid, signers));
+    },
+  };
+}
+
+/** As of commits: an honest message is far smaller. */
+const maxTagBytes = 1_048_576;
+
+function remember(verified: Map<string, string>, key: string, who: string): void {
+  verified.delete(key);
+  verified.set(key, who);
+  for (const oldest of verified.keys()) {
+    if (verified.size <= maxRemembered) return;
+    verified.delete(oldest);
+  }
+}
+
+async function verifyCommit(session: Session, oid: string, signers: Signers): Promise<string> {
+  const object = await readObject(session.reader, oid);
+  try {
+    if (object?.type !== 'commit') throw new Error('it is no commit');
+    const signed = signedCommit(object.bytes);
+    const tree = `tree ${(await readCommitObject(session.reader, oid))?.tree}\n`;
+    if (signed.payload.subarray(0, tree.length).toString('latin1') !== tree)
+      throw new Error('the tree that would be read is not the one that was signed');
+    return await signerOf(signed, signers);
+  } catch (error) {
+    throw refusal(`commit ${oid.slice(0, 7)}`, error);
+  }
+}
+
+/** The tag must say of itself what it is followed as: an old tag under a new name is no news (S23). */
+async function verifyTag(
+  session: Session,
+  { commit, refName, want }: Resolved,
+  signers: Signers,
+): Promise<string> {
+  const what = `${refName} (${want.slice(0, 7)})`;
+  if (!(await readObject(session.reader, want))) await session.deepen(want, 1);
+  const object = await readObject(session.reader, want);
+  try {
+    if (object?.type !== 'tag') throw new Error('it is no annotated tag, so that it cannot be signed');
+    if (object.bytes.length > maxTagBytes) throw new Error(`it has more than ${maxTagBytes} bytes`);
+    const tag = signedTag(object.bytes);
+    if (tag.type !== 'commit' || tag.object !== commit)
+      throw new Error(`it does not name the commit ${commit.slice(0, 7)}`);
+    if (`refs/tags/${tag.name}` !== refName)
+      throw new Error(`it was signed as tag ${JSON.stringify(tag.name.slice(0, 80))}`);
+    return await signerOf(tag, signers);
+  } catch (error) {
+    throw refusal(what, error);
+  }
+}
+
+/** A store that is damaged is none of the signature's doing, and is fetched anew. */
+function refusal(what: string, error: unknown): GitError {
+  if (error instanceof GitError) return error;
+  return notVerified(what, error instanceof Error ? error.message : 'it cannot be read');
+}
+
+function notVerified(what: string, why: string): GitError {
+  return new GitError('NotVerified', `${what} is not applied: ${why} (spec.verify)`);
+}
+
+function printOf(values: Readonly<Record<string, Uint8Array>>): string {
+  const hash = createHash('sha256');
+  for (const name of Object.keys(values).sort()) {
+    const bytes = values[name] ?? new Uint8Array();
+    hash.update(`${name.length} ${name} ${bytes.length} `).update(bytes);
+  }
+  return hash.digest('hex');
+}

@@ -1,0 +1,103 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createTestRepository } from '../testing/test-repository.ts';
+import type { GitTransport } from '../wire/transport.ts';
+import { receivePack } from './incoming-pack.ts';
+import { createPause, createReader, hasWholeCommit } from './objects.ts';
+import { DEFAULT_PACK_LIMITS } from './pack/pack-check.ts';
+import { emptyStore } from './store-directory.ts';
+
+let root: string;
+let store: string;
+let commit: string;
+let pack: Buffer;
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'holdfast-incoming-'));
+  store = join(root, 'store.git');
+  await emptyStore(store);
+  const repository = createTestRepository(root, 'shop');
+  repository.commit({ 'a.yaml': 'a: 1\n'.repeat(40), 'b/b.yaml': 'b: 1\n'.repeat(40) });
+  commit = repository.commit({ 'a.yaml': `${'a: 1\n'.repeat(40)}a: 2\n` });
+  pack = execFileSync('git', ['pack-objects', '--stdout', '--all', '-q'], {
+    cwd: join(root, 'shop'),
+    input: '',
+  });
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+/** A server that answers each request with these bytes as its pack. */
+function sending(bytes: Buffer): GitTransport {
+  return {
+    request: () => Promise.reject(new Error('no listing here')),
+    async uploadPack() {
+      const packet = Buffer.concat([
+        Buffer.from((bytes.length + 5).toString(16).padStart(4, '0')),
+        Buffer.from([1]),
+        bytes,
+      ]);
+      return (async function* () {
+        yield Buffer.concat([Buffer.from('0008NAK\n'), packet, Buffer.from('0000')]);
+      })();
+    },
+  };
+}
+
+function receive(bytes: Buffer): Promise<void> {
+  const incoming = {
+    gitdir: store,
+    transport: sending(bytes),
+    limits: DEFAULT_PACK_LIMITS,
+    pause: createPause(),
+  };
+  return receivePack(incoming, { want: commit, haves: [] });
+}
+
+async function isThere(): Promise<boolean> {
+  const reader = createReader(store);
+  return hasWholeCommit(reader, commit).finally(() => reader.close());
+}
+
+function resealed(bytes: Buffer): Buffer {
+  const body = bytes.subarray(0, -20);
+  return Buffer.concat([body, createHash('sha1').update(body).digest()]);
+}
+
+test('installs an honest pack, and the same pack again changes nothing', async () => {
+  await receive(pack);
+  await receive(pack);
+  expect(await isThere()).toBe(true);
+  expect(readdirSync(join(store, 'objects', 'pack'))).toHaveLength(2);
+});
+
+test('mutated packs whose checksum fits end in a GitError or in other objects, and never harm the store', async () => {
+  await receive(pack);
+  let seed = 7;
+  for (let round = 0; round < 200; round += 1) {
+    const mutated = Buffer.from(pack);
+    for (let flips = 0; flips < 2; flips += 1) {
+      seed = (seed * 48_271) % 2_147_483_647;
+      const offset = 12 + (seed % (pack.length - 32));
+      mutated.writeUInt8((mutated.readUInt8(offset) + 1 + (seed % 255)) & 0xff, offset);
+    }
+    await receive(resealed(mutated)).catch((error: unknown) =>
+      expect(error).toMatchObject({ name: 'GitError' }),
+    );
+  }
+  expect(await isThere()).toBe(true);
+  expect(readdirSync(join(store, 'incoming'))).toEqual([]);
+  expect(readdirSync(root).sort()).toEqual(['shop', 'shop.git', 'store.git']);
+});
+
+test('a pack cut at any length leaves the store as it was', async () => {
+  for (let length = 0; length < pack.length; length += 7) {
+    const cut = pack.subarray(0, length);
+    if (length > 0) await expect(receive(cut)).rejects.toMatchObject({ name: 'GitError' });
+  }
+  expect(readdirSync(join(store, 'objects', 'pack'))).toEqual([]);
+  expect(readdirSync(join(store, 'incoming'))).toEqual([]);
+});

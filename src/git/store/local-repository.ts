@@ -1,0 +1,157 @@
+/** The repository of a working copy on this machine, read only. */
+import fs from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { inflate } from 'node:zlib';
+import git from 'isomorphic-git';
+import { GitError } from '../errors.ts';
+import type { GitSource } from '../types.ts';
+import { DEFAULT_TREE_LIMITS, entriesBelow, readFilesBelow } from './files.ts';
+import {
+  type Commit,
+  createPause,
+  createReader,
+  type ObjectFile,
+  type ObjectReader,
+  openPacks,
+  readCommitObject,
+} from './objects.ts';
+import { objectId, type StoredObject } from './pack/pack-file.ts';
+import { type GitFolders, resolveRevision } from './revision.ts';
+import { findFolder } from './tree.ts';
+
+/** A repository somebody works in. What it reads is looked up by commit id; methods throw GitError. */
+export interface LocalRepository extends Pick<GitSource, 'treeOidAt' | 'readFiles' | 'entriesAt'> {
+  /** Folder of the working tree. */
+  readonly root: string;
+  /** A commit by branch, tag, remote branch, id (also a short one) or HEAD, each with `~n` and `^`. Throws RefNotFound. */
+  commitAt(revision: string): Promise<Commit>;
+  /** Addresses of its remotes. */
+  remotes(): Promise<string[]>;
+  /** Commits of the refs below a prefix that ends in `/`, by full name. */
+  refsBelow(prefix: string): Promise<ReadonlyMap<string, string>>;
+  /** Closes the files that it has open. */
+  close(): Promise<void>;
+}
+
+/** Opens the repository that a folder belongs to. Throws GitError NotFound where there is none. */
+export async function openLocalRepository(folder: string): Promise<LocalRepository> {
+  const { root, folders } = await findRepository(resolve(folder));
+  const reader = createReader(folders.objects, openObjectFiles);
+  const read = <T>(commit: string, work: (tree: string) => Promise<T>): Promise<T> =>
+    whole(reader, commit, async () => {
+      const found = await readCommitObject(reader, commit);
+      if (!found) throw new GitError('NotFound', `commit ${commit} is not in ${reader.gitdir}`);
+      return work(found.tree);
+    });
+  return {
+    root,
+    commitAt: (revision) => resolveRevision(folders, reader, revision),
+    treeOidAt: (commit, path) => read(commit, (tree) => findFolder(reader, tree, path)),
+    readFiles: (commit, path, { limits, signal, alsoRead = () => false, anyBytes = false } = {}) =>
+      read(commit, (tree) => {
+        const walk = { reader, alsoRead, anyBytes, limits: { ...DEFAULT_TREE_LIMITS, ...limits } };
+        return readFilesBelow({ ...walk, pause: createPause(signal) }, tree, path);
+      }),
+    entriesAt: (commit, paths, { signal, maxFileBytes }) =>
+      read(commit, (tree) => entriesBelow({ reader, maxFileBytes, pause: createPause(signal) }, tree, paths)),
+    remotes: async () => {
+      const found = await git.listRemotes({ fs, gitdir: folders.objects }).catch(() => []);
+      return found.map(({ url }) => url);
+    },
+    refsBelow: (prefix) => refsBelow(folders.objects, prefix),
+    close: () => reader.close(),
+  };
+}
+
+async function findRepository(start: string): Promise<{ root: string; folders: GitFolders }> {
+  for (let at = start; ; at = dirname(at)) {
+    const folders = await foldersAt(join(at, '.git'));
+    if (folders) return { root: at, folders };
+    if (dirname(at) === at) throw new GitError('NotFound', `${start} is in no Git repository`);
+  }
+}
+
+/** `.git` is a folder, or in a linked working tree and a submodule a file that names one. */
+async function foldersAt(path: string): Promise<GitFolders | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  if (!found) return undefined;
+  if (found.isDirectory()) return { objects: path, head: path };
+  const named = /^gitdir: (.+)$/m.exec(await readFile(path, 'utf8').catch(() => ''))?.[1];
+  if (!named) return undefined;
+  const head = resolve(dirname(path), named.trim());
+  const common = (await readFile(join(head, 'commondir'), 'utf8').catch(() => '')).trim();
+  return { objects: common ? resolve(head, common) : head, head };
+}
+
+/** A clone may be shallow or partial; what is not there is told as such. */
+async function whole<T>({ gitdir }: ObjectReader, commit: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof GitError) || error.code !== 'Corrupt') throw error;
+    const why = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+    const what = `${gitdir} does not hold all of commit ${commit}${why}`;
+    throw new GitError('NotFound', `${what}; clone it without --filter, or fetch it anew`, error);
+  }
+}
+
+async function refsBelow(gitdir: string, prefix: string): Promise<Map<string, string>> {
+  const names = await git.listRefs({ fs, gitdir, filepath: prefix.replace(/\/$/, '') }).catch(() => []);
+  const found = new Map<string, string>();
+  for (const name of names) {
+    const ref = prefix + name;
+    const oid = await git.resolveRef({ fs, gitdir, ref }).catch(() => undefined);
+    if (oid) found.set(ref, oid);
+  }
+  return found;
+}
+
+// Objects of repositories that people work in: loose ones beside packs, and those that are borrowed from other repositories.
+
+/** Bytes of one loose object; nothing that a Source reads is as large. */
+const maxObjectBytes = 64 * 1024 * 1024;
+/** Repositories that borrow from one another, at most. */
+const maxAlternates = 10;
+const inflated = promisify(inflate);
+
+/** Everything that holds objects for a folder of them: its packs, its loose objects, and the same of the folders that it borrows from. */
+async function openObjectFiles(objects: string): Promise<readonly ObjectFile[]> {
+  const folders = [objects];
+  for (const folder of folders)
+    for (const other of await borrowedBy(folder))
+      if (!folders.includes(other) && folders.length <= maxAlternates) folders.push(other);
+  const packs = await Promise.all(folders.map(openPacks));
+  return [...packs.flat(), ...folders.map(looseIn)];
+}
+
+async function borrowedBy(folder: string): Promise<string[]> {
+  const text = await readFile(join(folder, 'info', 'alternates'), 'utf8').catch(() => '');
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return lines.map((line) => resolve(folder, line));
+}
+
+function looseIn(folder: string): ObjectFile {
+  return {
+    async read(oid) {
+      const path = join(folder, oid.slice(0, 2), oid.slice(2));
+      const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
+        throw error;
+      });
+      return bytes && parsed(await inflated(bytes, { maxOutputLength: maxObjectBytes }), oid);
+    },
+    close: async () => undefined,
+  };
+}
+
+/** `commit 123`, a zero byte, and the content. Throws RangeError for anything else, and for content of another id. */
+function parsed(whole: Buffer, oid: string): StoredObject {
+  const end = whole.indexOf(0);
+  const [type = '', size] = whole.toString('latin1', 0, Math.max(0, end)).split(' ');
+  const object = { type, bytes: whole.subarray(end + 1) };
+  if (end < 0 || Number(size) !== object.bytes.length || objectId(object) !== oid)
+    throw new RangeError(`object ${oid} is damaged`);
+  return object;
+}

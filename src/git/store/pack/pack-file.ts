@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
+import { applyDelta, inflateEntry, MAX_HEADER_BYTES, packTypeOf, readEntryHeader } from './pack-format.ts';
+
+/** An object as it is, without deltas. */
+export interface StoredObject {
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
+/** One pack on disk, of which only what is asked for is read. */
+export interface PackFile {
+  readonly index: PackIndex;
+  /** Undefined when it is not in this pack. Throws RangeError for a damaged pack, and the system's errors. */
+  read(oid: string): Promise<StoredObject | undefined>;
+  /** `length` bytes from `offset`, fewer at the end of the file. */
+  readBytes(offset: number, length: number): Promise<Buffer>;
+  /** Bytes of the file. */
+  size(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Objects that deltas start from again and again; bounded, since trees and large files come by it. */
+interface BaseCache {
+  get(key: string): StoredObject | undefined;
+  set(key: string, object: StoredObject): void;
+}
+
+/** An object that is whole, and the deltas that make another of it, the last one first. */
+interface Chain {
+  readonly base: StoredObject;
+  readonly deltas: ReadonlyArray<{ readonly offset: number; readonly delta: Buffer }>;
+}
+
+const CACHED_BYTES = 16 * 1_048_576;
+/** Most objects need no second read. */
+const FIRST_READ_BYTES = 4_096;
+/** Git makes chains of 50; so many are still read. */
+const MAX_CHAIN = 4_096;
+
+/** Keeps the newest 16 MiB. */
+export function createBaseCache(): BaseCache {
+  const objects = new Map<string, StoredObject>();
+  let bytes = 0;
+  return {
+    get: (key) => objects.get(key),
+    set(key, object) {
+      if (objects.has(key) || object.bytes.length > CACHED_BYTES / 4) return;
+      objects.set(key, object);
+      bytes += object.bytes.length;
+      for (const [oldest, { bytes: old }] of objects) {
+        if (bytes <= CACHED_BYTES) return;
+        objects.delete(oldest);
+        bytes -= old.length;
+      }
+    },
+  };
+}
+
+/** Opens a pack by its path without the ending; `bases` may serve several packs. Reads the index, and nothing of the pack yet. */
+export async function openPack(path: string, bases: BaseCache): Promise<PackFile> {
+  const index = parsePackIndex(await readFile(`${path}.idx`));
+  let handle: Promise<FileHandle> | undefined;
+
+  async function readBytes(offset: number, length: number): Promise<Buffer> {
+    handle ??= open(`${path}.pack`, 'r');
+    const buffer = Buffer.allocUnsafe(length);
+    const { bytesRead } = await (await handle).read(buffer, 0, length, offset);
+    return buffer.subarray(0, bytesRead);
+  }
+
+  async function readEntry(offset: number) {
+    const first = await readBytes(offset, FIRST_READ_BYTES);
+    const header = readEntryHeader(first, offset);
+    // Deflate never makes more of what it cannot shrink than a few bytes for each block.
+    const most = header.dataAt + header.size + Math.ceil(header.size / 1_000) + MAX_HEADER_BYTES;
+    const whole = most <= first.length ? first : await readBytes(offset, most);
+    return { header, content: inflateEntry(whole.subarray(header.dataAt), header.size).content };
+  }
+
+  /** From the entry down to an object that is whole, or kept. */
+  async function chainFrom(start: number): Promise<Chain> {
+    const deltas: Chain['deltas'][number][] = [];
+    for (let offset = start; deltas.length < MAX_CHAIN; ) {
+      const known = bases.get(`${path} ${offset}`);
+      if (known) return { base: known, deltas };
+      const { header, content } = await readEntry(offset);
+      if (header.base === undefined) {
+        const base = whole(header.type, content);
+        if (deltas.length > 0) bases.set(`${path} ${offset}`, base);
+        return { base, deltas };
+      }
+      deltas.push({ offset, delta: content });
+      offset = offsetOfBase(index, header.base);
+    }
+    throw new RangeError('a chain of deltas is too long');
+  }
+
+  async function readAt(start: number): Promise<StoredObject> {
+    const { base, deltas } = await chainFrom(start);
+    let object = base;
+    for (const { offset, delta } of [...deltas].reverse()) {
+      object = { type: object.type, bytes: applyDelta(object.bytes, delta) };
+      bases.set(`${path} ${offset}`, object);
+    }
+    return object;
+  }
+
+  return {
+    index,
+    readBytes,
+    size: async () => (await stat(`${path}.pack`)).size,
+    async read(oid) {
+      const offset = index.offsetOf(oid);
+      if (offset === undefined) return undefined;
+      const object = await readAt(offset);
+      if (objectId(object) !== oid) throw new RangeError(`object ${oid} is damaged`);
+      return object;
+    },
+    async close() {
+      const opened = await handle?.catch(() => undefined);
+      handle = undefined;
+      await opened?.close();
+    },
+  };
+}
+
+/** The id of an object: the SHA-1 over type, length and content. */
+export function objectId({ type, bytes }: { type: string; bytes: Uint8Array }): string {
+  return createHash('sha1').update(`${type} ${bytes.length}\0`).update(bytes).digest('hex');
+}
+
+function offsetOfBase(index: PackIndex, base: number | string): number {
+  const offset = typeof base === 'number' ? base : index.offsetOf(base);
+  if (offset === undefined) throw new RangeError('a delta has its base outside the pack');
+  return offset;
+}
+
+function whole(type: number, bytes: Buffer): StoredObject {
+  const name = packTypeOf(type);
+  if (name === undefined) throw new RangeError('an object is of no known type');
+  return { type: name, bytes };
+}
+
+/** Where the objects of one pack are, from its index of version 2. */
+interface PackIndex {
+  readonly count: number;
+  /** Offset of an object in the pack; undefined when the pack does not hold it. */
+  offsetOf(oid: string): number | undefined;
+  /** Every object with its offset, by id. */
+  entries(): Iterable<readonly [oid: string, offset: number]>;
+}
+
+const HEADER_BYTES = 8;
+const FANOUT_BYTES = 256 * 4;
+const OID_BYTES = 20;
+const TRAILER_BYTES = 40;
+const LARGE_OFFSET = 0x80000000;
+
+/** Looks into the bytes of an index file. Throws RangeError for one that is cut or of another version. */
+export function parsePackIndex(bytes: Buffer): PackIndex {
+  if (bytes.length < HEADER_BYTES + FANOUT_BYTES + TRAILER_BYTES) throw new RangeError('the index is cut');
+  if (bytes.readUInt32BE(0) !== 0xff744f63 || bytes.readUInt32BE(4) !== 2)
+    throw new RangeError('the index is none of version 2');
+  const count = bytes.readUInt32BE(HEADER_BYTES + 255 * 4);
+  const oids = HEADER_BYTES + FANOUT_BYTES;
+  const offsets = oids + count * (OID_BYTES + 4);
+  const large = offsets + count * 4;
+  if (bytes.length < large + TRAILER_BYTES) throw new RangeError('the index is cut');
+
+  function offsetAt(position: number): number {
+    const offset = bytes.readUInt32BE(offsets + position * 4);
+    if (offset < LARGE_OFFSET) return offset;
+    const at = large + (offset - LARGE_OFFSET) * 8;
+    return bytes.readUInt32BE(at) * 2 ** 32 + bytes.readUInt32BE(at + 4);
+  }
+
+  return {
+    count,
+    offsetOf(oid) {
+      const wanted = Buffer.from(oid, 'hex');
+      const first = wanted[0] ?? 0;
+      let low = first === 0 ? 0 : bytes.readUInt32BE(HEADER_BYTES + (first - 1) * 4);
+      let high = bytes.readUInt32BE(HEADER_BYTES + first * 4);
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        const at = oids + middle * OID_BYTES;
+        const order = bytes.compare(wanted, 0, OID_BYTES, at, at + OID_BYTES);
+        if (order === 0) return offsetAt(middle);
+        if (order < 0) low = middle + 1;
+        else high = middle;
+      }
+      return undefined;
+    },
+    *entries() {
+      for (let position = 0; position < count; position += 1) {
+        const at = oids + position * OID_BYTES;
+        yield [bytes.toString('hex', at, at + OID_BYTES), offsetAt(position)];
+      }
+    },
+  };
+}

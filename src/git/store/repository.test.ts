@@ -1,0 +1,158 @@
+import { existsSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createGitFixture, type GitFixture } from '../testing/fixture.ts';
+import { noise } from '../testing/test-repository.ts';
+
+const signal = new AbortController().signal;
+let fixture: GitFixture;
+
+beforeEach(async () => {
+  fixture = await createGitFixture();
+});
+afterEach(() => fixture.close());
+
+test('a damaged store is fetched anew', async () => {
+  const commit = fixture.repository.commit({ 'a.yaml': noise(3, 20_000) });
+  const source = fixture.source();
+  await source.poll(signal);
+  truncateSync(packFiles('.pack')[0] ?? '', 100);
+
+  const read = await source.readFiles(commit, '');
+
+  expect(read.files).toHaveLength(1);
+  expect((await fixture.source().poll(signal)).kind).toBe('moved');
+});
+
+test('a force-push is seen although the store was damaged meanwhile', async () => {
+  const { repository } = fixture;
+  repository.commit({ 'a.yaml': noise(1, 20_000) });
+  const source = fixture.source();
+  await source.poll(signal);
+  repository.git('checkout', '-q', '--orphan', 'other');
+  repository.git('commit', '-q', '--allow-empty', '-m', 'Other history');
+  repository.forcePush();
+  truncateSync(packFiles('.pack')[0] ?? '', 100);
+
+  expect((await source.poll(signal)).kind).toBe('rewritten');
+});
+
+test('a data directory that cannot be used is Storage, for the operator', async () => {
+  fixture.repository.commit({ 'a.yaml': 'a: 1' });
+  const file = join(dirname(fixture.dataDir), 'file');
+  writeFileSync(file, '');
+  await expect(
+    fixture.source({ stores: fixture.stores({ dataDir: file }) }).poll(signal),
+  ).rejects.toMatchObject({
+    code: 'Storage',
+    actor: 'operator',
+  });
+});
+
+test('readers that wait for one another see what is fetched between them, and a store that was built anew', async () => {
+  const commits = [fixture.repository.commit({ 'a.yaml': noise(1, 20_000) })];
+  const source = fixture.source();
+  await source.poll(signal);
+  const whole = fixture.repository.commit({ 'a.yaml': noise(2, 20_000) });
+  const damage = () => truncateSync(packFiles('.pack')[0] ?? '', 100);
+  const first = source.readFiles(commits[0] ?? '', '');
+  void first.then(damage);
+
+  const read = await Promise.all([
+    first,
+    ...Array.from({ length: 10 }, () => source.readFiles(whole, '')),
+    source.readFiles(commits[0] ?? '', ''),
+  ]);
+
+  expect(read.map(({ files }) => String(files[0]?.bytes).slice(0, 40))).toEqual([
+    noise(1, 40),
+    ...Array.from({ length: 10 }, () => noise(2, 40)),
+    noise(1, 40),
+  ]);
+});
+
+test('a store whose directory was removed is fetched anew', async () => {
+  const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
+  const source = fixture.source();
+  await source.poll(signal);
+  rmSync(fixture.dataDir, { recursive: true });
+
+  expect((await source.readFiles(commit, '')).files).toHaveLength(1);
+});
+
+test('a store with too many packs is made anew and keeps the commits that must survive', async () => {
+  const kept = fixture.repository.commit({ 'a.yaml': 'a: first' });
+  const source = fixture.source({ stores: fixture.stores({ limits: { maxPacks: 3 } }) });
+  await source.poll(signal);
+  const ofAnotherRepository = 'f'.repeat(40);
+  source.keep([kept, ofAnotherRepository]);
+  for (let number = 0; number < 4; number += 1) {
+    fixture.repository.commit({ 'a.yaml': `a: ${number}` });
+    await source.poll(signal);
+  }
+  expect(packFiles('.pack').length).toBeLessThanOrEqual(3);
+  expect(await source.hasCommit(kept)).toBe(true);
+  expect((await source.poll(signal)).kind).toBe('unchanged');
+});
+
+test('a kept commit survives although the server has it no more', async () => {
+  const { repository } = fixture;
+  const lost = repository.commit({ 'a.yaml': 'a: lost' });
+  const source = fixture.source({ stores: fixture.stores({ limits: { maxPacks: 1 } }) });
+  await source.poll(signal);
+  source.keep([lost]);
+  repository.git('checkout', '-q', '--orphan', 'other');
+  repository.git('commit', '-q', '--allow-empty', '-m', 'Other history');
+  repository.forcePush();
+  repository.bare('reflog', 'expire', '--expire=now', '--all');
+  repository.bare('gc', '-q', '--prune=now');
+
+  const poll = await source.poll(signal);
+
+  expect(poll.kind).toBe('rewritten');
+  expect(await source.hasCommit(lost)).toBe(true);
+});
+
+function packFiles(ending: string): string[] {
+  const stores = join(fixture.dataDir, 'git');
+  return readdirSync(stores).flatMap((store) => {
+    const folder = join(stores, store, 'objects', 'pack');
+    return readdirSync(folder)
+      .filter((name) => name.endsWith(ending))
+      .map((name) => join(folder, name));
+  });
+}
+
+test('a ref of its own that a killed process left empty is written anew, and stops nothing', async () => {
+  const first = fixture.repository.commit({ 'a.yaml': 'a: 1' });
+  const source = fixture.source();
+  await source.poll(signal);
+  source.keep([first]);
+  fixture.repository.commit({ 'a.yaml': 'a: 2' });
+  await source.poll(signal);
+  expect(records().map(({ name }) => name)).toContain(first);
+  for (const { file } of records()) truncateSync(file, 0);
+
+  const again = fixture.source();
+  again.keep([first]);
+  const commit = fixture.repository.commit({ 'a.yaml': 'a: 3' });
+  expect((await again.poll(signal)).kind).toBe('moved');
+
+  expect((await again.readFiles(commit, '')).files).toHaveLength(1);
+  expect(records().filter(({ bytes }) => bytes === 0)).toEqual([]);
+});
+
+/** The refs that the store keeps for itself. */
+function records(): Array<{ name: string; file: string; bytes: number }> {
+  const stores = join(fixture.dataDir, 'git');
+  return readdirSync(stores).flatMap((store) =>
+    ['poll', 'kept'].flatMap((kind) => {
+      const folder = join(stores, store, 'refs/holdfast', kind);
+      if (!existsSync(folder)) return [];
+      return readdirSync(folder).map((name) => {
+        const file = join(folder, name);
+        return { name, file, bytes: statSync(file).size };
+      });
+    }),
+  );
+}

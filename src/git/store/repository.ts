@@ -1,0 +1,178 @@
+import { GitError } from '../errors.ts';
+import { compactInto } from './compact.ts';
+import type { ObjectReader } from './objects.ts';
+import type { PackLimits } from './pack/pack-check.ts';
+import { type Access, createSession, type OpenSession, type Session, writeRecord } from './session.ts';
+import {
+  emptyStore,
+  freshDirectory,
+  prepareStore,
+  removeStore,
+  type StoreSize,
+  storeSize,
+  swapStore,
+} from './store-directory.ts';
+
+/** When a store is built anew. */
+export interface GrowthLimits {
+  /** Default 50. */
+  readonly maxPacks: number;
+  /** Default 200 MiB; a repository whose first pack alone is large gets three times that pack. */
+  readonly maxStoreBytes: number;
+}
+
+/** Bounds that hold unless the operator sets others. */
+export const DEFAULT_GROWTH_LIMITS: GrowthLimits = { maxPacks: 50, maxStoreBytes: 200 * 1_048_576 };
+
+/** Settings of one repository. */
+interface RepositoryOptions {
+  readonly directory: string;
+  readonly packLimits: PackLimits;
+  readonly growth: GrowthLimits;
+}
+
+/** A bare store on disk and its server. Never a checkout. */
+export interface Repository {
+  /**
+   * Runs `work` alone on this repository. When the store turns out to be damaged, `work` runs once more on a fresh
+   * store, which replaces the damaged one only if that succeeds.
+   */
+  run<T>(access: Access, work: (session: Session) => Promise<T>): Promise<T>;
+  /**
+   * When the store outgrew `factor` times its limits, a fresh one with only these commits and records replaces it, without the network.
+   * A crash at any moment leaves one of the two whole. Throws GitError Corrupt and Storage; the store then is as it was.
+   */
+  compactIfGrown(
+    access: Access,
+    factor: number,
+    needs: (session: Session) => Promise<Needs>,
+  ): Promise<Compaction>;
+  /** Removes the store from the disk if that is still wanted when everything before it is done. */
+  removeIf(isUnused: () => boolean): Promise<boolean>;
+}
+
+/** What must survive a compaction. */
+export interface Needs {
+  readonly commits: readonly string[];
+  /** Commits by the private names under which they stay recorded. */
+  readonly records: ReadonlyMap<string, string>;
+}
+
+/** How large the store is now, and whether it was replaced. */
+interface Compaction {
+  readonly size: StoreSize;
+  readonly isDone: boolean;
+}
+
+/** Opens nothing yet: the store is made at the first use. */
+export function createRepository(options: RepositoryOptions): Repository {
+  const { directory } = options;
+  const mutex = createMutex();
+  /** Left open for whoever waits: of a thousand Sources that read one store, each would open its packs again. */
+  let left: ObjectReader | undefined;
+
+  async function closeLeft(): Promise<void> {
+    await left?.close();
+    left = undefined;
+  }
+
+  /** Works on the store as it is. */
+  async function inStore<T>(access: Access, work: (session: OpenSession) => Promise<T>): Promise<T> {
+    if (!left) await prepareStore(directory);
+    const session = createSession(directory, options.packLimits, access, left);
+    left = undefined;
+    try {
+      const result = await work(session);
+      if (mutex.isAwaited()) left = session.reader;
+      return result;
+    } finally {
+      if (!left) await session.close();
+    }
+  }
+
+  async function onFresh<T>(access: Access, work: (session: Session) => Promise<T>): Promise<T> {
+    const fresh = freshDirectory(directory);
+    await emptyStore(fresh);
+    const session = createSession(fresh, options.packLimits, access);
+    const result = await work(session).finally(() => session.close());
+    await swapStore(directory);
+    return result;
+  }
+
+  async function compact(session: OpenSession, { commits, records }: Needs): Promise<boolean> {
+    const fresh = freshDirectory(directory);
+    await emptyStore(fresh);
+    const whole = new Set(await compactInto(fresh, session.reader, commits, session.pause));
+    if (whole.size === 0) return false;
+    for (const [name, commit] of records) if (whole.has(commit)) await writeRecord(fresh, name, commit);
+    await session.close();
+    await swapStore(directory);
+    return true;
+  }
+
+  return {
+    run: (access, work) =>
+      mutex.run(async () => {
+        try {
+          return await inStore(access, work);
+        } catch (error) {
+          if (!(error instanceof GitError) || error.code !== 'Corrupt') throw error;
+          return await onFresh(access, work);
+        }
+      }),
+    compactIfGrown: (access, factor, needs) =>
+      mutex.run(async () => {
+        await closeLeft();
+        await prepareStore(directory);
+        const before = await storeSize(directory);
+        if (!hasOutgrown(before, options.growth, factor)) return { size: before, isDone: false };
+        const session = createSession(directory, options.packLimits, access);
+        const isDone = await needs(session)
+          .then((needed) => compact(session, needed))
+          .finally(() => session.close());
+        return { size: await storeSize(directory), isDone };
+      }),
+    removeIf: (isUnused) =>
+      mutex.run(async () => {
+        if (!isUnused()) return false;
+        await closeLeft();
+        await removeStore(directory);
+        return true;
+      }),
+  };
+}
+
+function hasOutgrown(
+  { packs, bytes, largestPackBytes }: StoreSize,
+  growth: GrowthLimits,
+  factor: number,
+): boolean {
+  const maxBytes = Math.max(growth.maxStoreBytes, 3 * largestPackBytes);
+  return packs > growth.maxPacks * factor || bytes > maxBytes * factor;
+}
+
+/** Runs work strictly one after the other, in the order of the calls; a failure does not stop the next. */
+interface Mutex {
+  run<T>(work: () => Promise<T>): Promise<T>;
+  /** Whether more work waits for what runs now. */
+  isAwaited(): boolean;
+}
+
+/** A new, free mutex. */
+function createMutex(): Mutex {
+  let tail: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+  return {
+    run(work) {
+      const begin = () => {
+        waiting -= 1;
+        return work();
+      };
+      waiting += 1;
+      const result = tail.then(begin, begin);
+      tail = result.catch(() => undefined);
+      return result;
+    },
+    isAwaited: () => waiting > 0,
+  };
+}

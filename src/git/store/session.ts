@@ -1,0 +1,144 @@
+import fs from 'node:fs';
+import { dirname, join } from 'node:path';
+import git from 'isomorphic-git';
+import { GitError } from '../errors.ts';
+import type { GitTransport } from '../wire/transport.ts';
+import { receivePack } from './incoming-pack.ts';
+import { createPause, createReader, hasWholeCommit, type ObjectReader } from './objects.ts';
+import type { PackLimits } from './pack/pack-check.ts';
+import { storage } from './store-directory.ts';
+
+/** Who works: what is missing is fetched with the credentials of the Source whose work it is. */
+export interface Access {
+  readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One operation on the store; it must not outlive the call it was given to. */
+export interface Session {
+  readonly reader: ObjectReader;
+  readonly pause: () => Promise<void>;
+  /** Makes sure that a commit with its tree is in the store. Throws NotFound when the server does not send it. */
+  ensure(want: Wanted): Promise<void>;
+  /** Lengthens the history that ends in `commit`. */
+  deepen(commit: string, depth: number): Promise<void>;
+  /** The commit under a private ref name, if one was recorded. */
+  recorded(name: string): Promise<string | undefined>;
+  /** Everything that was recorded, by name. */
+  records(): Promise<ReadonlyMap<string, string>>;
+  /** Records a commit under a private ref name: later fetches say that the store has it (else all is sent again). */
+  record(name: string, commit: string): Promise<void>;
+}
+
+/** `want` is asked of the server (a tag object for an annotated tag), `commit` must then be in the store. */
+interface Wanted {
+  readonly commit: string;
+  readonly want?: string;
+  /** History length for a commit asked by its id; absent: everything since the recorded commits. */
+  readonly depth?: number;
+}
+
+const RECORDS = 'refs/holdfast';
+
+/** A session that whoever opened it closes. */
+export interface OpenSession extends Session {
+  close(): Promise<void>;
+}
+
+/** Opens nothing yet; `open` is the reader of a session before it, as it was left. */
+export function createSession(
+  gitdir: string,
+  packLimits: PackLimits,
+  { openTransport, signal }: Access,
+  open = createReader(gitdir),
+): OpenSession {
+  const pause = createPause(signal);
+  let reader = open;
+
+  async function fetch(want: string, depth?: number): Promise<void> {
+    await pause();
+    const transport = await openTransport(signal);
+    const haves = await listHaves(reader);
+    await receivePack({ gitdir, transport, limits: packLimits, pause }, { want, haves, depth });
+    // The new pack is known to a new reader only.
+    await reader.close();
+    reader = createReader(gitdir);
+  }
+
+  return {
+    get reader() {
+      return reader;
+    },
+    pause,
+    async ensure({ commit, want = commit, depth }) {
+      if (await hasWholeCommit(reader, commit)) return;
+      if (depth === undefined) await fetchUpdate(fetch, want, (await listHaves(reader)).length === 0);
+      else await fetch(want, depth);
+      if (await hasWholeCommit(reader, commit)) return;
+      throw new GitError(
+        'NotFound',
+        `the Git server reported success but did not send commit ${commit}; it may be gone`,
+      );
+    },
+    deepen: (commit, depth) => fetch(commit, depth),
+    recorded: (name) => recordedIn(gitdir, name),
+    records: () => recordsIn(gitdir),
+    record: (name, commit) => writeRecord(gitdir, name, commit),
+    close: () => reader.close(),
+  };
+}
+
+/** Records a commit under a private ref name in any store, in one step: a process that dies meanwhile leaves the one before, or none. */
+export async function writeRecord(gitdir: string, name: string, commit: string): Promise<void> {
+  await storage(async () => {
+    const file = join(gitdir, RECORDS, name);
+    const written = join(gitdir, `${name.replaceAll('/', '-')}.new`);
+    await fs.promises.writeFile(written, `${commit}\n`);
+    await fs.promises.mkdir(dirname(file), { recursive: true });
+    await fs.promises.rename(written, file);
+  });
+}
+
+/** Undefined also where the file of it is empty or cut off, as an earlier version left it when it was killed. */
+async function recordedIn(gitdir: string, name: string): Promise<string | undefined> {
+  const found = await git.resolveRef({ fs, gitdir, ref: `${RECORDS}/${name}` }).catch(() => undefined);
+  return found !== undefined && /^[0-9a-f]{40}$/.test(found) ? found : undefined;
+}
+
+async function recordsIn(gitdir: string): Promise<Map<string, string>> {
+  const names = await git.listRefs({ fs, gitdir, filepath: RECORDS }).catch(() => []);
+  const found = await Promise.all(names.map(async (name) => [name, await recordedIn(gitdir, name)] as const));
+  return new Map(found.flatMap(([name, commit]) => (commit === undefined ? [] : [[name, commit] as const])));
+}
+
+/**
+ * First fetch: one commit deep. Later ones: without depth, else the server sends a whole snapshot each time.
+ * When that is too much (a rewritten history may come whole), one commit deep again.
+ */
+async function fetchUpdate(
+  fetch: (want: string, depth?: number) => Promise<void>,
+  want: string,
+  isFirst: boolean,
+): Promise<void> {
+  if (isFirst) return fetch(want, 1);
+  try {
+    await fetch(want);
+  } catch (error) {
+    if (!(error instanceof GitError) || error.code !== 'TooLarge') throw error;
+    await fetch(want, 1);
+  }
+}
+
+const MAX_HAVES = 64;
+
+/** The recorded commits that the store really holds. */
+async function listHaves(reader: ObjectReader): Promise<string[]> {
+  const records = await recordsIn(reader.gitdir);
+  const haves = new Set<string>();
+  // Followed heads (`poll/`) come before commits fetched by id (`kept/`): they spare the most.
+  for (const name of [...records.keys()].sort().reverse().slice(0, MAX_HAVES)) {
+    const oid = records.get(name) ?? '';
+    if (await hasWholeCommit(reader, oid)) haves.add(oid);
+  }
+  return [...haves];
+}

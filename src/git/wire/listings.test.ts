@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import { GitError } from '../errors.ts';
+import { createListings } from './listings.ts';
+
+const first = 'a'.repeat(40);
+const second = 'b'.repeat(40);
+
+/** A repository whose head the test moves, on a clock that the test moves. */
+function aRepository() {
+  const now = { ms: 1_000_000, head: first, isDown: false, looks: 0 };
+  const clock = {
+    nowMs: () => now.ms,
+    after(_delayMs: number, callback: () => void) {
+      callback();
+      return () => undefined;
+    },
+  };
+  const listings = createListings(clock);
+  const look = async () => {
+    now.looks += 1;
+    const { head, isDown } = now;
+    await Promise.resolve();
+    if (isDown) throw new GitError('Unreachable', 'the server is down');
+    return { commit: head, want: head, refName: 'refs/heads/main', candidates: [] };
+  };
+  const ask = { key: 'main', maxAgeMs: 25_000, retryMs: 5_000, maxRetryMs: 60_000, look };
+  const resolve = (signal?: AbortSignal, notBeforeMs = 0) =>
+    listings.resolve({ ...ask, notBeforeMs }, signal).then(({ commit }) => commit);
+  return { now, listings, resolve };
+}
+
+test('a thousand who ask at once are answered by one look, and later ones by the same while it is young', async () => {
+  const { now, resolve } = aRepository();
+  await Promise.all(Array.from({ length: 1_000 }, () => resolve()));
+  now.ms += 24_000;
+  await resolve();
+  expect(now.looks).toBe(1);
+  now.ms += 2_000;
+  await resolve();
+  expect(now.looks).toBe(2);
+});
+
+test('news that one of them finds wakes all who follow the reference', async () => {
+  const { now, listings, resolve } = aRepository();
+  let woken = 0;
+  const end = listings.onNews('main', () => {
+    woken += 1;
+  });
+  listings.onNews('other', () => expect.fail('it follows another reference'));
+  await resolve();
+  now.head = second;
+  listings.expire();
+  expect(await resolve()).toBe(second);
+  expect(woken).toBe(1);
+  end();
+  now.head = first;
+  listings.expire();
+  await resolve();
+  expect(woken).toBe(1);
+});
+
+test('news told while a look is under way make another one', async () => {
+  const { now, listings, resolve } = aRepository();
+  const early = resolve();
+  now.head = second;
+  listings.expire();
+  expect([await early, await resolve()]).toEqual([first, second]);
+});
+
+test('a failure is told to everybody, tried again by one of them in time, and its end wakes the others', async () => {
+  const { now, listings, resolve } = aRepository();
+  let woken = 0;
+  listings.onNews('main', () => {
+    woken += 1;
+  });
+  now.isDown = true;
+  await expect(resolve()).rejects.toMatchObject({ code: 'Unreachable' });
+  now.ms += 3_000;
+  await expect(resolve()).rejects.toMatchObject({ code: 'Unreachable' });
+  expect(now.looks).toBe(1);
+  now.ms += 2_000;
+  await expect(resolve()).rejects.toMatchObject({ code: 'Unreachable' });
+  now.ms += 5_000;
+  await expect(resolve()).rejects.toMatchObject({ code: 'Unreachable' });
+  expect(now.looks).toBe(2);
+  now.ms += 5_000;
+  now.isDown = false;
+  await resolve();
+  expect(woken).toBe(1);
+});
+
+test('who has just begun wants a look that began since', async () => {
+  const { now, resolve } = aRepository();
+  const early = resolve();
+  now.ms += 1;
+  now.head = second;
+  const since = now.ms;
+  expect([await early, await resolve(undefined, since)]).toEqual([first, second]);
+  now.ms += 1;
+  expect([await resolve(undefined, since), now.looks]).toEqual([second, 2]);
+  await resolve(undefined, now.ms);
+  expect(now.looks).toBe(3);
+});
+
+test('one that gives up does not end the look of the others', async () => {
+  const { resolve } = aRepository();
+  const abort = new AbortController();
+  const given = resolve(abort.signal);
+  const other = resolve();
+  abort.abort();
+  await expect(given).rejects.toMatchObject({ code: 'Aborted' });
+  expect(await other).toBe(first);
+});

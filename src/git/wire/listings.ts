@@ -1,0 +1,201 @@
+import type { Clock } from '../../api/clock.ts';
+import { GitError } from '../errors.ts';
+import type { Resolved } from './references.ts';
+
+/** How old an answer may be, and who looks where there is none. */
+interface ListingQuery {
+  /** Which reference, as `referenceKey` names it. */
+  readonly key: string;
+  /** Milliseconds since the look began. */
+  readonly maxAgeMs: number;
+  /** A look that began before this moment says nothing to who asks. */
+  readonly notBeforeMs: number;
+  /** Milliseconds after a first failure until somebody looks again; doubles with each, up to `maxRetryMs`. */
+  readonly retryMs: number;
+  readonly maxRetryMs: number;
+  readonly look: (signal: AbortSignal) => Promise<Resolved>;
+}
+
+/**
+ * Where the references of one repository point, asked of its server once for all who follow it. A failure is everybody's too, and is not
+ * tried again before its time.
+ */
+export interface Listings {
+  /** Throws the GitError of the look, or of one that failed a moment ago. */
+  resolve(ask: ListingQuery, signal: AbortSignal | undefined): Promise<Resolved>;
+  /** Somebody said that there is news: the next answer to anybody is a new one. */
+  expire(): void;
+  /**
+   * Calls `listener` soon when a look found another commit than the look before, or an end of failures: one after the other, so that a thousand
+   * who follow do not hold up the one that the news are for. Returns how to end that.
+   */
+  onNews(key: string, listener: () => void): () => void;
+}
+
+interface Listing {
+  shared: SharedWork<Resolved>;
+  readonly listeners: Set<() => void>;
+  /** When the latest look began. */
+  startedMs: number;
+  lookedMs: number;
+  answer: { readonly target: Resolved } | { readonly error: unknown } | undefined;
+  commit: string | undefined;
+  failures: number;
+}
+
+/** Nothing is known yet. */
+export function createListings(clock: Clock): Listings {
+  const listings = new Map<string, Listing>();
+
+  function of(key: string): Listing {
+    const listing = listings.get(key) ?? empty();
+    listings.set(key, listing);
+    return listing;
+  }
+
+  /** Undefined: somebody has to look. Wall clocks jump, so that an age below zero counts for nothing. */
+  function known({ answer, lookedMs, failures }: Listing, ask: ListingQuery): Listing['answer'] {
+    if (lookedMs < ask.notBeforeMs) return undefined;
+    const ageMs = clock.nowMs() - lookedMs;
+    const validMs = answer && 'error' in answer ? waitMs(ask, failures) : ask.maxAgeMs;
+    return ageMs >= 0 && ageMs < validMs ? answer : undefined;
+  }
+
+  return {
+    async resolve(ask, signal) {
+      const listing = of(ask.key);
+      const answer = known(listing, ask);
+      if (answer && 'target' in answer) return answer.target;
+      if (answer) throw answer.error;
+      if (listing.startedMs < ask.notBeforeMs) listing.shared = createSharedWork();
+      const { shared } = listing;
+      const isLatest = () => listing.shared === shared;
+      return shared.join(signal, (abort) => {
+        listing.startedMs = clock.nowMs();
+        return askServer(listing, { ask, clock, nowMs: listing.startedMs, isLatest }, abort);
+      });
+    },
+    expire() {
+      // A look that is under way began too early to have seen it.
+      for (const listing of listings.values())
+        Object.assign(listing, { answer: undefined, shared: createSharedWork<Resolved>() });
+    },
+    onNews(key, listener) {
+      const { listeners } = of(key);
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
+
+interface Lookup {
+  readonly ask: ListingQuery;
+  readonly clock: Clock;
+  readonly nowMs: number;
+  /** False once somebody said that there is news since it began. */
+  readonly isLatest: () => boolean;
+}
+
+async function askServer(
+  listing: Listing,
+  { ask, clock, nowMs, isLatest }: Lookup,
+  signal: AbortSignal,
+): Promise<Resolved> {
+  try {
+    const target = await ask.look(signal);
+    const { commit, failures } = listing;
+    const answer = isLatest() ? { target } : undefined;
+    Object.assign(listing, { answer, commit: target.commit, lookedMs: nowMs, failures: 0 });
+    if (failures > 0 || (commit !== undefined && commit !== target.commit)) notifyListeners(listing, clock);
+    return target;
+  } catch (error) {
+    if (error instanceof GitError && error.code !== 'Aborted' && isLatest())
+      Object.assign(listing, { answer: { error }, lookedMs: nowMs, failures: listing.failures + 1 });
+    throw error;
+  }
+}
+
+/** Fifty in a second. One that ends meanwhile is not told. */
+const betweenMs = 20;
+
+function notifyListeners({ listeners }: Listing, clock: Clock): void {
+  for (const [index, listener] of [...listeners].entries())
+    clock.after(index * betweenMs, () => {
+      if (listeners.has(listener)) listener();
+    });
+}
+
+function waitMs({ retryMs, maxRetryMs }: ListingQuery, failures: number): number {
+  // Each of those who follow it tries a moment earlier or later; the first of them looks for all.
+  return 0.75 * Math.min(maxRetryMs, retryMs * 2 ** Math.min(failures - 1, 30));
+}
+
+function empty(): Listing {
+  return {
+    shared: createSharedWork(),
+    listeners: new Set(),
+    startedMs: Number.NEGATIVE_INFINITY,
+    lookedMs: Number.NEGATIVE_INFINITY,
+    answer: undefined,
+    commit: undefined,
+    failures: 0,
+  };
+}
+
+/** One piece of work that several callers wait for at once. */
+interface SharedWork<T> {
+  /** Joins the work under way, or starts it. Rejects with GitError Aborted for a caller whose signal aborts. */
+  join(signal: AbortSignal | undefined, start: (signal: AbortSignal) => Promise<T>): Promise<T>;
+}
+
+interface UnderWay<T> {
+  readonly result: Promise<T>;
+  readonly abort: AbortController;
+  waiting: number;
+}
+
+/** Nothing is under way. The work is given up when nobody waits for it any more. */
+function createSharedWork<T>(): SharedWork<T> {
+  let current: UnderWay<T> | undefined;
+
+  function begin(start: (signal: AbortSignal) => Promise<T>): UnderWay<T> {
+    const abort = new AbortController();
+    const begun: UnderWay<T> = { result: start(abort.signal), abort, waiting: 0 };
+    const end = () => {
+      if (current === begun) current = undefined;
+    };
+    void begun.result.then(end, end);
+    return begun;
+  }
+
+  return {
+    async join(signal, start) {
+      if (signal?.aborted) throw abortedError();
+      current ??= begin(start);
+      const joined = current;
+      joined.waiting += 1;
+      try {
+        return await unlessAborted(joined.result, signal);
+      } finally {
+        joined.waiting -= 1;
+        if (joined.waiting === 0) {
+          joined.abort.abort();
+          if (current === joined) current = undefined;
+        }
+      }
+    },
+  };
+}
+
+function unlessAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return result;
+  return new Promise<T>((resolve, reject) => {
+    const aborted = () => reject(abortedError());
+    signal.addEventListener('abort', aborted, { once: true });
+    result.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted));
+  });
+}
+
+function abortedError(): GitError {
+  return new GitError('Aborted', 'the Git operation was given up by the caller');
+}

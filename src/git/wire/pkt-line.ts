@@ -1,0 +1,66 @@
+import { GitError } from '../errors.ts';
+
+/** One line of text as a Git pkt-line: four hexadecimal digits of length, then the text. */
+export function encodePktLine(text: string): Buffer {
+  const content = Buffer.from(text, 'utf8');
+  return Buffer.concat([Buffer.from((content.length + 4).toString(16).padStart(4, '0')), content]);
+}
+
+/** The packet that ends a section. */
+export const FLUSH = Buffer.from('0000');
+
+/** The packets of a stream; flush packets come as empty ones. Throws GitError Unreachable when it is cut or garbled. */
+export async function* readPktLines(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of stream) {
+    rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
+    for (
+      let length = packetLength(rest);
+      length !== undefined && length <= rest.length;
+      length = packetLength(rest)
+    ) {
+      yield rest.subarray(4, Math.max(4, length));
+      rest = rest.subarray(Math.max(4, length));
+    }
+  }
+  if (rest.length > 0)
+    throw new GitError('Unreachable', "the Git server's answer ended in the middle of a packet");
+}
+
+/** Length of the first packet with its four digits (0 to 3: a marker without content), if they are there. */
+function packetLength(bytes: Buffer): number | undefined {
+  if (bytes.length < 4) return undefined;
+  const digits = bytes.toString('latin1', 0, 4);
+  if (!/^[0-9a-fA-F]{4}$/.test(digits)) {
+    throw new GitError('Unreachable', "the server's answer is not Git's protocol; check spec.url");
+  }
+  return Number.parseInt(digits, 16);
+}
+
+/**
+ * Refuses an answer of the listing (capabilities or refs) that only looks like one. The library takes an error
+ * packet, a cut answer and the refusal of an SHA-256 repository all for "no refs", and a Source must not be told that its
+ * branch is gone when the server merely failed. Throws GitError Unreachable or Refused.
+ */
+export async function checkListing(url: string, listing: Uint8Array): Promise<void> {
+  for await (const packet of readPktLines(only(listing))) {
+    const line = packet.toString('utf8', 0, 1_000).trimEnd();
+    if (line === 'object-format=sha256') {
+      throw new GitError(
+        'Refused',
+        `${url} is a SHA-256 repository; only SHA-1 repositories are supported yet`,
+      );
+    }
+    if (line.startsWith('ERR ')) {
+      const words = line.slice(4, 204).replace(/\p{Cc}+/gu, ' ');
+      throw new GitError('Unreachable', `${url}: the Git server reported an error: ${words}`);
+    }
+  }
+  if (Buffer.from(listing.slice(-4)).toString('latin1') !== '0000') {
+    throw new GitError('Unreachable', `${url}: the answer to the ref listing was cut`);
+  }
+}
+
+async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

@@ -1,0 +1,60 @@
+import { parse, Range, rcompare, type SemVer } from 'semver';
+import { GitError } from '../errors.ts';
+
+/** Versions inside one alternative of a range: of `range`, and of none of `not`. */
+interface Alternative {
+  readonly range: Range;
+  readonly not: readonly Range[];
+}
+
+/**
+ * The item with the highest version inside the range, and all items inside it. Ranges mean what they mean to Flux (Masterminds semver 3):
+ * `>=1.2 <2`, `^1.2`, `~1.2.3`, `1.x`, `*`, `1.0 - 2.0`, `!=1.4.2`, comma or space for "and", `||` for "or". An alternative takes pre-releases where one
+ * of its bounds is one. A tag is a version with or without a `v` before it. Throws GitError Refused for a range that cannot be read.
+ */
+export function highestVersion<T>(
+  range: string,
+  items: readonly T[],
+  tagOf: (item: T) => string,
+): { best: T | undefined; matching: T[] } {
+  const alternatives = range.split('||').map((text) => alternativeOf(text, range));
+  const found = items.flatMap((item) => {
+    const version = parse(tagOf(item));
+    return version && alternatives.some((one) => isInside(version, one)) ? [{ item, version }] : [];
+  });
+  found.sort((left, right) => rcompare(left.version, right.version));
+  return { best: found[0]?.item, matching: found.map(({ item }) => item) };
+}
+
+function isInside(version: SemVer, { range, not }: Alternative): boolean {
+  return range.test(version) && !not.some((one) => one.test(version));
+}
+
+const NOT = /!=\s*([^\s,]+)/g;
+/** To Flux every version is about 0.0.0. */
+const ANY = /~>?\s*v?0\.0\.0(?:-[^\s,]*)?(?=[\s,]|$)/g;
+
+function alternativeOf(text: string, whole: string): Alternative {
+  const includePrerelease = /\d-[0-9A-Za-z]/.test(text);
+  const read = (words: string) =>
+    new Range(includePrerelease ? words.replace(BOUND, inFull) : words, { includePrerelease });
+  const bounds = text
+    .replace(NOT, ' ')
+    .replace(ANY, '*')
+    .replaceAll(',', ' ')
+    .replaceAll('=>', '>=')
+    .replaceAll('=<', '<=');
+  try {
+    return { range: read(bounds), not: [...text.matchAll(NOT)].map(([, version = '']) => read(version)) };
+  } catch {
+    const shown = JSON.stringify(whole.slice(0, 80));
+    throw new GitError('Refused', `spec.ref.semver: ${shown} is no version range`);
+  }
+}
+
+/** `>=1.2` beside a pre-release is `>=1.2.0`, without those of 1.2.0, and `<2` is `<2.0.0`, with them. */
+const BOUND = /(>=|<)\s*v?(\d+)(?:\.(\d+))?(?:\.[xX*])?(?=[\s]|$)/g;
+
+function inFull(_: string, operator: string, major: string, minor = '0'): string {
+  return `${operator}${major}.${minor}.0`;
+}

@@ -1,0 +1,80 @@
+import { GitError } from '../errors.ts';
+import { encodePktLine, FLUSH, readPktLines } from './pkt-line.ts';
+import type { GitTransport } from './transport.ts';
+
+/** What to ask of the server. */
+export interface FetchRequest {
+  readonly want: string;
+  /** Commits the store holds with all they reach (down to the shallow boundary). */
+  readonly haves: readonly string[];
+  /** The store's shallow boundary. */
+  readonly shallow: readonly string[];
+  /** History length from `want`; absent: everything the haves do not reach. */
+  readonly depth?: number | undefined;
+}
+
+/** How the shallow boundary changed. */
+export interface ShallowChange {
+  readonly shallow: readonly string[];
+  readonly unshallow: readonly string[];
+}
+
+// multi_ack_detailed is unused with a single round, but Azure DevOps insists on it.
+const CAPABILITIES = 'multi_ack_detailed side-band-64k ofs-delta no-progress agent=holdfast';
+
+/**
+ * One round of the pack protocol (v0, which every server speaks): the pack's bytes go to `sink` as they come.
+ * The library's own fetch is not used: it fails on an unborn HEAD, downloads every ref, cannot be aborted, and
+ * reports success for a commit the server no longer has.
+ * Throws GitError NotFound when the server does not give out the commit.
+ */
+export async function fetchPack(
+  transport: GitTransport,
+  request: FetchRequest,
+  sink: (bytes: Uint8Array) => Promise<void>,
+): Promise<ShallowChange> {
+  const answer = await transport.uploadPack(encodeRequest(request));
+  const change = { shallow: [] as string[], unshallow: [] as string[] };
+  for await (const packet of readPktLines(answer)) {
+    if (packet[0] === 1) await sink(packet.subarray(1));
+    else if (packet[0] === 3) throw serverError(request, packet.toString('utf8', 1));
+    else if (packet[0] !== 2) readLine(request, packet.toString('utf8').trimEnd(), change);
+  }
+  return change;
+}
+
+function encodeRequest({ want, haves, shallow, depth }: FetchRequest): Buffer {
+  return Buffer.concat([
+    encodePktLine(`want ${want} ${CAPABILITIES}\n`),
+    ...shallow.map((oid) => encodePktLine(`shallow ${oid}\n`)),
+    ...(depth === undefined ? [] : [encodePktLine(`deepen ${depth}\n`)]),
+    FLUSH,
+    ...haves.map((oid) => encodePktLine(`have ${oid}\n`)),
+    encodePktLine('done\n'),
+  ]);
+}
+
+function readLine(
+  request: FetchRequest,
+  line: string,
+  change: { shallow: string[]; unshallow: string[] },
+): void {
+  const [word = '', oid = ''] = line.split(' ');
+  if (word === 'ERR') throw serverError(request, line.slice(4));
+  if (word === 'shallow' || word === 'unshallow') change[word].push(oid);
+}
+
+/** The server's own words, cut and without control characters; it may send anything. */
+function serverError(request: FetchRequest, text: string): GitError {
+  const words = text
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
+    .slice(0, 200);
+  if (/not our ref|unadvertised object|bad object|no such/i.test(words)) {
+    return new GitError(
+      'NotFound',
+      `the Git server does not give out commit ${request.want} (it said: ${words})`,
+    );
+  }
+  return new GitError('Unreachable', `the Git server reported an error: ${words}`);
+}

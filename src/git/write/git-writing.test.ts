@@ -1,0 +1,251 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { sshSigner } from '../sign/ssh-signature.ts';
+import { createGitFixture, type GitFixture } from '../testing/fixture.ts';
+import type { CommitRequest } from './git-writing.ts';
+
+const main = 'refs/heads/main';
+let fixture: GitFixture;
+
+beforeEach(async () => {
+  fixture = await createGitFixture();
+  fixture.repository.bare('config', 'http.receivepack', 'true');
+});
+afterEach(() => fixture.close());
+
+function request(
+  parent: string,
+  files: Record<string, string | undefined>,
+  more: Partial<CommitRequest> = {},
+) {
+  const bytes = Object.entries(files).map(
+    ([path, text]) => [path, text === undefined ? undefined : Buffer.from(text)] as const,
+  );
+  const base = { parent, files: new Map(bytes), message: 'Undo\n\nBecause.', time: 1_790_000_000 };
+  return { ...base, ref: main, before: parent, ...more };
+}
+
+function servedFolder(): string {
+  return join(dirname(fixture.dataDir), 'shop.git');
+}
+
+function preReceive(script: string): void {
+  const hook = join(servedFolder(), 'hooks', 'pre-receive');
+  writeFileSync(hook, `#!/bin/sh\n${script}\n`);
+  chmodSync(hook, 0o755);
+}
+
+describe('a commit that is pushed', () => {
+  it('holds the changed files and leaves every other byte, mode and name as it was', async () => {
+    const odd = {
+      'deep/x.yaml': 'x: 1\n',
+      'deep/sub/y.yaml': 'y: 1\n',
+      'deep-not/z': 'z',
+      'a.yaml': 'a: 1\n',
+    };
+    fixture.repository.commit(odd);
+    chmodSync(join(dirname(fixture.dataDir), 'shop', 'deep', 'x.yaml'), 0o755);
+    const parent = fixture.repository.commit({ 'only/here.yaml': 'h: 1\n' });
+    const source = fixture.source();
+    const files = { 'deep/x.yaml': 'x: 2\n', 'only/here.yaml': undefined, 'new/n.yaml': 'n: 1\n' };
+    const commit = await source.commitFiles(request(parent, files));
+    expect(fixture.repository.bare('rev-parse', main)).toBe(commit);
+    expect(fixture.repository.bare('log', '-1', '--format=%P%n%an <%ae>%n%B', main)).toBe(
+      `${parent}\nHoldfast <holdfast@localhost>\nUndo\n\nBecause.`,
+    );
+    expect(fixture.repository.bare('ls-tree', '-r', '--name-only', main).split('\n')).toEqual([
+      'a.yaml',
+      'deep-not/z',
+      'deep/sub/y.yaml',
+      'deep/x.yaml',
+      'new/n.yaml',
+    ]);
+    expect(fixture.repository.bare('ls-tree', main, 'deep/x.yaml')).toMatch(/^100755/);
+    expect(fixture.repository.bare('show', `${main}:deep/x.yaml`)).toBe('x: 2');
+    expect(fixture.repository.bare('fsck', '--strict')).not.toMatch(/error/);
+  });
+
+  it('is what the next poll sees as a descendant', async () => {
+    const parent = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
+    const source = fixture.source();
+    const signal = new AbortController().signal;
+    await source.poll(signal);
+    const commit = await source.commitFiles(request(parent, { 'a.yaml': 'a: 2\n' }));
+    const seen = await source.poll(signal);
+    expect(seen).toMatchObject({ kind: 'moved', head: { commit, subject: 'Undo' } });
+  });
+
+  it('goes to a new branch when it must not exist yet, and only then', async () => {
+    const parent = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
+    const ref = 'refs/heads/holdfast/prod/shop/web/revert-1234567';
+    const source = fixture.source();
+    const one = request(parent, { 'a.yaml': 'a: 2\n' }, { ref, before: undefined });
+    const commit = await source.commitFiles(one);
+    expect(await source.listRefs('refs/heads/holdfast/prod/')).toEqual(new Map([[ref, commit]]));
+    await expect(source.commitFiles({ ...one, message: 'Again' })).rejects.toMatchObject({
+      code: 'Conflict',
+    });
+    expect(fixture.repository.bare('rev-parse', ref)).toBe(commit);
+  });
+});
+
+describe('a push that must not succeed', () => {
+  it('is a conflict when the branch moved before it', async () => {
+    const parent = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
+    const later = fixture.repository.commit({ 'b.yaml': 'b: 1\n' });
+    const pushed = fixture.source().commitFiles(request(parent, { 'a.yaml': 'a: 2\n' }));
+    await expect(pushed).rejects.toMatchObject({ code: 'Conflict' });
+    expect(fixture.repository.bare('rev-parse', main)).toBe(later);
+  });
+
+  it('is a conflict when the branch moved between the look and the write', async () => {
+    const parent = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
+    let later = '';
+    fixture.server.fault = ({ method, url }) => {
+      if (method === 'POST' && url?.endsWith('git-receive-pack') && later === '')
+        later = fixture.repository.commit({ 'b.yaml': 'b: 1\n' });
+      return false;
+    };
+    const pushed = fixture.source().commitFiles(request(parent, { 'a.yaml': 'a: 2\n' }));
+    await expect(pushed).rejects.toMatchObject({ code: 'Conflict' });
+    expect(fixture.repository.bare('rev-parse', main)).toBe(later);
+  });
+
+  it("is rejected with the hook's words when the branch is protected", async () => {
+    const parent = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
+    preReceive('echo "main is protected: open a pull request" >&2; exit 1');
+    const pushed = fixture.source().commitFiles(request(parent, { 'a.yaml': 'a: 2\n' }));
+    await expect(pushed).rejects.toMatchObject({
+      code: 'Rejected',
+      message: expect.stringMatching(
+        /refused to move refs\/heads\/main: pre-receive hook declined; .*main is protected/,
+      ),
+    });
+    expect(fixture.repository.bare('rev-parse', main)).toBe(parent);
+  });
+
+  it.each([
+    [401, 'Unauthorized'],
+    [403, 'Unauthorized'],
+    [404, 'NotFound'],
+    [500, 'Unreachable'],
+    [302, 'Redirected'],
+  ])('status %d to the push is %s', async (status, code) => {
+    const parent = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
+    const source = fixture.source();
+    await source.poll(new AbortController().signal);
+    fixture.server.fault = ({ url }, response) => {
+      if (!url?.includes('receive-pack')) return false;
+      response.writeHead(status, { location: `${fixture.server.url}/other.git/git-receive-pack` }).end('no');
+      return true;
+    };
+    const pushed = source.commitFiles(request(parent, { 'a.yaml': 'a: 2\n' }));
+    await expect(pushed).rejects.toMatchObject({ code });
+    expect(fixture.server.requests.filter(({ url }) => url.startsWith('/other.git'))).toEqual([]);
+  });
+
+  it('fails when the answer is cut, and says nothing of success', async () => {
+    const parent = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
+    fixture.server.transform = (body, { method, url }) =>
+      method === 'POST' && url?.endsWith('git-receive-pack') ? body.subarray(0, body.length - 6) : body;
+    const pushed = fixture.source().commitFiles(request(parent, { 'a.yaml': 'a: 2\n' }));
+    await expect(pushed).rejects.toMatchObject({ code: 'Unreachable' });
+  });
+
+  it('refuses to write onto a link', async () => {
+    fixture.repository.git('commit', '-q', '--allow-empty', '-m', 'first');
+    fixture.repository.git('update-index', '--add', '--cacheinfo', '120000', linkBlob(), 'link.yaml');
+    const parent = commitIndex();
+    const pushed = fixture.source().commitFiles(request(parent, { 'link.yaml': 'a: 2\n' }));
+    await expect(pushed).rejects.toMatchObject({ code: 'Refused' });
+  });
+});
+
+function linkBlob(): string {
+  writeFileSync(join(servedFolder(), 'target'), '/etc/passwd');
+  return fixture.repository.git('hash-object', '-w', join(servedFolder(), 'target'));
+}
+
+function commitIndex(): string {
+  fixture.repository.git('commit', '-q', '-m', 'link');
+  fixture.repository.git('push', '-q', 'origin', 'HEAD:refs/heads/main');
+  return fixture.repository.git('rev-parse', 'HEAD');
+}
+
+describe('a ref that keeps a commit', () => {
+  const ledger = 'refs/holdfast/prod/shop/web/lkg';
+
+  it('is created, moved by compare and swap, and keeps the commit after a force-push and gc', async () => {
+    const good = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
+    const source = fixture.source();
+    await source.moveRef({ ref: ledger, before: undefined, after: good });
+    fixture.repository.git('commit', '-q', '--amend', '-m', 'rewritten');
+    fixture.repository.forcePush();
+    fixture.repository.bare('reflog', 'expire', '--expire=now', '--all');
+    fixture.repository.bare('gc', '-q', '--prune=now');
+    const fresh = fixture.source({ namespace: 'fresh' });
+    expect((await fresh.readPaths(good, ['a.yaml'])).get('a.yaml')?.toString()).toBe('a: 1\n');
+    const next = fixture.repository.commit({ 'a.yaml': 'a: 2\n' });
+    await source.moveRef({ ref: ledger, before: good, after: next });
+    expect(await source.listRefs('refs/holdfast/prod/')).toEqual(new Map([[ledger, next]]));
+    const stale = source.moveRef({ ref: ledger, before: good, after: next });
+    await expect(stale).rejects.toMatchObject({ code: 'Conflict' });
+  });
+
+  it('is rejected for a commit that the server does not have', async () => {
+    fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
+    const lost = fixture.source().moveRef({ ref: ledger, before: undefined, after: 'a'.repeat(40) });
+    await expect(lost).rejects.toMatchObject({ code: 'Rejected' });
+  });
+});
+
+describe('what writing reads', () => {
+  it('gives files by their paths, and undefined for what is no file', async () => {
+    const commit = fixture.repository.commit({ 'deep/x.yaml': 'x: 1\n', 'a.bin': Buffer.from([0, 255]) });
+    const found = await fixture.source().readPaths(commit, ['deep/x.yaml', 'a.bin', 'deep', 'none/x']);
+    expect([...found].map(([path, bytes]) => [path, bytes && [...bytes].length])).toEqual([
+      ['deep/x.yaml', 5],
+      ['a.bin', 2],
+      ['deep', undefined],
+      ['none/x', undefined],
+    ]);
+  });
+
+  it('says what a commit changed, also when the store began at that commit', async () => {
+    const first = fixture.repository.commit({
+      'a.yaml': 'a',
+      'deep/b.yaml': 'b',
+      'deep/c.yaml': 'c',
+      d: 'd',
+    });
+    const second = fixture.repository.commit({
+      'a.yaml': 'A',
+      'deep/b.yaml': null,
+      'deep/e/f': 'f',
+      d: null,
+      'd/d': 'd',
+    });
+    const paths = ['a.yaml', 'd', 'd/d', 'deep/b.yaml', 'deep/e/f'];
+    expect(await fixture.source().changesOf(second)).toEqual({ parent: first, paths });
+    await expect(fixture.source().changesOf(first)).rejects.toMatchObject({ code: 'NotFound' });
+  });
+});
+
+describe('a signed commit', () => {
+  it('is verified by git against the allowed signers', async () => {
+    const folder = dirname(fixture.dataDir);
+    const key = join(folder, 'key');
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
+    const pem = readFileSync(key, 'utf8');
+    const parent = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
+    const source = fixture.source({ signer: async () => sshSigner(pem) });
+    const commit = await source.commitFiles(request(parent, { 'a.yaml': 'a: 2\n' }));
+    const signers = join(folder, 'signers');
+    writeFileSync(signers, `holdfast@localhost ${readFileSync(`${key}.pub`, 'utf8')}`);
+    const config = ['-c', 'gpg.format=ssh', '-c', `gpg.ssh.allowedSignersFile=${signers}`];
+    const shown = fixture.repository.bare(...config, 'log', '-1', '--format=%G? %GS', commit);
+    expect(shown).toBe('G holdfast@localhost');
+  });
+});

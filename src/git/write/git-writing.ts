@@ -1,0 +1,156 @@
+import { GitError } from '../errors.ts';
+import { type Commit, type ObjectReader, requireObject } from '../store/objects.ts';
+import type { Session } from '../store/session.ts';
+import { entryKind, readTree } from '../store/tree.ts';
+import { listRefs } from '../wire/references.ts';
+import type { GitTransport, TransportOptions } from '../wire/transport.ts';
+import { type Identity, newCommit } from './new-objects.ts';
+import { pushRef } from './receive-pack.ts';
+import { changedPaths, editTree, type FileChanges } from './tree-edit.ts';
+
+/** Makes the armored signature of a commit's bytes. */
+export type Sign = (bytes: Buffer) => string;
+
+/** What writing needs of a Source's repository. */
+interface WritingContext {
+  readonly url: string;
+  readonly identity: Identity;
+  /** The key may be rotated, so it is read at each use; undefined: commits are not signed. */
+  readonly signer: () => Promise<Sign | undefined>;
+  readonly transportOptions: (signal?: AbortSignal) => Promise<TransportOptions>;
+  readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
+  /** Work on a commit that is fetched by its id when the store does not hold it. */
+  readonly atCommit: <T>(
+    commit: string,
+    signal: AbortSignal | undefined,
+    work: (session: Session, commit: Commit) => Promise<T>,
+  ) => Promise<T>;
+}
+
+/** The writing half of a Source's repository; nothing is read or sent yet. */
+export function createGitWriting(context: WritingContext): GitWriting {
+  const { atCommit } = context;
+  return {
+    async listRefs(prefix, signal) {
+      const found = await listRefs(await context.openTransport(signal), context.url, {
+        prefix,
+        symrefs: false,
+      });
+      // A server may send more than was asked for.
+      const wanted = found.filter(({ ref, oid }) => ref.startsWith(prefix) && /^[0-9a-f]{40}$/.test(oid));
+      return new Map(wanted.map(({ ref, oid }) => [ref, oid]));
+    },
+    async moveRef(update, signal) {
+      await pushRef(await context.transportOptions(signal), update, []);
+    },
+    commitFiles: (request, signal) => commitFiles(context, request, signal),
+    readPaths: (commit, paths, signal) =>
+      atCommit(commit, signal, async ({ reader, pause }, { tree }) => {
+        const found = new Map<string, Uint8Array | undefined>();
+        for (const path of paths) {
+          await pause();
+          found.set(path, await readPath(reader, tree, path));
+        }
+        return found;
+      }),
+    changesOf: (commit, signal) => changesOf(context, commit, signal),
+  };
+}
+
+async function commitFiles(
+  context: WritingContext,
+  { parent, files, message, time, ref, before }: CommitRequest,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const sign = await context.signer();
+  const { identity } = context;
+  const { commit, objects } = await context.atCommit(parent, signal, async ({ reader }, { tree }) => {
+    const edited = await editTree(reader, tree, files);
+    const content = {
+      tree: edited.oid,
+      parents: [parent],
+      author: identity,
+      committer: identity,
+      time,
+      message,
+    };
+    return { commit: newCommit(content, sign), objects: edited.objects };
+  });
+  await pushRef(await context.transportOptions(signal), { ref, before, after: commit.oid }, [
+    commit,
+    ...objects,
+  ]);
+  return commit.oid;
+}
+
+async function changesOf(context: WritingContext, commit: string, signal: AbortSignal | undefined) {
+  const { parent, tree } = await context.atCommit(commit, signal, async (_session, { parents, tree }) => ({
+    parent: parents[0],
+    tree,
+  }));
+  if (parent === undefined)
+    throw new GitError('NotFound', `commit ${commit} is the first of its history; nothing came before it`);
+  // Asked for by its id, so that a store that holds only this one commit gets it too.
+  const before = await context.atCommit(parent, signal, async (_session, found) => found.tree);
+  const paths = await context.atCommit(commit, signal, ({ reader }) => changedPaths(reader, before, tree));
+  return { parent, paths };
+}
+
+async function readPath(reader: ObjectReader, root: string, path: string): Promise<Uint8Array | undefined> {
+  const segments = path.split('/');
+  const last = segments.pop();
+  let oid = root;
+  for (const segment of segments) {
+    const entry = (await readTree(reader, oid)).find(({ name }) => name === segment);
+    if (!entry || entryKind(entry) !== 'folder') return undefined;
+    oid = entry.oid;
+  }
+  const file = (await readTree(reader, oid)).find(({ name }) => name === last);
+  if (!file || entryKind(file) !== 'file') return undefined;
+  return requireObject(reader, file.oid, 'blob');
+}
+
+/** A commit to make and to put on a ref in one push. */
+export interface CommitRequest {
+  /** The commit it is made on. */
+  readonly parent: string;
+  readonly files: FileChanges;
+  readonly message: string;
+  /** Seconds since the epoch. */
+  readonly time: number;
+  /** Full name of the ref that moves to the new commit. */
+  readonly ref: string;
+  /** Where the ref must be for that; undefined: it must not exist. */
+  readonly before: string | undefined;
+}
+
+/** What a commit changed against its first parent. */
+interface CommitChanges {
+  readonly parent: string;
+  /** Sorted. */
+  readonly paths: readonly string[];
+}
+
+/**
+ * Writing to the repository of one Source, and the reading that only writing needs. All methods throw GitError: Conflict when a ref is not
+ * where it was seen, Rejected when the server said no, Unauthorized when the credentials may not push.
+ */
+export interface GitWriting {
+  /** Refs on the server below a prefix, by full name. */
+  listRefs(prefix: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string>>;
+  /** Points a ref at a commit that the server has already. */
+  moveRef(
+    update: { readonly ref: string; readonly before: string | undefined; readonly after: string },
+    signal?: AbortSignal,
+  ): Promise<void>;
+  /** Builds a commit, signed when there is a key, and pushes it; its id. Never forces anything. */
+  commitFiles(request: CommitRequest, signal?: AbortSignal): Promise<string>;
+  /** Bytes of the named files at a commit, fetched by id when missing; undefined for one that is not there or is no file. */
+  readPaths(
+    commit: string,
+    paths: readonly string[],
+    signal?: AbortSignal,
+  ): Promise<ReadonlyMap<string, Uint8Array | undefined>>;
+  /** What a commit changed. Throws NotFound for a first commit, or when its parent cannot be had. */
+  changesOf(commit: string, signal?: AbortSignal): Promise<CommitChanges>;
+}

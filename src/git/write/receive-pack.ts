@@ -1,0 +1,195 @@
+import { HttpError } from '../../http/errors.ts';
+import { GitError } from '../errors.ts';
+import { httpOptionsOf } from '../wire/credentials.ts';
+import { encodePktLine, FLUSH, readPktLines } from '../wire/pkt-line.ts';
+import { checkGitUrl, type TransportOptions, toGitError } from '../wire/transport.ts';
+import { encodePack, type NewObject } from './new-objects.ts';
+
+/** One ref to move on the server, and where it must be for that (compare and swap). */
+interface RefUpdate {
+  /** Full name, as refs/heads/main. */
+  readonly ref: string;
+  /** The commit it was seen at; undefined: it must not exist. */
+  readonly before: string | undefined;
+  readonly after: string;
+}
+
+const NOTHING = '0'.repeat(40);
+/** A report names refs and short reasons; hooks may write pages. */
+const MAX_REPORT_BYTES = 1_048_576;
+
+/**
+ * Moves one ref by git-receive-pack (smart HTTP, protocol v0, which every server speaks), with a pack of the new objects only.
+ * Redirects are never followed: what is written goes where the fetch found the repository, or nowhere.
+ * Throws GitError Conflict when the ref is somewhere else than `before`, Rejected when the server understood and said no
+ * (protected branch, hook), Unauthorized when the credentials may not push, and the codes of the transport.
+ */
+export async function pushRef(
+  options: TransportOptions,
+  update: RefUpdate,
+  objects: readonly NewObject[],
+): Promise<void> {
+  const before = await readAdvertisement(options);
+  refuseMoved(options, update, before.refs);
+  requireReports(options, before);
+  const sideBand = before.capabilities.has('side-band-64k');
+  const command = `${update.before ?? NOTHING} ${update.after} ${update.ref}\0 report-status${sideBand ? ' side-band-64k' : ''} agent=holdfast\n`;
+  const body = Buffer.concat([encodePktLine(command), FLUSH, encodePack(objects)]);
+  const report = await readReport(await post(options, body), sideBand);
+  if (report.result.get(update.ref) === 'ok') return;
+  // Somebody may have been faster between the look and the write; then the refusal says nothing about our rights.
+  const now = await readAdvertisement(options);
+  refuseMoved(options, update, now.refs);
+  const words = readable([report.result.get(update.ref) ?? report.unpack, ...report.said].join('; '));
+  throw new GitError('Rejected', `${options.url}: the Git server refused to move ${update.ref}: ${words}`);
+}
+
+/**
+ * Asks whether these credentials may push at all; nothing is written. That a branch is protected shows only at a push. Throws GitError
+ * Unauthorized or NotFound when they may not, Rejected when the server could not report a push, and the codes of the transport.
+ */
+export async function checkPushRight(options: TransportOptions): Promise<void> {
+  requireReports(options, await readAdvertisement(options));
+}
+
+function requireReports({ url }: TransportOptions, { capabilities }: Advertisement): void {
+  if (!capabilities.has('report-status'))
+    throw new GitError('Rejected', `${url}: the Git server cannot say whether a push succeeded`);
+}
+
+function refuseMoved(
+  { url }: TransportOptions,
+  { ref, before }: RefUpdate,
+  refs: ReadonlyMap<string, string>,
+): void {
+  const found = refs.get(ref);
+  if (found === before) return;
+  const where = found === undefined ? 'does not exist' : `is at ${found}`;
+  throw new GitError('Conflict', `${url}: ${ref} ${where}, not where it was seen; looked at again`);
+}
+
+interface Advertisement {
+  readonly refs: ReadonlyMap<string, string>;
+  readonly capabilities: ReadonlySet<string>;
+}
+
+async function readAdvertisement(options: TransportOptions): Promise<Advertisement> {
+  const bytes = await exchange(options, {
+    suffix: '/info/refs?service=git-receive-pack',
+    method: 'GET',
+    maxBytes: options.limits.maxListingBytes,
+  });
+  const refs = new Map<string, string>();
+  let capabilities = new Set<string>();
+  for await (const packet of readPktLines(only(bytes))) {
+    const [line = '', words] = packet.toString('utf8').trimEnd().split('\0');
+    if (line.startsWith('ERR ')) throw new GitError('Unauthorized', `${options.url}: ${readable(line)}`);
+    if (words !== undefined) capabilities = new Set(words.split(' '));
+    const found = /^([0-9a-f]{40}) (refs\/\S+)$/.exec(line);
+    if (found?.[1] && found[2]) refs.set(found[2], found[1]);
+  }
+  return { refs, capabilities };
+}
+
+function post(options: TransportOptions, body: Buffer): Promise<Uint8Array> {
+  return exchange(options, {
+    suffix: '/git-receive-pack',
+    method: 'POST',
+    maxBytes: MAX_REPORT_BYTES,
+    body,
+    headers: {
+      'content-type': 'application/x-git-receive-pack-request',
+      accept: 'application/x-git-receive-pack-result',
+    },
+  });
+}
+
+interface Exchange {
+  readonly suffix: string;
+  readonly method: string;
+  readonly maxBytes: number;
+  readonly body?: Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+async function exchange(options: TransportOptions, request: Exchange): Promise<Uint8Array> {
+  const { client, credentials, limits, signal, stats, address } = options;
+  const configured = checkGitUrl(options.url);
+  const { suffix, method, maxBytes, body, headers = {} } = request;
+  stats.requests += 1;
+  const sent = client.send({
+    url: `${address.movedTo ?? configured}${suffix}`,
+    method,
+    headers: { ...headers, 'accept-encoding': 'identity' },
+    limits: { idleTimeoutMs: limits.idleTimeoutMs, totalTimeoutMs: limits.totalTimeoutMs, maxBytes },
+    ...httpOptionsOf(credentials),
+    ...(body ? { body } : {}),
+    ...(signal ? { signal } : {}),
+  });
+  const answer = await sent.catch((error: unknown) => {
+    throw error instanceof HttpError ? toGitError(error) : error;
+  });
+  if (answer.status === 401 || answer.status === 403) credentials.refused?.();
+  refuseStatus(configured, answer.status);
+  stats.receivedBytes += answer.body.length;
+  return answer.body;
+}
+
+function refuseStatus(url: string, status: number): void {
+  if (status === 200) return;
+  if (status === 401 || status === 403)
+    throw new GitError(
+      'Unauthorized',
+      `${url}: the credentials of spec.secretRef may not push (${status}); give them the right to write the repository's contents`,
+    );
+  if (status === 404 || status === 410)
+    throw new GitError(
+      'NotFound',
+      `${url}: no such repository (${status}), or the credentials may not push to it`,
+    );
+  throw new GitError('Unreachable', `${url}: the server answered ${status} to a push`);
+}
+
+interface Report {
+  /** `ok`, or the server's reason, by ref. */
+  readonly result: ReadonlyMap<string, string>;
+  readonly unpack: string;
+  /** What hooks wrote. */
+  readonly said: readonly string[];
+}
+
+async function readReport(bytes: Uint8Array, sideBand: boolean): Promise<Report> {
+  const said: string[] = [];
+  const content = sideBand ? await demultiplex(bytes, said) : bytes;
+  const result = new Map<string, string>();
+  let unpack = 'the server did not say why';
+  for await (const packet of readPktLines(only(content))) {
+    const line = packet.toString('utf8').trimEnd();
+    const found = /^(ok|ng) (\S+) ?(.*)$/.exec(line);
+    if (line.startsWith('unpack ')) unpack = line;
+    if (found?.[2]) result.set(found[2], found[1] === 'ok' ? 'ok' : found[3] || 'refused');
+  }
+  return { result, unpack, said };
+}
+
+/** Band 1 holds the report, band 2 what people should read, band 3 a fatal error. */
+async function demultiplex(bytes: Uint8Array, said: string[]): Promise<Uint8Array> {
+  const report: Buffer[] = [];
+  for await (const packet of readPktLines(only(bytes))) {
+    if (packet[0] === 1) report.push(packet.subarray(1));
+    else if (packet[0] === 2 || packet[0] === 3) said.push(packet.toString('utf8', 1));
+  }
+  return Buffer.concat(report);
+}
+
+/** The server's own words, cut and without control characters; it may send anything. */
+function readable(text: string): string {
+  return text
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
+    .slice(0, 300);
+}
+
+async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

@@ -1,0 +1,186 @@
+import { GitError } from '../errors.ts';
+import { type ObjectReader, requireObject } from '../store/objects.ts';
+import { entryKind, readTree, type TreeEntry } from '../store/tree.ts';
+import { type NewObject, newObject } from './new-objects.ts';
+
+/** New content by path from the root of the repository; undefined takes the file out. */
+export type FileChanges = ReadonlyMap<string, Uint8Array | undefined>;
+
+/** A root tree with the changes in it, and the objects that the tree before did not have. */
+interface EditedTree {
+  readonly oid: string;
+  readonly objects: readonly NewObject[];
+}
+
+/** An entry as it is stored: mode and name are kept byte for byte, so that an edit changes nothing else. */
+interface RawEntry {
+  readonly mode: string;
+  readonly name: Buffer;
+  readonly oid: string;
+}
+
+const FILE_MODE = '100644';
+const FOLDER_MODE = '40000';
+const ID_BYTES = 20;
+
+/**
+ * Writes changed files into a tree; modes of files that exist stay. Throws GitError Refused when a path leads through
+ * or onto something that is no file (a link, a submodule), and Corrupt.
+ */
+export async function editTree(
+  reader: ObjectReader,
+  rootOid: string,
+  changes: FileChanges,
+): Promise<EditedTree> {
+  const objects: NewObject[] = [];
+  const root = await edit(reader, rootOid, changes, objects);
+  const oid = root ?? keep(objects, newObject('tree', Buffer.alloc(0)));
+  return { oid, objects };
+}
+
+/** Id of the tree after the changes; undefined when nothing is left in it. */
+async function edit(
+  reader: ObjectReader,
+  oid: string | undefined,
+  changes: FileChanges,
+  objects: NewObject[],
+): Promise<string | undefined> {
+  const before = oid === undefined ? [] : parseTree(oid, await requireObject(reader, oid, 'tree'));
+  const entries = new Map(before.map((entry) => [entry.name.toString('latin1'), entry]));
+  for (const [segment, below] of byFirstSegment(changes)) {
+    const name = Buffer.from(segment, 'utf8');
+    const key = name.toString('latin1');
+    const next = await editEntry(reader, { name, before: entries.get(key) }, below, objects);
+    if (next) entries.set(key, next);
+    else entries.delete(key);
+  }
+  if (entries.size === 0) return undefined;
+  const tree = newObject('tree', encodeTree([...entries.values()]));
+  return tree.oid === oid ? oid : keep(objects, tree);
+}
+
+async function editEntry(
+  reader: ObjectReader,
+  { name, before }: { name: Buffer; before: RawEntry | undefined },
+  below: Below,
+  objects: NewObject[],
+): Promise<RawEntry | undefined> {
+  if (below.kind === 'folder') {
+    if (before && before.mode !== FOLDER_MODE) throw notAFile(name);
+    const oid = await edit(reader, before?.oid, below.changes, objects);
+    return oid === undefined ? undefined : { mode: FOLDER_MODE, name, oid };
+  }
+  if (before && !before.mode.startsWith('100')) throw notAFile(name);
+  if (below.bytes === undefined) return undefined;
+  const blob = newObject('blob', below.bytes);
+  if (blob.oid !== before?.oid) keep(objects, blob);
+  return { mode: before?.mode ?? FILE_MODE, name, oid: blob.oid };
+}
+
+type Below =
+  | { readonly kind: 'file'; readonly bytes: Uint8Array | undefined }
+  | { readonly kind: 'folder'; readonly changes: Map<string, Uint8Array | undefined> };
+
+function byFirstSegment(changes: FileChanges): Map<string, Below> {
+  const found = new Map<string, Below>();
+  for (const [path, bytes] of changes) {
+    const slash = path.indexOf('/');
+    if (slash < 0) {
+      found.set(path, { kind: 'file', bytes });
+      continue;
+    }
+    const segment = path.slice(0, slash);
+    const known = found.get(segment);
+    const below = known?.kind === 'folder' ? known : { kind: 'folder' as const, changes: new Map() };
+    below.changes.set(path.slice(slash + 1), bytes);
+    found.set(segment, below);
+  }
+  return found;
+}
+
+function parseTree(oid: string, content: Uint8Array): RawEntry[] {
+  const bytes = Buffer.from(content);
+  const entries: RawEntry[] = [];
+  for (let offset = 0; offset < bytes.length; ) {
+    const space = bytes.indexOf(0x20, offset);
+    const end = bytes.indexOf(0, space + 1);
+    if (space < 0 || end < 0 || end + ID_BYTES >= bytes.length + 1)
+      throw new GitError('Corrupt', `tree ${oid} cannot be read`);
+    const next = end + 1 + ID_BYTES;
+    entries.push({
+      mode: bytes.toString('latin1', offset, space),
+      name: bytes.subarray(space + 1, end),
+      oid: bytes.toString('hex', end + 1, next),
+    });
+    offset = next;
+  }
+  return entries;
+}
+
+function encodeTree(entries: readonly RawEntry[]): Buffer {
+  const sorted = [...entries].sort((left, right) => Buffer.compare(sortKey(left), sortKey(right)));
+  return Buffer.concat(
+    sorted.flatMap(({ mode, name, oid }) => [
+      Buffer.from(`${mode} `, 'latin1'),
+      name,
+      Buffer.from([0]),
+      Buffer.from(oid, 'hex'),
+    ]),
+  );
+}
+
+/** Git sorts a folder as if its name ended in a slash. */
+function sortKey({ mode, name }: RawEntry): Buffer {
+  return mode === FOLDER_MODE ? Buffer.concat([name, Buffer.from('/')]) : name;
+}
+
+function keep(objects: NewObject[], object: NewObject): string {
+  objects.push(object);
+  return object.oid;
+}
+
+function notAFile(name: Buffer): GitError {
+  const shown = JSON.stringify(name.toString('utf8').slice(0, 80));
+  return new GitError('Refused', `${shown} is no regular file or folder in Git; it is not written`);
+}
+
+/** More changed paths than this are no release of one workload but a move of the whole repository. */
+const MAX_PATHS = 5_000;
+
+/** Paths of files whose content, kind or mode differs between two root trees. Throws GitError TooLarge above 5,000, Corrupt. */
+export async function changedPaths(reader: ObjectReader, left: string, right: string): Promise<string[]> {
+  const found: string[] = [];
+  await compare(reader, { left, right, folder: '' }, found);
+  return found.sort();
+}
+
+interface Pair {
+  readonly left: string | undefined;
+  readonly right: string | undefined;
+  readonly folder: string;
+}
+
+async function compare(reader: ObjectReader, { left, right, folder }: Pair, found: string[]): Promise<void> {
+  const [before, after] = await Promise.all([entriesOf(reader, left), entriesOf(reader, right)]);
+  for (const name of new Set([...before.keys(), ...after.keys()])) {
+    const [old, now] = [before.get(name), after.get(name)];
+    if (old?.oid === now?.oid && old?.mode === now?.mode) continue;
+    const path = folder ? `${folder}/${name}` : name;
+    const folders = [old, now].map((entry) =>
+      entry && entryKind(entry) === 'folder' ? entry.oid : undefined,
+    );
+    if (folders.some((oid) => oid !== undefined))
+      await compare(reader, { left: folders[0], right: folders[1], folder: path }, found);
+    if ([old, now].some((entry) => entry && entryKind(entry) !== 'folder')) found.push(path);
+    if (found.length > MAX_PATHS)
+      throw new GitError('TooLarge', `more than ${MAX_PATHS} files changed between the two commits`);
+  }
+}
+
+async function entriesOf(
+  reader: ObjectReader,
+  oid: string | undefined,
+): Promise<ReadonlyMap<string, TreeEntry>> {
+  const entries = oid === undefined ? [] : await readTree(reader, oid);
+  return new Map(entries.flatMap((entry) => (entry.name === undefined ? [] : [[entry.name, entry]])));
+}

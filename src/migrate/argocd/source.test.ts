@@ -1,0 +1,74 @@
+import { expect, it, test } from 'vitest';
+import { parseSource } from '../../api/kinds/parse.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { firstSource } from '../to-source.ts';
+import { sourceOfArgo } from './source.ts';
+
+function application(
+  source: Record<string, unknown> = {},
+  spec: Record<string, unknown> = {},
+): KubernetesObject {
+  return {
+    apiVersion: 'argoproj.io/v1alpha1',
+    kind: 'Application',
+    metadata: { name: 'shop', namespace: 'argocd' },
+    spec: {
+      project: 'default',
+      source: {
+        repoURL: 'https://git.example.com/apps.git',
+        targetRevision: 'main',
+        path: 'shop',
+        ...source,
+      },
+      destination: { server: 'https://kubernetes.default.svc', namespace: 'shop' },
+      ...spec,
+    },
+  };
+}
+
+it('carries everything that a Source can say, and the Source is valid', () => {
+  const helm = { releaseName: 'web', valueFiles: ['prod.yaml'], values: 'replicas: 2\n' };
+  const carried = sourceOfArgo(application({ helm }), 'shop-repository');
+  expect(carried.stops).toEqual([]);
+  expect(carried.spec).toEqual({
+    url: 'https://git.example.com/apps.git',
+    ref: { branch: 'main' },
+    path: './shop',
+    secretRef: { name: 'shop-repository' },
+    defaultNamespace: 'shop',
+    helm: { releaseName: 'web', valuesFiles: ['prod.yaml'], values: { replicas: 2 } },
+    prune: false,
+  });
+  const former = { kind: 'Application', namespace: 'argocd', name: 'shop' } as const;
+  expect(parseSource(firstSource(former, carried.spec, true), { strict: true })).toMatchObject({ ok: true });
+});
+
+test.each([
+  ['main', { branch: 'main' }],
+  ['v1.2.3', { tag: 'v1.2.3' }],
+  ['refs/heads/1.0.0', { branch: '1.0.0' }],
+  ['refs/tags/stable', { tag: 'stable' }],
+  ['1.x', { semver: '1.x' }],
+  ['>=1.0.0', { semver: '>=1.0.0' }],
+  ['a'.repeat(40), { commit: 'a'.repeat(40) }],
+])('the revision %s', (targetRevision, ref) => {
+  expect(sourceOfArgo(application({ targetRevision }), undefined).spec.ref).toEqual(ref);
+});
+
+test.each<readonly [string, Record<string, unknown>, Record<string, unknown>]>([
+  ['spec.source.targetRevision', { targetRevision: 'HEAD' }, {}],
+  ['spec.source.chart', { chart: 'web' }, {}],
+  ['spec.source.plugin', { plugin: { name: 'own' } }, {}],
+  ['spec.source.kustomize', { kustomize: { images: ['web:2'] } }, {}],
+  ['spec.source.directory.jsonnet', { directory: { jsonnet: { libs: ['a'] } } }, {}],
+  ['spec.source.helm.parameters', { helm: { parameters: [{ name: 'a', value: 'b' }] } }, {}],
+  ['spec.source.helm.values', { helm: { values: '- a' } }, {}],
+  ['spec.source.helm.valueFiles', { helm: { valueFiles: ['https://example.com/values.yaml'] } }, {}],
+  ['spec.source.repoURL', { repoURL: 'git@git.example.com:apps.git' }, {}],
+  ['spec.destination', {}, { destination: { server: 'https://other.example.com' } }],
+  ['spec.ignoreDifferences', {}, { ignoreDifferences: [{ kind: 'Deployment' }] }],
+  ['spec.sources', {}, { sources: [{ repoURL: 'a' }] }],
+])('an Application with %s is stopped on it', (field, source, spec) => {
+  const { stops } = sourceOfArgo(application(source, spec), undefined);
+  expect(stops.map((stop) => stop.field)).toEqual([field]);
+});

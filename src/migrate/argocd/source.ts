@@ -1,0 +1,196 @@
+/** An Application of Argo CD as a Source. Pure. */
+import { isMap, parseDocument } from 'yaml';
+import { type KubernetesObject, present } from '../../api/kubernetes.ts';
+import type { SourceHelm, SourceRef, SourceSpec } from '../../api/source/source.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import {
+  type ConvertedSource,
+  type FieldRule,
+  folderIn,
+  type Stop,
+  stopsOf,
+  urlStops,
+} from '../field-rules.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const inGit =
+  'put it into kustomization.yaml in the repository first, where Argo CD and Holdfast read it alike';
+
+const specRules: Readonly<Record<string, FieldRule>> = {
+  ...{ source: 'carried', destination: 'carried', syncPolicy: 'carried', project: 'carried' },
+  ...{ revisionHistoryLimit: 'without effect', info: 'without effect' },
+  sources: { stop: 'a Source reads one repository; make one Application of each first' },
+  sourceHydrator: { stop: 'a Source renders by itself; follow the branch that is hydrated' },
+  ignoreDifferences: { stop: 'say it on the objects: holdfast.dev/ignore-fields' },
+};
+
+const sourceRules: Readonly<Record<string, FieldRule>> = {
+  ...{ repoURL: 'carried', path: 'carried', targetRevision: 'carried', name: 'without effect' },
+  ...{ helm: 'carried', directory: 'carried' },
+  chart: { stop: 'a Source follows Git alone; keep the chart in the repository' },
+  plugin: { stop: 'a Source has no plugins; keep what it renders in the repository' },
+  kustomize: { stop: inGit },
+  ref: { stop: 'a Source reads one repository' },
+};
+
+const directoryRules: Readonly<Record<string, FieldRule>> = {
+  recurse: 'carried',
+  include: { stop: 'a Source has spec.ignore in its place; move the files into a folder of their own' },
+  exclude: { stop: 'a Source has spec.ignore in its place; move the files into a folder of their own' },
+  jsonnet: { stop: 'Jsonnet is not rendered' },
+};
+
+const elsewhere = 'values go into values files in the repository, or into spec.source.helm.valuesObject';
+const helmRules: Readonly<Record<string, FieldRule>> = {
+  ...{ releaseName: 'carried', valueFiles: 'carried', values: 'carried', valuesObject: 'carried' },
+  ...{ namespace: 'carried', skipTests: 'without effect', skipSchemaValidation: 'without effect' },
+  version: 'without effect',
+  parameters: { stop: elsewhere },
+  fileParameters: { stop: elsewhere },
+  ignoreMissingValueFiles: { stop: 'name only files that are there' },
+  passCredentials: { stop: 'nothing is fetched while a chart is rendered' },
+  skipCrds: { stop: 'CRDs of a chart are always part of it' },
+  kubeVersion: { stop: 'a chart is rendered for this cluster' },
+  apiVersions: { stop: 'a chart is rendered for this cluster' },
+};
+
+/** What the Source says, and which fields stop it. `credentials`: Secret with user and password for the repository. */
+export function sourceOfArgo(
+  application: KubernetesObject,
+  credentials: string | undefined,
+): ConvertedSource {
+  const spec = (application.spec ?? {}) as Fields;
+  const source = (spec.source ?? {}) as Fields;
+  const helm = helmOf(application, source);
+  const ref = refOf(source.targetRevision);
+  const destination = (spec.destination ?? {}) as Fields;
+  return {
+    stops: [
+      ...stopsOf(spec, specRules),
+      ...stopsOf(source, sourceRules, 'spec.source'),
+      ...stopsOf((source.directory ?? {}) as Fields, directoryRules, 'spec.source.directory'),
+      ...urlStops(source.repoURL, 'spec.source.repoURL'),
+      ...destinationStops(destination),
+      ...helm.stops,
+      ...(ref ? [] : [headStop]),
+    ],
+    notes: notesOn(application, credentials),
+    spec: {
+      url: String(source.repoURL ?? ''),
+      ref: ref ?? { branch: 'main' },
+      ...present({
+        path: folderIn(source.path),
+        secretRef: credentials === undefined ? undefined : { name: credentials },
+        defaultNamespace: typeof destination.namespace === 'string' ? destination.namespace : undefined,
+        helm: helm.value,
+      }),
+      prune: false,
+    } as SourceSpec,
+  };
+}
+
+const headStop: Stop = {
+  field: 'spec.source.targetRevision',
+  message: 'HEAD does not say which branch that is; name it',
+};
+
+/** Argo CD does not say whether a name is a branch or a tag: versions are taken for tags. */
+function refOf(revision: unknown): SourceRef | undefined {
+  const text = typeof revision === 'string' ? revision : '';
+  if (text === '' || text === 'HEAD') return undefined;
+  if (/^[0-9a-f]{40}$/.test(text)) return { commit: text };
+  const [, kind, name = ''] = /^refs\/(heads|tags)\/(.+)$/.exec(text) ?? [];
+  if (kind) return kind === 'heads' ? { branch: name } : { tag: name };
+  if (/[*^~<>]|(?:^|\.)[xX](?:\.|$)/.test(text)) return { semver: text };
+  return /^v?\d+\.\d+\.\d+/.test(text) ? { tag: text } : { branch: text };
+}
+
+function destinationStops({ server, name }: Fields): Stop[] {
+  const isHere = server === 'https://kubernetes.default.svc' || name === 'in-cluster';
+  if (isHere) return [];
+  const message = 'a Source applies to its own cluster; run Holdfast in the other one';
+  return [{ field: 'spec.destination', message }];
+}
+
+function helmOf(
+  { metadata }: KubernetesObject,
+  { helm }: Fields,
+): { value?: SourceHelm; stops: readonly Stop[] } {
+  if (!helm) return { stops: [] };
+  const said = helm as Fields;
+  const stops = stopsOf(said, helmRules, 'spec.source.helm');
+  const values = (said.valuesObject ?? textValues(said.values)) as
+    | Record<string, unknown>
+    | undefined
+    | 'broken';
+  const outside = (Array.isArray(said.valueFiles) ? said.valueFiles : []).filter((file) =>
+    /^(?:\$|\w+:)/.test(String(file)),
+  );
+  return {
+    stops: [
+      ...stops,
+      ...(values === 'broken' ? [{ field: 'spec.source.helm.values', message: 'is no map in YAML' }] : []),
+      ...(outside.length > 0
+        ? [{ field: 'spec.source.helm.valueFiles', message: 'values files must be in the repository' }]
+        : []),
+    ],
+    value: present({
+      releaseName: String(said.releaseName ?? metadata.name),
+      namespace: typeof said.namespace === 'string' ? said.namespace : undefined,
+      valuesFiles: Array.isArray(said.valueFiles) ? said.valueFiles.map(String) : undefined,
+      values: values === 'broken' ? undefined : values,
+    }) as SourceHelm,
+  };
+}
+
+function textValues(values: unknown): Record<string, unknown> | 'broken' | undefined {
+  if (typeof values !== 'string' || values === '') return undefined;
+  const document = parseDocument(values);
+  const isSound = document.errors.length === 0 && isMap(document.contents);
+  return isSound ? (document.toJS({ maxAliasCount: 100 }) as Record<string, unknown>) : 'broken';
+}
+
+function notesOn({ spec }: KubernetesObject, credentials: string | undefined): string[] {
+  const { project, syncPolicy = {} } = (spec ?? {}) as {
+    project?: string;
+    syncPolicy?: { syncOptions?: string[] };
+  };
+  const options = (syncPolicy.syncOptions ?? []).filter(
+    (option) => !/^(?:ServerSideApply|Prune)=/.test(option),
+  );
+  const found: Array<string | false> = [
+    project !== undefined &&
+      project !== 'default' &&
+      `what project ${project} allows is not carried: spec.allow and serviceAccountName bind a Source`,
+    options.length > 0 && `sync options have no counterpart: ${options.join(', ')}`,
+    credentials === undefined && 'a repository that asks for credentials needs spec.secretRef',
+    'sync waves are not looked at: kinds are applied in their order; whatever is healthy is not waited for unless spec.wait says so',
+  ];
+  return found.filter((note) => note !== false);
+}
+
+/** Name of the Secret in which Argo CD keeps what it logs in with at this address; undefined where there is none, or none may be seen. Throws ApiError. */
+export async function readCredentials(
+  client: ClusterClient,
+  namespace: string,
+  url: string,
+): Promise<string | undefined> {
+  const found: Array<{ name: string; url: string }> = [];
+  for (const type of ['repository', 'repo-creds']) {
+    const labelSelector = `argocd.argoproj.io/secret-type=${type}`;
+    const { items } = await client
+      .list('v1', 'Secret', { namespace, labelSelector })
+      .catch((error: unknown) => {
+        if (isApiError(error, 'forbidden')) return { items: [] };
+        throw error;
+      });
+    for (const { metadata, data } of items) {
+      const { url: encoded = '', password } = (data ?? {}) as { url?: string; password?: string };
+      if (password) found.push({ name: metadata.name, url: Buffer.from(encoded, 'base64').toString('utf8') });
+    }
+  }
+  const fitting = found.filter((one) => one.url !== '' && url.startsWith(one.url));
+  return fitting.sort((left, right) => right.url.length - left.url.length)[0]?.name;
+}

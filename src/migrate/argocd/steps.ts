@@ -1,0 +1,133 @@
+/** From an Application of Argo CD to a Source. Pure. */
+import type { Document } from 'yaml';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { deleteField, edited, type Files, identityOf } from '../edit.ts';
+import { pruneAfterAnnotation } from '../facts.ts';
+import { applyCommands, shellLine } from '../kubectl.ts';
+import { finding, isSameField } from '../steps.ts';
+import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
+import type { Placed } from '../tree.ts';
+
+/** With it, deleting the Application deletes everything that it applied. */
+const cascade = /^resources-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
+const noPrune = 'Prune=false';
+
+interface ApplicationSpec {
+  readonly syncPolicy?: {
+    readonly automated?: { readonly prune?: boolean; readonly enabled?: boolean };
+    readonly syncOptions?: readonly string[];
+  };
+}
+
+/** Argo CD's ways. */
+export const argoToSource: ToSourceTool = {
+  hold: (input) => [held(input)],
+  safe: ({ facts, former }) => [
+    finding(
+      facts,
+      `Application ${former.namespace}/${former.name} neither applies nor deletes`,
+      ({ owner }) => {
+        return whyItActs(owner) ?? true;
+      },
+    ),
+  ],
+  also: () => [],
+  // `argocd app delete` would put the finalizer back.
+  remove: ({ namespace, name }) =>
+    shellLine('kubectl', '-n', namespace, 'delete', 'applications.argoproj.io', name),
+};
+
+function held(input: ToSourceInput): HoldStep {
+  const { facts, former, owner } = input;
+  const { namespace, name } = former;
+  return {
+    title: 'keep Argo CD from applying and from deleting anything',
+    requires: [
+      finding(facts, 'Argo CD has applied it', ({ owner: live, members }) => {
+        if (!live) return 'it is not in the cluster';
+        return members.length > 0 || 'its list of resources is empty';
+      }),
+      finding(facts, 'it stands for itself', ({ owner: live }) => {
+        const set = live?.metadata.ownerReferences?.find(({ kind }) => kind === 'ApplicationSet');
+        if (!set) return true;
+        return `ApplicationSet ${set.name} writes it; take the Application out of it first (spec.preserveResourcesOnDeletion: true), and keep its manifest in Git`;
+      }),
+      finding(facts, 'the tree says what the cluster has', ({ owner: live }) => {
+        const of = (object: KubernetesObject): unknown[] => {
+          const { source, destination } = (object.spec ?? {}) as Record<string, unknown>;
+          const { repoURL, path, targetRevision } = (source ?? {}) as Record<string, unknown>;
+          return [repoURL, path, targetRevision, destination];
+        };
+        if (!live || !owner) return true;
+        const there = of(live);
+        const isSame = of(owner.object).every((value, index) => isSameField(there[index], value));
+        return isSame || 'another spec.source or spec.destination';
+      }),
+    ],
+    edit: (files) => edit(files, owner, hold),
+    ends: [
+      finding(
+        facts,
+        'it is not synced by itself, prunes nothing, and its deletion deletes nothing',
+        ({ owner: live }) => {
+          return whyItActs(live) ?? true;
+        },
+      ),
+    ],
+    commands: [...applyCommands(facts, owner?.origin.file), ...finalizerCommands(input)],
+    verify: [
+      ...(facts?.parent ? [facts.parent.look] : []),
+      shellLine('kubectl', '-n', namespace, 'get', 'applications.argoproj.io', name, '-o', 'yaml'),
+    ],
+  };
+}
+
+/** A finalizer that Git does not say is not taken away by Git. */
+function finalizerCommands({ facts, former, owner }: ToSourceInput): string[] {
+  const live = facts?.owner?.metadata.finalizers ?? [];
+  const said = owner?.object.metadata.finalizers ?? [];
+  if (!live.some((one) => cascade.test(one)) || said.some((one) => cascade.test(one))) return [];
+  const patch = { metadata: { finalizers: live.filter((one) => !cascade.test(one)) } };
+  const { namespace, name } = former;
+  const which = ['-n', namespace, 'patch', 'applications.argoproj.io', name];
+  return [shellLine('kubectl', ...which, '--type=merge', '-p', JSON.stringify(patch))];
+}
+
+function whyItActs(live: KubernetesObject | undefined): string | undefined {
+  if (!live) return undefined;
+  const { automated, syncOptions = [] } = specOf(live).syncPolicy ?? {};
+  if (automated && automated.enabled !== false) return 'spec.syncPolicy.automated is set';
+  if (!syncOptions.includes(noPrune)) return `spec.syncPolicy.syncOptions has no ${noPrune}`;
+  if (live.metadata.finalizers?.some((one) => cascade.test(one)))
+    return `it has the finalizer ${live.metadata.finalizers.find((one) => cascade.test(one))}`;
+  const { operationState } = (live.status ?? {}) as { operationState?: { phase?: string } };
+  const isBusy =
+    live.operation !== undefined || ['Running', 'Terminating'].includes(operationState?.phase ?? '');
+  return isBusy ? 'a sync is under way' : undefined;
+}
+
+function specOf(object: KubernetesObject): ApplicationSpec {
+  return (object.spec ?? {}) as ApplicationSpec;
+}
+
+function hold(document: Document, { object }: Placed): void {
+  const { automated, syncOptions = [] } = specOf(object).syncPolicy ?? {};
+  if (automated?.prune) document.setIn(['metadata', 'annotations', pruneAfterAnnotation], 'true');
+  deleteField(document, ['spec', 'syncPolicy', 'automated']);
+  const options = syncOptions.filter((option) => !option.startsWith('Prune='));
+  if (!syncOptions.includes(noPrune))
+    document.setIn(['spec', 'syncPolicy', 'syncOptions'], document.createNode([...options, noPrune]));
+  const finalizers = object.metadata.finalizers ?? [];
+  for (const [index, one] of [...finalizers.entries()].reverse())
+    if (cascade.test(one)) deleteField(document, ['metadata', 'finalizers', index]);
+}
+
+function edit(
+  files: Files,
+  owner: Placed | undefined,
+  change: (document: Document, owner: Placed) => void,
+): Files {
+  if (!owner) return files;
+  const { object, origin } = owner;
+  return edited(files, origin.file, identityOf(object), (document) => change(document, owner));
+}

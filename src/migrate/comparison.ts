@@ -1,0 +1,90 @@
+import { describe, type KubernetesObject, type ObjectReference } from '../api/kubernetes.ts';
+import type { Source } from '../api/source/source.ts';
+import type { HttpClient } from '../http/types.ts';
+import type { ProgramPaths } from '../render/build/programs.ts';
+import { objectKey } from '../render/render.ts';
+import { formatProblem } from '../render/rendered-object.ts';
+import { readSetOf } from '../review/diff/effective-set.ts';
+import { type SourceObjectDifference, sourceDifferenceOf } from '../review/diff/source-difference.ts';
+import type { Connection } from '../server/connection.ts';
+import type { Comparison } from './facts.ts';
+
+/** How Git is asked and rendered. */
+export interface Rendering {
+  readonly http: HttpClient;
+  readonly programs: ProgramPaths;
+}
+
+const nothing = { missing: [], created: [], changed: [], refused: [] };
+
+/**
+ * Reads what the Source would hold, as the controller does, and asks the server by a dry run what applying it would change. What keeps it from being
+ * read is in the answer. Writes nothing.
+ */
+export async function comparisonOf(
+  connection: Connection,
+  source: Source,
+  { inventory, ...rendering }: Rendering & { inventory: readonly ObjectReference[] },
+): Promise<Comparison> {
+  try {
+    const set = await readSetOf(connection, source, rendering);
+    const [first] = set.problems;
+    if (first) return { ...nothing, problem: formatProblem(first) };
+    const applied = new Set(set.objects.map(({ object }) => objectKey(object)));
+    const nowhere = { file: '', line: 0, document: 0, items: [] };
+    const objects = set.all.map((object) => ({ object, origin: nowhere }));
+    const { objects: compared } = await sourceDifferenceOf(connection.client, { ...set, objects });
+    const held = (one: SourceObjectDifference, index: number) =>
+      !applied.has(objectKey(set.all[index] ?? asObject(one)));
+    const own = new Set(set.all.map(objectKey));
+    return {
+      missing: inventory.filter((one) => !own.has(objectKey(asObject(one)))).map(describe),
+      created: compared.filter(({ state }) => state === 'missing').map(nameOf),
+      changed: [
+        ...compared.flatMap((one, index) => changesOf(one, held(one, index))),
+        ...set.all.flatMap(ownWays),
+      ],
+      refused: compared.flatMap((one) =>
+        one.state === 'refused' ? [`${nameOf(one)}: ${one.message ?? ''}`] : [],
+      ),
+    };
+  } catch (error) {
+    return { ...nothing, problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Metadata moves no pod. Of what a rollout writes only the template is Git's; pods that an autoscaler asked for are left to it. */
+function changesOf(difference: SourceObjectDifference, isHeld: boolean): string[] {
+  const { state, fields, changedBy } = difference;
+  if (state !== 'differs') return [];
+  const paths = fields
+    .map(({ path }) => path)
+    .filter((path) => !path.startsWith('metadata.'))
+    .filter((path) => !isHeld || path.startsWith('spec.template'))
+    .filter((path) => path !== 'spec.replicas' || changedBy !== 'kube-controller-manager');
+  return paths.length > 0 ? [`${nameOf(difference)}: ${paths.slice(0, 3).join(', ')}`] : [];
+}
+
+function nameOf(one: SourceObjectDifference): string {
+  return describe(asObject(one));
+}
+
+/** What the tools do with an object otherwise than applying it, and a Source does not. Pure. */
+export function ownWays(object: KubernetesObject): string[] {
+  const { labels = {}, annotations = {} } = object.metadata;
+  const flux = 'kustomize.toolkit.fluxcd.io';
+  const said = (key: string) => annotations[key] ?? labels[key];
+  const ways = [
+    ...(said('argocd.argoproj.io/hook') === undefined ? [] : ['argocd.argoproj.io/hook']),
+    ...(['Override', undefined].includes(said(`${flux}/ssa`)) ? [] : [`${flux}/ssa: ${said(`${flux}/ssa`)}`]),
+    ...(said(`${flux}/reconcile`) === 'disabled' ? [`${flux}/reconcile: disabled`] : []),
+  ];
+  return ways.map((way) => `${describe(object)}: ${way}, and a Source would apply it like any other`);
+}
+
+function asObject(
+  one: Pick<ObjectReference, 'kind' | 'name' | 'namespace'> & { readonly apiVersion?: string },
+): KubernetesObject {
+  const { apiVersion = 'v1', kind, name, namespace } = one;
+  return { apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } };
+}

@@ -1,0 +1,152 @@
+/** Changes of the files of a tree, as text: comments and order stay. Pure. */
+import { type Document, isMap, isSeq, parseDocument } from 'yaml';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { writeYaml } from '../render/yaml/values.ts';
+import { linesOf, type Section, sectionsOf } from '../review/object-diff.ts';
+
+/** Files by path, as they are shown. */
+export type Files = ReadonlyMap<string, string>;
+
+/** A file before and after; undefined: it is not there. */
+export interface FileChange {
+  readonly file: string;
+  readonly before?: string | undefined;
+  readonly after?: string | undefined;
+}
+
+/** Which document of a file. */
+interface Identity {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string | undefined;
+}
+
+/** By what the document of an object is found. */
+export function identityOf({ kind, metadata }: KubernetesObject): Identity {
+  return { kind, name: metadata.name, namespace: metadata.namespace };
+}
+
+/** The files with one document changed; the same files where it is not there. */
+export function edited(
+  files: Files,
+  file: string,
+  which: Identity,
+  edit: (document: Document) => void,
+): Files {
+  return rewritten(files, file, (chunk) => {
+    const { head, body } = split(chunk);
+    const document = parseDocument(body);
+    if (!isIt(document, which)) return chunk;
+    const before = document.toString(styleOf(body));
+    edit(document);
+    const after = document.toString(styleOf(body));
+    return after === before ? chunk : head + after;
+  });
+}
+
+/** The files without one document; a file that holds nothing else goes. */
+export function withoutDocument(files: Files, file: string, which: Identity): Files {
+  return rewritten(files, file, (chunk) => (isIt(parseDocument(split(chunk).body), which) ? '' : chunk));
+}
+
+/** The files with one more, or with another content; several objects are documents of one file. */
+export function withObjects(files: Files, file: string, objects: readonly object[]): Files {
+  return new Map([...files, [file, objects.map(writeYaml).join('---\n')]]);
+}
+
+/** `resources` of a kustomization with a file beside the one that it lists, or without one. The same files where it is so already. */
+export function listed(
+  files: Files,
+  kustomization: string,
+  { entry, beside }: { readonly entry: string; readonly beside?: string },
+): Files {
+  const text = files.get(kustomization);
+  if (text === undefined) return files;
+  const document = parseDocument(text);
+  const resources = document.get('resources');
+  if (!isSeq(resources)) return files;
+  const names = (resources.toJSON() as unknown[]).map(String);
+  const placeOf = (file: string) => names.findIndex((name) => name === file || name === `./${file}`);
+  const at = placeOf(entry);
+  const isAdded = beside !== undefined;
+  if (at >= 0 === isAdded || (isAdded && placeOf(beside) < 0)) return files;
+  if (isAdded) resources.add(entry);
+  else resources.delete(at);
+  return new Map([...files, [kustomization, document.toString(styleOf(text))]]);
+}
+
+/** Deletes a field, and the fields above it that hold nothing else. */
+export function deleteField(document: Document, path: readonly (string | number)[]): void {
+  if (!document.hasIn(path)) return;
+  document.deleteIn(path);
+  const above = path.slice(0, -1);
+  const parent = document.getIn(above);
+  if (above.length > 1 && (isMap(parent) || isSeq(parent)) && parent.items.length === 0)
+    deleteField(document, above);
+}
+
+/** What the one has otherwise than the other, by file. */
+export function changesBetween(before: Files, after: Files): FileChange[] {
+  const names = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return names
+    .map((file): FileChange => ({ file, before: before.get(file), after: after.get(file) }))
+    .filter((change) => change.before !== change.after);
+}
+
+function rewritten(files: Files, file: string, change: (chunk: string) => string): Files {
+  const text = files.get(file);
+  if (text === undefined) return files;
+  const chunks = text.split(/^(?=---(?:\s|$))/m);
+  const changed = chunks.map(change);
+  const next = changed.join('');
+  if (next === text) return files;
+  const isEmpty = changed.every((chunk) => parseDocument(split(chunk).body).contents === null);
+  const others = [...files].filter(([name]) => name !== file);
+  return new Map(isEmpty ? others : [...files, [file, next]]);
+}
+
+function split(chunk: string): { head: string; body: string } {
+  const head = /^---[^\S\n]*(?:#[^\n]*)?\n/.exec(chunk)?.[0] ?? '';
+  return { head, body: chunk.slice(head.length) };
+}
+
+function isIt(document: Document, { kind, name, namespace }: Identity): boolean {
+  if (document.errors.length > 0 || !isMap(document.contents)) return false;
+  const said = document.getIn(['metadata', 'namespace']);
+  return (
+    document.get('kind') === kind &&
+    document.getIn(['metadata', 'name']) === name &&
+    (said === undefined || namespace === undefined || said === namespace)
+  );
+}
+
+/** As the file is written: lists below their key or beside it, braces with or without spaces. */
+function styleOf(text: string) {
+  const [, key = '', dash = '  '] = /^( *)[\w-]+:[^\S\n]*\n( *)- /m.exec(text) ?? [];
+  return {
+    lineWidth: 0,
+    indentSeq: dash.length > key.length,
+    flowCollectionPadding: !/[{[][^\s{}[\]]/.test(text),
+  };
+}
+
+// A unified diff of small texts. Pure.
+
+/** Lines as `diff -u` and `git apply` know them, without line feeds. */
+export function unifiedDiff({ file, before, after }: FileChange): string[] {
+  const sections = sectionsOf(linesOf(before), linesOf(after));
+  return [
+    before === undefined ? '--- /dev/null' : `--- a/${file}`,
+    after === undefined ? '+++ /dev/null' : `+++ b/${file}`,
+    ...sections.flatMap((section) => [placeOf(section), ...section.lines]),
+  ];
+}
+
+function placeOf({ oldStart, oldEnd, newStart, newEnd }: Section): string {
+  return `@@ -${range(oldStart, oldEnd)} +${range(newStart, newEnd)} @@`;
+}
+
+/** Counts from 1; where there is no line, it is the one before. */
+function range(start: number, end: number): string {
+  return `${start === end ? start : start + 1},${end - start}`;
+}

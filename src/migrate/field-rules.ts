@@ -1,0 +1,57 @@
+/** What of another tool's object a Source can say. Pure. */
+import type { SourceSpec } from '../api/source/source.ts';
+
+/** A field that stops a move, and why. */
+export interface Stop {
+  /** `spec.patches`; which of the objects is meant stands beside it. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** A Source's spec, or why there is none. */
+export interface ConvertedSource {
+  readonly spec: SourceSpec;
+  readonly stops: readonly Stop[];
+  readonly notes: readonly string[];
+}
+
+/** What becomes of a field: undefined and false values never stop. */
+export type FieldRule = 'carried' | 'without effect' | { readonly stop: string };
+
+/** The fields that are set and cannot be carried, those that nobody here knows included. */
+export function stopsOf(
+  spec: Readonly<Record<string, unknown>>,
+  rules: Readonly<Record<string, FieldRule>>,
+  prefix = 'spec',
+): Stop[] {
+  return Object.entries(spec).flatMap(([name, value]): Stop[] => {
+    const rule = rules[name] ?? { stop: 'is not known here; take it out, or move this by hand' };
+    if (rule === 'carried' || rule === 'without effect' || isUnset(value)) return [];
+    return [{ field: `${prefix}.${name}`, message: rule.stop }];
+  });
+}
+
+function isUnset(value: unknown): boolean {
+  if (value === undefined || value === null || value === false || value === '') return true;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}
+
+/** Only HTTP(S) is spoken, and credentials are in Secrets. */
+export function urlStops(url: unknown, field: string): Stop[] {
+  if (typeof url === 'string' && /^https?:\/\//.test(url)) return [];
+  return [
+    {
+      field,
+      message:
+        'a Source follows http:// and https:// alone; give the repository such an address with a token',
+    },
+  ];
+}
+
+/** A folder without `./` and slashes at its ends; undefined: the root. */
+export function folderIn(path: unknown): string | undefined {
+  const parts = (typeof path === 'string' ? path : '')
+    .split('/')
+    .filter((part) => part !== '' && part !== '.');
+  return parts.length > 0 ? `./${parts.join('/')}` : undefined;
+}

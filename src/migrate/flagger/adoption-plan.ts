@@ -1,0 +1,270 @@
+import { parseCanary } from '../../api/kinds/parse.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { findUnsupported } from '../../api/unsupported-fields.ts';
+import { namespacedName } from '../../engine/checks/checks.ts';
+import type { FieldDifference } from '../../health/workload-view.ts';
+import { worldAfter } from '../../review/explain/forecast.ts';
+import type { Decision } from '../../rollout/action.ts';
+import { type Run, runOf } from '../../rollout/run.ts';
+import { step } from '../../rollout/step.ts';
+import type { HeadView, World } from '../../rollout/world.ts';
+import type { CheckLine } from '../../terminal/check-report.ts';
+import { paint, printable, type Screen, type Tone, wrap } from '../../terminal/output.ts';
+import type { ObservedCanary } from './read-canaries.ts';
+
+/** What Holdfast would do with one Canary. */
+interface AdoptionRow extends Verdict {
+  /** `namespace/name`. */
+  readonly canary: string;
+  /** As it stands in the status now. */
+  readonly phase: string;
+  readonly canaryWeight: number;
+  /** Where the target is not what the primary runs. */
+  readonly differences: readonly FieldDifference[];
+  /** Fields that are accepted and have no effect here. */
+  readonly notActedOn: readonly string[];
+  /** Who acts on it now; until that ends Holdfast does nothing at all. */
+  readonly waitsFor?: string;
+}
+
+/** What `holdfast adopt --dry-run` says. */
+interface AdoptionPlan {
+  readonly canaries: readonly AdoptionRow[];
+  /** What of the cluster is not as Holdfast needs it. */
+  readonly cluster: readonly CheckLine[];
+}
+
+/** What becomes of each Canary, in the words of the decisions that the controller would take. Pure. */
+export function planOfAdoption(seen: readonly ObservedCanary[], cluster: readonly CheckLine[]): AdoptionPlan {
+  return { canaries: seen.map(rowOf), cluster };
+}
+
+/** 1 where something would be rolled out or is refused, or the cluster lacks something; else 0. */
+export function adoptionExitCode({ canaries, cluster }: AdoptionPlan): 0 | 1 {
+  const needsSomebody: ReadonlySet<Outcome> = new Set(['rolledOut', 'refused']);
+  const isBad =
+    canaries.some(({ outcome }) => needsSomebody.has(outcome)) ||
+    cluster.some(({ state }) => state === 'failed');
+  return isBad ? 1 : 0;
+}
+
+function rowOf({ object, foreignController, found }: ObservedCanary): AdoptionRow {
+  const { phase = '', canaryWeight = 0 } = (object.status ?? {}) as { phase?: string; canaryWeight?: number };
+  const verdict: Verdict =
+    'refusal' in found
+      ? { outcome: 'refused', what: 'nothing', why: withoutName(found.refusal, object) }
+      : judgeAdoption(found.world);
+  return {
+    canary: namespacedName(object),
+    phase,
+    canaryWeight,
+    ...verdict,
+    differences: 'world' in found && verdict.outcome === 'rolledOut' ? found.differences : [],
+    notActedOn: ignoredIn(object),
+    ...(foreignController === undefined ? {} : { waitsFor: foreignController }),
+  };
+}
+
+function withoutName(message: string, object: KubernetesObject): string {
+  const prefix = `${describe(object)}: `;
+  return message.startsWith(prefix) ? message.slice(prefix.length) : message;
+}
+
+function ignoredIn(object: KubernetesObject): string[] {
+  const parsed = parseCanary(object);
+  if (!parsed.ok) return [];
+  // One that stops the Canary is why it is refused.
+  const found = findUnsupported(parsed.value).filter(({ stops }) => !stops);
+  return [...new Set(found.map(({ path }) => path))];
+}
+
+/**
+ * What becomes of a Canary. `takenOver`: by metadata alone, and nothing is rolled out. `carriedOn`: what Flagger was doing is brought to its
+ * end. `rolledOut`: a rollout starts. `waits`: nothing, until something passes. `refused`: nothing, until somebody changes something. `ours`: it
+ * is Holdfast's already.
+ */
+type Outcome = 'takenOver' | 'carriedOn' | 'rolledOut' | 'waits' | 'refused' | 'ours';
+
+/** What Holdfast would do with a Canary when it is started, and why. */
+interface Verdict {
+  readonly outcome: Outcome;
+  readonly what: string;
+  readonly why: string;
+}
+
+/** Decisions that one look leads to without waiting for pods are few. */
+const mostDecisions = 8;
+
+/** Says what would be done, from the decisions that the controller would take. Pure. */
+function judgeAdoption(world: World): Verdict {
+  const { canary, primary, head } = world;
+  const decisions = decide(world);
+  const line = decisions[0]?.status.message ?? '';
+  if (canary.metadata.deletionTimestamp !== undefined)
+    return { outcome: 'carriedOn', what: 'the deletion is brought to its end', why: line };
+  if (canary.spec.suspend) return { outcome: 'waits', what: 'nothing', why: line };
+  if (head.kind !== 'release') return withoutHead(head);
+  if (primary?.digest !== undefined) return alreadyOurs(world, decisions);
+  const isAdopted = decisions.some(({ actions }) => actions.some(({ type }) => type === 'AdoptPrimary'));
+  return isAdopted ? adopted(world, decisions) : notAdopted(world, line);
+}
+
+/** Until a release begins, or nothing changes any more. */
+function decide(world: World): Decision[] {
+  const decisions: Decision[] = [];
+  let now = world;
+  while (decisions.length < mostDecisions) {
+    const decision = step(now);
+    decisions.push(decision);
+    const next = { ...worldAfter(decision, now), nowMs: world.nowMs };
+    if (decision.status.run || whatCounts(next) === whatCounts(now)) break;
+    now = next;
+  }
+  return decisions;
+}
+
+function whatCounts({ status, primary, records, rejected }: World): string {
+  return JSON.stringify([status, primary?.digest, records, rejected.length]);
+}
+
+function withoutHead(head: Exclude<HeadView, { kind: 'release' }>): Verdict {
+  const isInGit = head.kind === 'unknown' && head.reason === 'NoSource';
+  if (!isInGit) return { outcome: 'refused', what: 'nothing', why: head.message };
+  const why =
+    'Holdfast wrote its target from Git, which this command does not ask: holdfast run --shadow tells';
+  return { outcome: 'ours', what: 'what Git says', why };
+}
+
+function alreadyOurs(world: World, decisions: readonly Decision[]): Verdict {
+  const end = decisions.at(-1)?.status;
+  const why = end?.message ?? leftIn(world);
+  if (end?.run && !world.status.run) return { outcome: 'rolledOut', what: 'a rollout starts', why };
+  const isFailed = end?.phase === 'Failed';
+  return {
+    outcome: 'ours',
+    what: isFailed ? 'what failed is not tried again until it changes' : 'goes on as it is',
+    why: isFailed ? why : 'its primary is marked as running a release of Holdfast',
+  };
+}
+
+function adopted(world: World, decisions: readonly Decision[]): Verdict {
+  const { phase = '' } = world.status;
+  const end = decisions.at(-1)?.status;
+  const flagger = leftIn(world);
+  const isStalled = phase === 'Failed' && (world.status.canaryWeight ?? 0) > 0;
+  const process = phase === '' || phase === 'Initializing' ? 'initialization' : 'promotion';
+  if (end?.phase === 'Initializing' || end?.postPromotion?.state === 'Converging')
+    return {
+      outcome: 'carriedOn',
+      what: isStalled ? 'the canary serves until the primary is up' : `the ${process} is brought to its end`,
+      why: `${flagger}, and the primary has the target's template`,
+    };
+  const run = end && runOf(end);
+  if (run) return begun(world, run);
+  if (end?.phase === 'Failed')
+    return {
+      outcome: 'takenOver',
+      what: 'what failed is not tried again until it changes',
+      why: `${flagger}, and the target holds what it had tried`,
+    };
+  const isFinishing = phase === 'Promoting' || phase === 'Finalising';
+  return {
+    outcome: isFinishing ? 'carriedOn' : 'takenOver',
+    what: isFinishing ? 'the promotion is brought to its end' : 'no pod restarts, nothing is rolled out',
+    why: `${flagger}, and the primary runs what the target says`,
+  };
+}
+
+/** A release begins right after the take-over: what Flagger was trying, or what came meanwhile. */
+function begun(world: World, run: Run): Verdict {
+  const why = leftIn(world);
+  if (run.keepsPods)
+    return {
+      outcome: 'carriedOn',
+      what: 'the same revision is tried again from the first step, with the pods that are there',
+      why,
+    };
+  if (world.status.phase === 'Waiting')
+    return { outcome: 'carriedOn', what: 'its gates are asked again', why };
+  return {
+    outcome: 'rolledOut',
+    what: world.canary.spec.skipAnalysis ? 'a rollout starts, without analysis' : 'a new analysis starts',
+    why: `the target holds another revision than the primary runs; ${why}`,
+  };
+}
+
+/** Nothing of Flagger's can be taken for a good release. */
+function notAdopted(world: World, line: string): Verdict {
+  if (!world.primary) return { outcome: 'carriedOn', what: 'the primary is created', why: 'there is none' };
+  if (world.adoptable && line.startsWith('Flagger promoted'))
+    return { outcome: 'carriedOn', what: 'the promotion is waited for', why: line };
+  return {
+    outcome: 'rolledOut',
+    what: 'the primary is written from the target, and its pods restart',
+    why: `no release has proven itself, and the target holds another one than the primary; ${leftIn(world)}`,
+  };
+}
+
+function leftIn({ status: { phase, canaryWeight = 0 } }: World): string {
+  const share = canaryWeight > 0 ? ` with ${canaryWeight} % on the canary` : '';
+  return `Flagger left it in ${phase || 'no phase'}${share}`;
+}
+
+const words: Readonly<Record<Outcome, { readonly word: string; readonly tone: Tone }>> = {
+  takenOver: { word: 'taken over', tone: 'good' },
+  carriedOn: { word: 'carried on', tone: 'good' },
+  ours: { word: "Holdfast's", tone: 'quiet' },
+  waits: { word: 'waits', tone: 'busy' },
+  rolledOut: { word: 'rolled out', tone: 'busy' },
+  refused: { word: 'refused', tone: 'bad' },
+};
+
+const indent = '    ';
+
+/** A plan for people; lines without line feeds. */
+export function adoptionLines(plan: AdoptionPlan, screen: Screen): string[] {
+  const acting = [...new Set(plan.canaries.flatMap(({ waitsFor }) => waitsFor ?? []))];
+  return [
+    ...acting.flatMap((who) =>
+      wrap(`${who}: Holdfast does nothing until that ends, and then:`, screen.columns, ''),
+    ),
+    ...plan.canaries.flatMap((row) => rowLines(row, screen)),
+    ...plan.cluster.flatMap((line) => clusterLines(line, screen)),
+    summaryOf(plan),
+  ];
+}
+
+function rowLines(
+  { canary, outcome, what, why, differences, notActedOn }: AdoptionRow,
+  screen: Screen,
+): string[] {
+  const { word, tone } = words[outcome];
+  const fields = differences.map(
+    ({ path, expected, actual }) =>
+      `- ${path}: ${expected} on the target, ${actual ?? '(absent)'} on the primary`,
+  );
+  const ignored = notActedOn.length > 0 ? [`- without effect here: ${notActedOn.join(', ')}`] : [];
+  return [
+    `${printable(canary)}: ${paint(screen, tone, word)}`,
+    ...wrap(outcome === 'refused' ? why : `${what}: ${why}`, screen.columns, indent),
+    ...[...fields, ...ignored].flatMap((line) => wrap(line, screen.columns, indent)),
+  ];
+}
+
+function clusterLines({ state, subject, detail, act }: CheckLine, screen: Screen): string[] {
+  const word = paint(screen, state === 'failed' ? 'bad' : 'busy', state);
+  return [
+    `${printable(subject)}: ${word}`,
+    ...wrap(act ? `${detail}; ${act}` : detail, screen.columns, indent),
+  ];
+}
+
+function summaryOf({ canaries }: AdoptionPlan): string {
+  if (canaries.length === 0) return 'There is no Canary here.';
+  const counted = Object.entries(words).flatMap(([outcome, { word }]) => {
+    const count = canaries.filter((row) => row.outcome === outcome).length;
+    return count > 0 ? [`${count} ${word}`] : [];
+  });
+  const all = canaries.length === 1 ? '1 Canary' : `${canaries.length} Canaries`;
+  return `${all}: ${counted.join(', ')}`;
+}

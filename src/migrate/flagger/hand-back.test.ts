@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import type { Canary } from '../../api/canary/canary.ts';
+import { aWorkload } from '../../rollout/fixtures.test-support.ts';
+import type { World } from '../../rollout/world.ts';
+import { judgeHandBack } from './hand-back.ts';
+
+const commit = { commit: '', subject: '', author: '', time: '' };
+
+/** A Canary at rest, its primary on the last-known-good `v1:a`, and what is not so. */
+function world(more: Partial<World> = {}): World {
+  return {
+    nowMs: 0,
+    canary: {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'Canary',
+      metadata: { name: 'web', namespace: 'shop' },
+      spec: {
+        targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+        analysis: { interval: '10s', threshold: 1, stepWeight: 50 },
+      },
+    } as Canary,
+    status: { phase: 'Succeeded' },
+    head: { kind: 'unknown', reason: 'NoSource', message: 'no Source' },
+    records: [{ digest: 'v1:a', commit, name: 'r', promotedTime: '2026-01-01T00:00:00Z' }],
+    rejected: [],
+    primary: aWorkload(),
+    target: aWorkload({ name: 'web', desiredReplicas: 0, podContainers: [] }),
+    route: { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false, accepted: true },
+    checks: undefined,
+    peers: { verifying: 0, failingNow: 0, failedTimes: [] },
+    options: { minIntervalMs: 1000, defaultProvider: 'kubernetes' },
+    ...more,
+  };
+}
+
+const raised = { minReplicas: 4, maxReplicas: 9, restoreMinReplicas: 2, paused: false };
+const scaler = { kind: 'HorizontalPodAutoscaler', name: 'web', settleMs: 0, canary: undefined } as const;
+const rejected = [{ digest: 'v1:b', commit: '', reason: 'Failed', time: '' }];
+const bad = aWorkload({ name: 'web', digest: 'v1:b', desiredReplicas: 0 });
+const run = { digest: 'v1:b', commit: '', subject: '', startTime: '' } as never;
+
+describe('a Canary', () => {
+  it.each<readonly [string, Partial<World>, string, RegExp]>([
+    ['at rest', {}, 'handedBack', /runs what the target holds/],
+    [
+      'whose target holds what failed',
+      { target: bad, rejected },
+      'handedBack',
+      /does not try it before it changes/,
+    ],
+    [
+      'that Holdfast never took over',
+      { primary: aWorkload({ digest: undefined }) },
+      'notOurs',
+      /as it left it/,
+    ],
+    ['with a release under way', { status: { phase: 'Progressing', run } }, 'refused', /holdfast abort/],
+    ['whose target nobody analysed', { target: bad }, 'refused', /take it for promoted/],
+    [
+      'whose canary has traffic',
+      { route: { primaryWeight: 50, canaryWeight: 50, mirrored: false, matched: false, accepted: true } },
+      'refused',
+      /canary has traffic/,
+    ],
+    ['whose primary is not ready', { primary: aWorkload({ availableReplicas: 0 }) }, 'refused', /not ready/],
+    [
+      'whose primary runs something else',
+      { primary: aWorkload({ digest: 'v1:c' }) },
+      'refused',
+      /last-known-good/,
+    ],
+    ['without a target', { target: undefined }, 'refused', /target is not there/],
+    ['whose scaler is raised', { scaler: { ...scaler, primary: raised } }, 'refused', /minReplicas/],
+  ])('%s', (_, more, outcome, words) => {
+    const found = judgeHandBack(world(more));
+    expect(found.outcome).toBe(outcome);
+    expect(found.why).toMatch(words);
+  });
+});

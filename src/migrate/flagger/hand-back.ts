@@ -1,0 +1,142 @@
+import { planOf } from '../../api/canary/plan.ts';
+import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { namespacedName } from '../../engine/checks/checks.ts';
+import { hasConverged, whyNotReady } from '../../health/readiness.ts';
+import { contextOf } from '../../rollout/context.ts';
+import { lastKnownGood, rejectionOf, runOf } from '../../rollout/run.ts';
+import type { World } from '../../rollout/world.ts';
+import type { Connection } from '../../server/connection.ts';
+import { InputError } from '../../server/options.ts';
+import { paint, printable, type Screen, wrap } from '../../terminal/output.ts';
+import type { ObservedCanary } from './read-canaries.ts';
+
+/** What `holdfast adopt --to flagger` did, or would do, with one Canary. */
+interface HandBackRow extends HandBack {
+  /** `namespace/name`. */
+  readonly canary: string;
+}
+
+const leaseSecondsUnlessSaid = 15;
+/** Flagger takes it from here: it reads the target, takes that for promoted, and says Initialized (flagger-behaviour 2.2, 14). */
+const initializing = {
+  phase: 'Initializing',
+  ...{ canaryWeight: 0, failedChecks: 0, iterations: 0 },
+  ...{ lastAppliedSpec: null, lastPromotedSpec: null },
+};
+
+/** Throws InputError while Holdfast or Flagger acts: whoever does would take the status for its own. */
+export async function refuseWhileActive(
+  { client }: Pick<Connection, 'client'>,
+  ownNamespace: string,
+  seen: readonly ObservedCanary[],
+  nowMs: number,
+): Promise<void> {
+  const reference = {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    namespace: ownNamespace,
+    name: 'holdfast',
+  };
+  const lease = await client.get(reference);
+  if (lease && isHeld(lease, nowMs))
+    throw new InputError(`Holdfast runs: Lease ${ownNamespace}/holdfast is held; scale it to zero first`);
+  const who = seen.find(({ foreignController }) => foreignController !== undefined)?.foreignController;
+  if (who !== undefined)
+    throw new InputError(`${who}; scale Flagger to zero, run this again, and then let Flagger run`);
+}
+
+function isHeld({ spec }: KubernetesObject, nowMs: number): boolean {
+  const {
+    holderIdentity = '',
+    renewTime = '',
+    leaseDurationSeconds = leaseSecondsUnlessSaid,
+  } = (spec ?? {}) as { holderIdentity?: string; renewTime?: string; leaseDurationSeconds?: number };
+  return holderIdentity !== '' && Date.parse(renewTime) + leaseDurationSeconds * 1000 > nowMs;
+}
+
+/** Judges each Canary and, unless it is only asked what would be done, writes the status that Flagger begins from. Throws ApiError. */
+export async function handBackCanaries(
+  { client }: Pick<Connection, 'client'>,
+  seen: readonly ObservedCanary[],
+  isDryRun: boolean,
+): Promise<HandBackRow[]> {
+  const rows: HandBackRow[] = [];
+  for (const { object, found } of seen) {
+    const judged: HandBack =
+      'refusal' in found ? { outcome: 'refused', why: found.refusal } : judgeHandBack(found.world);
+    rows.push({ canary: namespacedName(object), ...judged });
+    if (isDryRun || judged.outcome !== 'handedBack') continue;
+    const { uid, resourceVersion } = object.metadata;
+    const patch = { metadata: { uid, resourceVersion }, status: initializing };
+    await client.patch(referenceOf(object), patch, {
+      type: 'merge',
+      manager: 'holdfast',
+      subresource: 'status',
+    });
+  }
+  return rows;
+}
+
+/** What was done for people; lines without line feeds. */
+export function handBackLines(rows: readonly HandBackRow[], isDryRun: boolean, screen: Screen): string[] {
+  const words = {
+    handedBack: paint(screen, 'good', isDryRun ? 'would be handed back' : 'handed back'),
+    notOurs: paint(screen, 'quiet', "Flagger's already"),
+    refused: paint(screen, 'bad', 'refused'),
+  };
+  const lines = rows.flatMap(({ canary, outcome, why }) => [
+    `${printable(canary)}: ${words[outcome]}`,
+    ...wrap(why, screen.columns, '    '),
+  ]);
+  return rows.length > 0 ? lines : ['There is no Canary here.'];
+}
+
+/** Whether a Canary may be given back to Flagger now, and why (not). `notOurs`: Holdfast never took it over. */
+interface HandBack {
+  readonly outcome: 'handedBack' | 'notOurs' | 'refused';
+  readonly why: string;
+}
+
+/**
+ * What Flagger may be given: a Canary at rest whose primary runs what the target holds. In phase Initializing Flagger takes the target's template and
+ * config as promoted without looking at them (flagger-behaviour 2.2, 14), so that a revision nobody analysed must not be there. Pure.
+ */
+export function judgeHandBack(world: World): HandBack {
+  const { canary, status, primary } = world;
+  if (canary.metadata.deletionTimestamp !== undefined) return refused('it is being deleted');
+  if (primary?.digest === undefined)
+    return { outcome: 'notOurs', why: 'Holdfast did not take it over: Flagger finds it as it left it' };
+  if (runOf(status))
+    return refused(
+      `a release is under way (${status.message ?? status.phase}); let it end, or stop it with holdfast abort`,
+    );
+  const problem = problemOf(world);
+  if (problem) return refused(problem);
+  const isBarred = world.target?.digest !== primary.digest;
+  const why = isBarred
+    ? 'the target holds a revision that failed: Flagger does not try it before it changes'
+    : 'the primary runs what the target holds';
+  return { outcome: 'handedBack', why };
+}
+
+function problemOf(world: World): string | undefined {
+  const { canary, primary, target, route, scaler } = world;
+  const good = lastKnownGood(world);
+  if (!good || primary?.digest !== good.digest) return 'its primary does not run the last-known-good';
+  if (!target) return 'its target is not there';
+  if (
+    target.digest === undefined ||
+    !(target.digest === good.digest || rejectionOf(contextOf(world), target.digest))
+  )
+    return 'the target holds a revision that was not rolled out, and Flagger would take it for promoted; start Holdfast again until it was';
+  if ((route?.canaryWeight ?? 0) > 0) return 'the canary has traffic';
+  if (!hasConverged(primary, planOf(canary, world.options).primaryReadyPercent))
+    return `the primary is not ready: ${whyNotReady(primary)}`;
+  if (scaler?.primary?.restoreMinReplicas !== undefined || scaler?.canary?.restoreMinReplicas !== undefined)
+    return 'the minReplicas of a scaler are still raised; start Holdfast again until it gave them back';
+  return undefined;
+}
+
+function refused(why: string): HandBack {
+  return { outcome: 'refused', why };
+}

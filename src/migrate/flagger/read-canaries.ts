@@ -1,0 +1,239 @@
+import { randomBytes } from 'node:crypto';
+import type { Canary } from '../../api/canary/canary.ts';
+import { sleep, systemClock } from '../../api/clock.ts';
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { EngineOptions, Observation, ReadParts } from '../../engine/canary/context/context.ts';
+import { unknownController, watchFlagger } from '../../engine/canary/context/flagger-watch.ts';
+import { createHeads } from '../../engine/canary/context/heads.ts';
+import { createLiveHeads } from '../../engine/canary/context/live-heads.ts';
+import {
+  type NamespaceWatch,
+  serviceKind,
+  watchNamespace,
+} from '../../engine/canary/context/namespace-view.ts';
+import { createAdoption } from '../../engine/canary/observe/adoption.ts';
+import { observe } from '../../engine/canary/observe/observe.ts';
+import { kindsByNamespace, readCanary } from '../../engine/canary/status/spec-in-force.ts';
+import { namespacedName } from '../../engine/checks/checks.ts';
+import { EngineError } from '../../engine/failure.ts';
+import { createRecords } from '../../engine/records/records.ts';
+import type { FieldDifference } from '../../health/workload-view.ts';
+import { routerFor } from '../../providers/routing/table.ts';
+import { type Release, templateOf } from '../../release/release.ts';
+import { readParts } from '../../review/read-canary.ts';
+import type { World } from '../../rollout/world.ts';
+import { createClusterPort, createOpenWatch } from '../../server/cluster.ts';
+import { readClusterKey } from '../../server/cluster-key.ts';
+import type { Connection } from '../../server/connection.ts';
+import { comparableTemplate } from '../../workload/adopted-target.ts';
+import { describeDifferences } from '../../workload/compare/difference-text.ts';
+import { type Difference, differencesOf } from '../../workload/compare/semantic-compare.ts';
+import { configKey } from '../../workload/shared/configs.ts';
+import { serviceNames } from '../../workload/shared/names.ts';
+import { refuseForeign } from '../../workload/shared/refusal.ts';
+
+/** Which Canaries, and with which flags the controller would run. */
+export interface AdoptionQuery {
+  /** Empty: all namespaces. */
+  readonly watchNamespaces: readonly string[];
+  /** Where Holdfast runs, or would: its HMAC key is there. */
+  readonly ownNamespace: string;
+  readonly options: EngineOptions;
+  readonly tracksConfig: boolean;
+}
+
+/** A Canary as the controller would find it. */
+export interface ObservedCanary {
+  /** As read, also where it cannot be understood. */
+  readonly object: KubernetesObject;
+  /** Who acts on it now, so that Holdfast would not. */
+  readonly foreignController: string | undefined;
+  readonly found:
+    | { readonly refusal: string }
+    | { readonly world: World; readonly differences: readonly FieldDifference[] };
+}
+
+const lookDeadlineMs = 15_000;
+
+/**
+ * Looks at every Canary with the controller's own code and without a way to write, as at its first pass after a start. No Source is read: what
+ * is wanted is what the live targets say. Throws ApiError.
+ */
+export async function readCanaries(connection: Connection, query: AdoptionQuery): Promise<ObservedCanary[]> {
+  const openWatch = createOpenWatch(connection.caches);
+  const flagger = watchFlagger(openWatch, systemClock, query.watchNamespaces);
+  const views = new Map<string, NamespaceWatch>();
+  try {
+    const canaries = await listCanaries(connection, query);
+    for (const [namespace, kinds] of kindsByNamespace(canaries, {
+      routing: routerFor,
+      options: query.options,
+    })) {
+      const view = watchNamespace(namespace, openWatch, () => undefined);
+      view.setKinds(kinds);
+      views.set(namespace, view);
+    }
+    const look = await createLook(connection, query, { canaries, views });
+    const seen: ObservedCanary[] = [];
+    for (const object of canaries) {
+      const foreignController = await within(() => actorOn(flagger, object.metadata.namespace ?? ''));
+      seen.push({ object, foreignController: foreignController?.who, found: await look(object) });
+    }
+    return seen;
+  } finally {
+    flagger.close();
+    for (const view of views.values()) view.close();
+    await connection.caches.stop();
+  }
+}
+
+async function listCanaries(
+  { client }: Connection,
+  { watchNamespaces }: AdoptionQuery,
+): Promise<KubernetesObject[]> {
+  const places = watchNamespaces.length > 0 ? watchNamespaces.map((namespace) => ({ namespace })) : [{}];
+  const lists = await Promise.all(
+    places.map((place) => client.list(apiVersionOf('Canary'), 'Canary', place)),
+  );
+  return lists
+    .flatMap(({ items }) => items)
+    .sort((left, right) => (namespacedName(left) < namespacedName(right) ? -1 : 1));
+}
+
+async function actorOn(
+  flagger: ReturnType<typeof watchFlagger>,
+  namespace: string,
+): Promise<{ who: string | undefined } | undefined> {
+  const who = flagger.actsOn(namespace);
+  return who === unknownController ? undefined : { who };
+}
+
+interface Around {
+  readonly canaries: readonly KubernetesObject[];
+  readonly views: ReadonlyMap<string, NamespaceWatch>;
+}
+
+async function createLook(
+  connection: Connection,
+  query: AdoptionQuery,
+  { canaries, views }: Around,
+): Promise<(object: KubernetesObject) => Promise<ObservedCanary['found']>> {
+  const cluster = createClusterPort(connection.client);
+  // Where Holdfast never ran no digest of it can be compared with: any key serves.
+  const secretKey = (await readClusterKey(cluster, query.ownNamespace)) ?? randomBytes(32);
+  const { tracksConfig, options } = query;
+  const heads = createHeads();
+  heads.listed();
+  const shared = {
+    heads,
+    liveHeads: createLiveHeads({ cluster, secretKey, tracksConfig }),
+    adoption: createAdoption({ cluster, dryRun: noDryRun, secretKey, tracksConfig }),
+    records: createRecords(cluster, secretKey),
+    canaries: {
+      get: (key: string) => canaries.find((canary) => namespacedName(canary) === key),
+      list: () => canaries,
+      remember: () => undefined,
+    },
+  };
+
+  return async (object) => {
+    const view = views.get(object.metadata.namespace ?? '');
+    if (!view) return { refusal: 'it is in no namespace' };
+    const parts: ReadParts = { ...readParts(connection, view, options), ...shared };
+    const read = readCanary(parts, object);
+    if ('failure' in read) return { refusal: read.failure.message };
+    try {
+      return foundIn(parts, await observation(parts, read.canary));
+    } catch (error) {
+      return { refusal: (error as Error).message };
+    }
+  };
+}
+
+/** Only releases from Git are tried by dry-run, and none is read here. */
+const noDryRun = {
+  apply: () => Promise.reject(new Error('nothing is tried by dry-run')),
+  create: () => Promise.reject(new Error('nothing is tried by dry-run')),
+};
+
+async function observation(parts: ReadParts, canary: Canary): Promise<Observation> {
+  const seen = await within(async () => {
+    const observed = await observe(parts, canary);
+    return observed.kind === 'observed' ? observed.observation : undefined;
+  });
+  if (!seen) throw new EngineError('WatchFailed', 'what belongs to it could not be listed in time', true);
+  refuseForeign(seen.primary, canary);
+  for (const name of Object.values(serviceNames(canary)))
+    refuseForeign(seen.view.get(serviceKind, name), canary);
+  return seen;
+}
+
+function foundIn({ heads }: ReadParts, { canary, world }: Observation): ObservedCanary['found'] {
+  const key = namespacedName(canary);
+  const wanted = heads.of(key).release;
+  const running =
+    world.adoptable && !world.adoptable.isHead && heads.earlier(key, world.adoptable.release.digest);
+  return { world, differences: wanted && running ? releaseDifferences(wanted, running) : [] };
+}
+
+/** Asks again until there is an answer, or the time is up. */
+async function within<T>(look: () => Promise<T | undefined>): Promise<T | undefined> {
+  const endMs = Date.now() + lookDeadlineMs;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined || Date.now() > endMs) return found;
+    await sleep(systemClock, 25);
+  }
+}
+
+const mostFields = 5;
+const mostCharacters = 60;
+
+/**
+ * Where the target (`expected`) is not what the primary was made from (`actual`): fields of the pod template, then of tracked config. At most five;
+ * values of Secrets are never told. Pure.
+ */
+function releaseDifferences(target: Release, primary: Release): FieldDifference[] {
+  const [wanted, live] = [target, primary].map((release) => comparableTemplate(templateOf(release)));
+  const template = describeDifferences(bothWays(live, wanted), { isSecret: false, mostCharacters }).map(
+    under('spec.template.'),
+  );
+  return [...template, ...configDifferences(target.configs, primary.configs)].slice(0, mostFields);
+}
+
+function configDifferences(
+  target: readonly KubernetesObject[],
+  primary: readonly KubernetesObject[],
+): FieldDifference[] {
+  const [wanted, live] = [target, primary].map(
+    (configs) => new Map(configs.map((config) => [kindAndName(config), config])),
+  );
+  const keys = [...new Set([...(wanted?.keys() ?? []), ...(live?.keys() ?? [])])].sort();
+  return keys.flatMap((key) => {
+    const found = bothWays(contentOf(live?.get(key)), contentOf(wanted?.get(key)));
+    return describeDifferences(found, { isSecret: key.startsWith('Secret/'), mostCharacters }).map(
+      under(`${key}: `),
+    );
+  });
+}
+
+function kindAndName({ kind, metadata }: KubernetesObject): string {
+  return configKey(kind, metadata.name);
+}
+
+function contentOf({ data, binaryData }: Partial<KubernetesObject> = {}): Record<string, unknown> {
+  return { data: data ?? {}, binaryData: binaryData ?? {} };
+}
+
+/** What the one lacks or says otherwise, and then what it has more. */
+function bothWays(live: unknown, wanted: unknown): Difference[] {
+  const missing = differencesOf(live, wanted);
+  const known = new Set(missing.map(({ path }) => path));
+  const more = differencesOf(wanted, live).filter(({ path }) => !known.has(path));
+  return [...missing, ...more.map(({ path, wanted: had }) => ({ path, wanted: undefined, live: had }))];
+}
+
+function under(prefix: string): (difference: FieldDifference) => FieldDifference {
+  return (difference) => ({ ...difference, path: prefix + difference.path });
+}

@@ -1,0 +1,112 @@
+import { expect, it, test } from 'vitest';
+import { parseSource } from '../../api/kinds/parse.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { firstSource } from '../to-source.ts';
+import { sourceOfFlux } from './source.ts';
+
+function kustomization(spec: Record<string, unknown> = {}): KubernetesObject {
+  return {
+    apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
+    kind: 'Kustomization',
+    metadata: { name: 'apps', namespace: 'flux-system' },
+    spec: { interval: '10m', prune: true, sourceRef: { kind: 'GitRepository', name: 'apps' }, ...spec },
+  };
+}
+
+function repository(spec: Record<string, unknown> = {}, namespace = 'flux-system'): KubernetesObject {
+  return {
+    apiVersion: 'source.toolkit.fluxcd.io/v1',
+    kind: 'GitRepository',
+    metadata: { name: 'apps', namespace },
+    spec: { interval: '1m', url: 'https://git.example.com/apps.git', ref: { branch: 'main' }, ...spec },
+  };
+}
+
+it('carries everything that a Source can say, and the Source is valid', () => {
+  const carried = sourceOfFlux(
+    kustomization({
+      path: './clusters/prod/',
+      targetNamespace: 'shop',
+      serviceAccountName: 'deployer',
+      timeout: '2m',
+      retryInterval: '30s',
+      force: true,
+      healthChecks: [{ kind: 'Deployment', name: 'web', namespace: 'shop' }],
+      dependsOn: [{ name: 'base' }, { name: 'crds', namespace: 'infra' }],
+      decryption: { provider: 'sops', secretRef: { name: 'age' } },
+      postBuild: {
+        substitute: { region: 'eu' },
+        substituteFrom: [{ kind: 'ConfigMap', name: 'cluster', optional: true }],
+      },
+    }),
+    repository({
+      secretRef: { name: 'git' },
+      provider: 'github',
+      proxySecretRef: { name: 'proxy' },
+      ref: { semver: '>=1.0.0', branch: 'main' },
+      verify: { mode: 'head', secretRef: { name: 'signers' } },
+      ignore: '# docs\n*.md\n',
+    }),
+  );
+  expect(carried.stops).toEqual([]);
+  expect(carried.spec).toEqual({
+    url: 'https://git.example.com/apps.git',
+    ref: { semver: '>=1.0.0' },
+    path: './clusters/prod',
+    interval: '1m',
+    timeout: '2m',
+    retryInterval: '30s',
+    secretRef: { name: 'git' },
+    proxySecretRef: { name: 'proxy' },
+    verify: { mode: 'HEAD', secretRef: { name: 'signers' } },
+    ignore: ['*.md'],
+    decryption: { secretRef: { name: 'age' } },
+    substitute: {
+      variables: { region: 'eu' },
+      from: [{ kind: 'ConfigMap', name: 'cluster', optional: true }],
+    },
+    defaultNamespace: 'shop',
+    serviceAccountName: 'deployer',
+    dependsOn: [{ name: 'base' }, { name: 'crds', namespace: 'infra' }],
+    force: true,
+    wait: true,
+    prune: false,
+  });
+  const former = { kind: 'Kustomization', namespace: 'flux-system', name: 'apps' } as const;
+  expect(parseSource(firstSource(former, carried.spec, true), { strict: true })).toMatchObject({ ok: true });
+});
+
+test.each<readonly [string, Record<string, unknown>]>([
+  ['spec.patches', { patches: [{ patch: '- op: add' }] }],
+  ['spec.images', { images: [{ name: 'web', newTag: '2' }] }],
+  ['spec.components', { components: ['../extra'] }],
+  ['spec.namePrefix', { namePrefix: 'eu-' }],
+  ['spec.commonMetadata', { commonMetadata: { labels: { team: 'shop' } } }],
+  ['spec.kubeConfig', { kubeConfig: { secretRef: { name: 'other' } } }],
+  ['spec.healthCheckExprs', { healthCheckExprs: [{ current: 'true' }] }],
+  ['spec.sourceRef.kind', { sourceRef: { kind: 'OCIRepository', name: 'apps' } }],
+  ['spec.decryption', { decryption: { provider: 'sops' } }],
+  ['spec.dependsOn', { dependsOn: [{ name: 'base', readyExpr: 'true' }] }],
+  ['spec.somethingNew', { somethingNew: 1 }],
+])('a Kustomization with %s is stopped on it', (field, spec) => {
+  expect(sourceOfFlux(kustomization(spec), repository()).stops.map((stop) => stop.field)).toEqual([field]);
+});
+
+test.each<readonly [string, Record<string, unknown>]>([
+  ['spec.url', { url: 'ssh://git@git.example.com/apps.git' }],
+  ['spec.ref.name', { ref: { name: 'refs/pull/1/head' } }],
+  ['spec.provider', { provider: 'azure' }],
+  ['spec.recurseSubmodules', { recurseSubmodules: true }],
+  ['spec.include', { include: [{ repository: { name: 'other' } }] }],
+  ['spec.suspend', { suspend: true }],
+])('a GitRepository with %s is stopped on it', (field, spec) => {
+  const { stops } = sourceOfFlux(kustomization(), repository(spec));
+  expect(stops.map((stop) => stop.field)).toEqual([`GitRepository ${field}`]);
+});
+
+test('patterns that are tied to the root are stopped on below a path, and Secrets in another namespace', () => {
+  const tied = sourceOfFlux(kustomization({ path: './a' }), repository({ ignore: '/*\n!/a' }));
+  expect(tied.stops.map(({ field }) => field)).toEqual(['GitRepository spec.ignore']);
+  const elsewhere = sourceOfFlux(kustomization(), repository({ secretRef: { name: 'git' } }, 'other'));
+  expect(elsewhere.stops.map(({ field }) => field)).toEqual(['GitRepository spec.secretRef']);
+});

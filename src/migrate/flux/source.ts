@@ -1,0 +1,280 @@
+/** A Kustomization of Flux and its GitRepository as a Source. Pure. */
+import { type KubernetesObject, present } from '../../api/kubernetes.ts';
+import type { SourceRef, SourceSpec } from '../../api/source/source.ts';
+import {
+  type ConvertedSource,
+  type FieldRule,
+  folderIn,
+  type Stop,
+  stopsOf,
+  urlStops,
+} from '../field-rules.ts';
+
+/** What the Source says, and which fields of the two stop it. Fields of the repository are named `GitRepository spec.x`. */
+export function sourceOfFlux(
+  kustomization: KubernetesObject,
+  repository: KubernetesObject | undefined,
+): ConvertedSource {
+  const spec = (kustomization.spec ?? {}) as Fields;
+  const git = (repository?.spec ?? {}) as Fields;
+  const [decryption, substitute] = [decryptionIn(spec), substituteIn(spec)];
+  const stops = [
+    ...kustomizationStops(spec, git),
+    ...decryption.stops,
+    ...substitute.stops,
+    ...(repository ? repositoryStops(kustomization, repository) : []),
+  ];
+  const waits = spec.wait === true || (Array.isArray(spec.healthChecks) && spec.healthChecks.length > 0);
+  return {
+    stops,
+    notes: notesOn(spec),
+    spec: {
+      url: String(git.url ?? ''),
+      ref: refOf(git.ref as Fields | undefined),
+      ...present({
+        path: folderIn(spec.path),
+        interval: text(git.interval),
+        timeout: text(spec.timeout) ?? text(git.timeout),
+        retryInterval: text(spec.retryInterval),
+        secretRef: nameIn(git.secretRef),
+        proxySecretRef: nameIn(git.proxySecretRef),
+        verify: verifyIn(git),
+        ignore: ignoreIn(git),
+        decryption: decryption.value,
+        substitute: substitute.value,
+        defaultNamespace: text(spec.targetNamespace),
+        serviceAccountName: text(spec.serviceAccountName),
+        dependsOn: dependsOnIn(spec),
+        force: spec.force === true ? true : undefined,
+        wait: waits ? true : undefined,
+      }),
+      prune: false,
+    } as SourceSpec,
+  };
+}
+
+/** The GitRepository that a Kustomization names, `namespace/name`; undefined: it names another kind. */
+export function repositoryOf({
+  spec,
+  metadata,
+}: KubernetesObject): { namespace: string; name: string } | undefined {
+  const { kind, name, namespace } = ((spec ?? {}) as { sourceRef?: Record<string, string> }).sourceRef ?? {};
+  return kind === 'GitRepository' && name
+    ? { namespace: namespace ?? metadata.namespace ?? '', name }
+    : undefined;
+}
+
+function notesOn(spec: Fields): string[] {
+  const found: Array<string | false> = [
+    Boolean(spec.targetNamespace) &&
+      'spec.targetNamespace becomes defaultNamespace, which objects that name a namespace themselves do not follow',
+    Array.isArray(spec.healthChecks) &&
+      spec.wait !== true &&
+      spec.healthChecks.length > 0 &&
+      'spec.healthChecks becomes wait: true, which waits for everything that is applied',
+    Boolean(spec.interval) &&
+      'spec.interval has no counterpart: what somebody changes is put back within seconds; Git is asked every interval of the GitRepository',
+  ];
+  return found.filter((note) => note !== false);
+}
+
+// Which fields of a Kustomization and of its GitRepository stop a move. Pure.
+
+const inGit = 'put it into kustomization.yaml in the repository first, where Flux and Holdfast read it alike';
+
+const kustomizationRules: Readonly<Record<string, FieldRule>> = {
+  ...{
+    interval: 'without effect',
+    path: 'carried',
+    prune: 'carried',
+    sourceRef: 'carried',
+    force: 'carried',
+  },
+  ...{ retryInterval: 'carried', timeout: 'carried', wait: 'carried', healthChecks: 'carried' },
+  ...{ dependsOn: 'carried', serviceAccountName: 'carried', targetNamespace: 'carried' },
+  ...{ postBuild: 'carried', decryption: 'carried', suspend: 'carried', deletionPolicy: 'carried' },
+  patches: { stop: inGit },
+  patchesStrategicMerge: { stop: inGit },
+  patchesJson6902: { stop: inGit },
+  images: { stop: inGit },
+  components: { stop: inGit },
+  namePrefix: { stop: inGit },
+  nameSuffix: { stop: inGit },
+  commonMetadata: { stop: inGit },
+  buildMetadata: { stop: 'a Source adds no such annotations; take it out first' },
+  kubeConfig: { stop: 'a Source applies to its own cluster; run Holdfast in the other one' },
+  healthCheckExprs: { stop: 'say it on the objects: holdfast.dev/healthy-when' },
+  ignoreMissingComponents: { stop: inGit },
+  ignore: { stop: 'say it on the objects: holdfast.dev/ignore-fields' },
+};
+
+const repositoryRules: Readonly<Record<string, FieldRule>> = {
+  ...{ url: 'carried', ref: 'carried', interval: 'carried', secretRef: 'carried', timeout: 'carried' },
+  ...{ verify: 'carried', ignore: 'carried', sparseCheckout: 'without effect' },
+  suspend: {
+    stop: 'Flux does not follow it now, so that what is applied may not be its head; resume it first',
+  },
+  recurseSubmodules: { stop: 'submodules are not read; copy the manifests' },
+  include: { stop: 'a Source reads one repository; make one of each' },
+  proxySecretRef: 'carried',
+  serviceAccountName: { stop: 'identities of clouds are not spoken; use a token in spec.secretRef' },
+};
+
+/** Of the Kustomization, but for what its fields say inside. */
+function kustomizationStops(spec: Fields, git: Fields): Stop[] {
+  return [
+    ...stopsOf(spec, kustomizationRules),
+    ...referenceStops(spec),
+    ...dependencyStops(spec),
+    ...ignoreStops(spec, git),
+  ];
+}
+
+function referenceStops(spec: Fields): Stop[] {
+  const { kind } = (spec.sourceRef ?? {}) as { kind?: string };
+  if (kind === 'GitRepository') return [];
+  return [{ field: 'spec.sourceRef.kind', message: `a Source follows Git alone, not ${kind ?? 'nothing'}` }];
+}
+
+/** Of the GitRepository; its fields are named `GitRepository spec.x`. */
+function repositoryStops(kustomization: KubernetesObject, repository: KubernetesObject): Stop[] {
+  const git = (repository.spec ?? {}) as Fields;
+  const own = (stop: Stop): Stop => ({ ...stop, field: `GitRepository ${stop.field}` });
+  const { provider = 'generic', ...rest } = git;
+  const { name } = (git.ref ?? {}) as Fields;
+  const isElsewhere = kustomization.metadata.namespace !== repository.metadata.namespace;
+  const namesSecret = [git.secretRef, git.verify, git.proxySecretRef].some(Boolean);
+  const { provider: signer = 'git' } = (git.verify ?? {}) as Fields;
+  const found: Array<Stop | false> = [
+    name !== undefined && { field: 'spec.ref.name', message: 'use branch, tag, semver or commit' },
+    provider !== 'generic' &&
+      provider !== 'github' && {
+        field: 'spec.provider',
+        message: 'identities of clouds are not spoken; use a token in spec.secretRef',
+      },
+    isElsewhere &&
+      namesSecret && {
+        field: 'spec.secretRef',
+        message:
+          "a Source reads Secrets of its own namespace, which is the Kustomization's; copy them there, and name a GitRepository of that namespace",
+      },
+    signer !== 'git' && { field: 'spec.verify.provider', message: 'is not known here' },
+  ];
+  return [
+    ...stopsOf(rest, repositoryRules),
+    ...urlStops(git.url, 'spec.url'),
+    ...found.filter((stop) => stop !== false),
+  ].map(own);
+}
+
+function dependencyStops({ dependsOn }: Fields): Stop[] {
+  const names = (Array.isArray(dependsOn) ? dependsOn : []) as Array<{ readyExpr?: string }>;
+  if (!names.some(({ readyExpr }) => readyExpr)) return [];
+  return [{ field: 'spec.dependsOn', message: 'readyExpr has no counterpart; take it out first' }];
+}
+
+/** Flux's patterns begin at the root of the repository, a Source's at its path. */
+function ignoreStops({ path }: Fields, git: Fields): Stop[] {
+  const isTied = (ignoreIn(git) ?? []).some((rule) => rule.replace(/\/$/, '').includes('/'));
+  if (!folderIn(path) || !isTied) return [];
+  return [
+    {
+      field: 'GitRepository spec.ignore',
+      message:
+        'patterns with a slash begin at the root there and at spec.path here; use patterns without one',
+    },
+  ];
+}
+
+// Fields of a Kustomization and of its GitRepository as fields of a Source. Pure.
+
+/** A spec as it was read: nobody has checked it. */
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a field becomes, and what of it cannot be carried. */
+interface ConvertedField<T> {
+  readonly value?: T;
+  readonly stops: readonly Stop[];
+}
+
+/** What is followed; without a word of it, the branch that Flux takes. */
+function refOf(ref: Fields | undefined): SourceRef {
+  const { commit, semver, tag, branch } = ref ?? {};
+  // In this order, as Flux looks at them.
+  if (typeof commit === 'string') return { commit };
+  if (typeof semver === 'string') return { semver };
+  if (typeof tag === 'string') return { tag };
+  return { branch: typeof branch === 'string' ? branch : 'master' };
+}
+
+/** Whose signatures are asked for. */
+function verifyIn({ verify }: Fields): SourceSpec['verify'] | undefined {
+  if (!verify) return undefined;
+  const { mode = 'HEAD', secretRef } = verify as { mode?: string; secretRef?: { name?: string } };
+  const modes = { HEAD: 'HEAD', head: 'HEAD', Tag: 'Tag', TagAndHEAD: 'TagAndHEAD' } as const;
+  return { mode: modes[mode as keyof typeof modes] ?? 'HEAD', secretRef: { name: secretRef?.name ?? '' } };
+}
+
+/** Patterns of files that are left out, without comments. */
+function ignoreIn({ ignore }: Fields): string[] | undefined {
+  const lines = (text(ignore) ?? '').split('\n').map((line) => line.trim());
+  const rules = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  return rules.length > 0 ? rules : undefined;
+}
+
+/** The keys that SOPS needs. */
+function decryptionIn({ decryption }: Fields): ConvertedField<SourceSpec['decryption']> {
+  if (!decryption) return { stops: [] };
+  const { provider, secretRef } = decryption as { provider?: string; secretRef?: { name?: string } };
+  const name = secretRef?.name;
+  if (provider === 'sops' && name) return { value: { secretRef: { name } }, stops: [] };
+  return {
+    stops: [
+      { field: 'spec.decryption', message: 'only SOPS with age keys in a Secret (secretRef) is opened here' },
+    ],
+  };
+}
+
+/** The variables of `postBuild`. */
+function substituteIn({ postBuild }: Fields): ConvertedField<SourceSpec['substitute']> {
+  const {
+    substitute = {},
+    substituteFrom = [],
+    ...rest
+  } = (postBuild ?? {}) as {
+    substitute?: Record<string, string>;
+    substituteFrom?: Array<{ kind: 'ConfigMap' | 'Secret'; name: string; optional?: boolean }>;
+  };
+  const stops = stopsOf(rest, {}, 'spec.postBuild');
+  if (Object.keys(substitute).length === 0 && substituteFrom.length === 0) return { stops };
+  const from = substituteFrom.map(({ kind, name, optional }) => ({
+    kind,
+    name,
+    ...(optional ? { optional } : {}),
+  }));
+  return {
+    stops,
+    value: {
+      ...(Object.keys(substitute).length > 0 ? { variables: substitute } : {}),
+      ...(from.length > 0 ? { from } : {}),
+    },
+  };
+}
+
+/** What must be Ready before. */
+function dependsOnIn({ dependsOn }: Fields): SourceSpec['dependsOn'] | undefined {
+  const names = (Array.isArray(dependsOn) ? dependsOn : []) as Array<{ name: string; namespace?: string }>;
+  const found = names.map(({ name, namespace }) => ({ name, ...(namespace ? { namespace } : {}) }));
+  return found.length > 0 ? found : undefined;
+}
+
+/** A reference by name; undefined where there is none. */
+function nameIn(reference: unknown): { name: string } | undefined {
+  const { name } = (reference ?? {}) as { name?: string };
+  return name ? { name } : undefined;
+}
+
+/** A text that is not empty. */
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

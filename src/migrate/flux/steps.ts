@@ -1,0 +1,134 @@
+/** From a Kustomization of Flux to a Source. Pure. */
+import type { Document } from 'yaml';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { edited, type Files, identityOf } from '../edit.ts';
+import { type MoveFacts, pruneAfterAnnotation } from '../facts.ts';
+import { applyCommands, shellLine } from '../kubectl.ts';
+import { conditionOf, type Finding, finding, isObserved, isSameField, named } from '../steps.ts';
+import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
+import type { Placed } from '../tree.ts';
+
+const resource = 'kustomizations.kustomize.toolkit.fluxcd.io';
+
+interface KustomizationSpec {
+  readonly prune?: boolean;
+  readonly suspend?: boolean;
+  readonly deletionPolicy?: string;
+}
+
+/** Flux's ways. `repository`: the GitRepository in the tree. */
+export function fluxToSource(repository: Placed | undefined): ToSourceTool {
+  return {
+    hold: (input) => [withoutPruning(input), suspended(input)],
+    safe: ({ facts, former }) => safeFindings(facts, `Kustomization ${former.namespace}/${former.name}`),
+    also: ({ facts }) => (repository && facts && facts.repositoryUsers.length === 0 ? [repository] : []),
+    remove: ({ namespace, name }) => shellLine('kubectl', '-n', namespace, 'delete', resource, name),
+  };
+}
+
+function withoutPruning(input: ToSourceInput): HoldStep {
+  const { facts, former, owner } = input;
+  return {
+    title: 'keep Flux from deleting anything',
+    requires: [
+      finding(facts, 'Flux has applied it', ({ owner: live, members }) => {
+        if (!live) return 'it is not in the cluster';
+        return members.length > 0 || 'its inventory is empty';
+      }),
+      sameFinding(input),
+      finding(facts, 'it does not apply itself', ({ members }) => {
+        const own = members.some(({ reference }) => {
+          const { kind, namespace, name } = reference;
+          return kind === 'Kustomization' && namespace === former.namespace && name === former.name;
+        });
+        return !own || 'it applies Flux: move what it applies, and let it stay until Flux is taken out';
+      }),
+    ],
+    edit: (files) =>
+      edit(files, owner, (document, spec) => {
+        if (spec.prune === true) document.setIn(['metadata', 'annotations', pruneAfterAnnotation], 'true');
+        document.setIn(['spec', 'prune'], false);
+        if (spec.deletionPolicy !== undefined) document.setIn(['spec', 'deletionPolicy'], 'Orphan');
+      }),
+    ends: [
+      finding(facts, 'Flux has seen prune: false, and no deletionPolicy that deletes', ({ owner: live }) => {
+        if (!live) return true;
+        const deletes = whyItDeletes(live);
+        if (deletes) return deletes;
+        return (
+          isObserved(live) || specOf(live).suspend === true || 'it has not looked at it since it was changed'
+        );
+      }),
+    ],
+    commands: applyCommands(facts, owner?.origin.file),
+    verify: verify(input),
+  };
+}
+
+function suspended(input: ToSourceInput): HoldStep {
+  const { facts, owner } = input;
+  return {
+    title: 'keep Flux from applying anything',
+    requires: [],
+    edit: (files) => edit(files, owner, (document) => document.setIn(['spec', 'suspend'], true)),
+    ends: [
+      finding(facts, 'it is suspended, and no apply is under way', ({ owner: live }) => {
+        if (!live) return true;
+        if (specOf(live).suspend !== true) return 'it is not suspended';
+        return conditionOf(live, 'Reconciling')?.status !== 'True' || 'an apply is under way';
+      }),
+    ],
+    commands: applyCommands(facts, owner?.origin.file),
+    verify: verify(input),
+  };
+}
+
+/** The Kustomization may be taken away: Flux deletes nothing then. */
+function safeFindings(facts: MoveFacts | undefined, what: string): Finding[] {
+  return [
+    finding(facts, `${what} neither applies nor deletes`, ({ owner }) => {
+      if (!owner) return true;
+      return whyItDeletes(owner) ?? (specOf(owner).suspend === true || 'it is not suspended');
+    }),
+  ];
+}
+
+function whyItDeletes(live: KubernetesObject): string | undefined {
+  const { prune, deletionPolicy } = specOf(live);
+  if (prune !== false) return 'spec.prune is not false';
+  const isHarmless = [undefined, '', 'Orphan', 'MirrorPrune'].includes(deletionPolicy);
+  return isHarmless ? undefined : `spec.deletionPolicy is ${deletionPolicy}`;
+}
+
+/** Somebody looks at the wrong cluster, or at a tree that is not applied. */
+function sameFinding({ facts, owner }: ToSourceInput): Finding {
+  return finding(facts, 'the tree says what the cluster has', ({ owner: live }) => {
+    if (!live || !owner) return true;
+    const fields = ['path', 'sourceRef', 'targetNamespace', 'serviceAccountName'];
+    const of = (object: KubernetesObject, field: string) =>
+      ((object.spec ?? {}) as Record<string, unknown>)[field];
+    const other = fields.filter((field) => !isSameField(of(live, field), of(owner.object, field)));
+    return other.length === 0 || `another ${named(other.map((field) => `spec.${field}`))}`;
+  });
+}
+
+function specOf(object: KubernetesObject): KustomizationSpec {
+  return (object.spec ?? {}) as KustomizationSpec;
+}
+
+function edit(
+  files: Files,
+  owner: Placed | undefined,
+  change: (document: Document, spec: KustomizationSpec) => void,
+): Files {
+  if (!owner) return files;
+  const { object, origin } = owner;
+  return edited(files, origin.file, identityOf(object), (document) => change(document, specOf(object)));
+}
+
+function verify({ former: { namespace, name }, facts }: ToSourceInput): string[] {
+  return [
+    ...(facts?.parent ? [facts.parent.look] : []),
+    shellLine('kubectl', '-n', namespace, 'get', resource, name),
+  ];
+}

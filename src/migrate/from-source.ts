@@ -1,0 +1,246 @@
+/** From a Source back to another tool. Pure. */
+
+import { basename, dirname, join } from 'node:path';
+import type { Document } from 'yaml';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import type { Source } from '../api/source/source.ts';
+import { type FormerOwner, isTrackOf, tracksOn } from '../engine/sync/scope/former-owner.ts';
+import { objectKey } from '../render/render.ts';
+import { changesBetween, deleteField, edited, type Files, identityOf } from './edit.ts';
+import { type Member, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
+import { applyCommands, isReleased, releaseCommands, shellLine } from './kubectl.ts';
+import { type Finding, finding, isObserved, named, type Step } from './steps.ts';
+import { type Placed, withFileBeside, withoutPlaced } from './tree.ts';
+
+/** What the tools do in their own ways. */
+export interface FromSourceTool {
+  /** An object that is in the tree applies again, and does not prune yet. */
+  resume(document: Document): void;
+  /** It prunes from now on. */
+  prune(document: Document): void;
+  /** The live object applies, as it is now. */
+  applies(live: KubernetesObject): true | string;
+  prunes(live: KubernetesObject): boolean;
+}
+
+/** The steps, in order. */
+export function fromSourceSteps(tool: FromSourceTool, input: FromSourceInput): Step[] {
+  const { files } = input;
+  const held = withSourceHeld(files, input);
+  const given = withOwner(held, input, tool.resume);
+  const taken = withoutSource(given, input);
+  const pruning = withPruning(taken, input, tool.prune);
+  return [
+    { ...holding(input), changes: changesBetween(files, held) },
+    { ...giving(tool, input), changes: changesBetween(held, given) },
+    { ...removal(tool, input), changes: changesBetween(given, taken) },
+    { ...releasing(input), changes: [] },
+    { ...ending(tool, input), changes: changesBetween(taken, pruning) },
+  ];
+}
+
+function still({ facts }: FromSourceInput): Finding {
+  return finding(facts, 'Holdfast neither applies nor deletes', ({ source }) => whyItActs(source) ?? true);
+}
+
+function sourceGone({ facts }: FromSourceInput): Finding {
+  return finding(facts, 'the Source is gone', ({ source }) => source === undefined || 'it is there');
+}
+
+function holding(input: FromSourceInput): Omit<Step, 'changes'> {
+  const seen = `Source ${key(input)} is suspended, prunes nothing, and Holdfast has seen it`;
+  return {
+    title: 'keep Holdfast from applying and from deleting anything',
+    requires: [],
+    ends: [
+      finding(input.facts, seen, ({ source }) => {
+        const acts = whyItActs(source);
+        if (acts) return acts;
+        return !source || isObserved(source) || 'it has not looked at it since it was changed';
+      }),
+    ],
+    commands: applyCommands(input.facts, sourceFile(input)),
+    verify: [shellLine('kubectl', '-n', input.former.namespace, 'get', 'source', input.former.name)],
+  };
+}
+
+function giving(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
+  return {
+    title: `let ${what(input)} take over what is there`,
+    requires: [still(input)],
+    ends: tookOver(tool, input),
+    commands: applyCommands(input.facts, ownerFile(input)),
+    verify: verify(input),
+  };
+}
+
+function removal(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
+  const { facts, former } = input;
+  const isRemoved = facts?.source === undefined || facts.parent?.prunes === true;
+  return {
+    title: `take Source ${key(input)} away, and nothing of what it applied`,
+    requires: [
+      still(input),
+      ...tookOver(tool, input),
+      finding(facts, 'no other Source depends on it', ({ sourceDependents }) => {
+        return sourceDependents.length === 0 || named(sourceDependents);
+      }),
+    ],
+    ends: [sourceGone(input)],
+    commands: isRemoved
+      ? []
+      : [shellLine('kubectl', '-n', former.namespace, 'delete', 'source', former.name)],
+    verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source')],
+  };
+}
+
+function releasing(input: FromSourceInput): Omit<Step, 'changes'> {
+  const { facts } = input;
+  return {
+    title: 'let go of what Holdfast applied',
+    requires: [sourceGone(input)],
+    ends: [
+      finding(facts, 'no object has the label or the fields of a Source any more', ({ members }) => {
+        const left = members.flatMap(({ live }) => (live && !isReleased(live) ? [describe(live)] : []));
+        return left.length === 0 || named(left);
+      }),
+    ],
+    commands: facts ? releaseCommands(facts.members) : [],
+    verify: [],
+  };
+}
+
+function ending(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
+  const prunes = prunesAfter(input);
+  return {
+    title: prunes ? 'turn pruning on' : 'end the move',
+    requires: tookOver(tool, input),
+    ends: [
+      finding(input.facts, prunes ? `${what(input)} prunes` : 'the move has ended', ({ owner }) => {
+        if (!owner) return 'it is not in the cluster';
+        const isMarkedStill = owner.metadata.annotations?.[pruneAfterAnnotation] !== undefined;
+        if (isMarkedStill) return `it has ${pruneAfterAnnotation}`;
+        return !prunes || tool.prunes(owner) || 'it does not prune';
+      }),
+    ],
+    commands: applyCommands(input.facts, ownerFile(input)),
+    verify: verify(input),
+  };
+}
+
+function whyItActs(source: KubernetesObject | undefined): string | undefined {
+  const { suspend, prune } = ((source as Source | undefined)?.spec ?? {}) as Partial<Source['spec']>;
+  if (!source) return undefined;
+  if (prune === true) return 'spec.prune is true';
+  return suspend === true ? undefined : 'it is not suspended';
+}
+
+function tookOver(tool: FromSourceTool, input: FromSourceInput): Finding[] {
+  const { facts, former } = input;
+  return [
+    finding(facts, `${what(input)} applies`, ({ owner }) =>
+      owner ? tool.applies(owner) : 'it is not in the cluster',
+    ),
+    finding(
+      facts,
+      'every object of the Source is in its inventory, with its mark',
+      ({ members, ownMembers }) => {
+        const own = new Map(members.map((member) => [keyOf(member), member]));
+        const left = ownMembers.filter((member) => {
+          const live = own.get(keyOf(member))?.live;
+          return !live || !tracksOn(live).some((track) => isTrackOf(track, former));
+        });
+        return left.length === 0 || `not yet: ${named(left.map(({ reference }) => describe(reference)))}`;
+      },
+    ),
+  ];
+}
+
+function keyOf({ reference: { apiVersion, kind, name, namespace } }: Member): string {
+  return objectKey({ apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } });
+}
+
+function key({ former }: FromSourceInput): string {
+  return `${former.namespace}/${former.name}`;
+}
+
+function what({ former }: FromSourceInput): string {
+  return `${former.kind} ${former.namespace}/${former.name}`;
+}
+
+function verify({ facts, former: { kind, namespace, name } }: FromSourceInput): string[] {
+  const plural =
+    kind === 'Application' ? 'applications.argoproj.io' : 'kustomizations.kustomize.toolkit.fluxcd.io';
+  return [
+    ...(facts?.parent ? [facts.parent.look] : []),
+    shellLine('kubectl', '-n', namespace, 'get', plural, name),
+  ];
+}
+
+// What a way back changes in the files. Pure.
+
+/** What a way back is about. */
+interface FromSourceInput {
+  /** Who gets the objects. */
+  readonly former: FormerOwner;
+  readonly files: Files;
+  readonly source?: Placed | undefined;
+  /** Its object in the tree, where there is one already. */
+  readonly owner?: Placed | undefined;
+  /** Its objects, to be committed. */
+  readonly wanted: readonly KubernetesObject[];
+  readonly facts?: MoveFacts | undefined;
+}
+
+/** Where the Source is; empty: nowhere in the tree. */
+function sourceFile({ source }: FromSourceInput): string {
+  return source?.origin.file ?? '';
+}
+
+/** Where the other tool's object is, or will be: beside the Source. */
+function ownerFile(input: FromSourceInput): string {
+  const tool = input.former.kind === 'Application' ? 'application' : 'flux';
+  return (
+    input.owner?.origin.file ?? join(dirname(sourceFile(input) || '.'), `${input.former.name}-${tool}.yaml`)
+  );
+}
+
+/** With a Source that neither applies nor deletes; whether it pruned is kept beside it. */
+function withSourceHeld(files: Files, { source }: FromSourceInput): Files {
+  if (!source) return files;
+  return edited(files, source.origin.file, identityOf(source.object), (document) => {
+    if ((source.object as Source).spec.prune === true)
+      document.setIn(['metadata', 'annotations', pruneAfterAnnotation], 'true');
+    document.setIn(['spec', 'prune'], false);
+    document.setIn(['spec', 'suspend'], true);
+  });
+}
+
+/** With the other tool's object, which applies. `resume` changes one that is there already. */
+function withOwner(files: Files, input: FromSourceInput, resume: (document: Document) => void): Files {
+  const { owner, wanted } = input;
+  if (owner) return edited(files, owner.origin.file, identityOf(owner.object), resume);
+  if (wanted.length === 0) return files;
+  return withFileBeside(files, ownerFile(input), wanted, basename(sourceFile(input)));
+}
+
+/** Without the Source. */
+function withoutSource(files: Files, { source }: FromSourceInput): Files {
+  return source ? withoutPlaced(files, [source]) : files;
+}
+
+/** With the other tool's object as it is after the move; `prune` turns pruning on where the Source pruned. */
+function withPruning(files: Files, input: FromSourceInput, prune: (document: Document) => void): Files {
+  const { kind, namespace, name } = input.former;
+  return edited(files, ownerFile(input), { kind, namespace, name }, (document) => {
+    deleteField(document, ['metadata', 'annotations', pruneAfterAnnotation]);
+    if (prunesAfter(input)) prune(document);
+  });
+}
+
+/** Whether the move was begun with a Source that prunes. */
+function prunesAfter({ source, owner, wanted, facts }: FromSourceInput): boolean {
+  const objects = [source?.object, owner?.object, ...wanted, facts?.owner, facts?.source];
+  const isSaid = objects.some((object) => object?.metadata.annotations?.[pruneAfterAnnotation] === 'true');
+  return isSaid || (source?.object as Source | undefined)?.spec.prune === true;
+}

@@ -1,0 +1,83 @@
+/** Commands for a person to run. Pure. */
+
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { partOfLabel } from '../api/metadata.ts';
+import { writeYaml } from '../render/yaml/values.ts';
+import {
+  type ManagedFieldsEntry,
+  managedFieldsOf,
+  relinquishedFields,
+} from '../workload/compare/managed-fields.ts';
+import type { Member, MoveFacts } from './facts.ts';
+
+/** A command. Names of files and objects come from outside: each word stays one word, whatever is in it, and does nothing else. */
+export function shellLine(...words: readonly string[]): string {
+  return words.map(shellWord).join(' ');
+}
+
+/** Applies a file, where nobody else does. */
+export function applyCommands(facts: MoveFacts | undefined, file: string | undefined): string[] {
+  return facts && !facts.parent && file ? [shellLine('kubectl', 'apply', '-f', file)] : [];
+}
+
+function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+// What Holdfast leaves on objects that another tool has taken over. Pure.
+
+const manager = 'holdfast';
+const tools = ['kustomize-controller', 'argocd-controller'];
+
+/** Neither the label of a Source is on it, nor does Holdfast hold fields that the tool has applied as well. */
+export function isReleased(live: KubernetesObject): boolean {
+  if (live.metadata.labels?.[partOfLabel] !== undefined) return false;
+  return !ownEntry(live) || !isCovered(live);
+}
+
+/** Commands that take them away; each object is as it was but for metadata. */
+export function releaseCommands(members: readonly Member[]): string[] {
+  const objects = members.flatMap(({ live }) => (live && !isReleased(live) ? [live] : []));
+  const whole = objects.filter((live) => ownEntry(live) && isCovered(live));
+  const labelled = objects.filter((live) => !whole.includes(live));
+  return [
+    ...(whole.length > 0
+      ? [
+          `kubectl apply --server-side --field-manager=${manager} -f - <<'END'\n${whole.map(stub).map(writeYaml).join('---\n')}END`,
+        ]
+      : []),
+    ...labelled.map(({ apiVersion, kind, metadata }) => {
+      const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [''];
+      const place = metadata.namespace ? ['-n', metadata.namespace] : [];
+      const type = `${kind.toLowerCase()}${group ? `.${group}` : ''}`;
+      return shellLine('kubectl', ...place, 'label', type, metadata.name, `${partOfLabel}-`);
+    }),
+  ];
+}
+
+/** Applied by a manager, an object without fields gives up everything that this manager has. */
+function stub({ apiVersion, kind, metadata: { name, namespace } }: KubernetesObject): KubernetesObject {
+  return { apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } };
+}
+
+function ownEntry(live: KubernetesObject): ManagedFieldsEntry | undefined {
+  return managedFieldsOf(live)?.find((entry) => entry.manager === manager && entry.operation === 'Apply');
+}
+
+/** Everything that Holdfast applied the tool has applied, too, but for our label: giving it up takes nothing away. */
+function isCovered(live: KubernetesObject): boolean {
+  const own = ownEntry(live);
+  const theirs = managedFieldsOf(live)?.find(
+    (entry) => tools.includes(entry.manager ?? '') && entry.operation === 'Apply' && !entry.subresource,
+  );
+  if (!own || !theirs) return false;
+  const left = relinquishedFields(
+    [
+      { ...own, manager: 'left' },
+      { ...theirs, manager },
+    ],
+    { from: ['left'], to: manager },
+  )?.find((entry) => entry.manager === 'left');
+  const only = JSON.stringify({ 'f:metadata': { 'f:labels': { [`f:${partOfLabel}`]: {} } } });
+  return left === undefined || JSON.stringify(left.fieldsV1) === only;
+}

@@ -1,0 +1,87 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { planMoves } from './moves.ts';
+import { moveLines } from './moves-text.ts';
+import { movesExitCode } from './steps.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'holdfast-moves-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const head = (kind: string, name: string, namespace = 'flux-system') =>
+  `apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: ${kind}\nmetadata: {name: ${name}, namespace: ${namespace}}\n`;
+const repository = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: apps, namespace: flux-system}
+spec: {interval: 1m, url: "https://git.example.com/a.git", ref: {branch: main}}
+`;
+const from = 'sourceRef: {kind: GitRepository, name: apps}';
+
+async function plan(files: Record<string, string>, tool: 'flux' | 'argocd' = 'flux', isBack = false) {
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  return planMoves({ tool, path: folder, isBack, cluster: undefined });
+}
+
+it('puts first what others depend on, and passes over what is of no tool, broken or not', async () => {
+  const moves = await plan({
+    'a.yaml': `${head('Kustomization', 'web')}spec: {prune: true, ${from}, dependsOn: [{name: base}]}\n---\n${repository}`,
+    'b.yaml': `${head('Kustomization', 'base')}spec: {prune: true, ${from}}\n`,
+    'values.yaml': '{{ not yaml',
+  });
+  expect(moves.map(({ name }) => name)).toEqual([
+    'Kustomization flux-system/base',
+    'Kustomization flux-system/web',
+  ]);
+  expect(movesExitCode(moves)).toBe(3);
+});
+
+it('refuses a broken file of the tool with its line', async () => {
+  const broken = plan({ 'a.yaml': `${head('Kustomization', 'web')}spec: [\n` });
+  await expect(broken).rejects.toThrow(/a\.yaml:\d+: is not valid YAML/);
+  await expect(
+    planMoves({ tool: 'flux', path: join(folder, 'no'), isBack: false, cluster: undefined }),
+  ).rejects.toThrow('does not exist');
+});
+
+it('stops with file, line and field on what cannot be carried, and names what it does not move', async () => {
+  const moves = await plan({
+    'a.yaml': `${head('Kustomization', 'web')}spec:\n  ${from}\n  images:\n  - name: web\n---\n${repository}`,
+    'b.yaml': `apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: db, namespace: shop}\n`,
+    'c.yaml': `${head('Kustomization', 'lost')}spec: {sourceRef: {kind: GitRepository, name: gone}}\n`,
+  });
+  const stops = new Map(moves.map((move) => [move.name, move.stops.join('\n')]));
+  expect(stops.get('Kustomization flux-system/web')).toMatch(
+    /a\.yaml:6: spec\.images: put it into kustomization\.yaml/,
+  );
+  expect(stops.get('Kustomization flux-system/lost')).toMatch(/c\.yaml:4: its GitRepository is neither/);
+  expect(stops.get('HelmRelease shop/db')).toMatch(/b\.yaml:1: .* not carried/);
+  expect(moves.every(({ steps }) => steps.length === 0)).toBe(true);
+  expect(movesExitCode(moves)).toBe(1);
+});
+
+it('refuses an ApplicationSet', async () => {
+  const text =
+    'apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: all, namespace: argocd}\n';
+  const moves = await plan({ 'a.yaml': text }, 'argocd');
+  expect(moves[0]?.stops[0]).toContain('it writes Applications');
+});
+
+it('gives back only what the other tool can say', async () => {
+  const source = (more: string) =>
+    `apiVersion: holdfast.dev/v1alpha1\nkind: Source\nmetadata: {name: shop, namespace: delivery}\nspec:\n  url: https://git.example.com/a.git\n  ref: {branch: main}\n  prune: true\n${more}`;
+  const stopped = await plan(
+    { 'a.yaml': source('  windows: [{kind: deny, schedule: "0 8 * * *", duration: 1h}]\n') },
+    'flux',
+    true,
+  );
+  expect(stopped[0]?.stops[0]).toMatch(/a\.yaml:8: spec\.windows: has no counterpart/);
+  const moves = await plan({ 'a.yaml': source('  path: ./shop\n') }, 'argocd', true);
+  const lines = moveLines(moves, { columns: 100, colour: false });
+  expect(lines).toContain('+    targetRevision: main');
+  expect(lines).toContain('+  suspend: true');
+  expect(lines.filter((line) => /^\d\. /.test(line))).toHaveLength(5);
+});

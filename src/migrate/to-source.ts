@@ -1,0 +1,206 @@
+/** From another tool to a Source: the steps that both tools share. Pure. */
+
+import { basename, dirname, join } from 'node:path';
+import { apiVersionOf } from '../api/kinds/kinds.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { Source } from '../api/source/source.ts';
+import { adoptFromAnnotation, type FormerOwner, formerOwnerText } from '../engine/sync/scope/former-owner.ts';
+import { changesBetween, deleteField, edited, type Files } from './edit.ts';
+import { type MoveFacts, pruneAfterAnnotation } from './facts.ts';
+import { applyCommands, shellLine } from './kubectl.ts';
+import {
+  adoptsFinding,
+  appliedFindings,
+  comparisonFindings,
+  type Finding,
+  finding,
+  named,
+  type Step,
+  takenFinding,
+} from './steps.ts';
+import { type Placed, withFileBeside, withoutPlaced } from './tree.ts';
+
+/** What the tools do in their own ways. */
+export interface ToSourceTool {
+  /** Steps that keep it from deleting and from applying. */
+  hold(input: ToSourceInput): HoldStep[];
+  /** What must be so while its object is taken away. */
+  safe(input: ToSourceInput): Finding[];
+  /** Objects beside the owner that are taken away with it. */
+  also(input: ToSourceInput): Placed[];
+  /** Deletes the owner in the cluster and nothing else. */
+  readonly remove: (former: FormerOwner) => string;
+}
+
+/** A step before the Source comes. */
+export interface HoldStep extends Pick<Step, 'title' | 'requires' | 'ends' | 'commands' | 'verify'> {
+  readonly edit: (files: Files) => Files;
+}
+
+/** The steps, in order. */
+export function toSourceSteps(tool: ToSourceTool, input: ToSourceInput): Step[] {
+  const steps: Step[] = [];
+  let files = input.files;
+  const add = (step: Omit<Step, 'changes'>, next: Files) => {
+    steps.push({ ...step, changes: changesBetween(files, next) });
+    files = next;
+  };
+  for (const { edit, ...step } of tool.hold(input)) add(step, edit(files));
+  add(takeOver(tool, input), withSource(files, input));
+  add(removal(tool, input), withoutOwner(files, input, tool.also(input)));
+  add(ending(input), withPruning(files, input));
+  return steps;
+}
+
+function takeOver(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
+  const { facts, former } = input;
+  const key = sourceKey(input);
+  const isThere = facts?.source !== undefined;
+  const applied = [adoptsFinding(facts, key, former), ...appliedFindings(facts, key)];
+  return {
+    title: 'let the Source take over what is there',
+    requires: [
+      ...tool.safe(input),
+      finding(
+        facts,
+        'the cluster has the kind Source',
+        ({ hasKinds }) => hasKinds || 'run holdfast install first',
+      ),
+      finding(facts, 'the Sources that it depends on are Ready', ({ missingDependencies }) => {
+        return missingDependencies.length === 0 || `move these first: ${named(missingDependencies)}`;
+      }),
+      ...(isThere ? [] : comparisonFindings(facts)),
+    ],
+    ends: [...applied, takenFinding(facts, sourceOf(input), former)],
+    commands: isThere ? [] : applyCommands(facts, sourceFile(input)),
+    verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name)],
+  };
+}
+
+function removal(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
+  const { facts, former } = input;
+  const what = `${former.kind} ${former.namespace}/${former.name}`;
+  const removesItself = facts?.parent?.prunes === true;
+  return {
+    title: `take ${what} away, and nothing of what it applied`,
+    requires: [
+      ...tool.safe(input),
+      ...appliedFindings(facts, sourceKey(input)),
+      takenFinding(facts, sourceOf(input), former),
+      finding(facts, 'nobody else needs it', ({ dependents }) => {
+        return dependents.length === 0 || `move these first, up to the same step: ${named(dependents)}`;
+      }),
+    ],
+    ends: [
+      finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it is there'),
+      ...appliedFindings(facts, sourceKey(input)),
+    ],
+    commands: facts?.owner && !removesItself ? [tool.remove(former)] : [],
+    verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name)],
+  };
+}
+
+function ending(input: ToSourceInput): Omit<Step, 'changes'> {
+  const { facts, former } = input;
+  const prunes = prunesAfter(input);
+  const what = `${former.kind} ${former.namespace}/${former.name}`;
+  return {
+    title: prunes ? 'turn pruning on' : 'end the move',
+    requires: [
+      finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it is there'),
+      finding(facts, 'nothing else carries its mark', ({ leftBehind }) => {
+        return leftBehind.length === 0 || `not in the Source: ${named(leftBehind)}`;
+      }),
+    ],
+    ends: [
+      finding(facts, `Source ${sourceKey(input)} takes nothing over any more`, ({ source }) => {
+        if (!source) return 'it is not in the cluster';
+        return (
+          source.metadata.annotations?.[adoptFromAnnotation] === undefined || `it has ${adoptFromAnnotation}`
+        );
+      }),
+      ...(prunes
+        ? [
+            finding(facts, 'it prunes', ({ source }) => {
+              return (source as Source | undefined)?.spec.prune === true || 'it does not';
+            }),
+          ]
+        : []),
+    ],
+    commands: applyCommands(facts, sourceFile(input)),
+    verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name, '-o', 'yaml')],
+  };
+}
+
+function sourceKey({ former }: ToSourceInput): string {
+  return `${former.namespace}/${former.name}`;
+}
+
+function sourceOf({ former }: ToSourceInput): KubernetesObject {
+  const { namespace, name } = former;
+  return { apiVersion: apiVersionOf('Source'), kind: 'Source', metadata: { namespace, name } };
+}
+
+// What a move to a Source changes in the files. Pure.
+
+/** What one move is about. */
+export interface ToSourceInput {
+  readonly former: FormerOwner;
+  readonly files: Files;
+  /** The owner in the tree; undefined: it was taken out already. */
+  readonly owner?: Placed | undefined;
+  /** The Source in the tree. */
+  readonly source?: Placed | undefined;
+  /** The Source to be committed, from the owner; undefined where that is gone. */
+  readonly wanted?: Source | undefined;
+  /** Undefined: no cluster was asked. */
+  readonly facts?: MoveFacts | undefined;
+}
+
+/** Where the Source is, or will be: beside the owner. */
+function sourceFile({ source, owner, former }: ToSourceInput): string {
+  return source?.origin.file ?? join(dirname(owner?.origin.file ?? '.'), `${former.name}-source.yaml`);
+}
+
+/** With the Source, while it is not there yet. */
+function withSource(files: Files, input: ToSourceInput): Files {
+  const { wanted, source, owner } = input;
+  if (!wanted || source) return files;
+  return withFileBeside(files, sourceFile(input), [wanted], basename(owner?.origin.file ?? ''));
+}
+
+/** Without the owner, and without what goes with it. */
+function withoutOwner(files: Files, { owner }: ToSourceInput, also: readonly Placed[]): Files {
+  return owner ? withoutPlaced(files, [owner, ...also]) : files;
+}
+
+/** With the Source as it is after the move: it takes nothing over any more, and prunes where the owner did. */
+function withPruning(files: Files, input: ToSourceInput): Files {
+  const { namespace, name } = input.former;
+  return edited(files, sourceFile(input), { kind: 'Source', namespace, name }, (document) => {
+    for (const key of [adoptFromAnnotation, pruneAfterAnnotation])
+      deleteField(document, ['metadata', 'annotations', key]);
+    if (prunesAfter(input)) document.setIn(['spec', 'prune'], true);
+  });
+}
+
+/** As the annotation says that the move was begun with. */
+function prunesAfter({ source, wanted, facts }: ToSourceInput): boolean {
+  const of = (object: Placed['object'] | undefined) => object?.metadata.annotations?.[pruneAfterAnnotation];
+  return (of(source?.object) ?? of(wanted) ?? of(facts?.source)) === 'true';
+}
+
+/** The Source as it is committed first. */
+export function firstSource(former: FormerOwner, spec: Source['spec'], prunes: boolean): Source {
+  const annotations = {
+    [adoptFromAnnotation]: formerOwnerText(former),
+    ...(prunes ? { [pruneAfterAnnotation]: 'true' } : {}),
+  };
+  const { namespace, name } = former;
+  return {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { name, namespace, annotations },
+    spec,
+  };
+}

@@ -1,0 +1,175 @@
+/** A Source as objects of Flux or of Argo CD. Pure. */
+import { type KubernetesObject, present } from '../api/kubernetes.ts';
+import type { Source, SourceRef, SourceSpec } from '../api/source/source.ts';
+import { pruneAfterAnnotation } from './facts.ts';
+import { type FieldRule, type Stop, stopsOf } from './field-rules.ts';
+
+/** The other tool's objects, or why there are none. */
+interface ToolObjects {
+  readonly objects: readonly KubernetesObject[];
+  readonly stops: readonly Stop[];
+  readonly notes: readonly string[];
+}
+
+const noneThere = { stop: 'has no counterpart there; take it out first' };
+const both: Readonly<Record<string, FieldRule>> = {
+  ...{
+    url: 'carried',
+    ref: 'carried',
+    path: 'carried',
+    prune: 'carried',
+    suspend: 'carried',
+    secretRef: 'carried',
+  },
+  ...{
+    defaultNamespace: 'carried',
+    interval: 'carried',
+    timeout: 'without effect',
+    retryInterval: 'without effect',
+  },
+  ...{
+    renderer: 'without effect',
+    wait: 'without effect',
+    alerts: noneThere,
+    windows: noneThere,
+    write: noneThere,
+  },
+  ...{ allow: noneThere, schedule: noneThere, timeZone: noneThere, apply: 'carried' },
+};
+const fluxRules: Readonly<Record<string, FieldRule>> = {
+  ...both,
+  proxySecretRef: 'carried',
+  ...{ timeout: 'carried', retryInterval: 'carried', wait: 'carried', verify: 'carried', ignore: noneThere },
+  ...{
+    decryption: 'carried',
+    substitute: 'carried',
+    serviceAccountName: 'carried',
+    dependsOn: 'carried',
+    force: 'carried',
+  },
+  helm: { stop: 'a Kustomization renders no chart; make a HelmRelease by hand' },
+};
+const argoRules: Readonly<Record<string, FieldRule>> = {
+  ...both,
+  ...{ helm: 'carried', verify: noneThere, ignore: noneThere, decryption: noneThere, substitute: noneThere },
+  proxySecretRef: noneThere,
+  ...{ serviceAccountName: noneThere, dependsOn: noneThere, force: noneThere },
+};
+
+/** A GitRepository and a Kustomization of the Source's name, which prunes nothing yet. */
+export function fluxOfSource(source: Source): ToolObjects {
+  const { spec } = source;
+  const { namespace, name } = source.metadata;
+  const metadata = { name, ...(namespace ? { namespace } : {}) };
+  const { rewrite: _, ...ref } = spec.ref as SourceRef & { rewrite?: string };
+  const strict = spec.substitute?.strict === true;
+  const repository = present({
+    interval: spec.interval ?? '30s',
+    url: spec.url,
+    ref,
+    secretRef: spec.secretRef,
+    proxySecretRef: spec.proxySecretRef,
+    verify: spec.verify && { mode: spec.verify.mode ?? 'HEAD', secretRef: spec.verify.secretRef },
+  });
+  const kustomization = present({
+    interval: '10m',
+    path: spec.path,
+    prune: false,
+    sourceRef: { kind: 'GitRepository', name },
+    timeout: spec.timeout,
+    retryInterval: spec.retryInterval,
+    targetNamespace: spec.defaultNamespace,
+    serviceAccountName: spec.serviceAccountName,
+    wait: spec.wait,
+    force: spec.force,
+    dependsOn: spec.dependsOn,
+    decryption: spec.decryption && { provider: 'sops', ...spec.decryption },
+    postBuild:
+      spec.substitute &&
+      present({ substitute: spec.substitute.variables, substituteFrom: spec.substitute.from }),
+  });
+  return {
+    stops: [
+      ...stopsOf(spec, fluxRules),
+      ...(strict
+        ? [{ field: 'spec.substitute.strict', message: 'is a flag of Flux, not a field; take it out first' }]
+        : []),
+    ],
+    notes: spec.defaultNamespace
+      ? [
+          'spec.defaultNamespace becomes targetNamespace, which objects follow that name another namespace themselves',
+        ]
+      : [],
+    objects: [
+      { apiVersion: 'source.toolkit.fluxcd.io/v1', kind: 'GitRepository', metadata, spec: repository },
+      {
+        apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
+        kind: 'Kustomization',
+        metadata: { ...metadata, ...prunesAfter(source) },
+        spec: kustomization,
+      },
+    ],
+  };
+}
+
+/** An Application of the Source's name, which is synced by itself and prunes nothing yet. */
+export function argoOfSource(source: Source): ToolObjects {
+  const { spec } = source;
+  const { namespace, name } = source.metadata;
+  const { releaseName, namespace: releaseNamespace, valuesFiles, values, skipHooks } = spec.helm ?? {};
+  const helm = present({
+    releaseName,
+    namespace: releaseNamespace,
+    valueFiles: valuesFiles,
+    valuesObject: values,
+  });
+  return {
+    stops: [
+      ...stopsOf(spec, argoRules),
+      ...(skipHooks
+        ? [{ field: 'spec.helm.skipHooks', message: 'hooks would be run there; take them out of the chart' }]
+        : []),
+    ],
+    notes: [
+      ...(spec.secretRef ? ['Argo CD takes credentials from a Secret of its own for this repository'] : []),
+      'files in folders below the path are read only with spec.source.directory.recurse',
+    ],
+    objects: [
+      {
+        apiVersion: 'argoproj.io/v1alpha1',
+        kind: 'Application',
+        metadata: { name, ...(namespace ? { namespace } : {}), ...prunesAfter(source) },
+        spec: {
+          project: 'default',
+          source: present({
+            repoURL: spec.url,
+            path: spec.path ?? '.',
+            targetRevision: revisionOf(spec),
+            helm: Object.keys(helm).length > 0 ? helm : undefined,
+          }),
+          destination: present({
+            server: 'https://kubernetes.default.svc',
+            namespace: spec.defaultNamespace,
+          }),
+          syncPolicy: { automated: {}, syncOptions: ['Prune=false'] },
+        },
+      },
+    ],
+  };
+}
+
+function revisionOf({ ref }: SourceSpec): string {
+  const { branch, tag, semver, commit } = ref as {
+    branch?: string;
+    tag?: string;
+    semver?: string;
+    commit?: string;
+  };
+  return branch ?? tag ?? semver ?? commit ?? 'HEAD';
+}
+
+/** While the move is under way `prune` is off: what it was stands beside it. */
+function prunesAfter({ spec, metadata }: Source): { annotations?: Record<string, string> } {
+  const prunes = spec.prune === true || metadata.annotations?.[pruneAfterAnnotation] === 'true';
+  return prunes ? { annotations: { [pruneAfterAnnotation]: 'true' } } : {};
+}

@@ -1,0 +1,55 @@
+import { lineOf, plainTextOf, runbookOf } from '../../api/incident.ts';
+import type { AlertReceiver, Notice } from './provider.ts';
+
+/** An alert that nothing ends goes after this time. */
+const maximumAgeMs = 24 * 3_600_000;
+const path = '/api/v2/alerts';
+
+/**
+ * Alertmanager's own API. One alert per Canary or Source and severity, so that the next news replaces it; a release that succeeds ends both. Other
+ * good news is none for it.
+ */
+export const alertmanager: AlertReceiver = {
+  type: 'alertmanager',
+  build(notice, { address, token }) {
+    const { severity, outcome, time } = notice.incident;
+    const ends = outcome === 'Succeeded' || outcome === 'Initialized';
+    if (severity === 'info' && !ends) return undefined;
+    const severities = severity === 'info' ? ['error', 'warn'] : [severity];
+    const endsAt = severity === 'info' ? time : new Date(Date.parse(time) + maximumAgeMs).toISOString();
+    const json = severities.map((one) => ({
+      labels: labelsOf(notice, one),
+      annotations: annotationsOf(notice),
+      startsAt: time,
+      endsAt,
+    }));
+    return { url: endpoint(address), json, bearer: token };
+  },
+};
+
+function labelsOf({ kind, name, namespace, cluster }: Notice, severity: string): Record<string, string> {
+  const about =
+    kind === 'Source'
+      ? { alertname: 'HoldfastSource', namespace, source: name }
+      : { alertname: 'HoldfastRelease', namespace, canary: name };
+  const labels = { ...about, severity };
+  return cluster ? { ...labels, cluster } : labels;
+}
+
+function annotationsOf({ incident, documentation }: Notice): Record<string, string> {
+  const page = runbookOf(incident.reason);
+  const annotations = {
+    summary: lineOf(incident),
+    description: plainTextOf(incident),
+    reason: incident.reason,
+  };
+  return page ? { ...annotations, runbook_url: `${documentation ?? ''}${page}` } : annotations;
+}
+
+/** The address may be Alertmanager's root or the endpoint itself. */
+function endpoint(address: string): string {
+  if (!URL.canParse(address)) return address;
+  const url = new URL(address);
+  if (!url.pathname.endsWith(path)) url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
+  return url.href;
+}

@@ -1,0 +1,60 @@
+/** What a receiver of alerts has to offer, and what it gets. */
+import type { AlertProviderType } from '../../api/alert-provider.ts';
+import { type Fact, factsOf, type Incident } from '../../api/incident.ts';
+
+/** One piece of news for one receiver. */
+export interface Notice {
+  readonly incident: Incident;
+  /** What it is about. */
+  readonly kind: 'Canary' | 'Source';
+  readonly name: string;
+  readonly namespace: string;
+  /** Which cluster it is; undefined: it has no name. */
+  readonly cluster?: string | undefined;
+  /** Root of the pages that runbooks are linked to, with a slash at the end; undefined: the path alone is shown. */
+  readonly documentation: string | undefined;
+}
+
+/** Where it goes: the AlertProvider with its Secret's values filled in. */
+export interface Receiver {
+  readonly address: string;
+  readonly token: string | undefined;
+  readonly channel: string;
+  readonly username: string;
+}
+
+/** One request, before it is sent. */
+interface AlertRequest {
+  readonly url: string;
+  readonly json: unknown;
+  /** The receiver's token, where this kind takes one. */
+  readonly bearer?: string | undefined;
+}
+
+/** One kind of receiver: a pure builder. */
+export interface AlertReceiver {
+  readonly type: AlertProviderType;
+  /** Undefined for news that this kind has no use for. */
+  build(notice: Notice, receiver: Receiver): AlertRequest | undefined;
+  /** Why an answer with a status of success is a refusal all the same; at most a code word of the receiver. */
+  refusal?(body: string): string | undefined;
+}
+
+/** `name.namespace`, as Flagger signs its alerts; a Source with its kind. */
+export function authorOf({ kind, name, namespace }: Notice): string {
+  return kind === 'Source' ? `Source ${name}.${namespace}` : `${name}.${namespace}`;
+}
+
+/** The facts of the news, and which cluster it is; the runbook as an address where the pages are known. */
+export function noticeFacts({ incident, cluster, documentation }: Notice): Fact[] {
+  const facts = factsOf(incident).map(({ title, value }) => ({
+    title,
+    value: title === 'Runbook' && documentation ? `${documentation}${value}` : value,
+  }));
+  return cluster ? [{ title: 'Cluster', value: cluster }, ...facts] : facts;
+}
+
+/** Error and warn are shown in the receiver's colour of alarm. */
+export function isAlarm({ incident }: Notice): boolean {
+  return incident.severity !== 'info';
+}

@@ -1,0 +1,204 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { resolve } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  type AlertProvider,
+  type AlertProviderSpec,
+  alertProviderTypeSchema,
+} from '../../api/alert-provider.ts';
+import { createHttpClient } from '../../http/client.ts';
+import { startTestServer } from '../../http/testing/servers.ts';
+import { noticeOf, reverted, succeeded } from './fixtures.test-support.ts';
+import { type AlertAnswer, sendAlert } from './send-alert.ts';
+import { alertReceivers } from './table.ts';
+
+interface Seen {
+  readonly path: string;
+  readonly method: string | undefined;
+  readonly type: string | undefined;
+  readonly authorization: string | undefined;
+  readonly body: unknown;
+}
+
+const cleanups: Array<() => Promise<void>> = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** A receiver that answers with this and keeps what it got. */
+async function receiver(status = 200, answer = 'ok'): Promise<{ url: string; seen: Seen[] }> {
+  const seen: Seen[] = [];
+  const server = await startTestServer(async (request, response) => {
+    const { url = '', method, headers } = request;
+    const body: unknown = JSON.parse(await textOf(request));
+    seen.push({
+      path: url,
+      method,
+      type: headers['content-type'],
+      authorization: headers.authorization,
+      body,
+    });
+    response.writeHead(status).end(answer);
+  });
+  cleanups.push(server.close);
+  return { url: server.url, seen };
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of request) chunks.push(chunk as Uint8Array);
+  return Buffer.concat(chunks).toString();
+}
+
+function provider(spec: AlertProviderSpec): AlertProvider {
+  return {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'AlertProvider',
+    metadata: { name: 'chat', namespace: 'shop' },
+    spec,
+  };
+}
+
+async function send(
+  spec: AlertProviderSpec,
+  {
+    incident = reverted,
+    secret,
+    cluster,
+  }: { incident?: typeof reverted; secret?: Record<string, string>; cluster?: string } = {},
+): Promise<AlertAnswer> {
+  const http = createHttpClient({ allowLoopback: true });
+  cleanups.push(() => http.close());
+  return sendAlert(
+    { ...noticeOf(incident), cluster },
+    provider(spec),
+    secret,
+    http,
+    new AbortController().signal,
+  );
+}
+
+/** Compares with the golden file beside; UPDATE_GOLDEN=1 writes it. */
+function expectGolden(name: string, value: unknown): void {
+  const path = resolve(import.meta.dirname, 'testdata', `${name}.golden`);
+  const text = `${JSON.stringify(value, undefined, 2)}\n`;
+  if (process.env.UPDATE_GOLDEN) writeFileSync(path, text);
+  expect(text).toBe(readFileSync(path, 'utf8'));
+}
+
+test('there is a receiver for every type that the schema accepts', () => {
+  expect(alertReceivers.map(({ type }) => type)).toEqual(alertProviderTypeSchema.options);
+});
+
+describe('payloads', () => {
+  const paths: Record<string, string> = {
+    slack: '/services/T/B/x',
+    discord: '/api/webhooks/1/x?wait=true',
+    'msteams-connector': '/webhookb2/x',
+    'msteams-workflow': '/workflows/abc/triggers/manual/paths/invoke?sig=x',
+  };
+  const names = alertReceivers.flatMap(({ type }) =>
+    type === 'msteams' ? ['msteams-connector', 'msteams-workflow'] : [type],
+  );
+
+  test.each(names)('%s gets the revert as its users read it', async (name) => {
+    const { url, seen } = await receiver();
+    const type = name.split('-')[0] as AlertProviderSpec['type'];
+    const spec = { type, channel: 'on-call', username: 'deploys', address: `${url}${paths[name] ?? '/'}` };
+    expect(await send(spec)).toEqual({ kind: 'sent' });
+    expect(seen).toHaveLength(1);
+    expect(seen[0]).toMatchObject({ method: 'POST', type: 'application/json' });
+    expectGolden(name, { path: seen[0]?.path, body: seen[0]?.body });
+  });
+
+  test('channel and username have the defaults of Flagger', async () => {
+    const { url, seen } = await receiver();
+    await send({ type: 'slack', address: url });
+    expect(seen[0]?.body).toMatchObject({ channel: 'general', username: 'flagger' });
+  });
+
+  test('good news ends the alerts of a Canary in Alertmanager, and other good news is none for it', async () => {
+    const { url, seen } = await receiver();
+    const alertmanager = { type: 'alertmanager' as const, address: `${url}/am` };
+    await send(alertmanager, { incident: succeeded });
+    await send(alertmanager, { incident: { ...succeeded, outcome: 'Started', reason: 'NewRevision' } });
+    expect(seen).toHaveLength(1);
+    expect(seen[0]?.path).toBe('/am/api/v2/alerts');
+    expectGolden('alertmanager-succeeded', seen[0]?.body);
+  });
+});
+
+test.each(['slack', 'msteams', 'gchat', 'webhook', 'alertmanager'] as const)(
+  '%s names the cluster where it has a name, and not where it has none',
+  async (type) => {
+    const { url, seen } = await receiver();
+    await send({ type, address: url });
+    await send({ type, address: url }, { cluster: 'oslo-2' });
+    const [without, named] = seen.map(({ body }) => JSON.stringify(body));
+    expect(without).not.toContain('luster');
+    expect(named).toContain('oslo-2');
+  },
+);
+
+describe('addresses and tokens', () => {
+  test('come from the Secret, which wins over the spec', async () => {
+    const { url, seen } = await receiver();
+    const secret = { address: `${url}/api/chat.postMessage\n`, token: 'xoxb-1' };
+    await send({ type: 'slack', secretRef: { name: 'chat' } }, { secret });
+    expect(seen[0]).toMatchObject({ path: '/api/chat.postMessage', authorization: 'Bearer xoxb-1' });
+  });
+
+  test('a token goes to nobody who has no use for it', async () => {
+    const { url, seen } = await receiver();
+    await send({ type: 'gchat', secretRef: { name: 'chat' } }, { secret: { address: url, token: 'xoxb-1' } });
+    expect(seen[0]?.authorization).toBeUndefined();
+  });
+
+  test.each([
+    [undefined, 'Secret chat is not there'],
+    [{ token: 'x' }, 'Secret chat has no key address'],
+  ])('a Secret %o says what is missing and is tried again', async (secret, message) => {
+    const answer = await send({ type: 'slack', secretRef: { name: 'chat' } }, secret ? { secret } : {});
+    expect(answer).toEqual({ kind: 'failed', detail: `AlertProvider shop/chat: ${message}`, final: false });
+  });
+});
+
+describe('refusals', () => {
+  test.each([
+    [500, false],
+    [503, false],
+    [429, false],
+    [400, true],
+    [404, true],
+  ])('status %i: trying again cannot help is %s', async (status, final) => {
+    const { url } = await receiver(status, 'the token s3cr3t is wrong');
+    const answer = await send({ type: 'webhook', address: `${url}/s3cr3t` });
+    expect(answer).toEqual({ kind: 'failed', detail: `${new URL(url).host} answered ${status}`, final });
+  });
+
+  test("Slack's API refuses with status 200", async () => {
+    const { url } = await receiver(200, '{"ok":false,"error":"channel_not_found"}');
+    const answer = await send({ type: 'slack', address: url });
+    expect(answer).toMatchObject({ kind: 'failed', final: true });
+    expect(JSON.stringify(answer)).toContain('channel_not_found');
+  });
+
+  test.each([
+    ['https://user:s3cr3t@chat.example.com/x', 'the URL holds credentials'],
+    ['chat.example.com/s3cr3t', 'the URL cannot be read'],
+    ['http://169.254.169.254/s3cr3t', 'link-local'],
+  ])('the address %s is refused without showing it', async (address, message) => {
+    const answer = await send({ type: 'slack', address });
+    expect(answer).toMatchObject({ kind: 'failed', final: true });
+    expect(JSON.stringify(answer)).toContain(message);
+    expect(JSON.stringify(answer)).not.toContain('s3cr3t');
+  });
+
+  test('nobody at the address is tried again', async () => {
+    expect(await send({ type: 'slack', address: 'http://127.0.0.1:9/s3cr3t' })).toMatchObject({
+      final: false,
+    });
+  });
+});

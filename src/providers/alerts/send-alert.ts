@@ -1,0 +1,85 @@
+import type { AlertProvider } from '../../api/alert-provider.ts';
+import { HttpError } from '../../http/errors.ts';
+import type { HttpClient } from '../../http/types.ts';
+import type { Notice, Receiver } from './provider.ts';
+import { alertReceivers } from './table.ts';
+
+/** What came of one sending. `final`: trying the same again cannot help. The detail holds no address, token or body. */
+export type AlertAnswer =
+  | { readonly kind: 'sent' }
+  | { readonly kind: 'failed'; readonly detail: string; readonly final: boolean };
+
+/** The part of the outbound client that alerts need. */
+type AlertHttp = Pick<HttpClient, 'send'>;
+
+/** Flagger's deadline. */
+const timeoutMs = 5_000;
+const maximumAnswerBytes = 65_536;
+/** Statuses that may be otherwise next time, beside 5xx. */
+const passing = new Set([408, 425, 429]);
+
+/**
+ * Sends one alert. `secret` holds the decoded values of the AlertProvider's Secret, undefined when it does not exist. Never rejects, except
+ * for bugs.
+ */
+export async function sendAlert(
+  notice: Notice,
+  provider: AlertProvider,
+  secret: Readonly<Record<string, string>> | undefined,
+  http: AlertHttp,
+  signal: AbortSignal,
+): Promise<AlertAnswer> {
+  const receiver = receiverOf(provider, secret);
+  if (typeof receiver === 'string') return { kind: 'failed', detail: receiver, final: false };
+  const kind = alertReceivers.find(({ type }) => type === provider.spec.type);
+  if (!kind) return failed(`spec.type ${provider.spec.type ?? ''} is not one of the supported kinds`, true);
+  const request = kind.build(notice, receiver);
+  if (!request) return { kind: 'sent' };
+  const { url, json, bearer } = request;
+  try {
+    const answer = await http.send({
+      url,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(json),
+      ...(bearer ? { auth: { kind: 'bearer', token: bearer } } : {}),
+      ...(provider.spec.proxy ? { proxy: provider.spec.proxy } : {}),
+      limits: { totalTimeoutMs: timeoutMs, maxBytes: maximumAnswerBytes },
+      signal,
+    });
+    const body = Buffer.from(answer.body).toString('utf8');
+    return judge(new URL(url).host, answer.status, kind.refusal?.(body));
+  } catch (error) {
+    if (error instanceof HttpError)
+      return failed(error.message, error.code === 'InvalidUrl' || error.code === 'Refused');
+    throw error;
+  }
+}
+
+function judge(host: string, status: number, refusal: string | undefined): AlertAnswer {
+  if (status >= 200 && status < 300 && refusal === undefined) return { kind: 'sent' };
+  if (refusal !== undefined) return failed(`${host} refused the alert: ${refusal}`, true);
+  return failed(`${host} answered ${status}`, status < 500 && !passing.has(status));
+}
+
+/** The Secret's values win over the spec's, as in Flagger; a text says what is missing. */
+function receiverOf(
+  { metadata, spec }: AlertProvider,
+  secret: Readonly<Record<string, string>> | undefined,
+): Receiver | string {
+  const who = `AlertProvider ${metadata.namespace ?? ''}/${metadata.name}`;
+  if (spec.secretRef && !secret) return `${who}: Secret ${spec.secretRef.name} is not there`;
+  const address = (spec.secretRef ? secret?.address : spec.address)?.trim();
+  if (!address)
+    return `${who}: ${spec.secretRef ? `Secret ${spec.secretRef.name} has no key address` : 'spec.address is empty'}`;
+  return {
+    address,
+    token: secret?.token?.trim() || undefined,
+    channel: spec.channel || 'general',
+    username: spec.username || 'flagger',
+  };
+}
+
+function failed(detail: string, final: boolean): AlertAnswer {
+  return { kind: 'failed', detail: detail.slice(0, 256), final };
+}

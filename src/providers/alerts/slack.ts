@@ -1,0 +1,62 @@
+import { withoutMentions } from '../../api/incident.ts';
+import {
+  type AlertReceiver,
+  authorOf,
+  isAlarm,
+  type Notice,
+  noticeFacts,
+  type Receiver,
+} from './provider.ts';
+
+/** Slack: an incoming webhook, or the API's chat.postMessage with a bot token. */
+export const slack: AlertReceiver = {
+  type: 'slack',
+  build: (notice, receiver) => ({
+    url: receiver.address,
+    json: attachmentMessage(notice, receiver, { good: 'good', alarm: 'danger' }, safe),
+    bearer: receiver.token,
+  }),
+  /** The API answers 200 with `ok: false` and a code word. */
+  refusal(body) {
+    const code = /"ok"\s*:\s*false[\s\S]*"error"\s*:\s*"([a-z_]{1,60})"/.exec(body)?.[1];
+    if (code) return code;
+    return /"ok"\s*:\s*false/.test(body) ? 'ok: false' : undefined;
+  },
+};
+
+/** Slack's three control characters; without them nothing forms a link or a mention. */
+function safe(text: string): string {
+  return withoutMentions(text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'));
+}
+
+/** Colours of good news and alarms. */
+interface Colours {
+  readonly good: string;
+  readonly alarm: string;
+}
+
+/**
+ * Slack's message with one attachment, which Rocket.Chat and Discord take too (flagger-behaviour 2.13). `safe` makes text harmless for the
+ * receiver.
+ */
+export function attachmentMessage(
+  notice: Notice,
+  { channel, username }: Pick<Receiver, 'channel' | 'username'>,
+  colours: Colours,
+  safe: (text: string) => string,
+): object {
+  return {
+    channel,
+    username,
+    icon_emoji: ':rocket:',
+    attachments: [
+      {
+        color: isAlarm(notice) ? colours.alarm : colours.good,
+        author_name: authorOf(notice),
+        text: safe(notice.incident.message),
+        mrkdwn_in: ['text'],
+        fields: noticeFacts(notice).map(({ title, value }) => ({ title, value: safe(value), short: false })),
+      },
+    ],
+  };
+}

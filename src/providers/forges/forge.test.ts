@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createHttpClient } from '../../http/client.ts';
+import { bitbucket } from './bitbucket.ts';
+import { createForge } from './forge.ts';
+import { gitea } from './gitea.ts';
+import { github } from './github.ts';
+import { gitlab } from './gitlab.ts';
+import { describeForge, type ForgeFixture } from './testing/contract.ts';
+import { type DoubleWire, type ForgeDouble, startForgeDouble } from './testing/double.ts';
+import { bitbucketWire } from './testing/double-bitbucket.ts';
+import { giteaWire } from './testing/double-gitea.ts';
+import { githubWire } from './testing/double-github.ts';
+import { gitlabWire } from './testing/double-gitlab.ts';
+import type { Forge, ForgeDialect } from './types.ts';
+
+const http = createHttpClient({ allowLoopback: true });
+const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
+
+interface Subject {
+  readonly dialect: ForgeDialect;
+  readonly wire: DoubleWire;
+  readonly failedState: string;
+  readonly isDraft: (pull: { readonly title: string; readonly draft: boolean }) => boolean;
+}
+
+const subjects: readonly Subject[] = [
+  { dialect: github, wire: githubWire, failedState: 'failure', isDraft: ({ draft }) => draft },
+  {
+    dialect: gitlab,
+    wire: gitlabWire,
+    failedState: 'failed',
+    isDraft: ({ title }) => title.startsWith('Draft: '),
+  },
+  {
+    dialect: gitea,
+    wire: giteaWire,
+    failedState: 'failure',
+    isDraft: ({ title }) => title.startsWith('WIP: '),
+  },
+  { dialect: bitbucket, wire: bitbucketWire, failedState: 'FAILED', isDraft: ({ draft }) => draft },
+];
+
+afterAll(() => http.close());
+
+for (const subject of subjects) {
+  const { dialect } = subject;
+  let double: ForgeDouble;
+  beforeAll(async () => {
+    double = await startForgeDouble(subject.wire);
+  });
+  afterAll(() => double.close());
+
+  describeForge(dialect.kind, () => fixtureOf(double, subject));
+
+  describe(`answers of ${dialect.kind} that are no success`, () => {
+    const forge = () => forgeAt(double, dialect, 's3cr3t-token');
+
+    it('takes too many requests as a reason to wait for as long as it says', async () => {
+      double.failNext({ status: 429, json: { message: 'slow down' }, headers: { 'retry-after': '7' } });
+      const answer = forge().findPullRequest('main');
+      await expect(answer).rejects.toMatchObject({ code: 'Unavailable', retryAfterMs: 7000 });
+      await expect(answer).rejects.toThrow(/slow down/);
+    });
+
+    it('takes a proxy’s page for an outage', async () => {
+      double.failNext({ status: 502, json: '<html>Bad gateway</html>' });
+      await expect(forge().findPullRequest('main')).rejects.toMatchObject({ code: 'Unavailable' });
+      double.failNext({ status: 200, json: '<html>Please wait</html>' });
+      await expect(forge().findPullRequest('main')).rejects.toMatchObject({ code: 'Unavailable' });
+    });
+
+    it('tells a missing right from a used up limit', async () => {
+      double.failNext({ status: 403, json: { message: 'no right' } });
+      await expect(forge().comment(1, 'x')).rejects.toMatchObject({ code: 'Forbidden' });
+      const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW_MS / 1000 + 60) };
+      double.failNext({ status: 403, json: { message: 'API rate limit exceeded' }, headers });
+      const limited = forge().comment(1, 'x');
+      await expect(limited).rejects.toMatchObject({ code: 'Unavailable', retryAfterMs: 60_000 });
+    });
+
+    it('does not follow a redirect, and names where it goes', async () => {
+      double.failNext({ status: 301, headers: { location: 'https://elsewhere.example.com/x?token=1' } });
+      const moved = forge().findPullRequest('main');
+      await expect(moved).rejects.toMatchObject({ code: 'Invalid' });
+      await expect(moved).rejects.toThrow(/elsewhere\.example\.com; not followed/);
+    });
+
+    it('refuses an answer that is something else', async () => {
+      double.failNext({ status: 200, json: { values: 7 } });
+      await expect(forge().findPullRequest('main')).rejects.toMatchObject({ code: 'Invalid' });
+    });
+
+    it('never repeats the token that an answer repeats', async () => {
+      const message = 'cannot use s3cr3t-token\u001b[31m here';
+      double.failNext({ status: 422, json: { message, error: { message } } });
+      const refused = forge().comment(1, 'x');
+      await expect(refused).rejects.toThrow(/cannot use \*\*\* \[31m here/);
+      await expect(refused).rejects.not.toThrow(/s3cr3t/);
+    });
+  });
+}
+
+describe('peculiarities', () => {
+  it('marks a draft in the title where GitHub has no drafts', async () => {
+    const double = await startForgeDouble(githubWire);
+    double.model.options.refusesDrafts = true;
+    double.model.branches.set('b', 'b'.repeat(40));
+    const request = { branch: 'b', base: 'main', title: 'Revert it', body: '', draft: true };
+    const opened = await forgeAt(double, github, 's3cr3t-token').createPullRequest(request);
+    expect(opened.title).toBe('Revert it');
+    expect(double.model.pulls[0]).toMatchObject({ title: 'Draft: Revert it', draft: false });
+    await double.close();
+  });
+
+  it('keeps GitLab from taking evidence for commands', async () => {
+    const double = await startForgeDouble(gitlabWire);
+    await forgeAt(double, gitlab, 's3cr3t-token').comment(1, 'log:\n/merge\n  /approve\na/b and /etc\n');
+    expect(double.model.comments[0]?.body).toBe('log:\n\\/merge\n  \\/approve\na/b and /etc\n');
+    await double.close();
+  });
+
+  it('looks through many pages of Gitea, which cannot filter by branch', async () => {
+    const double = await startForgeDouble(giteaWire);
+    double.addPull({ branch: 'old' });
+    for (let n = 0; n < 120; n += 1) double.addPull({ branch: `other-${n}` });
+    const found = await forgeAt(double, gitea, 's3cr3t-token').findPullRequest('old');
+    expect(found).toMatchObject({ number: 1, branch: 'old' });
+    await double.close();
+  });
+});
+
+function forgeAt(
+  { url }: ForgeDouble,
+  dialect: ForgeDialect,
+  token: string,
+  repository = 'acme/shop',
+): Forge {
+  return createForge(dialect, repository, {
+    http,
+    way: {},
+    api: url,
+    headers: dialect.headers,
+    where: `${dialect.kind} 127.0.0.1, ${repository}`,
+    nowMs: () => NOW_MS,
+    auth: async () =>
+      dialect.kind === 'gitea'
+        ? dialect.auth({ kind: 'password', username: 'bot', password: token })
+        : dialect.auth({ kind: 'token', token }),
+  });
+}
+
+function fixtureOf(double: ForgeDouble, { dialect, failedState, isDraft }: Subject): ForgeFixture {
+  const { model } = double;
+  const pull = (number: number) => model.pulls.find((one) => one.number === number);
+  return {
+    forge: forgeAt(double, dialect, 's3cr3t-token'),
+    stranger: forgeAt(double, dialect, 'wr0ng-token'),
+    missing: forgeAt(double, dialect, 's3cr3t-token', 'acme/nothing'),
+    failedState,
+    async pushBranch(name) {
+      const commit = Buffer.from(name).toString('hex').padEnd(40, '0').slice(-40);
+      model.branches.set(name, commit);
+      return commit;
+    },
+    async deleteBranch(name) {
+      model.branches.delete(name);
+    },
+    async merge(number) {
+      const found = pull(number);
+      if (found) found.state = 'merged';
+    },
+    async openFromFork(branch) {
+      double.addPull({ branch, isFork: true });
+    },
+    async isDraft(number) {
+      const found = pull(number);
+      return found !== undefined && isDraft(found);
+    },
+    async comments(number) {
+      return model.comments.filter((one) => one.number === number).map(({ body }) => body);
+    },
+    async status(commit, context) {
+      return model.statuses.findLast((one) => one.commit === commit && one.context === context);
+    },
+  };
+}

@@ -1,0 +1,141 @@
+import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../../api/forge.ts';
+import { ForgeError } from './errors.ts';
+import {
+  body,
+  DESCRIPTION_LIMIT,
+  type ForgeConnection,
+  isDraftTitle,
+  line,
+  plainTitle,
+  sendToForge,
+  TITLE_LIMIT,
+} from './send.ts';
+import type { Forge, ForgeCall, ForgeDialect, ReadPullRequest } from './types.ts';
+
+/** Pages of pull requests that are looked through: the newest thousand on Gitea, which cannot filter by branch. */
+const MAX_PAGES = 20;
+const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
+
+interface Parts {
+  readonly where: string;
+  readonly dialect: ForgeDialect;
+  readonly repository: string;
+  call(what: string, call: ForgeCall): Promise<unknown>;
+}
+
+/** The forge of one repository, spoken to in its dialect. */
+export function createForge(dialect: ForgeDialect, repository: string, connection: ForgeConnection): Forge {
+  const call = (what: string, request: ForgeCall) => sendToForge(connection, what, request);
+  const parts: Parts = { where: connection.where, dialect, repository, call };
+  return {
+    kind: dialect.kind,
+    findPullRequest: (branch) => find(parts, branch),
+    createPullRequest: (request) => create(parts, request),
+    updatePullRequest: (number, change) => update(parts, number, change),
+    async comment(number, text) {
+      await call(`comment on #${number}`, dialect.comment(repository, number, safeBody(dialect, text)));
+    },
+    closePullRequest: (number) => close(parts, number),
+    setCommitStatus: (commit, status) => setStatus(parts, commit, status),
+    mayWrite: async () =>
+      readWith(parts, await call('read the repository', dialect.repositoryOf(repository)), dialect.mayWrite),
+  };
+}
+
+async function find(parts: Parts, branch: string): Promise<PullRequest | undefined> {
+  const { dialect, repository, call } = parts;
+  for (let page = 1; page <= MAX_PAGES; page += 1) {
+    const answer = await call(`find the pull request of ${branch}`, dialect.list(repository, branch, page));
+    const rows = readWith(parts, answer, dialect.rows);
+    const found = rows
+      .map((row) => readWith(parts, row, dialect.read))
+      .find((pull) => pull.branch === branch && !pull.fromFork);
+    if (found) return shown(found);
+    if (rows.length < dialect.pageSize) return undefined;
+  }
+  return undefined;
+}
+
+/** Our own branch has one open pull request; whoever was first has won, and it may have been ourselves before a crash. */
+async function create(parts: Parts, request: NewPullRequest): Promise<PullRequest> {
+  try {
+    return await open(parts, request);
+  } catch (error) {
+    if (!(error instanceof ForgeError) || error.code !== 'Invalid') throw error;
+    const there = await find(parts, request.branch);
+    if (there?.state === 'open') return there;
+    throw error;
+  }
+}
+
+async function open(parts: Parts, request: NewPullRequest): Promise<PullRequest> {
+  const { dialect, repository, call } = parts;
+  const what = `open a pull request from ${request.branch}`;
+  const send = async (draft: boolean, prefix: string) => {
+    const title = line(`${prefix}${request.title}`, TITLE_LIMIT);
+    const content = { ...request, draft, title, body: safeBody(dialect, request.body) };
+    return shown(readWith(parts, await call(what, dialect.create(repository, content)), dialect.read));
+  };
+  if (!request.draft) return send(false, '');
+  if (dialect.draft !== 'field') return send(false, dialect.draft.prefix);
+  try {
+    return await send(true, '');
+  } catch (error) {
+    // GitHub has no drafts in private repositories of its free plan: the title says it then.
+    if (!(error instanceof ForgeError) || !/draft/i.test(error.said) || error.code !== 'Invalid') throw error;
+    return send(false, 'Draft: ');
+  }
+}
+
+async function update(parts: Parts, number: number, change: PullRequestChange): Promise<PullRequest> {
+  const { dialect, repository, call } = parts;
+  const current = await get(parts, number);
+  const mark = isDraftTitle(current.title) ? current.title.slice(0, -plainTitle(current.title).length) : '';
+  const content = {
+    title: change.title === undefined ? current.title : line(`${mark}${change.title}`, TITLE_LIMIT),
+    body: change.body === undefined ? current.body : safeBody(dialect, change.body),
+  };
+  if (content.title === current.title && content.body === current.body) return shown(current);
+  const answer = await call(`change #${number}`, dialect.change(repository, number, content));
+  return shown(readWith(parts, answer, dialect.read));
+}
+
+async function close(parts: Parts, number: number): Promise<void> {
+  const { dialect, repository, call } = parts;
+  const { state } = await get(parts, number);
+  if (state === 'open') await call(`close #${number}`, dialect.close(repository, number));
+}
+
+async function get(parts: Parts, number: number): Promise<ReadPullRequest> {
+  const { dialect, repository, call } = parts;
+  return readWith(parts, await call(`read #${number}`, dialect.get(repository, number)), dialect.read);
+}
+
+async function setStatus(parts: Parts, commit: string, status: CommitStatus): Promise<void> {
+  const { dialect, repository, call } = parts;
+  if (!COMMIT.test(commit)) throw new ForgeError('Invalid', `${commit.slice(0, 70)} is not a full commit id`);
+  const short = { ...status, description: line(status.description, DESCRIPTION_LIMIT) };
+  try {
+    await call(`set the status of ${commit.slice(0, 7)}`, dialect.status(repository, commit, short));
+  } catch (error) {
+    if (!(error instanceof ForgeError) || !dialect.isSameStatus?.(error.said, status)) throw error;
+  }
+}
+
+function safeBody(dialect: ForgeDialect, text: string): string {
+  return body(dialect.safeText?.(text) ?? text);
+}
+
+/** As the port shows it: one title whether or not it is a draft. */
+function shown({ fromFork: _, ...pull }: ReadPullRequest): PullRequest {
+  return { ...pull, title: plainTitle(pull.title) };
+}
+
+/** An answer of another shape is a forge of a version that we do not know, or a page of something in between. */
+function readWith<T>({ where, dialect }: Parts, answer: unknown, read: (answer: unknown) => T): T {
+  try {
+    return read(answer);
+  } catch {
+    throw new ForgeError('Invalid', `${where}: the answer is not what the API of ${dialect.kind} gives`);
+  }
+}

@@ -1,0 +1,229 @@
+import { createVerify, generateKeyPairSync } from 'node:crypto';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Source } from '../../api/source/source.ts';
+import { createHttpClient } from '../../http/client.ts';
+import { startTestServer, type TestServer } from '../../http/testing/servers.ts';
+import { bitbucket } from './bitbucket.ts';
+import { gitea } from './gitea.ts';
+import { appJwt, createGithubAppTokens, github } from './github.ts';
+import { gitlab } from './gitlab.ts';
+import { createOpenForge } from './open.ts';
+import { credentialsOf } from './secret.ts';
+
+const http = createHttpClient({ allowLoopback: true });
+let nowMs = Date.parse('2026-01-01T00:00:00Z');
+const clock = { nowMs: () => nowMs };
+
+afterAll(() => http.close());
+
+/** What is asked of a server, and what it answers by path. */
+async function serverWith(
+  answers: Readonly<Record<string, { status: number; json: unknown; headers?: Record<string, string> }>>,
+): Promise<TestServer & { readonly asked: string[] }> {
+  const asked: string[] = [];
+  const server = await startTestServer((request, response) => {
+    const path = request.url?.split('?')[0] ?? '';
+    asked.push(`${request.method} ${path} ${request.headers.authorization ?? '-'}`);
+    const found = answers[path] ?? { status: 404, json: { message: 'Not Found' } };
+    response.writeHead(found.status, { 'content-type': 'application/json', ...found.headers });
+    response.end(JSON.stringify(found.json));
+  });
+  return { ...server, asked };
+}
+
+function sourceAt(url: string): Source {
+  return {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { name: 'shop', namespace: 'delivery' },
+    spec: { url, ref: { branch: 'main' } },
+  };
+}
+
+function secretOf(values: Readonly<Record<string, string>>) {
+  const bytes = Object.entries(values).map(([key, value]) => [key, Buffer.from(value)] as const);
+  return async () => ({ values: Object.fromEntries(bytes), way: {} });
+}
+
+describe('which forge serves a repository', () => {
+  it.each([
+    ['https://github.com/acme/shop.git', 'github'],
+    ['https://gitlab.com/acme/platform/shop', 'gitlab'],
+    ['https://bitbucket.org/acme/shop/', 'bitbucket'],
+    ['https://codeberg.org/acme/shop', 'gitea'],
+  ])('%s is %s, without a question', async (url, kind) => {
+    const forge = await createOpenForge({ http, clock, tokens: createGithubAppTokens() })(
+      sourceAt(url),
+      secretOf({}),
+    );
+    expect(forge?.kind).toBe(kind);
+  });
+
+  it.each([
+    ['gitea', '/api/v1/version', { status: 200, json: { version: '1.26.0' } }],
+    ['gitlab', '/api/v4/version', { status: 401, json: {}, headers: { 'x-gitlab-meta': '{}' } }],
+    ['github', '/api/v3/meta', { status: 200, json: {}, headers: { 'x-github-request-id': 'A:B' } }],
+  ])('recognises %s by %s, without showing the token, and asks once', async (kind, path, answer) => {
+    const server = await serverWith({ [path]: answer });
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+    const secret = secretOf({ bearerToken: 's3cr3t' });
+    expect((await open(sourceAt(`${server.url}/acme/shop.git`), secret))?.kind).toBe(kind);
+    const asked = server.asked.length;
+    expect((await open(sourceAt(`${server.url}/acme/shop.git`), secret))?.kind).toBe(kind);
+    expect(server.asked.length).toBe(asked);
+    expect(server.asked.join()).not.toContain('s3cr3t');
+    await server.close();
+  });
+
+  it('is none when nobody answers as a forge would', async () => {
+    const server = await serverWith({ '/api/v1/version': { status: 200, json: ['1.26.0'] } });
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+    expect(await open(sourceAt(`${server.url}/acme/shop.git`), secretOf({}))).toBeUndefined();
+    expect(await open(sourceAt(`${server.url}/shop.git`), secretOf({}))).toBeUndefined();
+    await server.close();
+  });
+
+  it('asks again after an outage', async () => {
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+    const source = sourceAt('http://127.0.0.1:1/acme/shop.git');
+    await expect(open(source, secretOf({}))).rejects.toMatchObject({ code: 'Unavailable' });
+    await expect(open(source, secretOf({}))).rejects.toThrow(/which forge 127\.0\.0\.1:1 is/);
+  });
+
+  it('is the one that the Secret names', async () => {
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+    const source = sourceAt('https://git.example.com/acme/shop.git');
+    expect((await open(source, secretOf({ forge: 'Forgejo\n' })))?.kind).toBe('gitea');
+    const unknown = open(source, secretOf({ forge: 'gogs' }));
+    await expect(unknown).rejects.toThrow(/is gogs; known are bitbucket, forgejo, gitea, github/);
+  });
+});
+
+describe('where the API of a repository is', () => {
+  const at = (url: string) => [new URL(url), new URL(url).pathname.slice(1)] as const;
+
+  it('knows GitHub and GitHub Enterprise', () => {
+    expect(github.place(...at('https://github.com/acme/shop'))).toEqual({
+      api: 'https://api.github.com',
+      repository: 'acme/shop',
+    });
+    expect(github.place(...at('https://ghe.example.com:8443/acme/shop')).api).toBe(
+      'https://ghe.example.com:8443/api/v3',
+    );
+  });
+
+  it('keeps the groups of GitLab and the path of Gitea', () => {
+    expect(gitlab.place(...at('https://gitlab.com/acme/platform/shop'))).toEqual({
+      api: 'https://gitlab.com/api/v4',
+      repository: 'acme/platform/shop',
+    });
+    expect(gitea.place(...at('https://example.com/gitea/acme/shop'))).toEqual({
+      api: 'https://example.com/gitea/api/v1',
+      repository: 'acme/shop',
+    });
+  });
+
+  it('knows Bitbucket Cloud', () => {
+    expect(bitbucket.place(...at('https://bitbucket.org/acme/shop')).api).toBe(
+      'https://api.bitbucket.org/2.0',
+    );
+  });
+});
+
+describe('signing in', () => {
+  const values = (given: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(given).map(([key, value]) => [key, Buffer.from(value)]));
+
+  it('prefers a token for the forge alone', () => {
+    const given = { forgeToken: 'api\n', bearerToken: 'git', username: 'bot', password: 'p' };
+    expect(credentialsOf(values(given))).toEqual({ kind: 'token', token: 'api' });
+  });
+
+  it('takes what Git takes', () => {
+    expect(credentialsOf(values({ password: 'p' }))).toEqual({
+      kind: 'password',
+      username: 'git',
+      password: 'p',
+    });
+    expect(credentialsOf({})).toEqual({ kind: 'none' });
+  });
+
+  it('refuses half a GitHub App and values that would break a header', () => {
+    expect(() => credentialsOf(values({ githubAppID: '1' }))).toThrow(/one of them is missing/);
+    const app = { githubAppID: '1', githubAppInstallationID: '../2', githubAppPrivateKey: 'k' };
+    expect(() => credentialsOf(values(app))).toThrow(/must be a number/);
+    expect(() => credentialsOf(values({ bearerToken: 'a\r\nb' }))).toThrow(/bearerToken holds a control/);
+  });
+
+  it('gives a token to GitHub and GitLab as bearer, to Gitea as it came', () => {
+    const password = { kind: 'password', username: 'bot', password: 'p' } as const;
+    expect(github.auth(password)).toEqual({ kind: 'bearer', token: 'p' });
+    expect(gitlab.auth(password)).toEqual({ kind: 'bearer', token: 'p' });
+    expect(gitea.auth(password)).toEqual({ kind: 'basic', username: 'bot', password: 'p' });
+    expect(bitbucket.auth(password)).toEqual({ kind: 'basic', username: 'bot', password: 'p' });
+    expect(bitbucket.auth({ ...password, username: 'x-token-auth' })).toEqual({ kind: 'bearer', token: 'p' });
+  });
+});
+
+describe('a GitHub App', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const pem = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
+  const app = { kind: 'githubApp', appId: '42', installation: { id: '7' }, privateKey: pem } as const;
+
+  it('proves who it is by a JWT that GitHub can verify', () => {
+    const [header = '', claims = '', signature = ''] = appJwt(app, nowMs).split('.');
+    const verifier = createVerify('RSA-SHA256').update(`${header}.${claims}`);
+    expect(verifier.verify(publicKey, signature, 'base64url')).toBe(true);
+    const { iat, exp, iss } = JSON.parse(Buffer.from(claims, 'base64url').toString());
+    expect(iss).toBe('42');
+    expect(exp - nowMs / 1000).toBeLessThan(600);
+    expect(iat).toBeLessThan(nowMs / 1000);
+  });
+
+  it('signs in once and renews the token before its end', async () => {
+    const token = () => ({ token: 'ghs_1', expires_at: new Date(nowMs + 3_600_000).toISOString() });
+    const server = await serverWith({
+      '/app/installations/7/access_tokens': { status: 201, json: token() },
+    });
+    const connection = {
+      http,
+      api: server.url,
+      headers: {},
+      way: {},
+      where: 'github, acme/shop',
+      nowMs: () => nowMs,
+    };
+    const tokens = createGithubAppTokens();
+    expect(await tokens.of(app, connection)).toBe('ghs_1');
+    expect(await tokens.of(app, connection)).toBe('ghs_1');
+    expect(server.asked).toHaveLength(1);
+    nowMs += 3_400_000;
+    await tokens.of(app, connection);
+    expect(server.asked).toHaveLength(2);
+    expect(server.asked[0]).toMatch(/^POST .* Bearer ey/);
+    await server.close();
+  });
+
+  it('says that a key is none, without quoting it', async () => {
+    const tokens = createGithubAppTokens();
+    const connection = {
+      http,
+      api: 'http://127.0.0.1:1',
+      headers: {},
+      way: {},
+      where: 'github',
+      nowMs: () => nowMs,
+    };
+    const signedIn = tokens.of({ ...app, privateKey: 'hunter2' }, connection);
+    await expect(signedIn).rejects.toThrow('githubAppPrivateKey is no RSA private key in PEM format');
+  });
+
+  it('cannot sign in at another forge', async () => {
+    const secret = secretOf({ githubAppID: '1', githubAppInstallationID: '2', githubAppPrivateKey: pem });
+    const opened = createOpenForge({ http, clock, tokens: createGithubAppTokens() })(
+      sourceAt('https://gitlab.com/acme/shop'),
+      secret,
+    );
+    await expect(opened).rejects.toThrow(/GitHub App cannot sign in at gitlab/);
+  });
+});

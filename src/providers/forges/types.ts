@@ -1,0 +1,101 @@
+/** What a forge offers, by shape the engine's `Forge` port, and what one forge's file has to say about its API. */
+import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../../api/forge.ts';
+import type { HttpAuth } from '../../http/types.ts';
+
+/** The products Holdfast knows. `github` includes GitHub Enterprise, `gitea` includes Forgejo. */
+export type ForgeKind = 'github' | 'gitlab' | 'gitea' | 'bitbucket';
+
+/** Pull requests and commit statuses of one repository. Methods throw ForgeError. */
+export interface Forge {
+  readonly kind: ForgeKind;
+  /** Newest pull request from this branch of this very repository, never one from a fork; undefined when there is none. */
+  findPullRequest(branch: string): Promise<PullRequest | undefined>;
+  /** One that is open for the branch already is returned in place of a second one. */
+  createPullRequest(request: NewPullRequest): Promise<PullRequest>;
+  /** A draft stays one. Nothing is written when nothing differs. */
+  updatePullRequest(number: number, change: PullRequestChange): Promise<PullRequest>;
+  comment(number: number, body: string): Promise<void>;
+  /** One that is closed or merged already is left as it is. */
+  closePullRequest(number: number): Promise<void>;
+  setCommitStatus(commit: string, status: CommitStatus): Promise<void>;
+  /** Whether the credentials may write to the repository; undefined when the forge does not tell. */
+  mayWrite(): Promise<boolean | undefined>;
+}
+
+/** How to sign in at a forge. Holds secrets: never log or serialise it. */
+export type ForgeCredentials =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'token'; readonly token: string }
+  | { readonly kind: 'password'; readonly username: string; readonly password: string }
+  | GithubApp;
+
+/** A GitHub App and where it is installed. Holds a secret: never log or serialise it. */
+export interface GithubApp {
+  readonly kind: 'githubApp';
+  readonly appId: string;
+  /** By its number, or by the organisation or user who installed it. */
+  readonly installation: { readonly id: string } | { readonly owner: string };
+  /** RSA, PEM. */
+  readonly privateKey: string;
+  /** Base address of the API of a GitHub Enterprise Server, without a trailing slash; undefined: by the repository's host. */
+  readonly api?: string;
+}
+
+/** Where a repository's API is. */
+interface ForgePlace {
+  /** Base address of the API, without a trailing slash. */
+  readonly api: string;
+  /** `owner/name`; on GitLab with all groups. */
+  readonly repository: string;
+}
+
+/** One request to a forge's API. */
+export interface ForgeCall {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH';
+  /** Below the API's base address; its parts are encoded. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number>>;
+  readonly json?: unknown;
+}
+
+/** A pull request with what only our own code needs. */
+export interface ReadPullRequest extends PullRequest {
+  /** The branch is in another repository: somebody else's, whatever its name. */
+  readonly fromFork: boolean;
+}
+
+/** One forge's API as data: which request does what, and how an answer is read. Pure; `client.ts` sends. */
+export interface ForgeDialect {
+  readonly kind: ForgeKind;
+  readonly headers: Readonly<Record<string, string>>;
+  /** How drafts are marked: by a field of the request, or by a prefix of the title. */
+  readonly draft: 'field' | { readonly prefix: string };
+  /** Rows of one page of `list`; fewer rows mean that it was the last one. */
+  readonly pageSize: number;
+  /** `path` is that of the repository's URL, without slashes around it and without `.git`. */
+  place(url: URL, path: string): ForgePlace;
+  /** A GitHub App is a token by then. */
+  auth(credentials: Exclude<ForgeCredentials, { kind: 'githubApp' }>): HttpAuth | undefined;
+  /** Pull requests in every state, newest first, at least those of the branch. Pages count from 1. */
+  list(repository: string, branch: string, page: number): ForgeCall;
+  rows(answer: unknown): readonly unknown[];
+  /** Throws when the answer is not a pull request of this forge. */
+  read(answer: unknown): ReadPullRequest;
+  get(repository: string, number: number): ForgeCall;
+  create(repository: string, request: NewPullRequest): ForgeCall;
+  change(
+    repository: string,
+    number: number,
+    content: { readonly title: string; readonly body: string },
+  ): ForgeCall;
+  comment(repository: string, number: number, body: string): ForgeCall;
+  close(repository: string, number: number): ForgeCall;
+  status(repository: string, commit: string, status: CommitStatus): ForgeCall;
+  /** Says the forge's refusal that this status is there already. */
+  isSameStatus?(message: string, status: CommitStatus): boolean;
+  repositoryOf(repository: string): ForgeCall;
+  /** Reads `repositoryOf`. */
+  mayWrite(answer: unknown): boolean | undefined;
+  /** Makes text harmless that the forge would take for commands. */
+  safeText?(text: string): string;
+}

@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto';
+import type { HookAnswer, HookFacts, HookType, Webhook } from '../../api/canary/webhooks.ts';
+import { type Clock, sleep } from '../../api/clock.ts';
+import { webhookTimeoutMs } from '../../api/defaults.ts';
+import { clip, limits } from '../../api/limits.ts';
+import type { HttpClient } from '../../http/types.ts';
+
+/** What calling needs: the one outbound client, and the time between attempts. */
+interface HookTools {
+  readonly http: Pick<HttpClient, 'send'>;
+  readonly clock: Clock;
+}
+
+/** Calls webhooks. Never rejects: an answer that did not come is an answer too (S29). */
+interface Hooks {
+  call(call: HookCall, signal: AbortSignal): Promise<HookAnswer>;
+}
+
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
+
+/** The webhooks of Canaries over HTTP. */
+export function createHooks(tools: HookTools): Hooks {
+  return {
+    async call(call, signal) {
+      const { verdict, status, detail } = await attempts(call, tools, signal);
+      const { name } = call.webhook;
+      return { name, type: call.type, verdict, ...(status === undefined ? {} : { status }), detail };
+    },
+  };
+}
+
+/** The call and its retries: waits of 1 s to 30 s, doubling, on what a retry may heal, as Flagger's client does. */
+async function attempts(call: HookCall, tools: HookTools, signal: AbortSignal): Promise<Attempt> {
+  const retries = Math.min(limits.hookRetries, Math.max(0, Math.floor(call.webhook.retries ?? 0)));
+  let waitMs = FIRST_WAIT_MS;
+  for (let left = retries; ; left -= 1) {
+    const attempt = await attemptOnce(call, tools, signal);
+    if (!attempt.isWorthRetrying || left === 0 || signal.aborted) return attempt;
+    await sleep(tools.clock, waitMs, signal);
+    waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2);
+  }
+}
+
+/** The timeout is of one attempt. Nothing is followed, and a body beyond the cap makes an answer garbage. */
+async function attemptOnce(call: HookCall, { http }: HookTools, signal: AbortSignal): Promise<Attempt> {
+  const { webhook } = call;
+  const timeoutMs = Math.min(limits.hookTimeoutMs, Math.max(1, webhookTimeoutMs(webhook.timeout)));
+  try {
+    const { status, body } = await http.send({
+      url: webhook.url,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(payloadOf(call)),
+      signal,
+      ...(webhook.disableTLS ? { tls: { insecureSkipVerify: true } } : {}),
+      limits: {
+        idleTimeoutMs: timeoutMs,
+        totalTimeoutMs: timeoutMs,
+        maxBytes: limits.httpResponseBytes,
+      },
+    });
+    return readHookAnswer(status, body);
+  } catch (error) {
+    return failedAttempt(error);
+  }
+}
+
+/** What one attempt came to, and whether another one may come to something else. */
+interface Attempt {
+  readonly verdict: HookAnswer['verdict'];
+  readonly status?: number;
+  readonly detail: string;
+  readonly isWorthRetrying: boolean;
+}
+
+const MAX_DETAIL_CHARACTERS = 200;
+/** Only the beginning of a body is looked at, and only to quote it. */
+const QUOTED_BYTES = 1024;
+/** Flagger takes these for yes; 203 and beyond are no. */
+const LAST_GOOD_STATUS = 202;
+/** Answers of a proxy or of a server that is overloaded: the hook itself was not heard. */
+const NOT_REACHED = new Set([408, 429, 502, 503, 504]);
+
+/** Reads an HTTP answer. Only 200 to 202 is yes; a 4xx or 5xx of the hook itself is no; everything else tells nothing. */
+function readHookAnswer(status: number, body: Uint8Array): Attempt {
+  if (status >= 200 && status <= LAST_GOOD_STATUS) {
+    return { verdict: 'approved', status, detail: `answered ${status}`, isWorthRetrying: false };
+  }
+  const isWorthRetrying = status === 429 || (status >= 500 && status !== 501);
+  const isClear = status >= 400 && !NOT_REACHED.has(status);
+  const said = isClear ? quote(body) : '';
+  return {
+    verdict: isClear ? 'refused' : 'unreachable',
+    status,
+    detail: clip(`answered ${status}${said ? `: ${said}` : ''}`, MAX_DETAIL_CHARACTERS),
+    isWorthRetrying,
+  };
+}
+
+/** Reads a failed request. The client's messages hold neither query strings nor bodies. */
+function failedAttempt(error: unknown): Attempt {
+  const code = (error as { code?: unknown } | null)?.code;
+  const detail = error instanceof Error ? error.message : 'the request failed';
+  return {
+    verdict: 'unreachable',
+    detail: clip(detail, MAX_DETAIL_CHARACTERS),
+    isWorthRetrying: code === 'Unreachable' || code === 'Closed' || code === 'Timeout',
+  };
+}
+
+/** The first line of an answer, without anything a terminal or a log could stumble over. */
+function quote(body: Uint8Array): string {
+  const text = new TextDecoder().decode(body.subarray(0, QUOTED_BYTES));
+  const [line = ''] = text.trim().split(/[\r\n]/);
+  return line.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, ' ').trim();
+}
+
+/** News for webhooks of type event, as the Kubernetes Event says it. */
+export interface HookEvent {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  /** Milliseconds since the epoch. */
+  readonly timeMs: number;
+}
+
+/** Everything one call depends on. */
+interface HookCall {
+  readonly canary: { readonly metadata: { readonly name: string; readonly namespace?: string } };
+  readonly webhook: Webhook;
+  readonly type: HookType;
+  readonly facts: HookFacts;
+  /** Only for webhooks of type event. */
+  readonly event?: HookEvent;
+}
+
+/**
+ * The body of a call: Flagger's five fields with their meaning (flagger-behaviour 2.14), and beside them type, digest, commit and
+ * canaryWeight, which Flagger's receivers pass over. The metadata of an event is the event's own and the user's; the event's wins.
+ */
+function payloadOf({ canary, webhook, type, facts, event }: HookCall): Record<string, unknown> {
+  const metadata = { ...webhook.metadata, ...(event ? eventMetadata(event) : {}) };
+  return {
+    name: canary.metadata.name,
+    namespace: canary.metadata.namespace ?? '',
+    phase: facts.phase,
+    checksum: checksumOf(facts.digest),
+    ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
+    type,
+    digest: facts.digest,
+    commit: facts.commit,
+    canaryWeight: facts.canaryWeight,
+  };
+}
+
+/** Equal for the same release and different for another; of no further meaning, as in Flagger. */
+function checksumOf(digest: string): string {
+  return createHash('sha256').update(digest).digest('hex').slice(0, 16);
+}
+
+function eventMetadata({ type, reason, message, timeMs }: HookEvent): Record<string, string> {
+  return { eventMessage: message, eventType: type, eventReason: reason, timestamp: String(timeMs) };
+}

@@ -1,0 +1,301 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Canary } from '../../api/canary/canary.ts';
+import type { CanaryMetric } from '../../api/canary/metrics.ts';
+import type { MetricTemplate } from '../../api/metric-template.ts';
+import { createHttpClient } from '../../http/client.ts';
+import { type MetricSource, readMetric, templateOf } from './read-metric.ts';
+
+const nowMs = Date.UTC(2026, 0, 1);
+const nowSeconds = nowMs / 1_000;
+const closers: Array<() => Promise<void>> = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A server on a port of its own, the questions it was asked, and a client for it. */
+async function aServer(handler: Handler) {
+  const asked: Array<{ path: string; query: string | null; headers: IncomingMessage['headers'] }> = [];
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '', 'http://server');
+    asked.push({ path: url.pathname, query: url.searchParams.get('query'), headers: request.headers });
+    handler(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const http = createHttpClient({ allowLoopback: true });
+  closers.push(async () => {
+    await http.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return { asked, http, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+function json(body: unknown, status = 200): Handler {
+  return (_, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(body));
+  };
+}
+
+function vector(...values: unknown[]): Handler {
+  const result = values.map((value) => ({ metric: {}, value: [nowSeconds, value] }));
+  return json({ status: 'success', data: { resultType: 'vector', result } });
+}
+
+const canary: Canary = {
+  apiVersion: 'flagger.app/v1beta1',
+  kind: 'Canary',
+  metadata: { name: 'podinfo', namespace: 'shop' },
+  spec: {
+    targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'podinfo' },
+    service: { port: 80 },
+    analysis: { interval: '1m', threshold: 1, stepWeight: 5 },
+  },
+};
+
+function aSource(metric: CanaryMetric, address: string, more: Partial<MetricSource> = {}): MetricSource {
+  return {
+    canary,
+    metric,
+    role: 'canary',
+    provider: 'contour',
+    metricsServer: address,
+    nowMs,
+    ...more,
+  };
+}
+
+const inline: CanaryMetric = {
+  name: 'errors',
+  query: 'sum(\n  errors{pod=~"{{ target }}-.*"}[{{ interval }}]\n)',
+};
+
+describe('what a Prometheus answers', () => {
+  it.each<[string, Handler, object]>([
+    ['one number', vector('12.5'), { kind: 'value', value: 12.5 }],
+    ['a number with an exponent', vector('1e+06'), { kind: 'value', value: 1_000_000 }],
+    ['zero', vector('0'), { kind: 'value', value: 0 }],
+    [
+      'a scalar',
+      json({ status: 'success', data: { resultType: 'scalar', result: [nowSeconds, '-3'] } }),
+      { kind: 'value', value: -3 },
+    ],
+    ['nothing', vector(), { kind: 'noData', detail: 'the query gives no series' }],
+    ['NaN', vector('NaN'), { kind: 'noData', detail: 'the value is NaN' }],
+    ['+Inf', vector('+Inf'), { kind: 'noData', detail: 'the value is +Inf' }],
+    ['empty text', vector(''), { kind: 'noData', detail: 'the value is ' }],
+    ['hexadecimal', vector('0x10'), { kind: 'noData', detail: 'the value is 0x10' }],
+    [
+      'two series',
+      vector('1', '2'),
+      { kind: 'error', detail: 'the query gives 2 series; aggregate them to one, as with sum(...)' },
+    ],
+    [
+      'a matrix',
+      json({ status: 'success', data: { resultType: 'matrix', result: [] } }),
+      { kind: 'error', detail: 'the query gives a matrix; it must give one number' },
+    ],
+    [
+      'a number that is no text',
+      vector(1),
+      { kind: 'error', detail: 'the answer is not a Prometheus query result' },
+    ],
+    [
+      'an old answer',
+      json({
+        status: 'success',
+        data: { resultType: 'vector', result: [{ value: [nowSeconds - 120, '1'] }] },
+      }),
+      { kind: 'noData', detail: 'the answer is for a time 120 s ago; stale, or a clock is wrong' },
+    ],
+    [
+      'HTML',
+      (_, response) => response.end('<html>login</html>'),
+      { kind: 'error', detail: 'the answer is not JSON' },
+    ],
+    [
+      'HTML with 401',
+      (_, response) => {
+        response.statusCode = 401;
+        response.end('<html>secret</html>');
+      },
+      { kind: 'error', detail: 'HTTP 401' },
+    ],
+    [
+      'its own error',
+      json({ status: 'error', errorType: 'bad_data', error: 'parse error at char 5' }, 400),
+      { kind: 'error', detail: 'HTTP 400: bad_data: parse error at char 5' },
+    ],
+    [
+      'no content',
+      (_, response) => response.writeHead(204).end(),
+      { kind: 'error', detail: 'the answer is not JSON' },
+    ],
+  ])('%s', async (_, handler, reading) => {
+    const { http, address } = await aServer(handler);
+
+    expect(await readMetric(aSource(inline, address), http)).toEqual(reading);
+  });
+
+  it.each<[string, Handler]>([
+    ['never', () => {}],
+    ['10 MB', (_, response) => response.end('x'.repeat(10_000_000))],
+    [
+      'with a redirect',
+      (_, response) => response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
+    ],
+    ['by hanging up', (request) => request.socket.destroy()],
+  ])('%s is an error, never a value', async (_, handler) => {
+    const { http, address } = await aServer(handler);
+
+    expect((await readMetric(aSource(inline, address, { timeoutMs: 300 }), http)).kind).toBe('error');
+  });
+});
+
+describe('what a Prometheus is asked', () => {
+  it('is the inline query on one line, below the path of the address', async () => {
+    const { http, address, asked } = await aServer(vector('1'));
+
+    await readMetric(aSource({ ...inline, interval: '30s' }, `${address}/prom/`, { role: 'primary' }), http);
+
+    expect(asked).toMatchObject([
+      { path: '/prom/api/v1/query', query: 'sum( errors{pod=~"podinfo-primary-.*"}[30s] )' },
+    ]);
+  });
+
+  it('is the Prometheus that the Canary names, for built-in metrics too', async () => {
+    const { http, address, asked } = await aServer(vector('99.5'));
+    const own = { ...canary, spec: { ...canary.spec, metricsServer: address } };
+
+    const reading = await readMetric(
+      aSource({ name: 'request-success-rate' }, 'http://nobody.invalid', { canary: own }),
+      http,
+    );
+
+    expect(reading).toEqual({ kind: 'value', value: 99.5 });
+    expect(asked[0]?.query).toContain('envoy_cluster_name=~"shop_podinfo-canary_[0-9a-zA-Z-]+"');
+  });
+
+  it('gives durations in whole milliseconds whatever the unit of the histogram', async () => {
+    const { http, address } = await aServer(vector('0.5129'));
+
+    const reading = await readMetric(
+      aSource({ name: 'request-duration' }, address, { provider: 'kubernetes' }),
+      http,
+    );
+
+    expect(reading).toEqual({ kind: 'value', value: 512 });
+  });
+
+  it('counts requests first when a number of samples is demanded', async () => {
+    const { http, address, asked } = await aServer(vector('9.4'));
+    const metric: CanaryMetric = { name: 'request-success-rate', minSamples: 10 };
+
+    expect(await readMetric(aSource(metric, address), http)).toEqual({
+      kind: 'noData',
+      detail: '9 requests in the window; minSamples is 10',
+    });
+    expect((await readMetric(aSource({ ...metric, minSamples: 9 }, address), http)).kind).toBe('value');
+    expect(asked.map(({ query }) => query?.startsWith('sum(increase('))).toEqual([true, true, false]);
+  });
+});
+
+describe('a MetricTemplate', () => {
+  function aTemplate(address: string, provider: object = {}): MetricTemplate {
+    return {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'MetricTemplate',
+      metadata: { name: 'latency', namespace: 'metrics' },
+      spec: {
+        provider: { type: 'prometheus', address, ...provider },
+        query: 'latency{service="{{ service }}",path="{{ variables.path }}"}[{{ interval }}]',
+      },
+    };
+  }
+  const metric: CanaryMetric = {
+    name: 'latency',
+    templateRef: { name: 'latency', namespace: 'metrics' },
+    templateVariables: { path: '/api' },
+  };
+
+  it('is asked with its variables, headers and credentials', async () => {
+    const { http, address, asked } = await aServer(vector('7'));
+    const template = aTemplate(address, {
+      headers: { 'x-scope-orgid': ['a', 'b'] },
+      secretRef: { name: 's' },
+    });
+
+    const reading = await readMetric(
+      aSource(metric, 'http://nobody.invalid', { template, secret: { token: 'abc\n' }, role: 'primary' }),
+      http,
+    );
+
+    expect(reading).toEqual({ kind: 'value', value: 7 });
+    expect(asked[0]).toMatchObject({
+      query: 'latency{service="podinfo-primary",path="/api"}[1m]',
+      headers: { 'x-scope-orgid': 'a, b', authorization: 'Bearer abc' },
+    });
+  });
+
+  it('sends user name and password when there is no token', async () => {
+    const { http, address, asked } = await aServer(vector('7'));
+    const template = aTemplate(address, { secretRef: { name: 's' } });
+
+    await readMetric(aSource(metric, '', { template, secret: { username: 'u', password: 'p' } }), http);
+
+    expect(asked[0]?.headers.authorization).toBe(`Basic ${Buffer.from('u:p').toString('base64')}`);
+  });
+
+  it.each<[string, Partial<MetricSource>, string]>([
+    ['it does not exist', {}, 'MetricTemplate metrics/latency does not exist'],
+    [
+      'its type is not supported',
+      { template: aTemplate('http://x', { type: 'datadog' }) },
+      'MetricTemplate metrics/latency: provider type datadog is not supported by this version; supported: prometheus',
+    ],
+    [
+      'its Secret does not exist',
+      { template: aTemplate('http://x', { secretRef: { name: 's' } }) },
+      'MetricTemplate metrics/latency: Secret s does not exist in its namespace',
+    ],
+    [
+      'its Secret lacks keys',
+      { template: aTemplate('http://x', { secretRef: { name: 's' } }), secret: { username: 'u' } },
+      'the Secret of the provider needs the key token, or the keys username and password',
+    ],
+    [
+      'its address is none',
+      { template: aTemplate('nonsense') },
+      'the provider address is no URL; it must be http(s)://host[:port][/path]',
+    ],
+    [
+      'its address carries credentials',
+      { template: aTemplate('http://user:hidden@prometheus') },
+      'prometheus: the URL holds credentials; move them to a Secret',
+    ],
+    [
+      'a variable is missing',
+      { template: aTemplate('http://x'), metric: { ...metric, templateVariables: {} } },
+      'line 1, column 42: there is no variable path; set it in templateVariables',
+    ],
+  ])('gives a clear error when %s', async (_, more, detail) => {
+    const { http } = await aServer(vector('1'));
+
+    expect(await readMetric(aSource(metric, '', more), http)).toEqual({ kind: 'error', detail });
+  });
+
+  it('is needed only where neither a built-in name nor a query comes first', () => {
+    expect(templateOf(canary, metric)).toEqual({ namespace: 'metrics', name: 'latency' });
+    expect(templateOf(canary, { name: 'x', templateRef: { name: 't' } })).toEqual({
+      namespace: 'shop',
+      name: 't',
+    });
+    expect(templateOf(canary, { ...metric, name: 'request-duration' })).toBeUndefined();
+    expect(templateOf(canary, { ...metric, query: 'x' })).toBeUndefined();
+  });
+});

@@ -1,0 +1,178 @@
+/** One metric of a Canary, asked once. */
+import type { Canary } from '../../api/canary/canary.ts';
+import type { CanaryMetric } from '../../api/canary/metrics.ts';
+import { metricWindowMs } from '../../api/defaults.ts';
+import type { MetricTemplate } from '../../api/metric-template.ts';
+import type { MetricReading } from '../../api/observed.ts';
+import { builtInQuery, isBuiltIn } from './builtin.ts';
+import { prometheus } from './prometheus.ts';
+import type { MetricEndpoint, MetricHttp, MetricProvider } from './provider.ts';
+import { type MetricRole, metricSubject, type SubjectPods } from './subject.ts';
+import { metricProvider, supportedMetricProviders } from './table.ts';
+import { renderTemplate } from './template.ts';
+import { TemplateError } from './template-parser.ts';
+
+const defaultTimeoutMs = 5_000;
+
+/** Everything a reading depends on. */
+export interface MetricSource {
+  canary: Canary;
+  metric: CanaryMetric;
+  role: MetricRole;
+  /** Routing provider in effect; it decides how requests are counted. */
+  provider: string;
+  /** Name of the role's workload in the cluster: of a Knative Service the revision. */
+  workload?: string | undefined;
+  /** Names of its pods by their template, where both sides are pods of one workload. */
+  pods?: SubjectPods | undefined;
+  /** Prometheus of built-in and inline queries unless `spec.metricsServer` names another. */
+  metricsServer: string;
+  /** The MetricTemplate of `metric.templateRef`; undefined when it does not exist. */
+  template?: MetricTemplate | undefined;
+  /** Decoded Secret of the template's provider; undefined when it does not exist. */
+  secret?: Readonly<Record<string, string>> | undefined;
+  nowMs: number;
+  /** Default 5 s. */
+  timeoutMs?: number;
+}
+
+/** What to ask, and whom. */
+interface Question {
+  provider: MetricProvider;
+  endpoint: MetricEndpoint;
+  query: string;
+  /** PromQL of the number of requests, when it is known. */
+  samples?: string;
+  fromProvider(value: number): number;
+}
+
+/** Namespace and name of the MetricTemplate a metric needs, undefined for built-in and inline ones. The default namespace is the Canary's. */
+export function templateOf(
+  canary: Canary,
+  metric: CanaryMetric,
+): { namespace: string; name: string } | undefined {
+  const { name, templateRef, query } = metric;
+  if (isBuiltIn(name) || query || !templateRef) return undefined;
+  return {
+    namespace: templateRef.namespace || canary.metadata.namespace || 'default',
+    name: templateRef.name,
+  };
+}
+
+/**
+ * Asks one metric: a built-in name first, else the inline query, else the template. Never throws; whatever keeps the value away is `noData`
+ * or `error` with its reason (S29). Success rates are percent, durations milliseconds.
+ */
+export async function readMetric(source: MetricSource, http: MetricHttp): Promise<MetricReading> {
+  try {
+    const question = questionOf(source);
+    return await answerTo(question, source, http);
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    return { kind: 'error', detail: error.message };
+  }
+}
+
+async function answerTo(
+  question: Question,
+  { metric }: MetricSource,
+  http: MetricHttp,
+): Promise<MetricReading> {
+  const { provider, endpoint, query, samples } = question;
+  const request = { ...endpoint, windowMs: metricWindowMs(metric) };
+  const wanted = metric.minSamples ?? 0;
+  if (wanted > 0) {
+    if (!samples) return { kind: 'error', detail: 'minSamples works with built-in metrics only' };
+    const count = await provider.query({ ...request, query: samples }, http);
+    if (count.kind !== 'value') return count;
+    if (count.value < wanted)
+      return {
+        kind: 'noData',
+        detail: `${Math.floor(count.value)} requests in the window; minSamples is ${wanted}`,
+      };
+  }
+  const reading = await provider.query({ ...request, query }, http);
+  return reading.kind === 'value' ? { kind: 'value', value: question.fromProvider(reading.value) } : reading;
+}
+
+/** Throws TemplateError for everything the Canary's author has to repair. */
+function questionOf(source: MetricSource): Question {
+  const { canary, metric, role, provider, workload, pods } = source;
+  const interval = metric.interval || '1m';
+  const subject = metricSubject(canary, role, workload, pods);
+  const endpoint = prometheusEndpoint(source);
+  if (isBuiltIn(metric.name)) {
+    const found = builtInQuery(metric.name, provider, { subject, role, interval: promDuration(interval) });
+    if (!found)
+      throw new TemplateError(
+        `${metric.name} is not known for provider ${provider}${subject.kind === 'service' ? ' and a Service as target' : ''}; use a MetricTemplate with a query for it`,
+      );
+    const { promql, samples, factor, whole } = found;
+    const fromProvider = (value: number): number => (whole ? Math.trunc(value * factor) : value * factor);
+    return { provider: prometheus, endpoint, query: promql, samples, fromProvider };
+  }
+  const { kind: _, ownService: __, ...names } = subject;
+  const values = { ...names, interval, variables: metric.templateVariables ?? {} };
+  const fromProvider = (value: number): number => value;
+  if (metric.query)
+    return { provider: prometheus, endpoint, query: renderTemplate(metric.query, values), fromProvider };
+  const template = requiredTemplate(source);
+  return {
+    ...templateEndpoint(template, source),
+    query: renderTemplate(template.spec.query, values),
+    fromProvider,
+  };
+}
+
+function prometheusEndpoint({ canary, metricsServer, nowMs, timeoutMs }: MetricSource): MetricEndpoint {
+  return {
+    address: canary.spec.metricsServer || metricsServer,
+    headers: {},
+    secret: undefined,
+    insecureSkipVerify: false,
+    timeoutMs: timeoutMs ?? defaultTimeoutMs,
+    nowMs,
+  };
+}
+
+function requiredTemplate({ canary, metric, template }: MetricSource): MetricTemplate {
+  if (template) return template;
+  const reference = templateOf(canary, metric);
+  throw new TemplateError(
+    reference
+      ? `MetricTemplate ${reference.namespace}/${reference.name} does not exist`
+      : `metric ${metric.name} has no value: name a templateRef`,
+  );
+}
+
+/** Whom a MetricTemplate asks. Throws TemplateError for an unsupported type or a Secret that does not exist. */
+function templateEndpoint(
+  { metadata, spec }: MetricTemplate,
+  { secret, nowMs, timeoutMs }: Pick<MetricSource, 'secret' | 'nowMs' | 'timeoutMs'>,
+): { provider: MetricProvider; endpoint: MetricEndpoint } {
+  const { type, address, headers, secretRef, insecureSkipVerify } = spec.provider;
+  const provider = metricProvider(type);
+  const title = `MetricTemplate ${metadata.namespace}/${metadata.name}`;
+  if (!provider)
+    throw new TemplateError(
+      `${title}: provider type ${type} is not supported by this version; supported: ${supportedMetricProviders().join(', ')}`,
+    );
+  if (secretRef && !secret)
+    throw new TemplateError(`${title}: Secret ${secretRef.name} does not exist in its namespace`);
+  const endpoint = {
+    address: address ?? '',
+    headers: headers ?? {},
+    secret: secretRef ? secret : undefined,
+    insecureSkipVerify: insecureSkipVerify ?? false,
+    timeoutMs: timeoutMs ?? defaultTimeoutMs,
+    nowMs,
+  };
+  return { provider, endpoint };
+}
+
+/** A Canary's interval where PromQL expects a duration: only its leading number and unit, since the CRD leaves the rest open. */
+function promDuration(interval: string): string {
+  const found = /^[0-9]{1,9}(m|s)/.exec(interval)?.[0];
+  if (!found) throw new TemplateError('interval is no duration such as 30s or 1m');
+  return found;
+}

@@ -1,0 +1,93 @@
+/** Whose metrics are asked: names that queries are about. */
+import type { Canary } from '../../api/canary/canary.ts';
+import { apexName, sharesWorkload } from '../../api/defaults.ts';
+import { TemplateError } from './template-parser.ts';
+
+/** The canary workload during analysis, the primary after promotion. */
+export type MetricRole = 'canary' | 'primary';
+
+/** Names as queries use them. */
+export interface MetricSubject {
+  name: string;
+  namespace: string;
+  /** Workload of the role. */
+  target: string;
+  /** Kind of that workload in small letters: pods of a DaemonSet have one suffix, those of a Deployment two. */
+  kind: string;
+  /** `{{ service }}`: the apex during analysis, as in Flagger; the primary Service after promotion. */
+  service: string;
+  /** The Service that selects the role's pods only. */
+  ownService: string;
+  ingress: string;
+  route: string;
+  /** RE2 of the names of the role's pods; of pods of one workload those of the newest template. */
+  pods: string;
+  /** The same for the other side's: of pods of one workload those of older templates; `-` for none. */
+  otherPods: string;
+}
+
+/** Names of pods by their template, where both sides are pods of one workload (ADR 21). */
+export interface SubjectPods {
+  readonly pods: string;
+  readonly otherPods: string;
+}
+
+const dnsName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+const podSuffix = '[0-9a-zA-Z]+';
+/** What stands for names of pods is made here, of names of the cluster's objects. */
+const podPattern = /^[-a-zA-Z0-9.\\[\]()|+]{1,32768}$/;
+
+/**
+ * The names for one role. `workload` is the role's revision where the target is a Knative Service, whose sides have no other names (3.12).
+ * Throws TemplateError for a name that is no DNS name: nothing else may reach a query (threat row 8).
+ */
+export function metricSubject(
+  canary: Canary,
+  role: MetricRole,
+  workload?: string,
+  pods?: SubjectPods,
+): MetricSubject {
+  const { targetRef, ingressRef, routeRef } = canary.spec;
+  const { name } = targetRef;
+  const apex = apexName(canary);
+  const sides = [name, `${name}-primary`] as const;
+  const [target, other] = role === 'primary' ? [sides[1], sides[0]] : sides;
+  const subject: MetricSubject = {
+    name: canary.metadata.name,
+    namespace: canary.metadata.namespace ?? 'default',
+    target,
+    kind: targetRef.kind.toLowerCase(),
+    service: role === 'primary' ? `${apex}-primary` : apex,
+    ownService: `${apex}-${role}`,
+    ingress: ingressRef?.name ?? name,
+    route: routeRef?.name ?? name,
+    pods: podsOf(target, targetRef.kind),
+    otherPods: podsOf(other, targetRef.kind),
+  };
+  if (targetRef.apiVersion.startsWith('serving.knative.dev/'))
+    Object.assign(subject, { target: name, service: name, ownService: name, route: workload ?? name });
+  // Both sides are pods of the one workload (ADR 21), and no Service is ours.
+  if (sharesWorkload(canary.spec.provider)) {
+    const { pods: own, otherPods } = pods ?? { pods: podsOf(name, targetRef.kind), otherPods: '-' };
+    Object.assign(subject, { target: name, service: apex, ownService: apex, pods: own, otherPods });
+  }
+  refuseUnsafe(subject);
+  return subject;
+}
+
+function refuseUnsafe(subject: MetricSubject): void {
+  for (const [field, value] of Object.entries(subject))
+    if (!(field.toLowerCase().endsWith('pods') ? podPattern : dnsName).test(value))
+      throw new TemplateError(`${field} is not a DNS name and cannot stand in a query`);
+}
+
+/** Pods of a workload of this name: those of a Deployment carry two suffixes, those of other kinds one. */
+function podsOf(workload: string, kind: string): string {
+  const suffix = kind === 'Deployment' ? `${podSuffix}(-${podSuffix})` : podSuffix;
+  return `${literal(workload)}-${suffix}`;
+}
+
+/** A DNS name as a regular expression inside a PromQL string. */
+export function literal(name: string): string {
+  return name.replaceAll('.', '\\\\.');
+}

@@ -1,0 +1,134 @@
+/**
+ * Backends of somebody else in a Canary's route: in one that was there before, and in one that Git puts in its place. Proxies are told of a
+ * route and of the clusters that it names by separate ways, so that a backend is named with weight 0 before it gets requests, and still is
+ * after it had its last.
+ */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { OtherBackends, RouteTarget } from '../../api/observed.ts';
+import { type RouteContext, type RouteReading, unreadable } from './router.ts';
+
+/** How a kind of routing object names its backends. */
+export interface BackendFields {
+  /** The list in its spec. */
+  readonly rules: 'rules' | 'routes';
+  /** The list in each entry of that. */
+  readonly backends: 'backendRefs' | 'services';
+  /** What a backend without a weight has. */
+  readonly unweighted: 0 | 1;
+}
+
+interface Backend {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly port?: number;
+  readonly weight?: number;
+}
+
+type Rule = Readonly<Record<string, unknown>>;
+
+/**
+ * The wanted routing object with the backends of others as the target says. Where they keep the requests, their rules stay, and both sides are
+ * named in them; where not, they are named in the wanted rules. Both with weight 0.
+ */
+export function withForeignBackends(
+  context: RouteContext,
+  { wanted, live }: { wanted: KubernetesObject; live: KubernetesObject | undefined },
+  { others }: RouteTarget,
+  fields: BackendFields,
+): KubernetesObject {
+  const holder = context.successor ?? live;
+  if (!others || !holder) return wanted;
+  if (others === 'idle') return { ...wanted, spec: joined(wanted, foreign(context, holder, fields), fields) };
+  return { ...wanted, spec: joined(holder, backendsOf(wanted, fields), fields) };
+}
+
+/** Where the requests go, as the live object says it; undefined when it names none but the two sides. */
+export function foreignTraffic(
+  context: RouteContext,
+  live: KubernetesObject,
+  fields: BackendFields,
+): OtherBackends | undefined {
+  const found = new Set(foreign(context, live, fields).map(keyOf));
+  const wanted = context.successor ? foreign(context, context.successor, fields) : [];
+  if (found.size === 0 || wanted.some((backend) => !found.has(keyOf(backend)))) return undefined;
+  const own = backendsOf(live, fields).filter(({ name }) => isOwn(context, name));
+  if (own.some(({ weight = fields.unweighted }) => weight > 0)) return 'idle';
+  const names = new Set(own.map(({ name }) => name));
+  return names.size === 2 ? 'serving' : 'alone';
+}
+
+/** Requests go elsewhere than to the two sides once this object is in the route's place. */
+export function hasOnlyForeignBackends(
+  context: RouteContext,
+  object: KubernetesObject,
+  fields: BackendFields,
+): boolean {
+  const all = backendsOf(object, fields);
+  return all.length > 0 && all.every(({ name }) => !isOwn(context, name));
+}
+
+/** What is read where the requests go by backends of others: by those of the successor they reach the target. */
+export function foreignReading(
+  context: RouteContext,
+  title: string,
+  problem: string | undefined,
+): RouteReading {
+  const all = { mirrored: false, matched: false, others: 'serving' as const };
+  if (context.successor)
+    return { ...all, ...canaryHasAll, accepted: problem === undefined, ...(problem ? { problem } : {}) };
+  const { primary, canary } = context.names;
+  return { ...unreadable(`${title}: ${primary} and ${canary} are named, others have the requests`), ...all };
+}
+
+const canaryHasAll = { primaryWeight: 0, canaryWeight: 100 };
+
+function joined(object: KubernetesObject, more: readonly Backend[], fields: BackendFields): object {
+  const spec = (object.spec ?? {}) as Readonly<Record<string, unknown>>;
+  const rules = rulesOf(object, fields);
+  const first = rules.findIndex((rule) => listed(rule, fields).length > 0);
+  const present = new Set(listed(rules[first], fields).map(keyOf));
+  const added = more.filter((backend) => !present.has(keyOf(backend)));
+  if (first < 0 || added.length === 0) return spec;
+  const widened = (rule: Rule): Rule => {
+    return {
+      ...rule,
+      [fields.backends]: [
+        ...weighted(listed(rule, fields), fields),
+        ...added.map((backend) => ({ ...backend, weight: 0 })),
+      ],
+    };
+  };
+  return { ...spec, [fields.rules]: rules.map((rule, index) => (index === first ? widened(rule) : rule)) };
+}
+
+/** Without any weight each gets the same share, which has to be said beside one that gets none. */
+function weighted(backends: readonly Backend[], { unweighted }: BackendFields): Backend[] {
+  const isWeighted = unweighted > 0 || backends.some(({ weight = 0 }) => weight > 0);
+  return backends.map((backend) => (isWeighted ? backend : { ...backend, weight: 1 }));
+}
+
+function foreign(context: RouteContext, object: KubernetesObject, fields: BackendFields): Backend[] {
+  return backendsOf(object, fields).filter(({ name }) => !isOwn(context, name));
+}
+
+function backendsOf(object: KubernetesObject, fields: BackendFields): Backend[] {
+  const all = rulesOf(object, fields).flatMap((rule) => listed(rule, fields));
+  const each = new Set(all.map(keyOf));
+  return [...each].flatMap((key) => all.find((backend) => keyOf(backend) === key) ?? []);
+}
+
+function rulesOf({ spec }: KubernetesObject, { rules }: BackendFields): readonly Rule[] {
+  return ((spec ?? {}) as Readonly<Record<string, readonly Rule[] | undefined>>)[rules] ?? [];
+}
+
+function listed(rule: Rule | undefined, { backends }: BackendFields): readonly Backend[] {
+  return (rule?.[backends] as readonly Backend[] | undefined) ?? [];
+}
+
+function isOwn({ names }: RouteContext, name: string): boolean {
+  return name === names.primary || name === names.canary;
+}
+
+function keyOf({ namespace = '', name, port }: Backend): string {
+  return `${namespace}/${name}:${port}`;
+}

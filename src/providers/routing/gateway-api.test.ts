@@ -1,0 +1,299 @@
+import { describe, expect, it } from 'vitest';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { aCanary, aContext, acceptedBy, anAbCanary, initialTraffic } from './fixtures.test-support.ts';
+import { gatewayApi } from './gateway-api.ts';
+
+const parentRefs = [
+  { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public', namespace: 'infra' },
+];
+
+describe('the HTTPRoute', () => {
+  it('is complete at 80/20 with everything a Canary can ask for', () => {
+    const context = aContext(
+      aCanary({
+        service: {
+          port: 9898,
+          gatewayRefs: [{ name: 'public', namespace: 'infra', sectionName: 'https' }],
+          hosts: ['shop.example.com'],
+          match: [
+            { uri: { prefix: '/api' }, method: { exact: 'GET' }, queryParams: { v: { regex: '[0-9]+' } } },
+          ],
+          rewrite: { uri: '/', authority: 'inner', type: 'ReplacePrefixMatch' },
+          headers: {
+            request: { add: { 'x-b': '2', 'x-a': '1' }, remove: ['x-c'] },
+            response: { set: { server: 'shop' } },
+          },
+          mirror: [{ backendRef: { name: 'audit', port: 80 } }],
+          corsPolicy: {
+            allowOrigin: ['https://example.com'],
+            allowMethods: ['GET'],
+            maxAge: '24h',
+            allowCredentials: true,
+          },
+          timeout: '10s',
+          backendTimeout: '4s',
+          apex: { labels: { team: 'store' }, annotations: { note: 'x' } },
+        },
+      }),
+    );
+
+    const objects = gatewayApi.objects(
+      context,
+      { ...initialTraffic, primaryWeight: 80, canaryWeight: 20 },
+      [],
+    );
+
+    expect(objects).toEqual([
+      {
+        apiVersion: 'gateway.networking.k8s.io/v1',
+        kind: 'HTTPRoute',
+        metadata: {
+          name: 'podinfo',
+          namespace: 'shop',
+          labels: { team: 'store', 'holdfast.dev/canary': 'podinfo' },
+          annotations: {
+            note: 'x',
+            'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
+            'argocd.argoproj.io/sync-options': 'Prune=false',
+            'helm.toolkit.fluxcd.io/driftDetection': 'disabled',
+            'kustomize.toolkit.fluxcd.io/reconcile': 'disabled',
+          },
+          ownerReferences: [
+            {
+              apiVersion: 'flagger.app/v1beta1',
+              kind: 'Canary',
+              name: 'podinfo',
+              uid: 'canary-uid',
+              controller: true,
+              blockOwnerDeletion: true,
+            },
+          ],
+        },
+        spec: {
+          parentRefs: [{ ...parentRefs[0], sectionName: 'https' }],
+          hostnames: ['shop.example.com'],
+          rules: [
+            {
+              matches: [
+                {
+                  path: { type: 'PathPrefix', value: '/api' },
+                  method: 'GET',
+                  queryParams: [{ type: 'RegularExpression', name: 'v', value: '[0-9]+' }],
+                },
+              ],
+              filters: [
+                {
+                  type: 'RequestHeaderModifier',
+                  requestHeaderModifier: {
+                    add: [
+                      { name: 'x-a', value: '1' },
+                      { name: 'x-b', value: '2' },
+                    ],
+                    remove: ['x-c'],
+                  },
+                },
+                {
+                  type: 'ResponseHeaderModifier',
+                  responseHeaderModifier: { set: [{ name: 'server', value: 'shop' }] },
+                },
+                {
+                  type: 'URLRewrite',
+                  urlRewrite: {
+                    hostname: 'inner',
+                    path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/' },
+                  },
+                },
+                { type: 'RequestMirror', requestMirror: { backendRef: { name: 'audit', port: 80 } } },
+                {
+                  type: 'CORS',
+                  cors: {
+                    allowOrigins: ['https://example.com'],
+                    allowMethods: ['GET'],
+                    allowCredentials: true,
+                    maxAge: 86400,
+                  },
+                },
+              ],
+              backendRefs: [
+                { group: '', kind: 'Service', name: 'podinfo-primary', port: 9898, weight: 80 },
+                { group: '', kind: 'Service', name: 'podinfo-canary', port: 9898, weight: 20 },
+              ],
+              timeouts: { request: '10s', backendRequest: '4s' },
+            },
+          ],
+        },
+      },
+    ]);
+  });
+
+  it('splits matched requests only in an A/B test, each service match with each condition', () => {
+    const canary = anAbCanary();
+    Object.assign(canary.spec.service!, { match: [{ uri: { prefix: '/a' } }, { uri: { exact: '/b' } }] });
+    const context = aContext(canary);
+
+    const [route] = gatewayApi.objects(
+      context,
+      { primaryWeight: 0, canaryWeight: 100, mirrored: false, matched: true },
+      [],
+    );
+
+    const headers = [{ type: 'Exact', name: 'x-user', value: 'insider' }];
+    expect((route!.spec as { rules: unknown }).rules).toEqual([
+      {
+        matches: [
+          { path: { type: 'PathPrefix', value: '/a' }, headers },
+          { path: { type: 'Exact', value: '/b' }, headers },
+        ],
+        backendRefs: [
+          { group: '', kind: 'Service', name: 'podinfo-primary', port: 9898, weight: 0 },
+          { group: '', kind: 'Service', name: 'podinfo-canary', port: 9898, weight: 100 },
+        ],
+      },
+      {
+        matches: [{ path: { type: 'PathPrefix', value: '/a' } }, { path: { type: 'Exact', value: '/b' } }],
+        backendRefs: [{ group: '', kind: 'Service', name: 'podinfo-primary', port: 9898, weight: 100 }],
+      },
+    ]);
+  });
+
+  it('mirrors to the canary and reads it back', () => {
+    const live = gatewayApi
+      .objects(aContext(), { ...initialTraffic, mirrored: true }, [])
+      .map((one) => acceptedBy(one));
+
+    expect(gatewayApi.read(aContext(), live)).toMatchObject({
+      primaryWeight: 100,
+      canaryWeight: 0,
+      mirrored: true,
+    });
+  });
+});
+
+describe('acceptance', () => {
+  function routeWith(conditions: object[] | undefined): KubernetesObject {
+    const [route] = gatewayApi.objects(aContext(), initialTraffic, []);
+    const parents = conditions ? [{ parentRef: parentRefs[0], conditions }] : [];
+    return { ...route!, metadata: { ...route!.metadata, generation: 3 }, status: { parents } };
+  }
+  const accepted = { type: 'Accepted', status: 'True', observedGeneration: 3 };
+
+  it.each([
+    ['no parent answered', undefined, 'Gateway infra/public has not answered yet'],
+    [
+      'refused',
+      [{ ...accepted, status: 'False', reason: 'NotAllowedByListeners' }],
+      'Accepted is False, NotAllowedByListeners',
+    ],
+    ['old generation', [{ ...accepted, observedGeneration: 2 }], 'has not seen generation 3'],
+    ['condition missing', [], 'condition Accepted is missing'],
+    [
+      'a Service is missing',
+      [accepted, { type: 'ResolvedRefs', status: 'False', reason: 'BackendNotFound', observedGeneration: 3 }],
+      'ResolvedRefs is False, BackendNotFound',
+    ],
+    [
+      'references looked up for an older generation',
+      [accepted, { type: 'ResolvedRefs', status: 'True', observedGeneration: 2 }],
+      'has not seen generation 3',
+    ],
+    [
+      'refused for an older generation',
+      [{ ...accepted, status: 'False', reason: 'NoMatchingParent', observedGeneration: 2 }],
+      'has not seen generation 3',
+    ],
+    [
+      'taken in part',
+      [accepted, { ...accepted, type: 'PartiallyInvalid', reason: 'UnsupportedValue' }],
+      'PartiallyInvalid is True, UnsupportedValue',
+    ],
+  ])('is not there: %s', (_, conditions, problem) => {
+    const reading = gatewayApi.read(aContext(), [routeWith(conditions)]);
+
+    expect(reading).toMatchObject({ accepted: false, primaryWeight: 100, canaryWeight: 0 });
+    expect(reading?.problem).toContain(problem);
+  });
+
+  it('needs every parent, also when the first one agrees', () => {
+    const canary = aCanary({
+      service: { port: 9898, gatewayRefs: [{ name: 'public', namespace: 'infra' }, { name: 'inner' }] },
+    });
+    const [route] = gatewayApi.objects(aContext(canary), initialTraffic, []);
+    const status = { parents: [{ parentRef: parentRefs[0], conditions: [accepted] }] };
+
+    const reading = gatewayApi.read(aContext(canary), [{ ...route!, status }]);
+
+    expect(reading?.problem).toContain('Gateway shop/inner has not answered yet');
+  });
+});
+
+describe('several answers', () => {
+  const parent = { name: 'public', namespace: 'infra' };
+  const taken = (controllerName: string, observedGeneration: number) => ({
+    parentRef: parentRefs[0],
+    controllerName,
+    conditions: [{ type: 'Accepted', status: 'True', observedGeneration }],
+  });
+  const read = (gatewayRefs: object[], parents: object[]) => {
+    const written = aContext(aCanary({ service: { port: 9898, gatewayRefs: [parent] } }));
+    const [route] = gatewayApi.objects(written, initialTraffic, []);
+    const live = { ...route!, metadata: { ...route!.metadata, generation: 2 }, status: { parents } };
+    const service = { port: 9898, gatewayRefs: gatewayRefs as [{ name: string }] };
+    return gatewayApi.read(aContext(aCanary({ service })), [live]);
+  };
+
+  it('needs every controller that answers for a parent', () => {
+    const reading = read([parent], [taken('example.com/one', 2), taken('example.com/two', 1)]);
+
+    expect(reading?.accepted).toBe(false);
+    expect(reading?.problem).toContain('(example.com/two) has not seen generation 2');
+    expect(read([parent], [taken('example.com/one', 2), taken('example.com/two', 2)])?.accepted).toBe(true);
+  });
+
+  it('needs an answer of each, whatever another one has said', () => {
+    const silent = { parentRef: parentRefs[0], controllerName: 'example.com/two', conditions: [] };
+
+    expect(read([parent], [taken('example.com/one', 2), silent])?.problem).toContain('(example.com/two)');
+  });
+
+  it('needs each parent that the Canary names, though somebody took it out of the route', () => {
+    const reading = read([parent, { name: 'inner' }], [taken('example.com/one', 2)]);
+
+    expect(reading?.accepted).toBe(false);
+    expect(reading?.problem).toContain('does not name Gateway shop/inner');
+  });
+
+  it('does not need ResolvedRefs, which Flagger does not ask for', () => {
+    expect(read([parent], [taken('example.com/one', 2)])).toMatchObject({ accepted: true });
+  });
+});
+
+describe('what the provider cannot do', () => {
+  it.each([
+    [{ service: { port: 80 } }, 'spec.service.gatewayRefs'],
+    [
+      { service: { port: 80, gatewayRefs: [{ name: 'g' }], match: [{ method: { regex: 'G.*' } }] } },
+      'spec.service.match[0].method',
+    ],
+    [
+      { service: { port: 80, gatewayRefs: [{ name: 'g' }], match: [{ uri: {} }] } },
+      'spec.service.match[0].uri',
+    ],
+    [
+      { analysis: { iterations: 1, match: [{ headers: { a: { prefix: 'x' } } }] } },
+      'spec.analysis.match[0].headers[a]',
+    ],
+    [{ analysis: { iterations: 1, match: [{ sourceLabels: { a: 'x' } }] } }, 'spec.analysis.match[0]'],
+    [
+      { analysis: { iterations: 1, match: new Array(65).fill({ headers: { a: { exact: 'x' } } }) } },
+      'spec.analysis.match',
+    ],
+    [
+      { service: { port: 80, gatewayRefs: [{ name: 'g' }], corsPolicy: { maxAge: 'long' } } },
+      'spec.service.corsPolicy.maxAge',
+    ],
+  ])('is an error that names the field: %j', (spec, field) => {
+    const errors = gatewayApi.check(aCanary(spec)).filter(({ severity }) => severity === 'error');
+
+    expect(errors.map((error) => error.path)).toEqual([field]);
+  });
+});

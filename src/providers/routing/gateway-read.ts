@@ -1,0 +1,138 @@
+/** Reads traffic, and whether Gateways took it, back from an HTTPRoute. */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type BackendFields, foreignReading, foreignTraffic } from './foreign-backends.ts';
+import { percentOf, type RouteContext, type RouteReading, unreadable } from './router.ts';
+
+interface ParentRef {
+  group?: string | undefined;
+  kind?: string | undefined;
+  name: string;
+  namespace?: string | undefined;
+  sectionName?: string | undefined;
+  port?: number | undefined;
+}
+
+interface RouteCondition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  observedGeneration?: number;
+}
+
+/** The part of an HTTPRoute that is read. */
+export interface HttpRoute extends KubernetesObject {
+  spec: {
+    parentRefs?: ParentRef[];
+    rules?: Array<{
+      backendRefs?: Array<{ name: string; weight?: number; filters?: unknown[] }>;
+      filters?: Array<{ type: string; requestMirror?: { backendRef?: { name?: string } } }>;
+    }>;
+  };
+  status?: {
+    parents?: Array<{ parentRef: ParentRef; controllerName?: string; conditions?: RouteCondition[] }>;
+  };
+}
+
+/** Where an HTTPRoute names its backends. */
+export const httpRouteBackends: BackendFields = { rules: 'rules', backends: 'backendRefs', unweighted: 1 };
+
+/** Weights of the rule with both backends, and acceptance at the current generation by every parent that the Canary and the route name. */
+export function readHttpRoute(route: HttpRoute, context: RouteContext): RouteReading {
+  const { names } = context;
+  const others = foreignTraffic(context, route, httpRouteBackends);
+  if (others === 'serving') return foreignReading(context, `HTTPRoute ${names.apex}`, refusal(route, []));
+  const splits = (route.spec.rules ?? []).filter(({ backendRefs }) =>
+    [names.primary, names.canary].every((name) => backendRefs?.some((backend) => backend.name === name)),
+  );
+  // Users that stay where they are have rules of their own; the one by weight gives out their cookies.
+  const split =
+    splits.find(({ backendRefs }) => backendRefs?.some(({ filters }) => filters?.length)) ?? splits[0];
+  const weightOf = (name: string): number | undefined => {
+    const backend = split?.backendRefs?.find((one) => one.name === name);
+    return backend && (backend.weight ?? 1);
+  };
+  const weights = percentOf(weightOf(names.primary), weightOf(names.canary));
+  const named = others && { others };
+  if (!split || !weights) {
+    const message = `HTTPRoute ${names.apex}: no rule has weights for ${names.primary} and ${names.canary}`;
+    return { ...unreadable(message), ...named };
+  }
+  const mirrored = (split.filters ?? []).some(
+    ({ type, requestMirror }) => type === 'RequestMirror' && requestMirror?.backendRef?.name === names.canary,
+  );
+  const matched = (route.spec.rules ?? []).some(
+    ({ backendRefs }) => backendRefs?.length === 1 && backendRefs[0]?.name === names.primary,
+  );
+  const problem = refusal(route, context.canary.spec.service?.gatewayRefs ?? []);
+  const taken = { accepted: problem === undefined, ...(problem ? { problem } : {}) };
+  return { ...weights, mirrored, matched, ...taken, ...named };
+}
+
+/**
+ * Why some parent has not taken the route's current generation, undefined when all have. `named` are those that it ought to have.
+ *
+ * Programmed of a Gateway is not asked for: it counts the generations of the Gateway, and says nothing about a route.
+ */
+function refusal(route: HttpRoute, named: readonly ParentRef[]): string | undefined {
+  const { name, namespace } = route.metadata;
+  const parents = route.spec.parentRefs ?? [];
+  if (parents.length === 0) return `HTTPRoute ${name} has no parentRefs, so that no Gateway takes it`;
+  const absent = named.find((one) => !parents.some((parent) => sameParent(one, parent, namespace)));
+  if (absent) return `HTTPRoute ${name} does not name ${titleOf(absent, namespace)} in its parentRefs`;
+  return parents.map((parent) => parentRefusal(route, parent)).find((reason) => reason !== undefined);
+}
+
+/** Where several controllers answer for one parent, each has to agree: who serves the requests is not known here. */
+function parentRefusal({ metadata, status }: HttpRoute, parent: ParentRef): string | undefined {
+  const { name, namespace, generation = 0 } = metadata;
+  const title = titleOf(parent, namespace);
+  const answers = (status?.parents ?? []).filter(({ parentRef }) => sameParent(parentRef, parent, namespace));
+  if (answers.length === 0)
+    return `${title} has not answered yet about HTTPRoute ${name}; see that it exists and that its controller runs`;
+  for (const { conditions = [], controllerName } of answers) {
+    const by = answers.length > 1 && controllerName ? ` (${controllerName})` : '';
+    const reason = answerRefusal(conditions, name, generation);
+    if (reason) return `${title}${by} ${reason}`;
+  }
+  return undefined;
+}
+
+/** An answer about an older generation says nothing of this one, whatever it says. ResolvedRefs counts where it is told: Flagger does not ask for it. */
+function answerRefusal(
+  conditions: readonly RouteCondition[],
+  route: string,
+  generation: number,
+): string | undefined {
+  const isOld = ({ observedGeneration = 0 }: RouteCondition) => observedGeneration < generation;
+  const about = (type: string) => conditions.filter((condition) => condition.type === type);
+  const told = [...about('Accepted'), ...about('ResolvedRefs')];
+  if (told.some(isOld))
+    return `has not seen generation ${generation} of HTTPRoute ${route} yet; see that its controller runs`;
+  if (about('Accepted').length === 0)
+    return `has not said whether it takes HTTPRoute ${route}: condition Accepted is missing`;
+  // Some rules are left out, or those of an older generation are kept.
+  const partly = about('PartiallyInvalid').find((one) => one.status === 'True' && !isOld(one));
+  const refused = told.find(({ status }) => status !== 'True') ?? partly;
+  if (!refused) return undefined;
+  const { type, status, reason = 'no reason', message = '' } = refused;
+  return `does not take HTTPRoute ${route}: ${type} is ${status}, ${reason}: ${message}`.trim();
+}
+
+function titleOf(
+  { kind = 'Gateway', name, namespace }: ParentRef,
+  routeNamespace: string | undefined,
+): string {
+  return `${kind} ${namespace ?? routeNamespace}/${name}`;
+}
+
+function sameParent(left: ParentRef, right: ParentRef, routeNamespace: string | undefined): boolean {
+  return (
+    (left.group ?? 'gateway.networking.k8s.io') === (right.group ?? 'gateway.networking.k8s.io') &&
+    (left.kind ?? 'Gateway') === (right.kind ?? 'Gateway') &&
+    left.name === right.name &&
+    (left.namespace ?? routeNamespace) === (right.namespace ?? routeNamespace) &&
+    left.sectionName === right.sectionName &&
+    left.port === right.port
+  );
+}

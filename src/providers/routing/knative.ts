@@ -1,0 +1,126 @@
+/** Provider `knative`: no traffic object. The target, a Knative Service, divides requests between its revisions (flagger-behaviour.md 3.12). */
+import type { Canary } from '../../api/canary/canary.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { RouteTarget } from '../../api/observed.ts';
+import {
+  assertWeights,
+  findRoute,
+  percentOf,
+  type RouteContext,
+  type RouteProblem,
+  type RouteReading,
+  type Router,
+  unreadable,
+} from './router.ts';
+
+const service = { apiVersion: 'serving.knative.dev/v1', kind: 'Service' };
+const primaryRevisionAnnotation = 'flagger.app/primary-revision';
+
+/** The router of provider `knative`. */
+export const knative: Router = {
+  name: 'knative',
+  kinds: [service],
+  apexFollowsTraffic: false,
+  isTarget: true,
+  check,
+  objects,
+  read,
+};
+
+/** Where requests cannot be told apart, an A/B test would send all of them to the canary. */
+function check({ spec }: Canary): RouteProblem[] {
+  const { match, mirror, sessionAffinity } = spec.analysis ?? {};
+  const path = 'spec.analysis';
+  const problems: RouteProblem[] = Object.entries({ mirror, sessionAffinity })
+    .filter(([, value]) => Boolean(value))
+    .map(([field]) => ({
+      severity: 'warning',
+      path: `${path}.${field}`,
+      message: 'has no effect with provider knative',
+    }));
+  if (!match?.length) return problems;
+  const message =
+    'cannot be used: provider knative divides all requests by weight and cannot tell them apart';
+  return [...problems, { severity: 'error', path: `${path}.match`, message }];
+}
+
+interface TrafficEntry {
+  revisionName?: string;
+  latestRevision?: boolean;
+  percent?: number;
+}
+
+interface KnativeService {
+  spec?: { traffic?: TrafficEntry[] };
+  status?: {
+    observedGeneration?: number;
+    latestCreatedRevisionName?: string;
+    traffic?: TrafficEntry[];
+    conditions?: Array<{ type: string; status: string; message?: string }>;
+  };
+}
+
+/**
+ * The Service's traffic and nothing else of it. The canary's revision is named, so that a newer one gets nothing before it is tried; without a
+ * share, and where both sides are the same revision, it is the newest, as in Flagger.
+ */
+function objects(
+  context: RouteContext,
+  target: RouteTarget,
+  live: readonly KubernetesObject[],
+): KubernetesObject[] {
+  assertWeights(target);
+  const found = findRoute(context, service, live);
+  const primary = found?.metadata.annotations?.[primaryRevisionAnnotation];
+  if (!found || primary === undefined) return [];
+  const latest = (found as KnativeService).status?.latestCreatedRevisionName;
+  const isGoing = context.canary.metadata.deletionTimestamp !== undefined;
+  const isNamed = target.canaryWeight > 0 && latest !== undefined && latest !== primary && !isGoing;
+  const { name, namespace } = found.metadata;
+  const canary = isNamed ? { latestRevision: false, revisionName: latest } : { latestRevision: true };
+  const traffic = [
+    { ...canary, percent: target.canaryWeight },
+    { latestRevision: false, revisionName: primary, percent: target.primaryWeight },
+  ];
+  return [{ ...service, metadata: { name, ...(namespace ? { namespace } : {}) }, spec: { traffic } }];
+}
+
+/** Read from the status: what Knative has done, not what it was asked. */
+function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {
+  const found = findRoute(context, service, live);
+  const primary = found?.metadata.annotations?.[primaryRevisionAnnotation];
+  if (!found || primary === undefined) return undefined;
+  const { status } = found as KnativeService;
+  const ofPrimary = (entry: TrafficEntry) => entry.latestRevision !== true && entry.revisionName === primary;
+  const shares = (status?.traffic ?? []).map((entry) => ({
+    isPrimary: ofPrimary(entry),
+    percent: entry.percent ?? 0,
+  }));
+  const sum = (isPrimary: boolean): number =>
+    shares
+      .filter((share) => share.isPrimary === isPrimary)
+      .reduce((total, { percent }) => total + percent, 0);
+  const split = percentOf(sum(true), sum(false));
+  if (!split)
+    return unreadable(`Knative Service ${found.metadata.name}: its status says nothing of traffic yet`);
+  const problem = refusal(found);
+  return {
+    ...split,
+    mirrored: false,
+    matched: false,
+    accepted: problem === undefined,
+    ...(problem ? { problem } : {}),
+  };
+}
+
+/** Why Knative has not taken the current generation, undefined when it has. Its route is a further object, which RoutesReady is about. */
+function refusal(found: KubernetesObject): string | undefined {
+  const { name, generation = 0 } = found.metadata;
+  const { status } = found as KnativeService;
+  if ((status?.observedGeneration ?? 0) < generation)
+    return `Knative Service ${name}: its controller has not seen generation ${generation} yet; see that it runs`;
+  const routes = status?.conditions?.find(({ type }) => type === 'RoutesReady');
+  if (routes?.status === 'True') return undefined;
+  const message = routes ? `: ${routes.message ?? routes.status}` : ' yet: no condition RoutesReady';
+  return `Knative Service ${name}: its routes are not ready${message}`;
+}

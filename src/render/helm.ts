@@ -1,0 +1,217 @@
+import { createPause } from '../api/clock.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import type { SourceHelm } from '../api/source/source.ts';
+import { type Builder, type Built, failedBuild, failureText } from './build/builder.ts';
+import { renderFile } from './file.ts';
+import type { FileProblem, RenderedObject, RenderLimits } from './rendered-object.ts';
+import { inside, type TreeFile } from './tree.ts';
+import { splitDocuments } from './yaml/documents.ts';
+import { listOf, mappingOf, scanFile } from './yaml/scan.ts';
+
+/** What one chart is rendered from. */
+export interface HelmInput {
+  /** From the root of the repository. */
+  readonly folder: string;
+  /** The chart and its files of values, by path from the root. */
+  readonly files: ReadonlyMap<string, TreeFile>;
+  readonly release: { readonly name: string; readonly namespace: string };
+  /** Paths from the root; a later one wins. */
+  readonly valuesFiles: readonly string[];
+  readonly helm: SourceHelm;
+  readonly limits: RenderLimits;
+  readonly signal: AbortSignal;
+}
+
+/** Where the chart and our own values stand in the private folder. Helm names templates after the chart, not after its folder. */
+const repository = 'repository';
+const ownValues = 'values.json';
+
+/**
+ * Renders a chart with `helm template`, twice: a chart whose two renderings differ would be another release at each look, so it is refused
+ * with the fields named (design section 3). Objects of tests are left out; other hooks are refused, or left out where the Source says so.
+ * Throws the signal's reason.
+ */
+export async function buildChart(builder: Builder, input: HelmInput): Promise<Built> {
+  const { folder, files, valuesFiles, limits } = input;
+  const before = chartProblems(folder, files, valuesFiles, limits);
+  if (before.length > 0) return { objects: [], problems: before, bytes: 0 };
+  const file = inside(folder, 'Chart.yaml');
+  const given = new Map([...files].map(([path, { bytes }]) => [`${repository}/${path}`, bytes]));
+  given.set(ownValues, new TextEncoder().encode(JSON.stringify(input.helm.values ?? {})));
+  const outputs: string[] = [];
+  for (let round = 0; round < 2; round += 1) {
+    const result = await builder.run(helmArgs(input), given, input.signal);
+    if (!result.ok) return failedBuild(failureOf(file, failureText('helm', result)), result);
+    outputs.push(result.output);
+  }
+  const [first = '', second = ''] = outputs;
+  const built = await objectsIn(first, input, file);
+  if (first === second) return built;
+  const changing = changingFields(built.objects, (await objectsIn(second, input, file)).objects);
+  const message = `two renderings of the same files differ (${changing}): every look would be a new release; give these fields fixed values`;
+  return { objects: [], problems: [{ file, line: 0, message }], bytes: 0 };
+}
+
+/** What helm is called with: nothing is asked of a cluster, and names are not looked up. */
+export function helmArgs({ folder, release, valuesFiles, helm }: HelmInput): string[] {
+  const files = valuesFiles.map((path) => `--values=${listEntry(`${repository}/${path}`)}`);
+  const own = helm.values ? [`--values=${ownValues}`] : [];
+  const chart = folder === '' ? repository : `${repository}/${folder}`;
+  return [
+    'template',
+    release.name,
+    chart,
+    `--namespace=${release.namespace}`,
+    '--include-crds',
+    ...files,
+    ...own,
+  ];
+}
+
+/** Helm takes lists of files, told apart by commas as in CSV: what stands behind a comma could be any file of this machine. */
+function listEntry(path: string): string {
+  return /[",\r\n]/.test(path) ? `"${path.replaceAll('"', '""')}"` : path;
+}
+
+async function objectsIn(output: string, input: HelmInput, chart: string): Promise<Built> {
+  const objects: RenderedObject[] = [];
+  const problems: FileProblem[] = [];
+  const pause = createPause(input.signal);
+  for (const { text, source } of templatesIn(output)) {
+    await pause();
+    const file = source === undefined ? chart : templatePath(input.folder, source);
+    const read = renderFile({ path: file, bytes: new TextEncoder().encode(text) }, input.limits);
+    // Lines are those of the rendered text, which nobody sees.
+    problems.push(...read.problems.map((problem) => ({ ...problem, line: 0 })));
+    for (const { object } of read.objects) {
+      const hooks = hooksOf(object);
+      if (hooks.length === 0) objects.push({ object, origin: { file, line: 1, document: 0, items: [] } });
+      else if (!isTest(hooks) && !input.helm.skipHooks)
+        problems.push(hookProblem(file, describe(object), hooks));
+    }
+  }
+  return { objects, problems, bytes: output.length };
+}
+
+/** `shop/templates/web.yaml` is said of a chart of that name, wherever its folder is; parts of charts inside it follow the same way. */
+function templatePath(folder: string, source: string): string {
+  return inside(folder, source.slice(source.indexOf('/') + 1));
+}
+
+function hookProblem(file: string, what: string, hooks: readonly string[]): FileProblem {
+  const message = `${what} is a hook (${hooks.join(', ')}), and hooks are not run; turn it off by the chart's values, or leave all hooks out with spec.helm.skipHooks: true`;
+  return { file, line: 0, message };
+}
+
+function failureOf(file: string, message: string): FileProblem {
+  const found =
+    /(?:^|[\s(])[\w.-]+\/(?<path>(?:charts\/[^\s:]+\/)?(?:templates|crds)\/[^\s:]+):(?<line>\d+)/.exec(
+      message,
+    )?.groups;
+  if (!found) return { file, line: 0, message };
+  return { file: file.replace(/Chart\.yaml$/, found.path ?? ''), line: Number(found.line), message };
+}
+
+function changingFields(left: readonly RenderedObject[], right: readonly RenderedObject[]): string {
+  const fields = left.flatMap(({ object }, index) => {
+    const other = right[index]?.object;
+    return differingFields(object, other, 3).map((field) => `${describe(object)} ${field || 'as a whole'}`);
+  });
+  return fields.length === 0 ? 'their order or comments' : fields.slice(0, 5).join(', ');
+}
+
+/** One template's text as helm printed it. */
+interface PrintedTemplate {
+  readonly text: string;
+  /** Path of the template below the folder above the chart, as `shop/templates/web.yaml`. */
+  readonly source: string | undefined;
+}
+
+/** Splits what `helm template` printed; each part begins with the comment that names its template. */
+export function templatesIn(output: string): PrintedTemplate[] {
+  let source: string | undefined;
+  return splitDocuments(output).map((text) => {
+    // A file of several CustomResourceDefinitions is printed as it is, named once.
+    source = /^# Source: (?<source>.+)\n/.exec(text)?.groups?.source ?? source;
+    return { text, source };
+  });
+}
+
+/** What a hook waits for, as `pre-install`; none for an ordinary object. */
+function hooksOf({ metadata }: KubernetesObject): string[] {
+  const named = metadata.annotations?.['helm.sh/hook'];
+  return named === undefined ? [] : named.split(',').map((hook) => hook.trim());
+}
+
+/** Tests are run by `helm test` alone, never by an installation. */
+function isTest(hooks: readonly string[]): boolean {
+  return hooks.length > 0 && hooks.every((hook) => /^test(-success|-failure)?$/.test(hook));
+}
+
+/** Fields in which two objects differ, as paths without values; at most `most`. */
+export function differingFields(left: unknown, right: unknown, most = 5, path = ''): string[] {
+  if (left === right) return [];
+  const isWhole = typeof left !== 'object' || typeof right !== 'object' || left === null || right === null;
+  if (isWhole || Array.isArray(left) !== Array.isArray(right)) return [path];
+  const a = left as Record<string, unknown>;
+  const b = right as Record<string, unknown>;
+  const found: string[] = [];
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    if (found.length >= most) break;
+    const step = Array.isArray(left) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
+    found.push(...differingFields(a[key], b[key], most - found.length, step));
+  }
+  return found;
+}
+
+/** Whether a path is that of a chart's description. */
+export function isChart(path: string): boolean {
+  return path === 'Chart.yaml' || path.endsWith('/Chart.yaml');
+}
+
+/**
+ * Why a chart is not rendered, before anything is run: files that are no honest YAML, and dependencies that are not in its `charts`
+ * folder, since nothing is fetched. `files`: of the chart and its values, by path from the root of the repository.
+ */
+function chartProblems(
+  folder: string,
+  files: ReadonlyMap<string, TreeFile>,
+  valuesFiles: readonly string[],
+  limits: RenderLimits,
+): FileProblem[] {
+  const path = inside(folder, 'Chart.yaml');
+  const chart = files.get(path);
+  if (!chart)
+    return [{ file: path, line: 0, message: 'does not exist; helm renders the chart at spec.path' }];
+  const values = [inside(folder, 'values.yaml'), ...valuesFiles].filter((file) => files.has(file));
+  const unreadable = [path, ...values].flatMap((file) => {
+    const scanned = scanFile({ path: file, bytes: files.get(file)?.bytes ?? new Uint8Array() }, limits);
+    return scanned.ok ? [] : [scanned.problem];
+  });
+  if (unreadable.length > 0) return unreadable;
+  return dependencyProblems(folder, files, { path, bytes: chart.bytes }, limits);
+}
+
+function dependencyProblems(
+  folder: string,
+  files: ReadonlyMap<string, TreeFile>,
+  chart: { path: string; bytes: Uint8Array },
+  limits: RenderLimits,
+): FileProblem[] {
+  const scanned = scanFile(chart, limits);
+  const [document] = scanned.ok ? scanned.documents : [];
+  const charts = inside(folder, 'charts');
+  const names = [...files.keys()]
+    .filter((path) => path.startsWith(`${charts}/`))
+    .map((path) => path.slice(charts.length + 1));
+  return listOf(mappingOf(document?.value).dependencies).flatMap((entry, index): FileProblem[] => {
+    const name = String(mappingOf(entry).name ?? '');
+    const isThere = names.some(
+      (path) => path === `${name}/Chart.yaml` || (path.startsWith(`${name}-`) && /^[^/]+\.tgz$/.test(path)),
+    );
+    if (isThere) return [];
+    const field = `dependencies[${index}]`;
+    const message = `${name} is not in ${charts}; nothing is fetched while rendering: run "helm dependency build" and commit that folder`;
+    return [{ file: chart.path, line: document?.lineOf(field) ?? 0, field, message }];
+  });
+}

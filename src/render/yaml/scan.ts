@@ -1,0 +1,55 @@
+import type { FileProblem, RenderLimits } from '../rendered-object.ts';
+import { decodeText, lineFinder, readDocuments, type YamlDocument, YamlFault } from './documents.ts';
+import { documentValue, offsetOf, pathSteps } from './values.ts';
+
+/** One document of a file that need not hold whole objects: a patch, values, a kustomization. */
+export interface ScannedDocument {
+  readonly value: unknown;
+  /** Line of a field, or of the deepest one on the way that is there. */
+  readonly lineOf: (field: string) => number;
+}
+
+/** Documents, or what is wrong with the first one that cannot be read. */
+type Scanned =
+  | { readonly ok: true; readonly documents: readonly ScannedDocument[] }
+  | { readonly ok: false; readonly problem: FileProblem };
+
+/** Reads a file as YAML within the limits, whatever it is about. Bombs end here, before any other program reads the file (docs/hostile-repositories.md). */
+export function scanFile(file: { path: string; bytes: Uint8Array }, limits: RenderLimits): Scanned {
+  const fault = (line: number, message: string): Scanned => ({
+    ok: false,
+    problem: { file: file.path, line, message },
+  });
+  if (file.bytes.length > limits.fileBytes)
+    return fault(0, `has ${file.bytes.length} bytes; at most ${limits.fileBytes} are read`);
+  const decoded = decodeText(file.bytes);
+  if (decoded.problem !== undefined) return fault(decoded.line, decoded.problem);
+  const { text } = decoded;
+  const lineAt = lineFinder(text);
+  try {
+    const documents = [...readDocuments(text, limits)].map((document) => ({
+      value: documentValue(document, text, limits),
+      lineOf: lineIn(document, lineAt),
+    }));
+    return { ok: true, documents: documents.filter(({ value }) => value !== undefined) };
+  } catch (error) {
+    if (!(error instanceof YamlFault)) throw error;
+    return fault(lineAt(error.offset), error.message);
+  }
+}
+
+function lineIn(document: YamlDocument, lineAt: (offset: number) => number): (field: string) => number {
+  return (field) => lineAt(offsetOf(document.contents, pathSteps(field)));
+}
+
+/** A mapping, or an empty one in place of anything else. */
+export function mappingOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}
+
+/** A list, or an empty one in place of anything else. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

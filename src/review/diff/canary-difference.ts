@@ -1,0 +1,92 @@
+import { planOf } from '../../api/canary/plan.ts';
+import type { Comparison } from '../../health/comparison.ts';
+import { differences } from '../../health/expectation.ts';
+import type { FieldDifference } from '../../health/workload-view.ts';
+import { expectedState } from '../../rollout/post-promotion.ts';
+import { lastKnownGood, runOf } from '../../rollout/run.ts';
+import type { World } from '../../rollout/world.ts';
+import { describeDifferences } from '../../workload/compare/difference-text.ts';
+import { contentOf, driftOf } from '../../workload/compare/drift.ts';
+import { differencesOf } from '../../workload/compare/semantic-compare.ts';
+import type { ExpectedObject } from '../expected-objects.ts';
+
+/** An object that must be there, and where it is not what it must be. */
+export interface ObjectDifference {
+  readonly kind: string;
+  readonly name: string;
+  readonly state: 'same' | 'differs' | 'missing';
+  /** The field manager that changed it, where one can be told. */
+  readonly changedBy?: string;
+  readonly fields: readonly FieldDifference[];
+}
+
+/** Everything `holdfast diff` says about a Canary. */
+export interface CanaryDifference {
+  readonly canary: string;
+  /** The release that must be on the primary. */
+  readonly release: ExpectedRelease;
+  readonly differs: boolean;
+  /** What is not true of the primary that must be, by name. */
+  readonly findings: readonly Comparison[];
+  readonly objects: readonly ObjectDifference[];
+}
+
+const mostFields = 100;
+const mostCharacters = 400;
+
+/** Compares a Canary's objects with those its release gives. Pure. */
+export function canaryDifferenceOf(
+  world: World,
+  release: ExpectedRelease,
+  expected: readonly ExpectedObject[],
+): CanaryDifference {
+  const plan = planOf(world.canary, world.options);
+  const findings = differences(world.primary, expectedState(world, plan, release.digest));
+  const objects = expected.map(compareObject);
+  const { digest, commit, subject } = release;
+  const { namespace, name } = world.canary.metadata;
+  return {
+    canary: `${namespace ?? ''}/${name}`,
+    release: { digest, commit, subject },
+    differs: findings.length > 0 || objects.some(({ state }) => state !== 'same'),
+    findings,
+    objects,
+  };
+}
+
+function compareObject({ kind, name, wanted, live }: ExpectedObject): ObjectDifference {
+  if (!live) return { kind, name, state: 'missing', fields: [] };
+  const found = wanted ? differencesOf(live, contentOf(wanted)) : [];
+  if (!wanted || found.length === 0) return { kind, name, state: 'same', fields: [] };
+  const drift = driftOf(live, wanted, 'holdfast-rollout');
+  const fields = describeDifferences(found.slice(0, mostFields), {
+    isSecret: kind === 'Secret',
+    mostCharacters,
+  });
+  return {
+    kind,
+    name,
+    state: 'differs',
+    ...(drift.kind === 'foreign' ? { changedBy: drift.manager } : {}),
+    fields,
+  };
+}
+
+/** Names a release. */
+export interface ExpectedRelease {
+  readonly digest: string;
+  readonly commit: string;
+  readonly subject: string;
+}
+
+/**
+ * The release that must be on the primary: the one under way once it has passed its analysis and until it is reverted, else the
+ * last-known-good. Undefined while nothing has proven itself.
+ */
+export function expectedRelease(world: World): ExpectedRelease | undefined {
+  const run = runOf(world.status);
+  const isPast = run !== undefined && world.status.postPromotion !== undefined && !run.revert;
+  if (isPast) return run;
+  const good = lastKnownGood(world);
+  return good && { digest: good.digest, commit: good.commit.commit, subject: good.commit.subject };
+}

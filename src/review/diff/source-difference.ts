@@ -1,0 +1,121 @@
+import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import { EngineError } from '../../engine/failure.ts';
+import { type DryApplied, dryApply } from '../../engine/sync/apply/apply-object.ts';
+import { inParallel } from '../../engine/sync/apply/apply-order.ts';
+import { refuseNotAllowed } from '../../engine/sync/scope/permissions.ts';
+import type { FieldDifference } from '../../health/workload-view.ts';
+import { formatProblem } from '../../render/rendered-object.ts';
+import { createDryCluster } from '../../server/cluster.ts';
+import { describeDifferences } from '../../workload/compare/difference-text.ts';
+import { managerOfChange } from '../../workload/compare/drift.ts';
+import { differencesOf } from '../../workload/compare/semantic-compare.ts';
+import type { ObjectDifference } from './canary-difference.ts';
+import type { EffectiveSet } from './effective-set.ts';
+
+/** An object of a Source beside the cluster's. `refused`: it would not be applied, and `message` says why. */
+export interface SourceObjectDifference extends Omit<ObjectDifference, 'state'> {
+  readonly namespace?: string;
+  readonly state: ObjectDifference['state'] | 'refused';
+  readonly message?: string;
+}
+
+/** Everything `holdfast diff` says about a Source. */
+export interface SourceDifference {
+  readonly source: string;
+  readonly commit: EffectiveSet['commit'];
+  readonly differs: boolean;
+  /** What cannot be read in that commit, so that nothing of it is compared: `file:line: field: message`. */
+  readonly problems: readonly string[];
+  readonly objects: readonly SourceObjectDifference[];
+}
+
+const mostFields = 100;
+const mostCharacters = 400;
+const manager = 'holdfast';
+
+/**
+ * Compares each object with what a server-side apply of it would leave, which the server is asked as a dry run: defaults, admission and
+ * fields that apply would take away are in it. Writes nothing. Throws ApiError where the server does not let us ask.
+ */
+export async function sourceDifferenceOf(
+  client: Pick<ClusterClient, 'get' | 'apply'>,
+  set: EffectiveSet,
+): Promise<SourceDifference> {
+  const objects: SourceObjectDifference[] = new Array(set.objects.length);
+  await inParallel([...set.objects.entries()], async ([index, { object }]) => {
+    objects[index] = await compareObject(client, set.source, object);
+  });
+  const problems = set.problems.map(formatProblem);
+  const { namespace, name } = set.source.metadata;
+  return {
+    source: `${namespace ?? ''}/${name}`,
+    commit: { commit: set.commit.commit, subject: set.commit.subject },
+    differs: problems.length > 0 || objects.some(({ state }) => state !== 'same'),
+    problems,
+    objects,
+  };
+}
+
+async function compareObject(
+  client: Pick<ClusterClient, 'get' | 'apply'>,
+  source: Source,
+  object: KubernetesObject,
+): Promise<SourceObjectDifference> {
+  const { kind, metadata } = object;
+  const named = {
+    ...{ kind, name: metadata.name },
+    ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+  };
+  try {
+    refuseNotAllowed(source, object);
+    const live = await client.get(referenceOf(object));
+    if (!live) return { ...named, state: 'missing', fields: [] };
+    const applied = await dryApply(createDryCluster(client), source, { object, live });
+    return { ...named, ...compareApplied(live, applied) };
+  } catch (error) {
+    if (isObjectRefusal(error)) return { ...named, state: 'refused', fields: [], message: error.message };
+    throw error;
+  }
+}
+
+/** What would be found when it is applied, and is no fault of this look at it. */
+export function isObjectRefusal(error: unknown): error is Error {
+  return error instanceof EngineError || isApiError(error, 'invalid') || isApiError(error, 'unknownKind');
+}
+
+/** Where a live object is not what applying would leave. Pure. */
+export function compareApplied(
+  live: KubernetesObject,
+  { wanted, written }: DryApplied,
+): Pick<SourceObjectDifference, 'fields' | 'changedBy'> & { readonly state: 'same' | 'differs' } {
+  const [before, after] = [contentOf(live), contentOf(written)];
+  const changed = differencesOf(before, after);
+  // What apply would take away is in none of the fields that it wants.
+  const removed = differencesOf(after, before).filter((difference) => difference.live === undefined);
+  if (changed.length + removed.length === 0) return { state: 'same', fields: [] };
+  const culprit = managerOfChange(live, contentOf(wanted), manager);
+  const isSecret = live.kind === 'Secret';
+  const words = { isSecret, mostCharacters };
+  const fields = [
+    ...describeDifferences(changed.slice(0, mostFields), words),
+    ...describeDifferences(removed.slice(0, mostFields - Math.min(mostFields, changed.length)), words).map(
+      asRemoved,
+    ),
+  ];
+  return { state: 'differs', fields, ...(culprit === undefined ? {} : { changedBy: culprit }) };
+}
+
+/** Compared the other way round: what is there is not wanted. */
+function asRemoved({ path, expected }: FieldDifference): FieldDifference {
+  return { path, expected: '(absent)', actual: expected };
+}
+
+/** Everything that Git may say of an object. */
+function contentOf(object: KubernetesObject): Record<string, unknown> {
+  const { apiVersion: _, kind: __, metadata, status: ___, ...rest } = object;
+  const { labels, annotations } = metadata;
+  return { ...rest, metadata: { labels, annotations } };
+}

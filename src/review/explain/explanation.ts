@@ -1,0 +1,132 @@
+import type { OnFailure } from '../../api/canary/analysis.ts';
+import { planOf } from '../../api/canary/plan.ts';
+import type { PostPromotionStatus } from '../../api/canary/status.ts';
+import { causes } from '../../health/causes.ts';
+import { finding } from '../../health/check-results.ts';
+import type { Comparison } from '../../health/comparison.ts';
+import { diagnose } from '../../health/diagnosis.ts';
+import { compare } from '../../health/expectation.ts';
+import {
+  canaryState,
+  decidePromotion,
+  decideVerification,
+  expectedState,
+  type FailureDecision,
+  sharedCause,
+} from '../../rollout/post-promotion.ts';
+import { wayBack } from '../../rollout/records.ts';
+import { lastKnownGood, type Run, runOf } from '../../rollout/run.ts';
+import type { World } from '../../rollout/world.ts';
+import { type ExpectedRelease, expectedRelease } from '../diff/canary-difference.ts';
+import { type Forecast, forecast } from './forecast.ts';
+
+/** Everything `holdfast explain` says about a Canary. */
+export interface Explanation {
+  readonly canary: string;
+  /** What was assumed with --what-if; empty: nothing. */
+  readonly assumed: readonly string[];
+  readonly phase: string;
+  readonly state: string;
+  /** The release that must be on the primary, by digest and commit. */
+  readonly release: ExpectedRelease;
+  /** What must be true of the primary beside what is. */
+  readonly primary: readonly Comparison[];
+  /** Present while a release is on the primary and differs, or its checks fail. */
+  readonly judgement?: Judgement;
+  readonly forecast: Forecast;
+}
+
+/** Explains a world. Pure. */
+export function explain(world: World, assumed: readonly string[]): Explanation {
+  const { status, canary } = world;
+  const release = expectedRelease(world);
+  const plan = planOf(canary, world.options);
+  const primary = compare(world.primary, expectedState(world, plan, release?.digest));
+  const judgement = judge(world, primary);
+  return {
+    canary: `${canary.metadata.namespace ?? ''}/${canary.metadata.name}`,
+    assumed,
+    phase: status.phase ?? '',
+    state: status.postPromotion?.state ?? '',
+    release: release ? named(release) : { digest: '', commit: '', subject: '' },
+    primary,
+    ...(judgement ? { judgement } : {}),
+    forecast: forecast(world),
+  };
+}
+
+function named({ digest, commit, subject }: ExpectedRelease): ExpectedRelease {
+  return { digest, commit, subject };
+}
+
+/** Why the primary does not come up, or is not verified, and what onFailure makes of it. */
+export interface Judgement {
+  readonly cause: string;
+  readonly title: string;
+  readonly endedBy: string;
+  readonly fix: string;
+  readonly evidence: readonly string[];
+  /** Undefined: it is nothing a canary could show. */
+  readonly onCanaryToo?: boolean;
+  readonly onFailure: OnFailure;
+  readonly action: 'hold' | 'revert';
+  readonly why: string;
+}
+
+/** Judges what differs, or which checks fail, of a release after its analysis; undefined while neither does. Pure. */
+function judge(world: World, primary: readonly Comparison[]): Judgement | undefined {
+  const run = runOf(world.status);
+  const { postPromotion } = world.status;
+  if (!run || run.revert || !postPromotion) return undefined;
+  if (primary.some(({ met, severity }) => !met && severity !== 'tells'))
+    return ofDifferences(world, run, postPromotion);
+  const findings = failedChecks(world, postPromotion);
+  return findings.length > 0 ? ofChecks(world, run, findings) : undefined;
+}
+
+/** The primary is not what it must be: the cause, by its pods. */
+function ofDifferences(world: World, run: Run, postPromotion: PostPromotionStatus): Judgement {
+  const plan = planOf(world.canary, world.options);
+  const { onFailure } = plan.postPromotion;
+  const diagnosis = diagnose(world.primary, world.target);
+  const canary = canaryState(world, run.digest, plan.canaryReadyPercent, diagnosis);
+  const decision = hasAllTraffic(postPromotion)
+    ? decideVerification(onFailure)
+    : decidePromotion(onFailure, canary);
+  const { title, endedBy, fix } = causes[diagnosis.cause];
+  return { ...diagnosis, title, endedBy, fix, onFailure, ...whereTo(world, run, decision) };
+}
+
+/** Only metrics or webhooks say so: the breaker for shared causes has a say. */
+function ofChecks(world: World, run: Run, evidence: readonly string[]): Judgement {
+  const { onFailure } = planOf(world.canary, world.options).postPromotion;
+  const shared = onFailure === 'auto' ? sharedCause(world) : undefined;
+  return {
+    cause: shared === undefined ? 'ChecksFailed' : 'SharedCause',
+    title: 'the checks after promotion fail',
+    endedBy: shared === undefined ? 'release' : 'cluster',
+    fix:
+      shared === undefined ? 'look at what the checks measure' : 'look for what the Canaries have in common',
+    evidence,
+    onFailure,
+    ...whereTo(world, run, decideVerification(onFailure, shared)),
+  };
+}
+
+/** Where there is nothing to go back to, it is held (phases/failure.ts). */
+function whereTo(world: World, run: Run, decision: FailureDecision): FailureDecision {
+  if (decision.action === 'hold' || wayBack(lastKnownGood(world), run)) return decision;
+  return { action: 'hold', why: `${decision.why}; but there is no last-known-good to go back to` };
+}
+
+function hasAllTraffic({ state, reason }: PostPromotionStatus): boolean {
+  return state === 'Verifying' || reason === 'SharedCause';
+}
+
+/** What the last check after promotion found; older results in the status are those of the analysis. */
+function failedChecks({ status }: World, { state, reason, failedChecks = 0 }: PostPromotionStatus): string[] {
+  const isAbout =
+    state === 'Verifying' ? failedChecks > 0 : reason === 'SharedCause' || reason === 'ChecksFailed';
+  if (!isAbout) return [];
+  return (status.checks ?? []).filter(({ verdict }) => verdict === 'fail').map(finding);
+}

@@ -1,0 +1,131 @@
+import { sharesWorkload } from '../../api/defaults.ts';
+import type { RouteTarget } from '../../api/observed.ts';
+import { describeAction } from '../../engine/canary/perform/action-words.ts';
+import type { Action, Decision } from '../../rollout/action.ts';
+import { nextSequence } from '../../rollout/run.ts';
+import { step } from '../../rollout/step.ts';
+import type { World } from '../../rollout/world.ts';
+
+/** A moment at which something would be decided, if the cluster stays as it is. */
+export interface Moment {
+  readonly timeMs: number;
+  readonly phase: string;
+  readonly state: string | undefined;
+  /** The line of the status then. */
+  readonly message: string;
+  /** What would be written. */
+  readonly actions: readonly string[];
+}
+
+/** How the forecast ends. */
+export interface Forecast {
+  readonly moments: readonly Moment[];
+  /** Why nothing is said about the time after the last moment. */
+  readonly end: string;
+}
+
+const mostSteps = 40;
+const mostMoments = 8;
+
+/**
+ * Plays the real decisions forward on a world that does not change but for our own traffic, records and rejections: what pods do after a
+ * write, and what metrics say, nobody can foretell. Pure.
+ */
+export function forecast(world: World): Forecast {
+  const moments: Moment[] = [];
+  let now = world;
+  for (let count = 0; count < mostSteps && moments.length < mostMoments; count += 1) {
+    const decision = withoutKept(step(now), now);
+    const moment = momentOf(decision, now.nowMs);
+    if (isNews(moments.at(-1), moment)) moments.push(moment);
+    const end = endOf(decision, now);
+    if (end !== undefined) return { moments, end };
+    now = worldAfter(decision, now);
+  }
+  return { moments, end: 'and so on' };
+}
+
+/** Without what only keeps things as they are, and costs no request where they are: Services are taken to be there. */
+function withoutKept(decision: Decision, { route }: World): Decision {
+  const isKept = (action: Action) =>
+    action.type === 'EnsureServices' || (action.type === 'SetTraffic' && leavesRoute(action.route, route));
+  return { ...decision, actions: decision.actions.filter((action) => !isKept(action)) };
+}
+
+function leavesRoute(to: RouteTarget, now: World['route']): boolean {
+  return now !== undefined && routeParts.every((part) => to[part] === now[part]);
+}
+
+const routeParts = ['primaryWeight', 'canaryWeight', 'mirrored', 'matched'] as const;
+
+function momentOf({ status, actions }: Decision, timeMs: number): Moment {
+  return {
+    timeMs,
+    phase: status.phase ?? '',
+    state: status.postPromotion?.state,
+    message: status.message ?? '',
+    actions: actions.map((action) => describeAction(action, sharesWorkload(status.provider))),
+  };
+}
+
+/** Why nothing can be said about the time after this decision; undefined when something can. */
+function endOf({ status, actions, check, wakeAfterMs }: Decision, now: World): string | undefined {
+  if (check) return `then metrics are asked: ${check.metrics.join(', ')}`;
+  if (actions.some(({ type }) => !foreseeable.has(type)))
+    return 'what follows depends on how the pods take this';
+  if (hasChanged(status, now) || actions.length > 0 || wakeAfterMs !== undefined) return undefined;
+  return 'then nothing by itself, until the cluster or Git changes';
+}
+
+/**
+ * The world once a decision was carried out, as far as that can be told beforehand. A change is looked at again at once, as the controller
+ * does; else time passes. Pure.
+ */
+export function worldAfter({ status, actions, wakeAfterMs }: Decision, now: World): World {
+  const atOnce = actions.length > 0 || hasChanged(status, now);
+  const nowMs = now.nowMs + (atOnce ? 0 : (wakeAfterMs ?? 0));
+  return actions.reduce(assume, { ...now, status, nowMs });
+}
+
+function hasChanged(status: Decision['status'], now: World): boolean {
+  return JSON.stringify(status) !== JSON.stringify(now.status);
+}
+
+function isNews(before: Moment | undefined, { phase, state, actions }: Moment): boolean {
+  if (!before || actions.length > 0) return true;
+  return before.phase !== phase || before.state !== state;
+}
+
+/** Writes whose effect on the world is known beforehand. */
+const foreseeable: ReadonlySet<Action['type']> = new Set([
+  ...(['SetTraffic', 'Reject', 'Unreject', 'SaveRecord', 'MarkProven', 'AdoptPrimary'] as const),
+]);
+
+function assume(world: World, action: Action): World {
+  if (action.type === 'SetTraffic') return { ...world, route: { ...action.route, accepted: true } };
+  if (action.type === 'Unreject')
+    return { ...world, rejected: world.rejected.filter(({ digest }) => digest !== action.digest) };
+  if (action.type === 'Reject') {
+    const { digest, commit, reason, cause } = action;
+    const time = new Date(world.nowMs).toISOString();
+    const rejection = { digest, commit, reason, time, ...(cause ? { cause } : {}) };
+    return { ...world, rejected: [...world.rejected, rejection] };
+  }
+  if (action.type === 'AdoptPrimary') {
+    const primary = world.primary && { ...world.primary, digest: action.digest };
+    return { ...world, primary, adoptable: undefined };
+  }
+  return { ...world, records: recordsAfter(action, world) };
+}
+
+function recordsAfter(action: Action, { records, nowMs }: World): World['records'] {
+  if (action.type === 'SaveRecord') {
+    const commit = { commit: '', subject: '', author: '', time: '' };
+    return [{ digest: action.digest, commit, name: 'assumed', promotedTime: undefined }, ...records];
+  }
+  if (action.type !== 'MarkProven') return records;
+  const promotedTime = new Date(nowMs).toISOString();
+  const { digest } = action;
+  const sequence = nextSequence(records, digest);
+  return records.map((record) => (record.digest === digest ? { ...record, promotedTime, sequence } : record));
+}

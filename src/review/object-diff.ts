@@ -1,0 +1,242 @@
+/** The difference of two versions of an object as lines of YAML. Pure. */
+
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { canonicalJson, fromEntries, isRecord, recordOf } from '../release/json.ts';
+import { writeYaml } from '../render/yaml/values.ts';
+import { isSecretName, redacted } from '../workload/compare/difference-text.ts';
+import { diffLines, type Hunk, splitLines } from '../writeback/line-diff.ts';
+
+/** Of one object; what is more is counted. */
+const mostLines = 400;
+const gap = '...';
+
+/** Lines behind `+`, `-` or a space; `...` for equal ones that are left out. What is secret is hidden. Empty: nothing differs. */
+export function objectDiff(versions: Versions): string[] {
+  const { before, after } = masked(versions);
+  const old = yamlLines(before);
+  const lines: string[] = [];
+  let shown = 0;
+  for (const section of sectionsOf(old, yamlLines(inOrderOf(after, before)))) {
+    if (section.oldStart > shown) lines.push(gap);
+    lines.push(...section.lines);
+    shown = section.oldEnd;
+  }
+  if (lines.length > 0 && shown < old.length) lines.push(gap);
+  return cut(lines);
+}
+
+function yamlLines(object: unknown): string[] {
+  return object === undefined ? [] : linesOf(writeYaml(object));
+}
+
+function cut(lines: string[]): string[] {
+  if (lines.length <= mostLines) return lines;
+  return [...lines.slice(0, mostLines), `${gap} ${lines.length - mostLines} more lines`];
+}
+
+/** Fields of maps in the order of the other version: moving a field is no change. */
+function inOrderOf(value: unknown, other: unknown): unknown {
+  if (Array.isArray(value) && Array.isArray(other))
+    return value.map((element, index) => inOrderOf(element, other[index]));
+  if (!isRecord(value) || !isRecord(other)) return value;
+  const keys = [
+    ...Object.keys(other).filter((key) => Object.hasOwn(value, key)),
+    ...Object.keys(value).filter((key) => !Object.hasOwn(other, key)),
+  ];
+  return Object.fromEntries(keys.map((key) => [key, inOrderOf(value[key], other[key])]));
+}
+
+// Two versions of one object without what is secret in them. Pure.
+
+/** Both versions; either may be absent. */
+interface Versions {
+  readonly before: KubernetesObject | undefined;
+  readonly after: KubernetesObject | undefined;
+}
+
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+/** What SOPS puts beside what it encrypted: new at every change, and nothing that is applied. */
+const sopsBlock = 'sops';
+
+/**
+ * What is secret becomes `(hidden)` where both versions have the same, else `(hidden, before)` and `(hidden, after)`: that a value changed
+ * can be seen, and nothing else of it, its length included.
+ */
+function masked({ before, after }: Versions): Versions {
+  const pair: Pair = [plain(before), plain(after)];
+  const [first, second] = hideIn(pair, '', isSecret(before ?? after));
+  return { before: first as Versions['before'], after: second as Versions['after'] };
+}
+
+type Pair = readonly [before: unknown, after: unknown];
+
+function isSecret(object: KubernetesObject | undefined): boolean {
+  return object?.kind === 'Secret' && object.apiVersion === 'v1';
+}
+
+/** A Secret with all its values under `data`: whether they came encoded or not is no difference. */
+function plain(object: KubernetesObject | undefined): KubernetesObject | undefined {
+  if (!object) return undefined;
+  const { [sopsBlock]: _, ...rest } = object as KubernetesObject & { sops?: unknown };
+  if (!isSecret(object)) return rest as KubernetesObject;
+  const { stringData, data, ...others } = rest;
+  const decoded = Object.entries(recordOf(data)).map(
+    ([key, value]) => [key, Buffer.from(String(value ?? ''), 'base64').toString('latin1')] as const,
+  );
+  const written = Object.entries(recordOf(stringData)).map(
+    ([key, value]) => [key, Buffer.from(String(value ?? '')).toString('latin1')] as const,
+  );
+  if (decoded.length + written.length === 0) return others as KubernetesObject;
+  return { ...others, data: fromEntries([...decoded, ...written]) } as KubernetesObject;
+}
+
+/** `field`: name of the field that holds the values. `ofSecret`: they stand at the top of a Secret. */
+function hideIn([one, other]: Pair, field: string, ofSecret: boolean): Pair {
+  if (isSealed(one) || isSealed(other)) return hide([one, other]);
+  if (isList(one) && isList(other)) return hideInLists([one ?? [], other ?? []], [one, other], field);
+  if (!isMap(one) || !isMap(other)) return [lone(one, field, ofSecret), lone(other, field, ofSecret)];
+  const keys = [...new Set([...Object.keys(one ?? {}), ...Object.keys(other ?? {})])];
+  const isVariable = isSecretName(nameIn(one) ?? nameIn(other) ?? '') && keys.includes('value');
+  const pairs = keys.map((key) => {
+    const pair: Pair = [valueIn(one, key), valueIn(other, key)];
+    const wants = isHiddenField(field, key, ofSecret) || (isVariable && key === 'value');
+    if (ofSecret && (key === 'data' || key === 'metadata')) return [key, hideInSecret(pair, key)] as const;
+    return [key, wants ? hide(pair) : hideIn(pair, key, false)] as const;
+  });
+  return [side(one, pairs, 0), side(other, pairs, 1)];
+}
+
+/** Values by key, and annotations, which may hold a copy of the manifest. */
+function hideInSecret([before, after]: Pair, key: string): Pair {
+  if (key === 'metadata') {
+    const held: Pair = [recordOf(before).annotations, recordOf(after).annotations];
+    const [one, other] = hideInSecret(held, 'annotations');
+    const withAnnotations = (metadata: unknown, annotations: unknown) =>
+      isRecord(metadata) ? { ...metadata, ...(annotations === undefined ? {} : { annotations }) } : metadata;
+    return [withAnnotations(before, one), withAnnotations(after, other)];
+  }
+  const keys = [...new Set([...Object.keys(recordOf(before)), ...Object.keys(recordOf(after))])];
+  const pairs = keys.map((name) => [name, hide([recordOf(before)[name], recordOf(after)[name]])] as const);
+  return [side(before, pairs, 0), side(after, pairs, 1)];
+}
+
+/** Elements with a name are compared with those of the same name, others by their place. */
+function hideInLists(
+  [one, other]: readonly [readonly unknown[], readonly unknown[]],
+  [before, after]: Pair,
+  field: string,
+): Pair {
+  const matching = (list: readonly unknown[], element: unknown, index: number) => {
+    const name = nameIn(element);
+    return name === undefined ? list[index] : list.find((candidate) => nameIn(candidate) === name);
+  };
+  const first = one.map(
+    (element, index) => hideIn([element, matching(other, element, index)], field, false)[0],
+  );
+  const second = other.map(
+    (element, index) => hideIn([matching(one, element, index), element], field, false)[1],
+  );
+  return [before === undefined ? undefined : first, after === undefined ? undefined : second];
+}
+
+/** Of a value whose counterpart is of another type. */
+function lone(value: unknown, field: string, ofSecret: boolean): unknown {
+  if (value === undefined || typeof value !== 'object' || value === null) return value;
+  return hideIn([value, undefined], field, ofSecret)[0];
+}
+
+function isHiddenField(parent: string, key: string, ofSecret: boolean): boolean {
+  if (parent === 'annotations') return key === lastApplied || isSecretName(key);
+  return ofSecret && key === 'stringData';
+}
+
+function hide([before, after]: Pair): Pair {
+  const isSame =
+    before === undefined || after === undefined || canonicalJson(before) === canonicalJson(after);
+  const word = (value: unknown, when: string) =>
+    value === undefined ? undefined : isSame ? redacted : `(hidden, ${when})`;
+  return [word(before, 'before'), word(after, 'after')];
+}
+
+function side(
+  original: unknown,
+  pairs: ReadonlyArray<readonly [string, Pair]>,
+  index: 0 | 1,
+): Record<string, unknown> | undefined {
+  if (original === undefined) return undefined;
+  const held = recordOf(original);
+  return fromEntries(
+    pairs.filter(([key]) => Object.hasOwn(held, key)).map(([key, pair]) => [key, pair[index]]),
+  );
+}
+
+function isSealed(value: unknown): boolean {
+  return typeof value === 'string' && value.includes('ENC[AES256_GCM,');
+}
+
+function isList(value: unknown): value is unknown[] | undefined {
+  return value === undefined || Array.isArray(value);
+}
+
+function isMap(value: unknown): value is Record<string, unknown> | undefined {
+  return value === undefined || isRecord(value);
+}
+
+function valueIn(map: Record<string, unknown> | undefined, key: string): unknown {
+  return map && Object.hasOwn(map, key) ? map[key] : undefined;
+}
+
+function nameIn(value: unknown): string | undefined {
+  const { name } = recordOf(value);
+  return typeof name === 'string' ? name : undefined;
+}
+
+// What differs between two texts, with the equal lines around it, for diffs that people read. Pure.
+
+const contextLines = 3;
+
+/** Changes that are near each other. Positions count from 0, `oldEnd` and `newEnd` are exclusive. */
+export interface Section {
+  readonly oldStart: number;
+  readonly oldEnd: number;
+  readonly newStart: number;
+  readonly newEnd: number;
+  /** Behind `-`, `+` or a space. */
+  readonly lines: readonly string[];
+}
+
+/** The lines of a text without their line feeds; none of a text that is not there. */
+export function linesOf(text: string | undefined): string[] {
+  return splitLines(text ?? '').map((line) => line.replace(/\n$/, ''));
+}
+
+/** Sections in order, with at least one line between them that is left out. Empty: nothing differs. */
+export function sectionsOf(before: readonly string[], after: readonly string[]): Section[] {
+  const groups: Hunk[][] = [];
+  for (const hunk of diffLines(before, after)) {
+    const group = groups.at(-1);
+    const last = group?.at(-1);
+    if (group && last && hunk.start - last.end <= 2 * contextLines) group.push(hunk);
+    else groups.push([hunk]);
+  }
+  return groups.map((group) => sectionOf(group, before));
+}
+
+function sectionOf(group: readonly Hunk[], before: readonly string[]): Section {
+  const [first] = group;
+  const oldStart = Math.max(0, (first?.start ?? 0) - contextLines);
+  const oldEnd = Math.min(before.length, (group.at(-1)?.end ?? 0) + contextLines);
+  const equal = (start: number, end: number) => before.slice(start, end).map((line) => ` ${line}`);
+  const lines: string[] = [];
+  let at = oldStart;
+  for (const { start, end, lines: added } of group) {
+    lines.push(...equal(at, start));
+    lines.push(...before.slice(start, end).map((line) => `-${line}`));
+    lines.push(...added.map((line) => `+${line}`));
+    at = end;
+  }
+  lines.push(...equal(at, oldEnd));
+  const newStart = (first?.newStart ?? 0) - ((first?.start ?? 0) - oldStart);
+  const newCount = lines.filter((line) => !line.startsWith('-')).length;
+  return { oldStart, oldEnd, newStart, newEnd: newStart + newCount, lines };
+}

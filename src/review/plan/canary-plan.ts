@@ -1,0 +1,200 @@
+/** What a commit means for each Canary of a Source. Pure. */
+import type { Canary } from '../../api/canary/canary.ts';
+import { effectivePostPromotion } from '../../api/defaults.ts';
+import { gitPart } from '../../api/digest.ts';
+import { canaryKey } from '../../release/candidates.ts';
+import { canonicalJson } from '../../release/json.ts';
+import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
+import type { CanaryPlan } from '../../release/select.ts';
+import { type FlightOptions, flightPlanOf } from './flight-plan.ts';
+import { commitWords, compareWithBase, type PromotedState } from './promoted-state.ts';
+import type { Removal } from './removals.ts';
+import type { CanaryPlanned, Revertible } from './report.ts';
+
+/** One side's word on a Canary: its plan with the release that was built of it. */
+export interface CanarySide {
+  readonly plan: CanaryPlan;
+  readonly release: Release | undefined;
+  /** Why there is no release although the plan holds one. */
+  readonly problem?: string | undefined;
+  /** `file:line: field: message` of what is doubtful about the release. */
+  readonly doubts?: readonly string[];
+}
+
+/** What is known of what is promoted. */
+export interface Promoted {
+  readonly standing: PromotedState;
+  /** The release at the promoted commit, built as those of the two sides. */
+  readonly release: Release | undefined;
+}
+
+/** Everything the decision on one Canary depends on. */
+interface CanaryInput {
+  /** `namespace/name`. */
+  readonly key: string;
+  readonly before: CanarySide | undefined;
+  readonly after: CanarySide | undefined;
+  readonly promoted: Promoted | undefined;
+  /** What becomes of the Canary in the cluster where it leaves Git. */
+  readonly removal?: Removal | undefined;
+  readonly options: Pick<FlightOptions, 'minIntervalMs' | 'defaultProvider' | 'window'>;
+}
+
+/** What it means; undefined: nothing at all changes for this Canary. */
+export function planCanary(input: CanaryInput): CanaryPlanned | undefined {
+  const { key, before, after } = input;
+  if (!after) return { canary: key, change: 'removed', summary: removalWords(input.removal) };
+  const standing = standingFor(input);
+  const told = { canary: key, ...(standing ? { standing } : {}) };
+  const { plan, release, problem } = after;
+  if (plan.state === 'missing') return { ...told, change: 'missing', summary: plan.message };
+  if (plan.state === 'frozen') return { ...told, change: 'frozen', summary: plan.message };
+  if (!release) {
+    const why = problem ?? 'the Canary is in no file';
+    return { ...told, change: 'frozen', summary: `the release before stays until this is fixed: ${why}` };
+  }
+  const change = changeOf(input, release);
+  if (change === undefined)
+    return standing?.deviation === undefined
+      ? undefined
+      : { ...told, change: 'none', summary: 'nothing of it changes' };
+  const canary = plan.object;
+  if (!canary || change === 'settings' || change === 'spec' || change === 'rejected')
+    return { ...told, change, summary: summaryOf(input, change, before?.release, release) };
+  const isFirst = change === 'first';
+  const flight = flightPlanOf(canary, {
+    ...input.options,
+    isFirst,
+    skipsAnalysis: isFirst || change === 'again',
+  });
+  const summary = summaryOf(input, change, before?.release, release);
+  return { ...told, change, summary, flight, revert: revertOf(input, canary, isFirst) };
+}
+
+function removalWords(removal: Removal | undefined): string {
+  if (removal?.fate === 'stays')
+    return `it leaves Git and stays in the cluster${removal.reason ? `: ${removal.reason}` : ''}`;
+  if (removal?.fate === 'pruned') return 'it leaves Git together with its target, and is deleted';
+  return 'it leaves Git; its target takes the traffic back before it is deleted';
+}
+
+type Change = 'release' | 'first' | 'again' | 'rejected' | 'settings' | 'spec' | undefined;
+
+/** A release is what its digest says; what is promoted counts more than what base says. */
+function changeOf({ before, after, promoted }: CanaryInput, release: Release): Change {
+  const old = before?.release;
+  const isSameAsBase = old !== undefined && old.digest === release.digest;
+  const good = promoted?.release;
+  const hasNothingGood = promoted ? promoted.standing.promoted === undefined : !old;
+  if (!isSameAsBase) {
+    if (rejectionOf(promoted, release)) return 'rejected';
+    if (hasNothingGood) return 'first';
+    return good?.digest === release.digest ? 'again' : 'release';
+  }
+  const settings = (target: Release['target']) => settingsKey(settingsOf(target));
+  if (settings(old.target) !== settings(release.target)) return 'settings';
+  return sameCanary(before?.plan, after?.plan) ? undefined : 'spec';
+}
+
+function sameCanary(before: CanaryPlan | undefined, after: CanaryPlan | undefined): boolean {
+  const object = (plan: CanaryPlan | undefined) => (plan?.state === 'release' ? plan.object : undefined);
+  const [old, now] = [object(before), object(after)];
+  if (!old || !now) return old === now;
+  return canonicalJson(old) === canonicalJson(now);
+}
+
+/** Digests of a cluster have another key than ours for Secrets: without one in the release they can be compared, else the commits are. */
+function rejectionOf(
+  promoted: Promoted | undefined,
+  release: Release | undefined,
+): PromotedState['rejected'][number] | undefined {
+  if (!promoted || !release) return undefined;
+  const isOurs = !release.configs.some(({ kind }) => kind === 'Secret');
+  return promoted.standing.rejected.find(
+    ({ digest, commit }) =>
+      (isOurs && gitPart(digest) === gitPart(release.digest)) ||
+      (commit !== '' && commit === release.commit.commit),
+  );
+}
+
+function standingFor({ before, promoted }: CanaryInput): PromotedState | undefined {
+  if (!promoted) return undefined;
+  const rejection = rejectionOf(promoted, before?.release);
+  return compareWithBase(promoted.standing, {
+    promotedDigest: promoted.release?.digest,
+    baseDigest: before?.release?.digest,
+    baseRejected: rejection && { reason: rejection.reason },
+  });
+}
+
+function summaryOf(
+  { promoted }: CanaryInput,
+  change: NonNullable<Change>,
+  old: Release | undefined,
+  release: Release,
+): string {
+  switch (change) {
+    case 'first':
+      return 'the first release: it goes straight to the primary, without analysis';
+    case 'again':
+      return 'what is promoted already: no analysis; a release under way ends, and the primary runs this again';
+    case 'rejected':
+      return `this release was rejected before (${rejectionOf(promoted, release)?.reason ?? ''}) and is not rolled out again without holdfast.dev/retry`;
+    case 'settings':
+      return 'replicas, strategy or deadlines alone: applied to the primary without analysis';
+    case 'spec':
+      return 'the Canary alone: what comes next is rolled out by the new spec';
+    case 'release': {
+      const parts = old ? partsOf(old, release) : [];
+      return `a rollout begins${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
+    }
+  }
+}
+
+/** What of a release differs. */
+function partsOf(old: Release, now: Release): string[] {
+  const differs = (left: unknown, right: unknown) =>
+    canonicalJson(left ?? null) !== canonicalJson(right ?? null);
+  const template = (release: Release) =>
+    (release.target.spec as { template?: unknown } | undefined)?.template;
+  return [
+    ...(differs(template(old), template(now)) ? ['the pod template changes'] : []),
+    ...(differs(old.ports, now.ports) ? ['ports change'] : []),
+    ...(differs(old.configs, now.configs) ? ['config changes'] : []),
+  ];
+}
+
+function revertOf({ before, promoted }: CanaryInput, canary: Canary, isFirst: boolean): Revertible {
+  const { onFailure } = effectivePostPromotion(canary, 0);
+  if (isFirst) return { possible: 'no', onFailure, why: 'there is no release before it to go back to' };
+  const good = promoted?.standing.promoted;
+  const from = promoted?.standing.from;
+  const base = before?.release?.commit;
+  const to =
+    good && from
+      ? { ...good, from }
+      : base && { commit: base.commit, subject: base.subject, from: 'base' as const };
+  const common = { onFailure, ...(to ? { to } : {}) };
+  if (onFailure === 'halt')
+    return {
+      ...common,
+      possible: 'no',
+      why: 'onFailure is halt: a failed release stands still for a person to decide',
+    };
+  if (onFailure === 'hold')
+    return {
+      ...common,
+      possible: 'no',
+      why: 'onFailure is hold: a failed release is held, and a revert takes a change in Git or holdfast rollback',
+    };
+  if (to && to.from !== 'base')
+    return { ...common, possible: 'yes', why: `a failed release is taken back to ${commitWords(to)}` };
+  const why =
+    'a failed release is taken back to what is promoted by then; that was not looked up, and base is taken for it';
+  return { ...common, possible: 'unknown', why };
+}
+
+/** Keys of the Canaries of either side, head's first. */
+export function canaryKeys(...sides: ReadonlyArray<readonly CanaryPlan[]>): string[] {
+  return [...new Set(sides.flat().map(({ canary }) => canaryKey(canary)))];
+}

@@ -1,0 +1,203 @@
+/** How a release of a Canary will be rolled out, by the rules that the rollout itself goes by. Pure. */
+import type { Canary } from '../../api/canary/canary.ts';
+import { type CanaryMetric, metricsById } from '../../api/canary/metrics.ts';
+import { type Plan, planOf } from '../../api/canary/plan.ts';
+import { type HookType, hooksOf } from '../../api/canary/webhooks.ts';
+import { sharesWorkload } from '../../api/defaults.ts';
+import { boundsOf } from '../../health/check-results.ts';
+import { nextMove } from '../../rollout/traffic/weights.ts';
+
+/** Where the canary stands for one interval before the check there lets it go on. */
+export interface FlightStep {
+  /** Share of the traffic in percent; with A/B of the requests that match, 0 while traffic is only mirrored or stays away. */
+  readonly weight: number;
+  /** Number of the check, from 1, where checks are counted and not shares. */
+  readonly iteration?: number;
+  readonly mirrored?: boolean;
+}
+
+/** One metric that is asked. */
+export interface FlightMetric {
+  readonly name: string;
+  readonly when: 'analysis' | 'afterPromotion';
+  readonly min?: number;
+  readonly max?: number;
+  /** Percent that the canary may be above the primary. */
+  readonly maxRelativeIncrease?: number;
+  readonly window: string;
+}
+
+/** Something that may keep the release where it is. */
+interface FlightHold {
+  readonly kind: 'window' | 'gate' | 'hook';
+  readonly name: string;
+  /** One sentence: when, and what follows. */
+  readonly effect: string;
+}
+
+/** The flight plan of one release. Times in milliseconds, without what pods take to become ready. */
+export interface FlightPlan {
+  readonly strategy: 'canary' | 'A/B' | 'blue/green' | 'in place' | 'none';
+  /** False: neither steps nor checks come before the primary is written. */
+  readonly isAnalysed: boolean;
+  readonly provider: string;
+  readonly intervalMs: number;
+  readonly steps: readonly FlightStep[];
+  /** No step leads from some weight on: a person must change the spec. */
+  readonly isStuck: boolean;
+  /** Failed checks that stop it. */
+  readonly threshold: number;
+  readonly analysisMs: number;
+  /** Moving the traffic to the primary by stepWeightPromotion. */
+  readonly promotionMs: number;
+  readonly verificationMs: number;
+  readonly shortestMs: number;
+  readonly metrics: readonly FlightMetric[];
+  readonly holds: readonly FlightHold[];
+}
+
+/** What a flight depends on beside the Canary. */
+export interface FlightOptions {
+  readonly minIntervalMs: number;
+  readonly defaultProvider: string;
+  /** Whether the Source's windows are open now, and when they open. */
+  readonly window?: { readonly open: boolean; readonly nextOpeningMs?: number } | undefined;
+  /** There is no release before it, or head is a proven one: no analysis. */
+  readonly skipsAnalysis: boolean;
+  /** The first release of a Canary: what comes after promotion does not apply either. */
+  readonly isFirst: boolean;
+}
+
+/** More steps than this are cut off; the core takes weights one percent at a time at the least. */
+const mostSteps = 1_000;
+
+/** The flight plan. */
+export function flightPlanOf(canary: Canary, options: FlightOptions): FlightPlan {
+  const plan = planOf(canary, options);
+  const provider = canary.spec.provider ?? options.defaultProvider;
+  const isAnalysed = !plan.skipAnalysis && !options.skipsAnalysis;
+  const { steps, isStuck } = isAnalysed ? stepsOf(plan) : { steps: [], isStuck: false };
+  const analysisMs = steps.length * Math.max(plan.intervalMs, plan.lookBackMs);
+  const promotionMs = options.isFirst ? 0 : promotionOf(plan, steps);
+  const verificationMs = options.isFirst ? 0 : verificationOf(plan);
+  return {
+    strategy: strategyName(plan, provider, isAnalysed),
+    isAnalysed,
+    provider,
+    intervalMs: plan.intervalMs,
+    steps,
+    isStuck,
+    threshold: plan.threshold,
+    analysisMs,
+    promotionMs,
+    verificationMs,
+    shortestMs: analysisMs + promotionMs + verificationMs,
+    metrics: metricsOf(plan, { isAnalysed, isFirst: options.isFirst }),
+    holds: options.isFirst ? [] : holdsOf(canary, plan, { window: options.window, isAnalysed }),
+  };
+}
+
+/** The core's own moves, each check passed. The first move needs no check. */
+function stepsOf(plan: Plan): { steps: FlightStep[]; isStuck: boolean } {
+  const steps: FlightStep[] = [];
+  let at = { canaryWeight: 0, iterations: 0 };
+  while (steps.length < mostSteps) {
+    const move = nextMove(plan, at);
+    if (move.kind === 'promote') break;
+    if (move.kind === 'stuck') return { steps, isStuck: true };
+    const { canaryWeight } = move;
+    if (move.kind === 'weight') {
+      steps.push({ weight: canaryWeight });
+      at = { canaryWeight, iterations: 0 };
+    } else {
+      const mirrored = move.mirrored ? { mirrored: true } : {};
+      steps.push({ weight: canaryWeight, iteration: move.iterations, ...mirrored });
+      at = { canaryWeight, iterations: move.iterations };
+    }
+  }
+  return { steps, isStuck: false };
+}
+
+/** The first shift is made at once, each further one an interval later. */
+function promotionOf(plan: Plan, steps: readonly FlightStep[]): number {
+  const { promotionStepPercent, splitsTraffic, intervalMs } = plan;
+  if (!splitsTraffic || promotionStepPercent >= 100) return 0;
+  const weight = steps.at(-1)?.weight ?? 0;
+  return Math.max(0, Math.ceil(weight / promotionStepPercent) - 1) * intervalMs;
+}
+
+/** The first check looks at a whole window under full traffic. */
+function verificationOf({ postPromotion }: Plan): number {
+  const { successThreshold, intervalMs, settleMs } = postPromotion;
+  if (successThreshold === 0) return 0;
+  return Math.max(intervalMs, settleMs) + (successThreshold - 1) * intervalMs;
+}
+
+function strategyName({ strategy }: Plan, provider: string, isAnalysed: boolean): FlightPlan['strategy'] {
+  if (!isAnalysed) return 'none';
+  if (sharesWorkload(provider)) return 'in place';
+  return { canary: 'canary', ab: 'A/B', blueGreen: 'blue/green' }[strategy.kind] as FlightPlan['strategy'];
+}
+
+function metricsOf(plan: Plan, { isAnalysed, isFirst }: { isAnalysed: boolean; isFirst: boolean }) {
+  return [
+    ...(isAnalysed ? asMetrics(plan.metrics, 'analysis') : []),
+    ...(isFirst ? [] : asMetrics(plan.postPromotion.metrics, 'afterPromotion')),
+  ];
+}
+
+function asMetrics(metrics: readonly CanaryMetric[], when: FlightMetric['when']): FlightMetric[] {
+  return [...metricsById(metrics)].map(([id, metric]) => asMetric(id, metric, when));
+}
+
+function asMetric(id: string, metric: CanaryMetric, when: FlightMetric['when']): FlightMetric {
+  const { maxRelativeIncrease } = metric;
+  return {
+    name: id,
+    when,
+    ...boundsOf(metric),
+    ...(maxRelativeIncrease === undefined ? {} : { maxRelativeIncrease }),
+    window: metric.interval ?? '1m',
+  };
+}
+
+/** What each type of webhook can do to a release that is under way, in the order in which they are asked. */
+const effects: ReadonlyArray<readonly [HookType, FlightHold['kind'], string, 'always' | 'analysis']> = [
+  ['confirm-rollout', 'gate', 'it starts once this agrees', 'always'],
+  ['pre-rollout', 'hook', 'asked before the first traffic; a no counts as a failed check', 'analysis'],
+  ['rollout', 'hook', 'asked at every check; a no counts as a failed check', 'analysis'],
+  ['confirm-traffic-increase', 'gate', 'each step waits until this agrees', 'analysis'],
+  ['confirm-promotion', 'gate', 'the primary is written once this agrees', 'analysis'],
+  ['rollback', 'hook', 'asked all the time; a yes takes the release back', 'analysis'],
+  ['post-promotion', 'hook', 'asked at every check after promotion; a no counts as a failed check', 'always'],
+];
+
+function holdsOf(
+  canary: Canary,
+  plan: Plan,
+  { window, isAnalysed }: { window: FlightOptions['window']; isAnalysed: boolean },
+): FlightHold[] {
+  const hooks = effects
+    .filter(([, , , when]) => when === 'always' || isAnalysed)
+    .flatMap(([type, kind, effect]) =>
+      hooksOf(canary, type).map((hook): FlightHold => {
+        const deadline = 'deadline' in hook && hook.deadline ? `; it fails after ${hook.deadline}` : '';
+        return { kind, name: `${hook.name} (${type})`, effect: `${effect}${deadline}` };
+      }),
+    );
+  const checked = plan.postPromotion.successThreshold === 0 ? hooks.filter(isBefore) : hooks;
+  return [...(window ? [windowHold(window)] : []), ...checked];
+}
+
+function isBefore({ name }: FlightHold): boolean {
+  return !name.endsWith('(post-promotion)');
+}
+
+function windowHold({ open, nextOpeningMs }: NonNullable<FlightOptions['window']>): FlightHold {
+  const next =
+    nextOpeningMs === undefined ? '' : ` at ${new Date(nextOpeningMs).toISOString().slice(0, 16)}Z`;
+  const effect = open
+    ? 'open now; a release that comes while it is closed waits for the next opening'
+    : `closed now; the release starts${next}`;
+  return { kind: 'window', name: 'windows of the Source', effect };
+}

@@ -1,0 +1,328 @@
+/** Changes that cannot be taken back by going back in Git, and those that the API server cannot make in place. Pure. */
+import { describe, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import { forceAnnotation, mayRecreate } from '../../engine/sync/apply/recreate.ts';
+import { recordOf, recordsOf, textOf } from '../../release/json.ts';
+import { isTracked } from '../../release/refs.ts';
+import { type Release, templateOf } from '../../release/release.ts';
+import { objectKey } from '../../render/render.ts';
+import { formatOrigin, type RenderedObject } from '../../render/rendered-object.ts';
+import { parseQuantity } from '../../workload/compare/quantity.ts';
+import { immutableFields } from './immutable-fields.ts';
+import type { Removal } from './removals.ts';
+
+/** One of them. */
+export interface OneWayChange {
+  readonly rule: OneWayRule;
+  /** `oneWay`: going back does not undo it. `refused`: the API server cannot change this in place. `note`: it matters, and comes back. */
+  readonly severity: 'oneWay' | 'refused' | 'note';
+  /** `Kind namespace/name`. */
+  readonly object: string;
+  /** `path:line`. */
+  readonly origin: string;
+  /** What happens, in one sentence. */
+  readonly message: string;
+}
+
+/** Everything they depend on. */
+interface OneWayInput {
+  /** As head has it; where it leaves Git, as base had it. */
+  readonly source: Source;
+  readonly before: readonly RenderedObject[];
+  readonly after: readonly RenderedObject[];
+  readonly removals: ReadonlyMap<string, Removal>;
+}
+
+/** All of one Source, in the order of head's objects, removed ones last. */
+export function oneWayChanges({ source, before, after, removals }: OneWayInput): OneWayChange[] {
+  const older = new Map(before.map((entry) => [objectKey(entry.object), entry]));
+  const kept = after.flatMap(({ object, origin }) => {
+    const old = older.get(objectKey(object))?.object;
+    const refused = old ? refusedChanges(source, old, object) : [];
+    const found = rulesByKind[object.kind]?.(old, object) ?? [];
+    return [...refused, ...found].map((one) => told(one, object, formatOrigin(origin)));
+  });
+  const gone = before.flatMap(({ object, origin }) => {
+    const removal = removals.get(objectKey(object));
+    const found = removal ? lossOf(object, removal) : undefined;
+    return found ? [told(found, object, formatOrigin(origin))] : [];
+  });
+  return [...kept, ...gone];
+}
+
+function told(found: OneWayFinding, object: KubernetesObject, origin: string): OneWayChange {
+  return { ...found, object: describe(object), origin };
+}
+
+function refusedChanges(source: Source, before: KubernetesObject, after: KubernetesObject): OneWayFinding[] {
+  const fields = immutableFields(before, after);
+  if (fields.length === 0) return [];
+  const what = fields.join(', ');
+  if (mayRecreate(source, after)) {
+    const message = `${what} cannot be changed in place: it is deleted and made anew, as ${forceAnnotation} or spec.force says`;
+    return [{ rule: 'recreated', severity: 'oneWay', message }];
+  }
+  const message = `${what} cannot be changed in place: the API server will refuse it; make an object of another name, or annotate it with ${forceAnnotation}: "enabled" to have it deleted and made anew`;
+  return [{ rule: 'immutableField', severity: 'refused', message }];
+}
+
+/** Kinds whose deletion takes more with it than what stands in Git. */
+const losses: Readonly<Record<string, string>> = {
+  Namespace: 'everything in the namespace is deleted with it',
+  CustomResourceDefinition: 'all objects of this kind, in all namespaces, are deleted with it',
+  PersistentVolumeClaim: 'the data of the volume may be deleted with it',
+  PersistentVolume: 'the data of the volume may be deleted with it',
+};
+
+function lossOf({ kind }: KubernetesObject, { fate }: Removal): OneWayFinding | undefined {
+  const loss = losses[kind];
+  if (loss === undefined || fate === 'stays') return undefined;
+  const when = fate === 'waitsForApproval' ? ', once a person approves the commit' : '';
+  return { rule: 'deletion', severity: 'oneWay', message: `${loss}${when}` };
+}
+
+// What of one object cannot be taken back, by kind: a further kind is one more line of the table. Pure.
+
+/** Names of the rules, for programs. */
+type OneWayRule =
+  | 'immutableField'
+  | 'recreated'
+  | 'deletion'
+  | 'crdVersion'
+  | 'volumeSize'
+  | 'jobRuns'
+  | 'serviceType'
+  | 'frozenConfig'
+  | 'configKeys';
+
+/** One finding about an object. */
+interface OneWayFinding {
+  readonly rule: OneWayRule;
+  readonly severity: 'oneWay' | 'refused' | 'note';
+  readonly message: string;
+}
+
+type Rule = (before: KubernetesObject | undefined, after: KubernetesObject) => OneWayFinding[];
+
+/** The table. */
+const rulesByKind: Readonly<Record<string, Rule | undefined>> = {
+  CustomResourceDefinition: (before, after) => (before ? crdVersions(before, after) : []),
+  PersistentVolumeClaim: (before, after) => (before ? volumeSize(before, after) : []),
+  Job: jobRuns,
+  Service: (before, after) => (before ? serviceType(before, after) : []),
+  ConfigMap: frozenConfig,
+  Secret: frozenConfig,
+};
+
+function oneWay(rule: OneWayRule, message: string): OneWayFinding {
+  return { rule, severity: 'oneWay', message };
+}
+
+interface CrdVersion {
+  readonly name: string;
+  readonly served: boolean;
+  readonly storage: boolean;
+}
+
+function versionsOf({ spec }: KubernetesObject): CrdVersion[] {
+  return recordsOf(recordOf(spec).versions).map(({ name, served, storage }) => ({
+    ...{ name: String(name), served: served === true, storage: storage === true },
+  }));
+}
+
+function crdVersions(before: KubernetesObject, after: KubernetesObject): OneWayFinding[] {
+  const [old, now] = [versionsOf(before), versionsOf(after)];
+  const stored = (versions: readonly CrdVersion[]) => versions.find(({ storage }) => storage)?.name;
+  const found: OneWayFinding[] = [];
+  if (stored(old) !== undefined && stored(old) !== stored(now))
+    found.push(
+      oneWay(
+        'crdVersion',
+        `objects are stored as ${stored(now) ?? 'no version'} and no more as ${stored(old)}: those written meanwhile may not be readable after going back`,
+      ),
+    );
+  const gone = old
+    .filter(({ name }) => !now.some((version) => version.name === name))
+    .map(({ name }) => name);
+  if (gone.length > 0)
+    found.push(
+      oneWay(
+        'crdVersion',
+        `version ${gone.join(', ')} is taken out: the API server refuses it while objects are stored in it, and who asks for it gets an error`,
+      ),
+    );
+  const unserved = old.filter(
+    ({ name, served }) => served && now.some((version) => version.name === name && !version.served),
+  );
+  if (unserved.length > 0)
+    found.push({
+      rule: 'crdVersion',
+      severity: 'note',
+      message: `version ${unserved.map(({ name }) => name).join(', ')} is served no more: who asks for it gets an error`,
+    });
+  return found;
+}
+
+function volumeSize(before: KubernetesObject, after: KubernetesObject): OneWayFinding[] {
+  const size = ({ spec }: KubernetesObject) =>
+    textOf(recordOf(recordOf(recordOf(spec).resources).requests).storage);
+  const [old, now] = [size(before), size(after)];
+  const [from, to] = [parseQuantity(old), parseQuantity(now)];
+  if (from === undefined || to === undefined || from === to) return [];
+  if (to < from)
+    return [
+      {
+        rule: 'volumeSize',
+        severity: 'refused',
+        message: `a volume cannot shrink (${old} to ${now}): the API server will refuse it`,
+      },
+    ];
+  return [oneWay('volumeSize', `the volume grows from ${old} to ${now} and cannot shrink again`)];
+}
+
+function jobRuns(before: KubernetesObject | undefined): OneWayFinding[] {
+  if (before) return [];
+  const message =
+    'it runs as soon as it is applied, and what it did stays: a revert does not run it backwards';
+  return [oneWay('jobRuns', message)];
+}
+
+function serviceType(before: KubernetesObject, after: KubernetesObject): OneWayFinding[] {
+  const type = ({ spec }: KubernetesObject) => textOf(recordOf(spec).type) ?? 'ClusterIP';
+  const [old, now] = [type(before), type(after)];
+  if (old === now) return [];
+  if (old === 'LoadBalancer')
+    return [
+      oneWay(
+        'serviceType',
+        `type ${old} becomes ${now}: its external address is given up, and may be another one after going back`,
+      ),
+    ];
+  if (old === 'ExternalName' || now === 'ExternalName')
+    return [
+      oneWay('serviceType', `type ${old} becomes ${now}: its cluster address changes, also after going back`),
+    ];
+  if (now === 'ClusterIP')
+    return [
+      oneWay(
+        'serviceType',
+        `type ${old} becomes ${now}: its node ports are given up, and may be others after going back`,
+      ),
+    ];
+  return [{ rule: 'serviceType', severity: 'note', message: `type ${old} becomes ${now}` }];
+}
+
+function frozenConfig(before: KubernetesObject | undefined, after: KubernetesObject): OneWayFinding[] {
+  if (!before || before.immutable === true || after.immutable !== true) return [];
+  return [
+    oneWay(
+      'frozenConfig',
+      'immutable: true cannot be taken back: only deleting it and making it anew changes it',
+    ),
+  ];
+}
+
+/** Keys that a ConfigMap or Secret loses. */
+function lostKeys(before: KubernetesObject, after: KubernetesObject | undefined): string[] {
+  const keys = (object: KubernetesObject | undefined) =>
+    ['data', 'stringData', 'binaryData'].flatMap((field) => Object.keys(recordOf(object?.[field])));
+  const left = new Set(keys(after));
+  return keys(before).filter((key) => !left.has(key));
+}
+
+// Keys of ConfigMaps and Secrets that a pod template reads and that a commit takes away. Pure.
+
+/** The keys that are read; `all`: whatever it holds, so that nobody can tell which of them are needed. */
+interface KeysRead {
+  readonly all: boolean;
+  readonly keys: ReadonlySet<string>;
+}
+
+/**
+ * What the template of the release that a revert goes back to would not find in head's configs. Config that is part of releases comes back with
+ * them; any other is as head says.
+ */
+export function lostConfigKeys(
+  good: Pick<Release, 'target'>,
+  before: readonly RenderedObject[],
+  after: readonly RenderedObject[],
+): OneWayChange[] {
+  const now = new Map(after.map((entry) => [objectKey(entry.object), entry.object]));
+  const { namespace } = good.target.metadata;
+  return before.flatMap(({ object, origin }) => {
+    if (!isConfig(object) || object.metadata.namespace !== namespace) return [];
+    const read = keysRead(templateOf(good), object);
+    const lost = lostKeys(object, now.get(objectKey(object))).filter((key) => read.all || read.keys.has(key));
+    if (lost.length === 0) return [];
+    return [asChange(object, lost, formatOrigin(origin))];
+  });
+}
+
+function asChange(object: KubernetesObject, lost: readonly string[], origin: string): OneWayChange {
+  const shown = lost.slice(0, 5).join(', ') + (lost.length > 5 ? ` and ${lost.length - 5} more` : '');
+  const what = `${lost.length === 1 ? 'key' : 'keys'} ${shown}, which the last known good release reads`;
+  const common = { rule: 'configKeys', object: describe(object), origin } as const;
+  if (isTracked(object))
+    return {
+      ...common,
+      severity: 'note',
+      message: `it loses ${what}; a revert brings them back, since this config is part of the release`,
+    };
+  return {
+    ...common,
+    severity: 'oneWay',
+    message: `it loses ${what}; it is no part of releases, so a revert does not bring them back and its pods will not find them`,
+  };
+}
+
+function isConfig({ apiVersion, kind }: KubernetesObject): boolean {
+  return apiVersion === 'v1' && (kind === 'ConfigMap' || kind === 'Secret');
+}
+
+function keysRead(template: PodTemplate, { kind, metadata: { name } }: KubernetesObject): KeysRead {
+  const spec = recordOf(template.spec);
+  const containers = [...recordsOf(spec.containers), ...recordsOf(spec.initContainers)];
+  const found = [...fromVariables(containers, kind, name), ...fromVolumes(spec, kind, name)];
+  const keys = found.flatMap(({ keys: some }) => [...some]);
+  return { all: found.some(({ all }) => all), keys: new Set(keys) };
+}
+
+const everything: KeysRead = { all: true, keys: new Set() };
+
+function one(key: unknown): KeysRead {
+  return { all: false, keys: new Set(textOf(key) === undefined ? [] : [String(key)]) };
+}
+
+function fromVariables(
+  containers: ReadonlyArray<Record<string, unknown>>,
+  kind: string,
+  name: string,
+): KeysRead[] {
+  const [keyRef, wholeRef] =
+    kind === 'Secret' ? ['secretKeyRef', 'secretRef'] : ['configMapKeyRef', 'configMapRef'];
+  return containers.flatMap((container) => [
+    ...recordsOf(container.env)
+      .map((variable) => recordOf(recordOf(variable.valueFrom)[keyRef]))
+      .filter((reference) => reference.name === name && reference.optional !== true)
+      .map(({ key }) => one(key)),
+    ...recordsOf(container.envFrom)
+      .filter((from) => recordOf(from[wholeRef]).name === name)
+      .map(() => everything),
+  ]);
+}
+
+function fromVolumes(spec: Record<string, unknown>, kind: string, name: string): KeysRead[] {
+  const isSecret = kind === 'Secret';
+  const volumes = recordsOf(spec.volumes);
+  const plain = volumes
+    .map((volume) => recordOf(isSecret ? volume.secret : volume.configMap))
+    .filter((held) => (isSecret ? held.secretName : held.name) === name);
+  const projected = volumes
+    .flatMap((volume) => recordsOf(recordOf(volume.projected).sources))
+    .map((source) => recordOf(isSecret ? source.secret : source.configMap))
+    .filter((held) => held.name === name);
+  return [...plain, ...projected].flatMap((held) => {
+    const items = recordsOf(held.items);
+    return items.length === 0 ? [everything] : items.map(({ key }) => one(key));
+  });
+}

@@ -1,0 +1,112 @@
+/** Puts a plan together: reads and renders the two sides, asks beside Git what was wished, and leaves every decision to the pure parts. */
+import { systemClock } from '../../api/clock.ts';
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import { folderOf } from '../../engine/sync/context/context.ts';
+import type { LocalRepository } from '../../git/store/local-repository.ts';
+import { objectKey } from '../../render/render.ts';
+import { InputError } from '../../server/options.ts';
+import { workingTree } from '../local-files.ts';
+import { sourceForPath } from '../offline.ts';
+import { emptySide, renderSide, type SideAt, type SideParts } from './rendered-source.ts';
+import { type PlanReport, type PlanSide, summaryOf } from './report.ts';
+import { type PlanProbes, type PlanRequest, planSource, type RenderedPair } from './source-plan.ts';
+import { chooseSources, pairSources, type SourcePair, sourcesIn } from './sources.ts';
+
+/** The plan. Throws InputError and GitError for what cannot be compared at all. */
+export async function makePlan(
+  request: PlanRequest,
+  parts: SideParts,
+  probes: PlanProbes,
+): Promise<PlanReport> {
+  const { repository } = request;
+  const base = await sideAt(repository, request.base);
+  const head = await sideAt(repository, request.head);
+  const { pairs, notes } = await pairsOf(request, { base, head, signal: parts.signal });
+  const rendered: RenderedPair[] = [];
+  for (const pair of pairs) {
+    const beforeSide = pair.before ? await renderSide(parts, pair.before, base) : emptySide;
+    const afterSide = pair.after ? await renderSide(parts, pair.after, head, beforeSide) : emptySide;
+    rendered.push({ ...pair, beforeSide, afterSide });
+  }
+  const holders = holdersOf(rendered);
+  const templates = rendered
+    .flatMap(({ afterSide }) => afterSide.entries.map(({ object }) => object))
+    .filter(isTemplate);
+  const context = {
+    request,
+    parts,
+    probes,
+    templates,
+    nowMs: systemClock.nowMs(),
+    baseCommit: base.commit.commit,
+  };
+  const sources = [];
+  for (const pair of rendered) sources.push(await planSource(pair, { ...context, holders }));
+  return {
+    apiVersion: 'holdfast.dev/v1',
+    kind: 'Plan',
+    base: shown(request.base, base),
+    head: shown(request.head, head),
+    summary: summaryOf(sources),
+    sources,
+    notes: [...notes, ...(probes.notes ?? [])],
+  };
+}
+
+function isTemplate({ kind, apiVersion }: KubernetesObject): boolean {
+  return kind === 'MetricTemplate' && apiVersion === apiVersionOf('MetricTemplate');
+}
+
+async function sideAt(repository: LocalRepository, revision: string | undefined): Promise<SideAt> {
+  if (revision !== undefined)
+    return { reader: repository, commit: (await repository.commitAt(revision)).info };
+  const commit = { commit: '', subject: 'the working tree', author: '', time: '' };
+  return { reader: workingTree(repository.root), commit };
+}
+
+function shown(revision: string | undefined, { commit }: SideAt): PlanSide {
+  if (revision === undefined) return { revision: '' };
+  return { revision, commit: { commit: commit.commit, subject: commit.subject } };
+}
+
+/** Sources of files and folders that were named, else those in the repository, else the repository as a whole. */
+async function pairsOf(
+  { repository, sources, paths, namespace, branch }: PlanRequest,
+  { base, head, signal }: { base: SideAt; head: SideAt; signal: AbortSignal },
+): Promise<{ pairs: readonly SourcePair[]; notes: readonly string[] }> {
+  if (sources.length > 0 || paths.length > 0) {
+    const folders = paths.map((path) => sourceAt(path, namespace));
+    const named = folders.map((source) => ({ key: folderOf(source) || '.', before: source, after: source }));
+    return { pairs: [...pairSources(sources, sources), ...named], notes: [] };
+  }
+  const before = await sourcesIn(base.reader, base.commit.commit, signal);
+  const after = await sourcesIn(head.reader, head.commit.commit, signal);
+  const notes = after.problems.map((problem) => `a Source cannot be used: ${problem}`);
+  if (before.sources.length + after.sources.length === 0) {
+    const whole = sourceAt('', namespace);
+    const note =
+      'no Source was found in the repository: it is taken as one; name them with --source or --path';
+    return { pairs: [{ key: '.', before: whole, after: whole }], notes: [...notes, note] };
+  }
+  const choice = { remotes: await repository.remotes(), branch };
+  const pairs = pairSources(chooseSources(before.sources, choice), chooseSources(after.sources, choice));
+  if (pairs.length > 0) return { pairs, notes };
+  throw new InputError(`no Source in the repository follows branch ${branch}`);
+}
+
+/** Stands for the Source of a folder. */
+function sourceAt(path: string, defaultNamespace: string): Source {
+  const source = sourceForPath(path);
+  return { ...source, spec: { ...source.spec, defaultNamespace } };
+}
+
+/** Which Source of head holds an object, so that one that moves to another is not taken for one that goes. */
+function holdersOf(rendered: readonly RenderedPair[]): (key: string, but: string) => string | undefined {
+  const holders = new Map<string, string[]>();
+  for (const { key, afterSide } of rendered)
+    for (const { object } of afterSide.entries)
+      holders.set(objectKey(object), [...(holders.get(objectKey(object)) ?? []), key]);
+  return (key, but) => holders.get(key)?.find((holder) => holder !== but);
+}

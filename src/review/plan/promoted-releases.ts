@@ -1,0 +1,98 @@
+/** What is promoted of each Canary, rendered from the same clone as the two sides. */
+import type { Source } from '../../api/source/source.ts';
+import { GitError } from '../../git/errors.ts';
+import type { LocalRepository } from '../../git/store/local-repository.ts';
+import { canaryOfLedger, ledgerPrefix } from '../../writeback/names.ts';
+import type { Promoted } from './canary-plan.ts';
+import { type PromotedState, promotedStateFromLedger } from './promoted-state.ts';
+import { type RenderedSource, renderSide, type SideParts } from './rendered-source.ts';
+
+/** What a look at the cluster or the ledger found. */
+export interface PromotedStates {
+  readonly standings: ReadonlyMap<string, PromotedState>;
+  /** Why somebody could not be asked. */
+  readonly notes: readonly string[];
+}
+
+/** Different commits that are rendered for one Source; more Canaries than that are told without a comparison. */
+const mostCommits = 20;
+
+/** What is promoted of these Canaries, with the release at that commit as far as the clone holds it. */
+export async function promotedOf(
+  parts: SideParts,
+  { source, repository }: { source: Source; repository: LocalRepository },
+  standings: ReadonlyMap<string, PromotedState>,
+): Promise<{ promoted: Map<string, Promoted>; sides: Map<string, RenderedSource> }> {
+  const byCommit = new Map<string, AtCommit | undefined>();
+  const sides = new Map<string, RenderedSource>();
+  const promoted = new Map<string, Promoted>();
+  for (const [key, standing] of standings) {
+    const commit = standing.promoted?.commit;
+    if (commit && !byCommit.has(commit) && byCommit.size < mostCommits)
+      byCommit.set(commit, await atCommit(parts, { source, repository }, commit));
+    const found = commit ? byCommit.get(commit) : undefined;
+    if (found) sides.set(key, found.side);
+    const release = found?.side.canaries.get(key)?.release;
+    promoted.set(key, { standing: found ? withSubject(standing, found.subject) : standing, release });
+  }
+  return { promoted, sides };
+}
+
+interface AtCommit {
+  readonly side: RenderedSource;
+  readonly subject: string;
+}
+
+/** Undefined for a commit that a shallow clone does not hold. */
+async function atCommit(
+  parts: SideParts,
+  { source, repository }: { source: Source; repository: LocalRepository },
+  commit: string,
+): Promise<AtCommit | undefined> {
+  try {
+    const { info } = await repository.commitAt(commit);
+    return {
+      side: await renderSide(parts, source, { reader: repository, commit: info }),
+      subject: info.subject,
+    };
+  } catch (error) {
+    if (error instanceof GitError) return undefined;
+    throw error;
+  }
+}
+
+/** A status keeps the subjects of some releases only. */
+function withSubject(standing: PromotedState, subject: string): PromotedState {
+  const { promoted } = standing;
+  return promoted && promoted.subject === '' ? { ...standing, promoted: { ...promoted, subject } } : standing;
+}
+
+/** What the ledger refs in the clone say; undefined: there are none. */
+export async function promotedInLedger(
+  repository: LocalRepository,
+  clusterName: string | undefined,
+): Promise<PromotedStates | undefined> {
+  const refs = await repository.refsBelow('refs/holdfast/');
+  const clusters = new Set([...refs.keys()].flatMap((ref) => ref.split('/')[2] ?? []));
+  const cluster = clusterName ?? (clusters.size === 1 ? [...clusters][0] : undefined);
+  if (cluster === undefined) {
+    if (clusters.size === 0) return undefined;
+    const names = [...clusters].sort().join(', ');
+    return {
+      standings: new Map(),
+      notes: [`the ledger knows the clusters ${names}: choose one with --cluster-name`],
+    };
+  }
+  const standings = new Map<string, PromotedState>();
+  for (const [ref, commit] of refs) {
+    const key = canaryOfLedger(cluster, ref);
+    if (key === undefined) continue;
+    const subject = await repository.commitAt(commit).then(
+      ({ info }) => info.subject,
+      () => '',
+    );
+    standings.set(key, promotedStateFromLedger(commit, subject));
+  }
+  if (standings.size > 0) return { standings, notes: [] };
+  return { standings, notes: [`there is no ledger ref below ${ledgerPrefix(cluster)} in this clone`] };
+}

@@ -1,0 +1,103 @@
+/** What is really promoted of a Canary, and how that compares with base. Pure. */
+import type { CanaryStatus } from '../../api/canary/status.ts';
+
+/** What is known of one Canary beside the two commits. */
+export interface PromotedState {
+  /** Who says so: the status in the cluster, or a ledger ref in the repository. */
+  readonly from: 'cluster' | 'ledger';
+  /** The last known good release; undefined: there is none yet. */
+  readonly promoted?: { readonly commit: string; readonly subject: string };
+  readonly phase?: string;
+  /** Where a release stands after the first write to the primary. */
+  readonly state?: string;
+  /** The line of the status. */
+  readonly message?: string;
+  /** Who answers requests. */
+  readonly serving: ReadonlyArray<{
+    readonly workload: string;
+    readonly commit: string;
+    readonly weight: number;
+  }>;
+  readonly rejected: ReadonlyArray<{
+    readonly digest: string;
+    readonly commit: string;
+    readonly reason: string;
+  }>;
+  /** Whether base is what is promoted; undefined where that cannot be told. */
+  readonly isBase?: boolean;
+  /** One sentence where base is not what runs, or cannot be compared. */
+  readonly deviation?: string;
+}
+
+/** The standing that a Canary's status tells. */
+export function promotedStateOf(status: CanaryStatus): PromotedState {
+  const { lastKnownGood, phase, postPromotion, message, serving = [], rejected = [], history = [] } = status;
+  const subject = history.find(({ digest }) => digest === lastKnownGood?.digest)?.subject ?? '';
+  return {
+    from: 'cluster',
+    ...(lastKnownGood ? { promoted: { commit: lastKnownGood.commit, subject } } : {}),
+    ...(phase ? { phase } : {}),
+    ...(postPromotion ? { state: postPromotion.state } : {}),
+    ...(message ? { message } : {}),
+    serving: serving.map(({ workload, commit, weight }) => ({ workload, commit, weight })),
+    rejected: rejected.map(({ digest, commit, reason }) => ({ digest, commit, reason })),
+  };
+}
+
+/** The standing that a ledger ref tells. */
+export function promotedStateFromLedger(commit: string, subject: string): PromotedState {
+  return { from: 'ledger', promoted: { commit, subject }, serving: [], rejected: [] };
+}
+
+/** What was found when base's release was held against the promoted one. */
+interface Compared {
+  /** Of the Canary's release at the promoted commit; undefined: that commit is not in this clone, or gives no release. */
+  readonly promotedDigest: string | undefined;
+  readonly baseDigest: string | undefined;
+  /** The rejection of what base holds. */
+  readonly baseRejected?: { readonly reason: string } | undefined;
+}
+
+/** The standing with what it means for a comparison with base. */
+export function compareWithBase(
+  standing: PromotedState,
+  { promotedDigest, baseDigest, baseRejected }: Compared,
+): PromotedState {
+  const { promoted, state, phase } = standing;
+  const who = standing.from === 'cluster' ? 'the cluster' : 'the ledger';
+  if (!promoted)
+    return {
+      ...standing,
+      isBase: false,
+      deviation: `in ${who} nothing of this Canary has proven itself yet`,
+    };
+  const name = commitWords(promoted);
+  if (promotedDigest === undefined || baseDigest === undefined) {
+    const why = `${who} has ${name} promoted; whether that is what base says cannot be told, since it cannot be read here`;
+    return { ...standing, deviation: why };
+  }
+  const isBase = promotedDigest === baseDigest;
+  if (isBase && state !== 'Held' && state !== 'Reverting') return { ...standing, isBase };
+  const rejected = baseRejected ? `: what base says was rejected (${baseRejected.reason})` : '';
+  const stands = state
+    ? `; it is ${state.toLowerCase()}`
+    : phase === 'Progressing'
+      ? '; a rollout is under way'
+      : '';
+  const what = isBase
+    ? `base is promoted in ${who}, but a newer release stands there${stands}`
+    : `base is not what runs: ${who} has ${name} promoted${rejected}${stands}`;
+  return { ...standing, isBase, deviation: what };
+}
+
+/** `1a2b3c4 "subject"`. */
+export function commitWords({
+  commit,
+  subject,
+}: {
+  readonly commit: string;
+  readonly subject: string;
+}): string {
+  const id = commit === '' ? 'a release of no commit' : commit.slice(0, 7);
+  return subject ? `${id} ${JSON.stringify(subject)}` : id;
+}

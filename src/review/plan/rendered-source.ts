@@ -1,0 +1,132 @@
+/** One Source at one commit, rendered as the controller renders it. */
+import type { CommitInfo } from '../../api/observed.ts';
+import type { Source } from '../../api/source/source.ts';
+import type { CommitReader, ReadingParts, Snapshot } from '../../engine/sync/context/context.ts';
+import { readSnapshot } from '../../engine/sync/read/read.ts';
+import { releaseAt } from '../../engine/sync/read/source-heads.ts';
+import { GitError } from '../../git/errors.ts';
+import { releaseWarnings } from '../../release/build.ts';
+import { canaryKey } from '../../release/candidates.ts';
+import type { Release } from '../../release/release.ts';
+import type { BuildCache, Builders } from '../../render/build/builder.ts';
+import { createRenderCache } from '../../render/render.ts';
+import { formatProblem } from '../../render/rendered-object.ts';
+import type { Decryption } from '../../render/sops/decrypt.ts';
+import { scopeOf, variablesIn } from '../offline.ts';
+import type { CanarySide } from './canary-plan.ts';
+
+/** What all sides are rendered with. */
+export interface SideParts {
+  readonly builders: Builders;
+  readonly builds: BuildCache;
+  /** Stands for the key of a cluster: digests are compared with each other only. */
+  readonly secretKey: Uint8Array;
+  readonly signal: AbortSignal;
+  /** Asks a cluster for the scope of kinds; undefined: nobody is asked. */
+  readonly kindOf?: ReadingParts['cluster']['kindOf'] | undefined;
+}
+
+/** A commit or a working tree. */
+export interface SideAt {
+  readonly reader: CommitReader;
+  readonly commit: CommitInfo;
+}
+
+/** What a Source holds there. */
+export interface RenderedSource extends Pick<Snapshot, 'entries' | 'rest' | 'plans'> {
+  /** `file:line: field: message`. */
+  readonly problems: readonly string[];
+  readonly canaries: ReadonlyMap<string, CanarySide>;
+  /** Files of which nothing was taken; an empty name is all of them. */
+  readonly brokenFiles: ReadonlySet<string>;
+  /** The path is not there. */
+  readonly isAbsent: boolean;
+}
+
+/** Nothing at all. */
+export const emptySide: RenderedSource = {
+  ...{ entries: [], rest: [], plans: [], problems: [], isAbsent: true },
+  canaries: new Map(),
+  brokenFiles: new Set(),
+};
+
+/** Ciphertext stays what it is: that it changed can be seen, and no key is asked for. */
+const sealed: Decryption = { id: 'sealed', open: async () => undefined };
+
+/** Renders a Source. Problems of files are in the answer; throws Git's other errors. What `before` held is kept where files are broken (S24). */
+export async function renderSide(
+  parts: SideParts,
+  source: Source,
+  at: SideAt,
+  before: RenderedSource = emptySide,
+): Promise<RenderedSource> {
+  const { commit, reader } = at;
+  const reading = readingParts(parts, source);
+  const state = {
+    ...{ key: '', repository: reader, rendered: createRenderCache(), previous: releasesOf(before) },
+  };
+  // Variables of ConfigMaps and Secrets stay as they are written, so that no value of a cluster gets into a plan.
+  const inputs = { decryption: sealed, variables: variablesIn(source) };
+  try {
+    const snapshot = await readSnapshot(reading, source, state, { commit, signal: parts.signal, inputs });
+    const { entries, rest, plans } = snapshot;
+    const problems = snapshot.problems.map(formatProblem);
+    const canaries = new Map(
+      plans.map((plan) => [canaryKey(plan.canary), canarySide(reading, plan, snapshot)] as const),
+    );
+    // A running Source tells these as its own problems, too.
+    const refused = [...canaries.values()].flatMap(({ problem }) => problem ?? []);
+    const brokenFiles = new Set(snapshot.problems.map(({ file }) => file));
+    return {
+      entries,
+      rest,
+      plans,
+      problems: [...problems, ...refused],
+      canaries,
+      brokenFiles,
+      isAbsent: false,
+    };
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    const isAbsent = error.code === 'PathNotFound';
+    if (!isAbsent && error.code !== 'TooLarge') throw error;
+    return { ...emptySide, isAbsent, problems: [error.message], brokenFiles: new Set(['']) };
+  }
+}
+
+function releasesOf({ canaries }: RenderedSource): Map<string, Release> {
+  return new Map([...canaries].flatMap(([key, { release }]) => (release ? [[key, release] as const] : [])));
+}
+
+function canarySide(parts: ReadingParts, plan: Snapshot['plans'][number], snapshot: Snapshot): CanarySide {
+  if (plan.state !== 'release') return { plan, release: undefined };
+  const built = releaseAt(parts, plan, snapshot);
+  if (!built?.ok) return { plan, release: undefined, problem: built && formatProblem(built.problem) };
+  const canary = plan.object;
+  const doubts = canary ? releaseWarnings({ plan, canary, lineOf: snapshot.lineOf }, built.ok) : [];
+  return { plan, release: built.ok, doubts: doubts.map(formatProblem) };
+}
+
+function readingParts(parts: SideParts, source: Source): ReadingParts {
+  const { builders, builds, secretKey } = parts;
+  return {
+    ...{ builders, builds, secretKey, canaries: () => [] },
+    heads: { sourceOf: () => undefined },
+    cluster: {
+      get: async () => undefined,
+      kindOf: parts.kindOf ?? (async (apiVersion, kind) => offlineKind(apiVersion, kind, source)),
+    },
+  };
+}
+
+/** An unknown kind is taken for a namespaced one only where the Source fills namespaces in. */
+function offlineKind(
+  apiVersion: string,
+  kind: string,
+  { spec }: Source,
+): { readonly namespaced: boolean } | undefined {
+  if (/^(flagger\.app|holdfast\.dev)\//.test(apiVersion)) return { namespaced: true };
+  const scope = scopeOf(kind);
+  if (scope !== 'unknown') return { namespaced: scope === 'namespaced' };
+  return spec.defaultNamespace === undefined ? undefined : { namespaced: true };
+}

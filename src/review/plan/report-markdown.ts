@@ -1,0 +1,114 @@
+/** A plan as a comment of a pull request. Pure. */
+import { counted, printable } from '../../terminal/output.ts';
+import type { ObjectChange, PlanReport, SourcePlanned } from './report.ts';
+import { canaryWords, dryRunWords, isEmpty, objectWords, sideWords, summaryWords } from './report-text.ts';
+
+/** By this line a pipeline finds the comment that it made before. */
+export const commentMark = '<!-- holdfast-plan -->';
+
+/** Room for the line that tells what was left out. */
+const reservedBytes = 400;
+
+/** One piece of the comment. Where `text` does not fit `brief` is tried, and what was left out is counted as `what`. */
+interface Piece {
+  readonly text: string;
+  readonly brief?: string;
+  readonly what: string;
+}
+
+/**
+ * The comment, in at most so many bytes of UTF-8 (forges refuse longer ones): what a person must decide on comes first, differences of objects
+ * last. What does not fit is told at the end.
+ */
+export function planMarkdown(report: PlanReport, mostBytes: number): string {
+  const { base, head, summary, notes, sources } = report;
+  const title = `${commentMark}\n### Holdfast plan\n\nFrom ${escaped(sideWords(base))} to ${escaped(sideWords(head))}: **${
+    isEmpty(report) ? 'nothing changes' : escaped(summaryWords(summary))
+  }**\n`;
+  const pieces = [
+    ...notes.map((note) => ({ text: `\n> ${escaped(note)}\n`, what: 'note' })),
+    ...sources.flatMap(urgent),
+    ...sources.flatMap(objectPieces),
+  ];
+  return fitted(title, pieces, mostBytes);
+}
+
+function fitted(title: string, pieces: readonly Piece[], mostBytes: number): string {
+  let text = cutTo(title, mostBytes - reservedBytes);
+  const left = new Map<string, number>();
+  const fits = (more: string) => bytesOf(text) + bytesOf(more) <= mostBytes - reservedBytes;
+  for (const { text: full, brief, what } of pieces) {
+    if (fits(full)) text += full;
+    else {
+      if (brief !== undefined && fits(brief)) text += brief;
+      left.set(what, (left.get(what) ?? 0) + 1);
+    }
+  }
+  if (left.size === 0) return text;
+  const what = [...left].map(([word, count]) => counted(count, word)).join(', ');
+  return `${text}\n_Left out, since a comment holds ${mostBytes} bytes: ${what}. The whole plan is what \`holdfast plan\` prints._\n`;
+}
+
+const severities = { oneWay: '⚠️ one-way', refused: '⛔ refused', note: 'ℹ️ note' } as const;
+
+/** Everything but the differences. */
+function urgent(source: SourcePlanned): Piece[] {
+  const { problems, oneWay, canaries, dryRun = [], notes } = source;
+  const found: Piece[] = [
+    ...problems.map((problem) => ({ text: `- ⛔ ${escaped(problem)}\n`, what: 'problem' })),
+    ...oneWay.map(({ severity, object, origin, message }) => ({
+      text: `- ${severities[severity]}: **${escaped(object)}** (${escaped(origin)}): ${escaped(message)}\n`,
+      what: 'one-way or refused change',
+    })),
+    ...canaries.map((canary) => ({
+      text: `\n**Canary ${escaped(canary.canary)}**: ${escaped(canary.summary)}\n${canaryWords(canary)
+        .map((line) => `- ${escaped(line)}\n`)
+        .join('')}`,
+      brief: `\n**Canary ${escaped(canary.canary)}**: ${escaped(canary.summary)}\n`,
+      what: 'flight plan',
+    })),
+    ...dryRun.map((finding) => ({
+      text: `- dry run: ${escaped(dryRunWords(finding))}\n`,
+      what: 'finding of the dry run',
+    })),
+    ...notes.map((note) => ({ text: `\n> ${escaped(note)}\n`, what: 'note' })),
+  ];
+  if (found.length === 0 && source.objects.length === 0) return [];
+  const changed = source.change === 'same' ? '' : `, itself ${source.change}`;
+  const heading = `\n#### Source ${escaped(source.source)} (${escaped(source.path)})${changed}\n\n`;
+  return [{ text: heading, what: 'heading' }, ...found];
+}
+
+function objectPieces({ source, objects }: SourcePlanned): Piece[] {
+  if (objects.length === 0) return [];
+  const heading = `\n#### ${counted(objects.length, 'object')} of ${escaped(source)}\n\n`;
+  return [{ text: heading, what: 'heading' }, ...objects.map(objectPiece)];
+}
+
+function objectPiece(object: ObjectChange): Piece {
+  const words = escaped(objectWords(object));
+  const body = object.diff.map(printable).join('\n');
+  const fence = '`'.repeat(Math.max(3, ...[...body.matchAll(/`+/g)].map(([run]) => run.length + 1)));
+  const text = `<details><summary>${words}</summary>\n\n${fence}diff\n${body}\n${fence}\n\n</details>\n`;
+  return { text, brief: `- ${words}\n`, what: 'difference of an object' };
+}
+
+/** Text from outside, which can neither make markup nor call people by name. */
+function escaped(text: string): string {
+  return printable(text)
+    .replace(/&/g, '&amp;')
+    .replace(/</g, '&lt;')
+    .replace(/>/g, '&gt;')
+    .replace(/[\\`*_[\]#|~]/g, (sign) => `&#${sign.charCodeAt(0)};`)
+    .replace(/@/g, '@\u200b');
+}
+
+function bytesOf(text: string): number {
+  return Buffer.byteLength(text);
+}
+
+function cutTo(text: string, most: number): string {
+  let cut = text;
+  while (bytesOf(cut) > most) cut = cut.slice(0, Math.max(0, cut.length - 100));
+  return cut;
+}

@@ -1,0 +1,128 @@
+/** What the API server would say to the objects of head, asked as a dry run: nothing is stored. */
+import { describe, type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { ApiError, isApiError } from '../../cluster/errors.ts';
+import { dryApply } from '../../engine/sync/apply/apply-object.ts';
+import { inParallel } from '../../engine/sync/apply/apply-order.ts';
+import type { FieldDifference } from '../../health/workload-view.ts';
+import { recordOf } from '../../release/json.ts';
+import { objectKey } from '../../render/render.ts';
+import { createDryCluster, createDryRun } from '../../server/cluster.ts';
+import { counted } from '../../terminal/output.ts';
+import { compareApplied, isObjectRefusal } from '../diff/source-difference.ts';
+import type { RenderedSource } from './rendered-source.ts';
+import type { DryRunFinding } from './report.ts';
+
+/** What came of it. */
+export interface DryRunAnswer {
+  readonly findings: readonly DryRunFinding[];
+  /** Why some objects could not be asked about. */
+  readonly notes: readonly string[];
+}
+
+type Client = Pick<ClusterClient, 'get' | 'apply' | 'create'>;
+
+/**
+ * Asks about every object of a Source at head: what it applies itself is compared with what is there, what rollouts write is only asked whether
+ * it would be taken. `changed`: `objectKey` of what the commit changes; anything else that differs is not this commit's doing.
+ */
+export async function serverDryRun(
+  client: Client,
+  { source, side, changed }: { source: Source; side: RenderedSource; changed: ReadonlySet<string> },
+): Promise<DryRunAnswer> {
+  const why = whyNotAsked(source);
+  if (why !== undefined) return { findings: [], notes: [why] };
+  const own = new Set(side.rest.map(({ object }) => objectKey(object)));
+  const context: Context = { client, source, coming: comingWith(side), changed };
+  const answers: Answer[] = new Array(side.entries.length);
+  await inParallel([...side.entries.entries()], async ([index, { object }]) => {
+    const ask = own.has(objectKey(object)) ? askOwn : askRolloutsOwn;
+    answers[index] = await ask(context, object).catch((error: unknown) => failed(context, object, error));
+  });
+  const notAsked = answers.flatMap((answer) => (answer?.notAsked ? [answer.notAsked] : []));
+  return {
+    findings: answers.flatMap((answer) => (answer?.finding ? [answer.finding] : [])),
+    notes:
+      notAsked.length > 0
+        ? [`the API server was not asked about ${counted(notAsked.length, 'object')}: ${notAsked[0]}`]
+        : [],
+  };
+}
+
+interface Context {
+  readonly client: Client;
+  readonly source: Source;
+  readonly coming: Coming;
+  readonly changed: ReadonlySet<string>;
+}
+
+interface Answer {
+  readonly finding?: DryRunFinding;
+  readonly notAsked?: string;
+}
+
+/** Values of the cluster are no part of a plan, and without them the objects are others. */
+function whyNotAsked({ spec }: Source): string | undefined {
+  if (spec.apply === false) return 'no dry run: spec.apply is false, so another tool applies these objects';
+  if (spec.decryption) return 'no dry run: the Source is encrypted, and a plan reads no key';
+  return (spec.substitute?.from ?? []).length > 0
+    ? 'no dry run: variables of the Source are in the cluster, and a plan reads none'
+    : undefined;
+}
+
+async function askOwn({ client, source, changed }: Context, object: KubernetesObject): Promise<Answer> {
+  const live = await client.get(referenceOf(object));
+  const applied = await dryApply(createDryCluster(client), source, { object, live });
+  const name = describe(object);
+  const isOurs = changed.has(objectKey(object));
+  const elsewhere = isOurs ? {} : { message: 'not by this commit: the cluster is not as base says' };
+  if (!live) return isOurs ? {} : { finding: { object: name, state: 'missing', fields: [], ...elsewhere } };
+  const { state, fields, changedBy } = compareApplied(live, applied);
+  if (state === 'same') return {};
+  const by = changedBy && !isOurs ? { message: `${elsewhere.message ?? ''}; ${changedBy} changed it` } : {};
+  return { finding: { object: name, state, fields: fields.map(inOneLine), ...elsewhere, ...by } };
+}
+
+/** Rollouts write it when its release is admitted; what runs until then is not compared with it. */
+async function askRolloutsOwn({ client }: Context, object: KubernetesObject): Promise<Answer> {
+  await createDryRun(client).apply(object);
+  return {};
+}
+
+function inOneLine({ path, expected, actual }: FieldDifference): string {
+  return `${path}: ${actual ?? '(absent)'} -> ${expected}`;
+}
+
+/** Namespaces and kinds that head brings itself. */
+interface Coming {
+  readonly namespaces: ReadonlySet<string>;
+  readonly kinds: ReadonlySet<string>;
+}
+
+function comingWith({ entries }: RenderedSource): Coming {
+  const objects = entries.map(({ object }) => object);
+  const of = (kind: string) => objects.filter((object) => object.kind === kind);
+  return {
+    namespaces: new Set(of('Namespace').map(({ metadata }) => metadata.name)),
+    kinds: new Set(
+      of('CustomResourceDefinition').map(({ spec }) => {
+        const { group, names } = recordOf(spec);
+        return `${String(group)}/${String(recordOf(names).kind)}`;
+      }),
+    ),
+  };
+}
+
+/** A refusal is an answer; whatever else went wrong only means that this object was not asked about. */
+function failed({ coming }: Context, object: KubernetesObject, error: unknown): Answer {
+  const name = describe(object);
+  const [group = ''] = object.apiVersion.split('/');
+  if (isApiError(error, 'unknownKind') && coming.kinds.has(`${group}/${object.kind}`)) return {};
+  const isMissingPlace = isApiError(error, 'notFound');
+  if (isMissingPlace && coming.namespaces.has(object.metadata.namespace ?? '')) return {};
+  if (isMissingPlace || isObjectRefusal(error))
+    return { finding: { object: name, state: 'refused', fields: [], message: (error as Error).message } };
+  if (error instanceof ApiError) return { notAsked: `${name}: ${error.message}` };
+  throw error;
+}

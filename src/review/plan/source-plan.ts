@@ -1,0 +1,223 @@
+/** The plan of one Source, both sides of which are rendered. */
+
+import type { Canary } from '../../api/canary/canary.ts';
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import { folderOf } from '../../engine/sync/context/context.ts';
+import { windowAt } from '../../engine/windows.ts';
+import type { LocalRepository } from '../../git/store/local-repository.ts';
+import { canonicalJson } from '../../release/json.ts';
+import { objectKey } from '../../render/render.ts';
+import { canaryKeys, type Promoted, planCanary } from './canary-plan.ts';
+import type { FlightPlan } from './flight-plan.ts';
+import { objectChanges } from './object-changes.ts';
+import { lostConfigKeys, type OneWayChange, oneWayChanges } from './one-way.ts';
+import { type PromotedStates, promotedOf } from './promoted-releases.ts';
+import { type Removal, removalsOf } from './removals.ts';
+import type { RenderedSource, SideParts } from './rendered-source.ts';
+import type { CanaryPlanned, Measured, ObjectChange, SourcePlanned } from './report.ts';
+import type { DryRunAnswer } from './server-dry-run.ts';
+import type { SourcePair } from './sources.ts';
+
+/** What planning one Source takes. */
+interface SourceContext {
+  readonly request: PlanRequest;
+  readonly parts: SideParts;
+  readonly probes: PlanProbes;
+  readonly nowMs: number;
+  /** Empty for the working tree. */
+  readonly baseCommit: string;
+  /** MetricTemplates of head. */
+  readonly templates: readonly KubernetesObject[];
+  /** Another Source than `but` that holds an object of this `objectKey` at head. */
+  readonly holders: (key: string, but: string) => string | undefined;
+}
+
+/** Everything the commit means for one Source. */
+export async function planSource(pair: RenderedPair, context: SourceContext): Promise<SourcePlanned> {
+  const { key, afterSide } = pair;
+  const source = pair.after ?? pair.before;
+  if (!source) throw new Error(`Source ${key} is on neither side`);
+  const before = withoutBroken(pair.beforeSide, afterSide);
+  const removals = removalsOf({
+    source: pair.after,
+    before: before.entries,
+    after: afterSide.entries,
+    isBroken: afterSide.problems.length > 0,
+    holderOf: (object) => context.holders(object, key),
+  });
+  const known = await lookAt(pair, source, context);
+  const canaries = await canariesOf({ ...pair, beforeSide: before }, source, { ...known, removals }, context);
+  const objects = objectChanges(before, afterSide, removals);
+  const changed = new Set(objects.map(keyOfChange));
+  const dryRun =
+    pair.after && (await context.probes.dryRun?.({ source: pair.after, side: afterSide, changed }));
+  const changes = oneWayChanges({ source, before: before.entries, after: afterSide.entries, removals });
+  return {
+    source: key,
+    path: folderOf(source) || '.',
+    change: sourceChange(pair),
+    problems: afterSide.problems,
+    objects,
+    canaries,
+    oneWay: [...changes, ...lostOf(before, afterSide, known)],
+    ...(dryRun ? { dryRun: dryRun.findings } : {}),
+    notes: [...notesOf(pair, source), ...doubtsOf(afterSide), ...known.notes, ...(dryRun?.notes ?? [])],
+  };
+}
+
+function keyOfChange({ apiVersion, kind, namespace, name }: ObjectChange): string {
+  const metadata = namespace === undefined ? { name } : { name, namespace };
+  return objectKey({ apiVersion, kind, metadata });
+}
+
+/** Objects of files that head has broken stay as they are: they are neither changed nor removed. */
+function withoutBroken(before: RenderedSource, { brokenFiles }: RenderedSource): RenderedSource {
+  if (brokenFiles.size === 0) return before;
+  const isKept = (file: string) => !brokenFiles.has('') && !brokenFiles.has(file);
+  return { ...before, entries: before.entries.filter(({ origin }) => isKept(origin.file)) };
+}
+
+interface Known {
+  readonly promoted: ReadonlyMap<string, Promoted>;
+  readonly sides: ReadonlyMap<string, RenderedSource>;
+  readonly notes: readonly string[];
+}
+
+async function lookAt(
+  { beforeSide, afterSide }: RenderedPair,
+  source: Source,
+  { probes, parts, baseCommit, request: { repository } }: SourceContext,
+): Promise<Known> {
+  const keys = canaryKeys(afterSide.plans, beforeSide.plans);
+  if (!probes.look || keys.length === 0) return { promoted: new Map(), sides: new Map(), notes: [] };
+  const { standings, notes } = await probes.look({ keys, source, baseCommit });
+  const own = new Map([...standings].filter(([key]) => keys.includes(key)));
+  const found = await promotedOf(parts, { source, repository }, own);
+  return { ...found, notes };
+}
+
+async function canariesOf(
+  { beforeSide, afterSide }: RenderedPair,
+  source: Source,
+  { promoted, removals }: Pick<Known, 'promoted'> & { removals: ReadonlyMap<string, Removal> },
+  { request, probes, nowMs, templates }: SourceContext,
+): Promise<CanaryPlanned[]> {
+  const { minIntervalMs, defaultProvider } = request;
+  const options = { minIntervalMs, defaultProvider, window: windowAt(source.spec.windows, nowMs) };
+  const planned: CanaryPlanned[] = [];
+  if (afterSide.brokenFiles.has('')) return planned;
+  for (const key of canaryKeys(afterSide.plans, beforeSide.plans)) {
+    const [before, after] = [beforeSide.canaries.get(key), afterSide.canaries.get(key)];
+    const removal = after ? undefined : removals.get(keyOfCanary(key));
+    const one = planCanary({ key, before, after, promoted: promoted.get(key), removal, options });
+    if (!one) continue;
+    const canary = after?.plan.state === 'release' ? after.plan.object : undefined;
+    const isAsked = canary && one.flight && one.flight.metrics.length > 0;
+    const measured =
+      isAsked && one.flight ? await probes.measure?.({ canary, flight: one.flight, templates }) : undefined;
+    planned.push(measured ? { ...one, measured } : one);
+  }
+  return planned;
+}
+
+function keyOfCanary(key: string): string {
+  const [namespace = '', name = ''] = key.split('/');
+  return objectKey({ apiVersion: apiVersionOf('Canary'), kind: 'Canary', metadata: { namespace, name } });
+}
+
+/** What a revert goes back to reads its config as it was then. */
+function lostOf(before: RenderedSource, after: RenderedSource, { promoted, sides }: Known): OneWayChange[] {
+  const found = [...before.canaries].flatMap(([key, side]) => {
+    const good = promoted.get(key)?.release ?? side.release;
+    const held = sides.get(key)?.entries ?? before.entries;
+    return good && after.canaries.has(key) ? lostConfigKeys(good, held, after.entries) : [];
+  });
+  return [...new Map(found.map((change) => [`${change.object} ${change.message}`, change])).values()];
+}
+
+function sourceChange({ before, after }: RenderedPair): SourcePlanned['change'] {
+  if (!before) return 'added';
+  if (!after) return 'removed';
+  return canonicalJson(before.spec) === canonicalJson(after.spec) ? 'same' : 'changed';
+}
+
+/** What is taken, and perhaps not as meant. */
+function doubtsOf({ canaries }: RenderedSource): string[] {
+  return [...canaries.values()].flatMap(({ doubts = [] }) => doubts);
+}
+
+function notesOf({ beforeSide, afterSide, before }: RenderedPair, source: Source): string[] {
+  const { decryption, substitute, suspend } = source.spec;
+  const names = (substitute?.from ?? []).map(({ kind, name }) => `${kind} ${name}`).join(', ');
+  return [
+    ...(before && !afterSide.isAbsent && beforeSide.problems.length > 0
+      ? [`base cannot be read whole (${beforeSide.problems[0]}): what it held of it counts as new`]
+      : []),
+    ...(names ? [`variables of ${names} are in the cluster: they stand here as they are written`] : []),
+    ...(decryption ? ['files that SOPS encrypted are compared as they are encrypted'] : []),
+    ...(suspend ? ['the Source is suspended: nothing of this is applied'] : []),
+  ];
+}
+
+// What a plan is asked for, and whom it may ask.
+
+/** What is compared. */
+export interface PlanRequest {
+  readonly repository: LocalRepository;
+  readonly base: string;
+  /** Undefined: the working tree. */
+  readonly head: string | undefined;
+  /** Sources that are not in the repository. */
+  readonly sources: readonly Source[];
+  /** Folders that stand for the paths of Sources. */
+  readonly paths: readonly string[];
+  /** Of objects in those folders that name none. */
+  readonly namespace: string;
+  /** Only Sources that follow it. */
+  readonly branch: string | undefined;
+  readonly minIntervalMs: number;
+  readonly defaultProvider: string;
+}
+
+/** Which Canaries are looked up. */
+export interface LookQuestion {
+  readonly keys: readonly string[];
+  readonly source: Source;
+  /** Empty for the working tree. */
+  readonly baseCommit: string;
+}
+
+/** Which metrics are asked. */
+interface MeasureQuestion {
+  readonly canary: Canary;
+  readonly flight: FlightPlan;
+  /** MetricTemplates of head. */
+  readonly templates: readonly KubernetesObject[];
+}
+
+/** Which objects the API server is asked about. */
+interface DryRunQuestion {
+  readonly source: Source;
+  readonly side: RenderedSource;
+  /** `objectKey` of what the commit changes. */
+  readonly changed: ReadonlySet<string>;
+}
+
+/** What is asked beside the repository; each part may be missing. None of them rejects: what cannot be had is told. */
+export interface PlanProbes {
+  /** What is promoted, by Canary key. */
+  readonly look?: ((question: LookQuestion) => Promise<PromotedStates>) | undefined;
+  /** Current values of what a flight plan measures. */
+  readonly measure?: ((question: MeasureQuestion) => Promise<readonly Measured[]>) | undefined;
+  readonly dryRun?: ((question: DryRunQuestion) => Promise<DryRunAnswer>) | undefined;
+  /** Why somebody could not be asked. */
+  readonly notes?: readonly string[];
+}
+
+/** One Source with both sides rendered. */
+export interface RenderedPair extends SourcePair {
+  readonly beforeSide: RenderedSource;
+  readonly afterSide: RenderedSource;
+}

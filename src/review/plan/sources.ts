@@ -1,0 +1,105 @@
+/** Which Sources a plan is about, and what each is at base and at head. */
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import { parseSource } from '../../api/kinds/parse.ts';
+import type { Source } from '../../api/source/source.ts';
+import { checkSource } from '../../api/source/validate.ts';
+import type { CommitReader } from '../../engine/sync/context/context.ts';
+import { windowProblems } from '../../engine/windows.ts';
+import { GitError } from '../../git/errors.ts';
+import { renderPlain } from '../../render/render.ts';
+import { formatOrigin } from '../../render/rendered-object.ts';
+import { InputError } from '../../server/options.ts';
+
+/** One Source as the two sides have it; one side may lack it. */
+export interface SourcePair {
+  /** `namespace/name`; the path where no Source was found. */
+  readonly key: string;
+  readonly before: Source | undefined;
+  readonly after: Source | undefined;
+}
+
+/** What a tree says about Sources. */
+interface SourcesFound {
+  readonly sources: readonly Source[];
+  /** `path:line: why` of those that cannot be used. */
+  readonly problems: readonly string[];
+}
+
+/** What must be in a file for it to hold a Source: parsing all others of a large repository would take long. */
+const mark = Buffer.from('holdfast.dev/');
+
+/** Sources in any file of a tree. Throws InputError for a tree with more files than are looked through, and Git's errors. */
+export async function sourcesIn(
+  reader: CommitReader,
+  commit: string,
+  signal: AbortSignal,
+): Promise<SourcesFound> {
+  const { files } = await reader.readFiles(commit, '', { signal }).catch((error: unknown) => {
+    if (!(error instanceof GitError) || error.code !== 'TooLarge') throw error;
+    throw new InputError(
+      'the repository holds too many manifests to look for Sources: name them with --source',
+    );
+  });
+  const some = files.filter(({ bytes }) =>
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(mark),
+  );
+  const sources: Source[] = [];
+  const problems: string[] = [];
+  for (const { object, origin } of some.flatMap((file) => renderPlain([file]).objects)) {
+    if (object.kind !== 'Source' || object.apiVersion !== apiVersionOf('Source')) continue;
+    const parsed = parseSource(object);
+    const wrong = parsed.ok
+      ? [...checkSource(parsed.value).problems, ...windowProblems(parsed.value.spec.windows, Date.now())]
+      : parsed.problems;
+    const [first] = wrong;
+    if (parsed.ok && !first) sources.push(parsed.value);
+    else problems.push(`${formatOrigin(origin)}: ${first?.path ?? ''}: ${first?.message ?? ''}`);
+  }
+  return { sources, problems };
+}
+
+/** Which of the Sources are meant. */
+interface SourceChoice {
+  /** Addresses of the repository's remotes. */
+  readonly remotes: readonly string[];
+  /** Only Sources that follow this branch. */
+  readonly branch: string | undefined;
+}
+
+/**
+ * Sources of this repository, which its remotes tell; where none of them names a remote (another protocol's address, a mirror), all count.
+ * Pure.
+ */
+export function chooseSources(
+  sources: readonly Source[],
+  { remotes, branch }: SourceChoice,
+): readonly Source[] {
+  const places = new Set(remotes.map(hostAndPath));
+  const own = sources.filter(({ spec }) => places.has(hostAndPath(spec.url)));
+  const some = own.length > 0 ? own : sources;
+  return branch === undefined ? some : some.filter(({ spec }) => spec.ref.branch === branch);
+}
+
+/** Host and path: `https://x/a/b.git` and `git@x:a/b` are one place. */
+function hostAndPath(address: string): string {
+  const scp = /^(?:[^@/:]+@)?([^/:]+):(?!\/\/)(.+)$/.exec(address);
+  const [host, path] = scp ? [scp[1], scp[2]] : fromUrl(address);
+  return `${host}/${path}`
+    .toLowerCase()
+    .replace(/\/+/g, '/')
+    .replace(/(\.git)?\/?$/, '');
+}
+
+function fromUrl(address: string): [string, string] {
+  if (!URL.canParse(address)) return ['', address];
+  const { hostname, port, pathname } = new URL(address);
+  return [port ? `${hostname}:${port}` : hostname, pathname];
+}
+
+/** Sources of both sides by name, head's order first. Pure. */
+export function pairSources(before: readonly Source[], after: readonly Source[]): SourcePair[] {
+  const keyOf = ({ metadata }: Source) => `${metadata.namespace ?? ''}/${metadata.name}`;
+  const [old, now] = [before, after].map((list) => new Map(list.map((source) => [keyOf(source), source])));
+  const keys = new Set([...(now?.keys() ?? []), ...(old?.keys() ?? [])]);
+  return [...keys].map((key) => ({ key, before: old?.get(key), after: now?.get(key) }));
+}

@@ -1,0 +1,109 @@
+import type { Canary } from '../../api/canary/canary.ts';
+import { checkCanary } from '../../api/canary/validate.ts';
+import { apiVersionOf, type KindName, kindNames } from '../../api/kinds/kinds.ts';
+import { parseKind } from '../../api/kinds/parse.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { MetricTemplate } from '../../api/metric-template.ts';
+import type { Problem } from '../../api/problems.ts';
+import type { Source } from '../../api/source/source.ts';
+import { checkSource } from '../../api/source/validate.ts';
+import { findUnsupported } from '../../api/unsupported-fields.ts';
+import { windowProblems } from '../../engine/windows.ts';
+import { metricProvider, supportedMetricProviders } from '../../providers/metrics/table.ts';
+import { routerFor, supportedProviders } from '../../providers/routing/table.ts';
+
+/** `problem`: it is refused. `warning`: it is taken, perhaps not as meant. `note`: valid, but without effect in this version. */
+export type Severity = 'problem' | 'warning' | 'note';
+
+/** Something to say about a field of an object. */
+interface Remark extends Problem {
+  readonly severity: Severity;
+}
+
+/** What the remarks depend on beside the object. */
+export interface KindOptions {
+  /** Unknown fields are problems. */
+  readonly strict: boolean;
+  /** Provider of Canaries that name none. */
+  readonly defaultProvider: string;
+  readonly minIntervalMs: number;
+  /** References to other namespaces are problems (`--no-cross-namespace-refs`). */
+  readonly forbidsOtherNamespaces: boolean;
+}
+
+/** Remarks on one object of our kinds; none for any other object. */
+export function remarksOn(object: KubernetesObject, options: KindOptions): Remark[] {
+  const name = kindOf(object);
+  if (!name) return [];
+  const result = parseKind(name, object, { strict: options.strict });
+  const warnings = as('warning', result.warnings);
+  if (!result.ok) return [...as('problem', result.problems), ...warnings];
+  return [...warnings, ...(furtherChecks[name]?.(result.value as never, options) ?? [])];
+}
+
+const furtherChecks: {
+  readonly [Name in KindName]?: (object: never, options: KindOptions) => Remark[];
+} = {
+  Canary: canaryRemarks,
+  Source: sourceRemarks,
+  MetricTemplate: templateRemarks,
+};
+
+/** Which of our kinds this is; a wrong version of our groups counts, so that it is named. */
+export function kindOf(object: KubernetesObject): KindName | undefined {
+  const group = object.apiVersion.split('/')[0];
+  return kindNames.find((name) => name === object.kind && apiVersionOf(name).split('/')[0] === group);
+}
+
+function canaryRemarks(canary: Canary, options: KindOptions): Remark[] {
+  const { defaultProvider, minIntervalMs, forbidsOtherNamespaces } = options;
+  const checked = checkCanary(canary, {
+    defaultProvider,
+    forbidsOtherNamespaces,
+    intervalFloorMs: minIntervalMs,
+  });
+  return [
+    ...as('problem', checked.problems),
+    ...as('warning', checked.warnings),
+    ...routeRemarks(canary, defaultProvider),
+    ...notes(canary),
+  ];
+}
+
+function routeRemarks(canary: Canary, defaultProvider: string): Remark[] {
+  const provider = canary.spec.provider ?? defaultProvider;
+  const router = routerFor(provider);
+  if (router) {
+    return router.check(canary).map(({ severity, path, message }): Remark => {
+      return { severity: severity === 'error' ? 'problem' : 'warning', path, message };
+    });
+  }
+  // Named ones are told as fields that this version does not act on.
+  if (canary.spec.provider !== undefined) return [];
+  const message = `is missing, and the default provider ${defaultProvider} is none of ${supportedProviders().join(', ')}`;
+  return [{ severity: 'problem', path: 'spec.provider', message }];
+}
+
+function sourceRemarks(source: Source): Remark[] {
+  const checked = checkSource(source);
+  const problems = [...checked.problems, ...windowProblems(source.spec.windows, Date.now())];
+  return [...as('problem', problems), ...as('warning', checked.warnings), ...notes(source)];
+}
+
+function templateRemarks({ spec }: MetricTemplate): Remark[] {
+  const { type } = spec.provider;
+  if (metricProvider(type)) return [];
+  const message = `${type} is valid, but this version asks ${supportedMetricProviders().join(', ')} only; checks that use it have no value`;
+  return [{ severity: 'warning', path: 'spec.provider.type', message }];
+}
+
+/** Those that stop the object are problems already. */
+function notes(object: Canary | Source): Remark[] {
+  return findUnsupported(object)
+    .filter(({ stops }) => !stops)
+    .map(({ path }) => ({ severity: 'note', path, message: 'is valid, but has no effect in this version' }));
+}
+
+function as(severity: Severity, problems: readonly Problem[]): Remark[] {
+  return problems.map(({ path, message }) => ({ severity, path, message }));
+}

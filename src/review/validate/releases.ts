@@ -1,0 +1,105 @@
+import type { Canary } from '../../api/canary/canary.ts';
+import { releaseOfPlan, releaseWarnings } from '../../release/build.ts';
+import { canaryKey } from '../../release/candidates.ts';
+import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
+import { type CanaryPlan, selectPlans } from '../../release/select.ts';
+import type { RenderResult } from '../../render/render.ts';
+import type { FileProblem } from '../../render/rendered-object.ts';
+import { RefusedError } from '../../workload/shared/refusal.ts';
+import { canaryObjects, primaryObjects } from '../../workload/sides.ts';
+import type { Severity } from './kinds.ts';
+
+/** Something to say about a place in a file. */
+export interface Finding extends FileProblem {
+  readonly severity: Severity;
+}
+
+/** What else is known of the set of files. */
+interface ReleaseOptions {
+  /** A Source is among the files, so that what is missing here is missing for certain. */
+  readonly complete: boolean;
+  readonly selectorLabels: readonly string[];
+}
+
+/** No Secret is compared here, so any key will do. */
+const secretKey = new Uint8Array(32);
+const commit = { commit: '', subject: '', author: '', time: '' };
+
+/** What the Canaries of the files lead to: targets that are missing, shared or cannot be rolled out. `problems`: of reading the files. */
+export function releaseFindings(
+  rendered: RenderResult,
+  problems: readonly FileProblem[],
+  options: ReleaseOptions,
+): Finding[] {
+  const { objects, lineOf } = rendered;
+  const selection = selectPlans({ objects, problems, liveCanaries: [], previous: new Map(), lineOf });
+  const missing = new Set(selection.plans.flatMap((plan) => (plan.state === 'missing' ? plan.problems : [])));
+  return [
+    ...selection.problems.map((problem) => found(problem, missing.has(problem) && !options.complete)),
+    ...selection.plans.flatMap((plan) =>
+      plan.state === 'release' ? planFindings(plan, rendered, options) : [],
+    ),
+  ];
+}
+
+function found(problem: FileProblem, uncertain: boolean): Finding {
+  if (!uncertain) return { ...problem, severity: 'problem' };
+  const message = `${problem.message.replace(/is in no file of this Source$/, 'is in none of these files')}; it must come from elsewhere`;
+  return { ...problem, message, severity: 'warning' };
+}
+
+type ReleasePlan = Extract<CanaryPlan, { state: 'release' }>;
+
+function planFindings(
+  plan: ReleasePlan,
+  { lineOf }: RenderResult,
+  { selectorLabels }: ReleaseOptions,
+): Finding[] {
+  const canary = plan.object;
+  if (!canary) return [];
+  const built = releaseOfPlan({ plan, canary, commit, secretKey, lineOf });
+  if (!built.ok) return [{ ...built.problem, severity: 'problem' }];
+  const doubts = releaseWarnings({ plan, canary, lineOf }, built.ok).map(
+    (doubt): Finding => ({ ...doubt, severity: 'warning' }),
+  );
+  try {
+    const missing = missingConfigs(canary, built.ok, selectorLabels).map(
+      ({ kind, name }): Finding => ({
+        file: plan.target.origin.file,
+        line: plan.target.origin.line,
+        message: `${kind} ${name}, which the pod template names, is in none of these files; it must come from elsewhere`,
+        severity: 'warning',
+      }),
+    );
+    return [...doubts, ...missing];
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    const { field, object, message } = error.refusal;
+    const { origin } = plan.target;
+    const line = lineOf(origin, field);
+    const about = `${object} of Canary ${canaryKey(plan.canary)}: ${message}`;
+    return [{ file: origin.file, line, field, message: about, severity: 'problem' }];
+  }
+}
+
+/** Builds both sides as a rollout would. Throws RefusedError. */
+function missingConfigs(canary: Canary, release: Release, selectorLabels: readonly string[]) {
+  const settings = settingsOf(release.target);
+  const source = {
+    canary,
+    release,
+    settings,
+    settingsKey: settingsKey(settings),
+    replicas: settings.replicas,
+    selectorLabels,
+  };
+  canaryObjects(source);
+  const { missing } = primaryObjects({
+    ...source,
+    live: undefined,
+    liveConfigs: [],
+    sharedConfigs: new Set(),
+    includeLabelPrefixes: [],
+  });
+  return missing;
+}

@@ -1,0 +1,178 @@
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { Caches } from '../cluster/caches/caches.ts';
+import type { ClusterClient } from '../cluster/client/client.ts';
+import type { Election } from '../cluster/election/election.ts';
+import { isApiError } from '../cluster/errors.ts';
+import type { Cluster, DryRun, Log, OpenWatch, WatchedSet } from '../contracts/cluster.ts';
+import { createWriteGate, type WriteGate } from './write-gate.ts';
+
+/** Field manager of writes that are not server-side apply of what Git says. */
+const manager = 'holdfast-rollout';
+
+/** Dry-runs as the rollout's own writes would be made. */
+export function createDryRun(client: Pick<ClusterClient, 'apply' | 'create'>): DryRun {
+  return {
+    async apply(object) {
+      await client.apply(object, { manager, force: true, dryRun: true });
+    },
+    create: (object) => client.create(object, { manager, dryRun: true }),
+  };
+}
+
+/** The part of the port that applies, every write a dry run. */
+export function createDryCluster(client: Pick<ClusterClient, 'apply'>): Pick<Cluster, 'apply'> {
+  return {
+    apply: (object, { manager: who, force, over }) =>
+      client.apply(object, { manager: who, force, ...over, dryRun: true }),
+  };
+}
+
+/** The engine's view of the API server; without a gate it may only be read. */
+export function createClusterPort(
+  client: ClusterClient,
+  gate?: Pick<WriteGate, 'send' | 'mayWrite'>,
+  impersonate?: string,
+): Cluster {
+  const { send, mayWrite } = gate ?? createWriteGate(() => false);
+  const asUser = { ...(impersonate === undefined ? {} : { impersonate }), maySend: mayWrite };
+
+  async function kindOf(apiVersion: string, kind: string): Promise<{ namespaced: boolean } | undefined> {
+    try {
+      const { namespaced } = await client.resolve(apiVersion, kind);
+      return { namespaced };
+    } catch (error) {
+      if (isApiError(error, 'unknownKind')) return undefined;
+      throw error;
+    }
+  }
+
+  return {
+    get: (reference) => client.get(reference),
+    async list({ apiVersion, kind, ...selection }) {
+      if (!(await kindOf(apiVersion, kind))) return [];
+      const { items } = await client.list(apiVersion, kind, { ...selection, metadataOnly: true });
+      return items;
+    },
+    async apply(object, { manager, force, over }) {
+      return send(() => client.apply(object, { manager, force, ...over, ...asUser }));
+    },
+    async create(object) {
+      return send(() => client.create(object, { manager, ...asUser }));
+    },
+    async patch(reference, patch, subresource) {
+      // A status that the installed CRD does not know in full is found by comparing, with a clearer message.
+      const part = subresource ? { subresource, fieldValidation: 'Ignore' as const } : {};
+      return send(() => client.patch(reference, patch, { type: 'merge', manager, ...asUser, ...part }));
+    },
+    async delete(reference, preconditions) {
+      await send(() => client.delete(reference, { ...preconditions, ...asUser }));
+    },
+    as: (user) => createClusterPort(client, gate, user),
+    kindOf,
+    servedKind: (group, kind) => client.find(group, kind),
+  };
+}
+
+/** The engine's view of the watch caches. */
+export function createOpenWatch(caches: Caches): OpenWatch {
+  return (query) => {
+    const handle = caches.ensure(query);
+    const endings: Array<() => void> = [];
+    const listeners = new Set<(object: KubernetesObject | undefined) => void>();
+    let closed = false;
+    void handle.synced().then(() => {
+      if (!closed) for (const listener of listeners) listener(undefined);
+    });
+    const set: WatchedSet = {
+      synced: () => handle.health().synced,
+      problem: () => handle.health().lastError || undefined,
+      get: (namespace, name) => handle.store.get(namespace, name),
+      list: (namespace) => handle.store.list(namespace),
+      remember: (object) => caches.observe(object),
+      onChange(listener) {
+        listeners.add(listener);
+        // What is there already is told by the one call after the first list.
+        let replaying = true;
+        endings.push(
+          handle.store.subscribe((_type, object) => {
+            if (!replaying && handle.health().synced) listener(object);
+          }),
+        );
+        replaying = false;
+        if (handle.health().synced) listener(undefined);
+      },
+      close() {
+        closed = true;
+        for (const end of endings) end();
+        void handle.release();
+      },
+    };
+    return set;
+  };
+}
+
+/** Several watches as one, for instance of a few namespaces instead of the whole cluster. */
+export function unionOf(sets: readonly WatchedSet[]): WatchedSet {
+  const [only] = sets;
+  if (only && sets.length === 1) return only;
+  return {
+    synced: () => sets.every((set) => set.synced()),
+    problem: () => sets.map((set) => set.problem()).find((problem) => problem !== undefined),
+    get: (namespace, name) => first(sets, (set) => set.get(namespace, name)),
+    list: (namespace) => sets.flatMap((set) => set.list(namespace)),
+    remember: (object) => sets[0]?.remember(object),
+    onChange(listener) {
+      for (const set of sets) set.onChange(listener);
+    },
+    close() {
+      for (const set of sets) set.close();
+    },
+  };
+}
+
+function first<T>(sets: readonly WatchedSet[], look: (set: WatchedSet) => T | undefined): T | undefined {
+  for (const set of sets) {
+    const found = look(set);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Takes no part in the election of a leader: there is nothing that only one may do. */
+export function shadowElection(): Election {
+  const never = new AbortController().signal;
+  return { elected: async () => never, leading: () => false, holder: () => '', stop: async () => undefined };
+}
+
+/**
+ * A cluster that is only read: a write answers as if it had been made, and nothing is sent. The last line of defence of `--shadow`, under
+ * everything else.
+ */
+export function createShadowPort(cluster: Cluster, log: Log): Cluster {
+  const seen = (verb: string, object: { kind: string; name?: string }) =>
+    log.debug({ verb, kind: object.kind, name: object.name }, 'in the shadow: not written');
+  const shadow: Cluster = {
+    as: () => shadow,
+    get: cluster.get,
+    list: cluster.list,
+    kindOf: cluster.kindOf,
+    servedKind: cluster.servedKind,
+    async apply(object) {
+      seen('apply', { kind: object.kind, name: object.metadata.name });
+      return object;
+    },
+    async create(object) {
+      seen('create', { kind: object.kind, name: object.metadata.name });
+      return object;
+    },
+    async patch(reference, patch) {
+      seen('patch', reference);
+      const live = await cluster.get(reference);
+      return { ...reference, ...live, ...patch, metadata: live?.metadata ?? reference } as KubernetesObject;
+    },
+    async delete(reference) {
+      seen('delete', reference);
+    },
+  };
+  return shadow;
+}

@@ -1,0 +1,89 @@
+import type { Clock } from '../api/clock.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { loadClusterAccess } from '../cluster/access/cluster-access.ts';
+import type { ClusterAccess } from '../cluster/access/credentials.ts';
+import { type Caches, createCaches } from '../cluster/caches/caches.ts';
+import { type ClusterClient, createClusterClient } from '../cluster/client/client.ts';
+import { createDiscovery } from '../cluster/client/discovery.ts';
+import type { Logger } from '../cluster/log.ts';
+import type { Verb } from '../cluster/transport/exchange.ts';
+import { createTransport, type RateBounds, type Transport } from '../cluster/transport/transport.ts';
+
+/** Everything that speaks to the API server. */
+export interface Connection {
+  readonly access: ClusterAccess;
+  readonly transport: Transport;
+  readonly client: ClusterClient;
+  /** For what Sources apply, over connections and a request budget of its own: a rollout must not wait for a thousand applications. */
+  readonly sourceClient: ClusterClient;
+  readonly caches: Caches;
+  /** For leader election alone, over connections and a request budget of its own: renewals must not queue behind a burst of applies. */
+  readonly leaseClient: ClusterClient;
+  /** The watches of leader election, over the same. */
+  readonly leaseCaches: Caches;
+  /** For what others cause over HTTP, over connections and a request budget of its own: they must not hold up a rollout. */
+  readonly publicClient: ClusterClient;
+  /** Requests sent so far by verb, those of the election included. */
+  requests(): Record<Verb, number>;
+  close(): Promise<void>;
+}
+
+const publicRate = { perSecond: 10, burst: 20 };
+const sourceRate = { perSecond: 200, burst: 400 };
+
+/** Which cluster, and how much may be asked of it. */
+interface ConnectionOptions {
+  readonly kubeconfig: string | undefined;
+  readonly version: string;
+  /** Default 100 requests a second, 250 at once. */
+  readonly apiRate?: RateBounds;
+  /** Of what Sources apply; default 200 requests a second, 400 at once. */
+  readonly sourceRate?: RateBounds | undefined;
+}
+
+/** Finds the cluster; no request is made yet. Throws a `configuration` ApiError for a kubeconfig that cannot be used. */
+export async function connect(
+  { kubeconfig, version, apiRate, ...limits }: ConnectionOptions,
+  clock: Clock,
+  logger: Logger,
+): Promise<Connection> {
+  const allowExec = process.env.KUBERNETES_SERVICE_HOST === undefined;
+  const access = await loadClusterAccess(kubeconfig ? { kubeconfig, allowExec } : { allowExec });
+  const userAgent = `holdfast/${version}`;
+  const transport = createTransport({ access, userAgent, ...(apiRate ? { rate: apiRate } : {}) });
+  const sourceTransport = createTransport({ access, userAgent, rate: limits.sourceRate ?? sourceRate });
+  const leaseTransport = createTransport({ access, userAgent, connections: 2 });
+  const publicTransport = createTransport({ access, userAgent, connections: 2, rate: publicRate });
+  const transports = [transport, sourceTransport, leaseTransport, publicTransport];
+  const discovery = createDiscovery(transport);
+  const leaseDiscovery = createDiscovery(leaseTransport);
+  const caches = createCaches({ transport, discovery, clock, logger });
+  const onWritten = (object: KubernetesObject) => caches.observe(object);
+  return {
+    access,
+    transport,
+    client: createClusterClient({ transport, discovery, onWritten }),
+    sourceClient: createClusterClient({ transport: sourceTransport, discovery, onWritten }),
+    caches,
+    leaseClient: createClusterClient({ transport: leaseTransport, discovery: leaseDiscovery }),
+    leaseCaches: createCaches({ transport: leaseTransport, discovery: leaseDiscovery, clock, logger }),
+    publicClient: createClusterClient({
+      transport: publicTransport,
+      discovery: createDiscovery(publicTransport),
+      onWritten,
+    }),
+    requests: () => transports.map((one) => one.counts()).reduce(sum),
+    async close() {
+      for (const one of transports) await one.close();
+    },
+  };
+}
+
+function sum(
+  some: Readonly<Record<Verb, number>>,
+  others: Readonly<Record<Verb, number>>,
+): Record<Verb, number> {
+  const total = { ...some };
+  for (const verb of Object.keys(total) as Verb[]) total[verb] += others[verb];
+  return total;
+}

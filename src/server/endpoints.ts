@@ -1,0 +1,128 @@
+import type { Logger } from 'pino';
+import { apiVersionOf } from '../api/kinds/kinds.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { Election } from '../cluster/election/election.ts';
+import type { Cluster } from '../contracts/cluster.ts';
+import { createEventSink } from '../engine/alerts/event-sink.ts';
+import type { Connection } from './connection.ts';
+import type { Engine } from './engine.ts';
+import { createGateAnnotations } from './http/gate-annotations.ts';
+import { gateRoutes } from './http/gates.ts';
+import { type Answer, type HttpServer, type Route, startHttpServer } from './http/http-server.ts';
+import type { MetricsSink } from './http/metrics-sink.ts';
+import { createPrometheus } from './http/prometheus.ts';
+import { pushRoute } from './http/push-webhook.ts';
+import type { AppOptions } from './options.ts';
+import { createSteadyClock } from './process.ts';
+
+/** What the web endpoints look at. */
+interface WebWiring {
+  readonly options: AppOptions;
+  readonly connection: Connection;
+  readonly election: Election;
+  readonly cluster: Cluster;
+  readonly log: Logger;
+  /** Of this process. */
+  readonly instance: string;
+  /** Changes while the program starts. */
+  readonly state: { readonly engine: Engine | undefined; readonly problem: string | undefined };
+}
+
+/** Starts to listen: health, metrics, push webhooks and gates. */
+export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readonly sink: MetricsSink }> {
+  const { options, connection, election, log, state } = wiring;
+  const prometheus = createPrometheus({
+    version: options.version,
+    provider: options.meshProvider,
+    canaries: () => state.engine?.canarySet.list() ?? [],
+    canary: (namespace, name) => state.engine?.canarySet.get(namespace, name),
+    source: (namespace, name) => state.engine?.sourceSet.get(namespace, name),
+    apiRequests: () => connection.requests(),
+    isLeading: () => election.leading(),
+    gitStores: () => state.engine?.gitStores(),
+    queueDepth: () => state.engine?.canaries.depth() ?? 0,
+    watches: () =>
+      connection.caches.health().map(({ selection, healthy }) => ({ kind: selection.kind, healthy })),
+  });
+  const routes = [
+    ...healthRoutes({ problems: () => problemsOf(wiring), leadership: () => leadershipOf(election) }),
+    prometheus.route,
+    pushRoute({
+      secretOf: (namespace, name) => webhookSecret(wiring, namespace, name),
+      wake: (namespace, name) => state.engine?.sources.wake(`${namespace}/${name}`) ?? false,
+      log: (fields, message) => log.info(fields, message),
+    }),
+    ...(options.shadow ? [] : gateRoutes(gateAnnotations(wiring))),
+  ];
+  const server = await startHttpServer(options.listen, routes, (error) => {
+    log.error({ err: error }, 'a request to the web endpoints failed');
+  });
+  log.info({ url: server.url }, 'serving health, metrics, push webhooks and gates');
+  return { ...server, sink: prometheus.sink };
+}
+
+/** Every copy answers: a Service sends requests to any of them. */
+function gateAnnotations({ connection, log, state, instance }: WebWiring) {
+  const { publicClient: client } = connection;
+  const create = (object: KubernetesObject) => client.create(object, { manager: 'holdfast-gate' });
+  const events = createEventSink({ cluster: { create }, clock: createSteadyClock(), log, instance });
+  return createGateAnnotations({ client, watched: () => state.engine?.canarySet, events, log });
+}
+
+function leadershipOf(election: Election): string {
+  if (election.leading()) return 'leading';
+  return `waiting for the Lease held by ${election.holder() || 'nobody yet'}`;
+}
+
+/** A copy that waits for the Lease is ready: it can take over. */
+function problemsOf({ connection, election, state }: WebWiring): string[] {
+  if (state.problem !== undefined) return [state.problem];
+  if (!election.leading() || !state.engine) return [];
+  return connection.caches
+    .health()
+    .filter(({ healthy }) => !healthy)
+    .map(({ selection, synced, lastError }) => {
+      const where = selection.namespace ? ` in ${selection.namespace}` : '';
+      const what = synced ? 'has not been heard from' : 'is not synced';
+      return `watch of ${selection.kind}${where} ${what}${lastError ? `: ${lastError}` : ''}`;
+    });
+}
+
+async function webhookSecret(
+  { cluster }: WebWiring,
+  namespace: string,
+  name: string,
+): Promise<Uint8Array | undefined> {
+  const source = await cluster.get({ apiVersion: apiVersionOf('Source'), kind: 'Source', namespace, name });
+  const secretName = nameOfSecret(source);
+  if (!secretName) return undefined;
+  const secret = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace, name: secretName });
+  const value = (secret?.data as { webhookSecret?: unknown } | undefined)?.webhookSecret;
+  return typeof value === 'string' ? Buffer.from(value, 'base64') : undefined;
+}
+
+function nameOfSecret(source: KubernetesObject | undefined): string | undefined {
+  return (source?.spec as { secretRef?: { name?: string } } | undefined)?.secretRef?.name;
+}
+
+/** How the program fares, asked at each probe. */
+interface Health {
+  /** What keeps it from being ready, for people; empty when it is. A copy that waits for the Lease is ready. */
+  problems(): readonly string[];
+  /** `leading`, or who does. */
+  leadership(): string;
+}
+
+/** `/healthz`: the process answers. `/readyz`: it can do its work. */
+function healthRoutes(health: Health): Route[] {
+  return [
+    { method: 'GET', path: '/healthz', handle: () => ({ status: 200, body: 'OK\n' }) },
+    { method: 'GET', path: '/readyz', handle: () => readiness(health) },
+  ];
+}
+
+function readiness(health: Health): Answer {
+  const problems = health.problems();
+  if (problems.length === 0) return { status: 200, body: `ready, ${health.leadership()}\n` };
+  return { status: 503, body: `${problems.join('\n')}\n` };
+}

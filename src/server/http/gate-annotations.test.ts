@@ -1,0 +1,134 @@
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { localError } from '../../cluster/errors.ts';
+import { createGateAnnotations } from './gate-annotations.ts';
+
+const shop = { namespace: 'shop', name: 'web' };
+
+function canary(gate?: string): KubernetesObject {
+  const annotations = gate === undefined ? {} : { 'holdfast.dev/gate': gate };
+  return {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { namespace: 'shop', name: 'web', annotations },
+  };
+}
+
+/** A keeper over what the watch shows, what the API server has, and what it says in reviews. */
+function keeper(
+  world: {
+    seen?: KubernetesObject;
+    stored?: KubernetesObject;
+    token?: object;
+    allowed?: boolean;
+    refusal?: Error;
+  } = {},
+) {
+  const asked: KubernetesObject[] = [];
+  let reads = 0;
+  const client = {
+    async get() {
+      reads += 1;
+      return world.stored;
+    },
+    async create(question: KubernetesObject) {
+      asked.push(question);
+      if (world.refusal) throw world.refusal;
+      return {
+        ...question,
+        status: question.kind === 'TokenReview' ? world.token : { allowed: world.allowed },
+      };
+    },
+    async patch() {
+      throw localError('notFound', 'not there');
+    },
+  };
+  const gates = createGateAnnotations({
+    client,
+    watched: () => ({ get: () => world.seen }),
+    events: { emit: () => undefined },
+    log: pino({ level: 'silent' }),
+  });
+  return { gates, asked, reads: () => reads };
+}
+
+const user = { username: 'system:serviceaccount:ops:bot', groups: ['system:authenticated'], uid: '1' };
+
+test.each([undefined, 'closed', 'Open', 'true'])(
+  'a gate that the watch shows closed (%s) costs no request',
+  async (value) => {
+    const { gates, reads } = keeper({ seen: canary(value), stored: canary('open') });
+    expect(await gates.isOpen(shop, 'gate')).toBe(false);
+    expect(reads()).toBe(0);
+  },
+);
+
+test('a gate that the watch still shows open is not, when the API server says closed', async () => {
+  const { gates } = keeper({ seen: canary('open'), stored: canary('closed') });
+  expect(await gates.isOpen(shop, 'gate')).toBe(false);
+});
+
+test('a copy that does not lead asks the API server', async () => {
+  expect(await keeper({ stored: canary('open') }).gates.isOpen(shop, 'gate')).toBe(true);
+  expect(await keeper().gates.isOpen(shop, 'gate')).toBe(false);
+});
+
+test('who may is known by the name the API server gives, for exactly this gate of this Canary', async () => {
+  const token = { authenticated: true, audiences: ['holdfast.dev'], user };
+  const { gates, asked } = keeper({ token, allowed: true });
+  expect(await gates.permission('t', shop, 'rollback-gate')).toEqual({
+    kind: 'allowed',
+    user: user.username,
+  });
+  expect(asked.map(({ spec }) => spec)).toEqual([
+    { token: 't', audiences: ['holdfast.dev'] },
+    {
+      user: user.username,
+      groups: user.groups,
+      uid: '1',
+      extra: undefined,
+      resourceAttributes: {
+        ...shop,
+        verb: 'rollback-gate',
+        group: 'flagger.app',
+        resource: 'canaries',
+      },
+    },
+  ]);
+});
+
+test.each([
+  ['a token nobody vouches for', { authenticated: false, audiences: ['holdfast.dev'], user }],
+  [
+    'a token for the API server',
+    { authenticated: true, audiences: ['https://kubernetes.default.svc'], user },
+  ],
+  ['a server that knows no audiences', { authenticated: true, user }],
+  ['a user without a name', { authenticated: true, audiences: ['holdfast.dev'], user: {} }],
+  ['no answer', undefined],
+])('%s is nobody, and no rights are asked for', async (_what, token) => {
+  const { gates, asked } = keeper({ ...(token ? { token } : {}), allowed: true });
+  expect(await gates.permission('t', shop, 'gate')).toEqual({ kind: 'unknown' });
+  expect(asked).toHaveLength(1);
+});
+
+test('who is known and may not is named', async () => {
+  const token = { authenticated: true, audiences: ['holdfast.dev'], user };
+  expect(await keeper({ token }).gates.permission('t', shop, 'gate')).toEqual({
+    kind: 'forbidden',
+    user: user.username,
+  });
+});
+
+test('without the right to review, the answer names the other way', async () => {
+  const { gates } = keeper({ refusal: localError('forbidden', 'no') });
+  expect(await gates.permission('t', shop, 'gate')).toMatchObject({
+    kind: 'unavailable',
+    why: expect.stringContaining('holdfast gate'),
+  });
+});
+
+test('a Canary that is not there cannot be switched', async () => {
+  expect(await keeper().gates.set(shop, 'gate', { open: true, user: 'alice' })).toBe(false);
+});

@@ -1,0 +1,137 @@
+import type { Logger } from 'pino';
+import { annotationPrefix, type BuiltInGate, isGateOpen, openGate } from '../../api/annotations.ts';
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import type { KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import type { EventSink, WatchedSet } from '../../contracts/cluster.ts';
+
+/** What keeping gates needs. */
+interface GateAnnotationsOptions {
+  /** With a request budget of its own: anybody in the cluster can cause these requests. */
+  readonly client: Pick<ClusterClient, 'get' | 'create' | 'patch'>;
+  /** All Canaries of ours, while this copy leads. */
+  readonly watched: () => Pick<WatchedSet, 'get'> | undefined;
+  readonly events: EventSink;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+}
+
+/** Field manager of gates that are switched over HTTP. */
+const manager = 'holdfast-gate';
+/** Tokens for the API server itself are refused: nobody should send them to another address. */
+const audience = 'holdfast.dev';
+
+/** Gates as annotations of Canaries; who may switch one is for the API server's token and access reviews to say. */
+export function createGateAnnotations({ client, watched, events, log }: GateAnnotationsOptions): GateStore {
+  return {
+    async isOpen(canary, gate) {
+      const seen = watched()?.get(canary.namespace, canary.name);
+      // What keeps a release back costs nothing; what lets it go on is read back.
+      if (seen && !isGateOpen(seen, gate)) return false;
+      const object = await client.get(referenceOf(canary));
+      return object !== undefined && isGateOpen(object, gate);
+    },
+    async permission(token, canary, gate) {
+      try {
+        return await review(client, token, canary, gate);
+      } catch (error) {
+        log.warn({ err: error, canary }, 'could not review who wants to switch a gate');
+        const why = 'who you are could not be reviewed';
+        const isRefused = isApiError(error, 'forbidden', 'unknownKind', 'notFound');
+        return {
+          kind: 'unavailable',
+          why: isRefused ? `${why}: Holdfast has no right to; use holdfast gate` : why,
+        };
+      }
+    },
+    async set(canary, gate, { open, user }) {
+      const value = open ? openGate : 'closed';
+      try {
+        const body = { metadata: { annotations: { [annotationPrefix + gate]: value } } };
+        const changed = await client.patch(referenceOf(canary), body, { type: 'merge', manager });
+        tell(events, changed, `${user} set ${annotationPrefix}${gate} to ${value}`);
+        return true;
+      } catch (error) {
+        if (isApiError(error, 'notFound')) return false;
+        log.warn({ err: error, canary, user }, 'could not switch a gate');
+        throw error;
+      }
+    },
+  };
+}
+
+async function review(
+  client: GateAnnotationsOptions['client'],
+  token: string,
+  { namespace, name }: CanaryName,
+  gate: BuiltInGate,
+): Promise<GatePermission> {
+  const { user, authenticated, audiences } = await ask<TokenStatus>(client, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenReview',
+    spec: { token, audiences: [audience] },
+  });
+  // A server that knows nothing of audiences leaves them out.
+  if (!authenticated || !audiences?.includes(audience) || !user?.username) return { kind: 'unknown' };
+  const { username, groups, uid, extra } = user;
+  const resourceAttributes = { namespace, name, verb: gate, group: 'flagger.app', resource: 'canaries' };
+  const { allowed } = await ask<{ allowed?: boolean }>(client, {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    spec: { user: username, groups, uid, extra, resourceAttributes },
+  });
+  return { kind: allowed === true ? 'allowed' : 'forbidden', user: username };
+}
+
+interface TokenStatus {
+  readonly authenticated?: boolean;
+  readonly audiences?: readonly string[];
+  readonly user?: {
+    readonly username?: string;
+    readonly uid?: string;
+    readonly groups?: readonly string[];
+    readonly extra?: Readonly<Record<string, readonly string[]>>;
+  };
+}
+
+/** Reviews have no name and are stored nowhere: the answer is the object's status. */
+async function ask<Status extends object>(
+  client: GateAnnotationsOptions['client'],
+  question: { apiVersion: string; kind: string; spec: object },
+): Promise<Partial<Status>> {
+  const answer = await client.create({ ...question, metadata: { name: '' } }, { manager });
+  return (answer.status ?? {}) as Partial<Status>;
+}
+
+function tell(events: EventSink, canary: KubernetesObject, message: string): void {
+  events.emit(canary, { type: 'Normal', reason: 'GateSwitched', message });
+}
+
+function referenceOf({ namespace, name }: CanaryName): ObjectReference {
+  return { apiVersion: apiVersionOf('Canary'), kind: 'Canary', namespace, name };
+}
+
+/** A Canary by name. */
+export interface CanaryName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Who sent a token, and whether that one may switch a gate. */
+export type GatePermission =
+  | { readonly kind: 'allowed'; readonly user: string }
+  /** Nobody known, or a token that is not meant for Holdfast. */
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'forbidden'; readonly user: string }
+  /** The API server was not asked, or did not answer. */
+  | { readonly kind: 'unavailable'; readonly why: string };
+
+/** The gates in the cluster. */
+export interface GateStore {
+  /** An open gate is read back from the API server first. A Canary that is not there has none. Throws when it cannot be known. */
+  isOpen(canary: CanaryName, gate: BuiltInGate): Promise<boolean>;
+  /** Asks the API server who sent the token. */
+  permission(token: string, canary: CanaryName, gate: BuiltInGate): Promise<GatePermission>;
+  /** False when there is no such Canary. Throws what the API server says. */
+  set(canary: CanaryName, gate: BuiltInGate, change: { open: boolean; user: string }): Promise<boolean>;
+}

@@ -1,0 +1,125 @@
+import type { IncomingMessage } from 'node:http';
+import type { BuiltInGate } from '../../api/annotations.ts';
+import type { CanaryName, GateStore } from './gate-annotations.ts';
+import { type Answer, type Route, readBody } from './http-server.ts';
+
+/**
+ * The gate and rollback endpoints of Flagger's load tester (flagger-behaviour 5.7). Asking needs no credentials, since webhooks have none, and
+ * tells nothing but yes or no; switching needs a token of somebody who may (docs/security.md).
+ */
+export function gateRoutes(keeper: GateStore): Route[] {
+  const asked: ReadonlyArray<readonly [string, BuiltInGate]> = [
+    ['/gate', 'gate'],
+    ['/rollback', 'rollback-gate'],
+  ];
+  return [
+    ...both('/gate/approve', () => yes),
+    ...both('/gate/halt', () => no),
+    ...asked.flatMap(([path, gate]) => [
+      ...both(`${path}/check`, (request) => check(keeper, gate, request)),
+      ...(['open', 'close'] as const).map(
+        (verb): Route => ({
+          method: 'POST',
+          path: `${path}/${verb}`,
+          handle: (request) => change(keeper, gate, verb === 'open', request),
+        }),
+      ),
+    ]),
+  ];
+}
+
+const yes: Answer = { status: 200, body: 'Approved\n' };
+const no: Answer = { status: 403, body: 'Forbidden\n' };
+const notKnown: Answer = { status: 503, body: 'the state of the gate cannot be read now\n' };
+
+/** Webhooks post; people and probes get. */
+function both(path: string, handle: Route['handle']): Route[] {
+  return [
+    { method: 'GET', path, handle },
+    { method: 'POST', path, handle },
+  ];
+}
+
+async function check(keeper: GateStore, gate: BuiltInGate, request: IncomingMessage): Promise<Answer> {
+  const canary = await canaryIn(request);
+  if (typeof canary === 'string') return wrong(canary);
+  try {
+    return (await keeper.isOpen(canary, gate)) ? yes : no;
+  } catch {
+    return notKnown;
+  }
+}
+
+async function change(
+  keeper: GateStore,
+  gate: BuiltInGate,
+  open: boolean,
+  request: IncomingMessage,
+): Promise<Answer> {
+  const canary = await canaryIn(request);
+  if (typeof canary === 'string') return wrong(canary);
+  const token = bearerToken(request);
+  const permission = token ? await keeper.permission(token, canary, gate) : { kind: 'unknown' as const };
+  if (permission.kind === 'unknown') return unknown(canary, gate, open);
+  if (permission.kind === 'forbidden')
+    return { status: 403, body: `${permission.user} may not ${gate} canaries.flagger.app ${text(canary)}\n` };
+  if (permission.kind === 'unavailable') return { status: 503, body: `${permission.why}\n` };
+  try {
+    const isThere = await keeper.set(canary, gate, { open, user: permission.user });
+    if (!isThere) return { status: 404, body: `there is no Canary ${text(canary)}\n` };
+    return { status: 202, body: `${open ? 'open' : 'closed'}\n` };
+  } catch {
+    return { status: 503, body: 'the API server did not take the change; the gate may be as before\n' };
+  }
+}
+
+function wrong(why: string): Answer {
+  return { status: 400, body: `${why}\n` };
+}
+
+/** What to do instead, for those whose scripts come from Flagger. */
+function unknown({ namespace, name }: CanaryName, gate: BuiltInGate, open: boolean): Answer {
+  const option = gate === 'gate' ? '' : ' --rollback';
+  const command = `holdfast gate ${open ? 'open' : 'close'} canary/${name} -n ${namespace}${option}`;
+  const body = `needs "Authorization: Bearer" with a token for the audience holdfast.dev; or run: ${command}\n`;
+  return { status: 401, body };
+}
+
+function text({ namespace, name }: CanaryName): string {
+  return `${namespace}/${name}`;
+}
+
+/** Payloads of webhooks carry the user's metadata; more than this is none. */
+const maximumBytes = 65_536;
+const name = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+/**
+ * The Canary a request is about: `name` and `namespace` of its JSON body, as Flagger's webhooks send it, or of the query, for links and shells.
+ * A text says what is wrong.
+ */
+async function canaryIn(request: IncomingMessage): Promise<CanaryName | string> {
+  const body = await readBody(request, maximumBytes);
+  if (!body) return `the body is larger than ${maximumBytes} bytes`;
+  const query = new URL(request.url ?? '/', 'http://localhost').searchParams;
+  const said = body.length > 0 ? fieldsOf(body) : Object.fromEntries(query);
+  if (isName(said?.name) && isName(said?.namespace)) return { name: said.name, namespace: said.namespace };
+  return 'name and namespace of a Canary are needed, as {"name": "web", "namespace": "shop"} or ?name=web&namespace=shop';
+}
+
+/** The token of `Authorization: Bearer ...`; undefined without one. */
+function bearerToken({ headers }: IncomingMessage): string | undefined {
+  return /^Bearer +(?<token>[\w.~+/-]+=*)$/i.exec(headers.authorization ?? '')?.groups?.token;
+}
+
+function fieldsOf(body: Buffer): { name?: unknown; namespace?: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && name.test(value);
+}

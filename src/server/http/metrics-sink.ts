@@ -1,0 +1,193 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { ReleaseHistoryEntry } from '../../api/canary/status.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { namespacedName } from '../../engine/checks/checks.ts';
+
+/** What the program tells as it happens. */
+export interface MetricsSink {
+  /** A look at a Canary (namespace/name) ended. */
+  pass(canaryKey: string, durationMs: number, succeeded: boolean): void;
+  /** A poll of a Source (namespace/name), with all that follows, ended. */
+  sync(sourceKey: string, succeeded: boolean): void;
+  /** Objects of a Source (namespace/name) were put back after somebody changed them. */
+  drift(sourceKey: string, objects: number): void;
+  /** Files and folders of a Source (namespace/name) were rendered that no cache held. */
+  rendered(sourceKey: string, count: number): void;
+  /** A release of a Canary ended, as its history says. */
+  ended(canary: KubernetesObject, result: ReleaseHistoryEntry['result']): void;
+}
+
+/** The objects that series may be about, as watched. */
+export interface WatchedObjects {
+  /** Routing provider of Canaries that name none. */
+  readonly provider: string;
+  canary(namespace: string, name: string): KubernetesObject | undefined;
+  source(namespace: string, name: string): KubernetesObject | undefined;
+}
+
+type Find = WatchedObjects['canary'];
+type Labels = Readonly<Record<string, string>>;
+
+/** Counters of what happens. `forgetGone` takes the series of deleted objects away: an alarm on one would stand until a restart. */
+export function createMetricsSink(
+  registry: Registry,
+  watched: WatchedObjects,
+): { readonly sink: MetricsSink; forgetGone(): void } {
+  const canaries = createSeries(watched.canary);
+  const sources = createSeries(watched.source);
+  const meters = createMeters(registry);
+  const sink: MetricsSink = {
+    pass(key, durationMs, succeeded) {
+      const canary = canaries.objectOf(key);
+      if (!canary) return;
+      const labels = named(canary);
+      canaries.note(key, meters.duration, labels).observe(labels, durationMs / 1000);
+      if (!succeeded) canaries.note(key, meters.failedPasses, labels).inc(labels);
+    },
+    sync(key, succeeded) {
+      const source = sources.objectOf(key);
+      if (!source) return;
+      const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
+      const counted = { ...labels, result: succeeded ? 'success' : 'failure' };
+      sources.note(key, meters.syncs, counted).inc(counted);
+      if (succeeded) sources.note(key, meters.lastSync, labels).setToCurrentTime(labels);
+    },
+    drift(key, objects) {
+      const source = sources.objectOf(key);
+      if (!source) return;
+      const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
+      sources.note(key, meters.drift, labels).inc(labels, objects);
+    },
+    rendered(key, count) {
+      const source = sources.objectOf(key);
+      if (!source) return;
+      const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
+      sources.note(key, meters.rendered, labels).inc(labels, count);
+    },
+    ended(canary, result) {
+      if (result !== 'Succeeded' && result !== 'Failed') return;
+      const meter = result === 'Succeeded' ? meters.successes : meters.failures;
+      const labels = { ...named(canary), ...runOf(canary, watched.provider) };
+      canaries.note(namespacedName(canary), meter, labels).inc(labels);
+    },
+  };
+  return {
+    sink,
+    forgetGone() {
+      canaries.forgetGone();
+      sources.forgetGone();
+    },
+  };
+}
+
+function createMeters(registry: Registry) {
+  const registers = [registry];
+  const labelNames = ['name', 'namespace'];
+  const runLabels = [...labelNames, 'deployment_strategy', 'analysis_status'];
+  const counter = (name: string, help: string, labels: string[]) =>
+    new Counter({ registers, name, help, labelNames: labels });
+  return {
+    duration: new Histogram({
+      registers,
+      name: 'flagger_canary_duration_seconds',
+      help: 'Time of one look at a Canary',
+      labelNames,
+    }),
+    failedPasses: counter(
+      'holdfast_canary_pass_failures_total',
+      'Looks that ended with an error',
+      labelNames,
+    ),
+    syncs: counter('holdfast_source_syncs_total', 'Polls with all that follows', [...labelNames, 'result']),
+    drift: counter(
+      'holdfast_source_drift_corrections_total',
+      'Objects that somebody changed and that were put back as Git says',
+      labelNames,
+    ),
+    rendered: counter(
+      'holdfast_source_rendered_total',
+      'Files, and folders that kustomize or helm builds, that no cache held',
+      labelNames,
+    ),
+    lastSync: new Gauge({
+      registers,
+      name: 'holdfast_source_last_sync_timestamp_seconds',
+      help: 'Last successful sync',
+      labelNames,
+    }),
+    successes: counter('flagger_canary_successes_total', 'Releases that succeeded', runLabels),
+    failures: counter('flagger_canary_failures_total', 'Releases that failed', runLabels),
+  };
+}
+
+/** What was counted by the object it is about. */
+function createSeries(find: Find) {
+  const removals = new Map<string, Map<string, () => void>>();
+  const objectOf = (key: string) => {
+    const [namespace = '', name = ''] = key.split('/');
+    return find(namespace, name);
+  };
+  return {
+    objectOf,
+    /** Remembers that a metric has a series about an object; gives the metric back. */
+    note<Meter extends { readonly name?: string; remove(labels: Labels): void }>(
+      key: string,
+      meter: Meter,
+      labels: Labels,
+    ): Meter {
+      const ofObject = removals.get(key) ?? new Map<string, () => void>();
+      removals.set(key, ofObject);
+      ofObject.set(JSON.stringify([meter.name, labels]), () => meter.remove(labels));
+      return meter;
+    },
+    forgetGone(): void {
+      for (const [key, ofObject] of removals) {
+        if (objectOf(key)) continue;
+        for (const remove of ofObject.values()) remove();
+        removals.delete(key);
+      }
+    },
+  };
+}
+
+/** Flagger's labels of a release. Provider kubernetes cannot split traffic: without iterations it gets some (flagger-behaviour 2.2, step 27). */
+function runOf({ spec }: KubernetesObject, defaultProvider: string): Labels {
+  const {
+    analysis,
+    skipAnalysis,
+    provider = defaultProvider,
+  } = (spec ?? {}) as {
+    analysis?: { iterations?: number; match?: unknown[] };
+    skipAnalysis?: boolean;
+    provider?: string;
+  };
+  const byIterations = analysis?.match?.length ? 'ab-testing' : 'blue-green';
+  const iterates = Boolean(analysis?.iterations);
+  return {
+    deployment_strategy: iterates ? byIterations : provider === 'kubernetes' ? 'blue-green' : 'canary',
+    analysis_status: skipAnalysis ? 'skipped' : 'completed',
+  };
+}
+
+/** A gauge that is filled at each scrape. */
+export function gauge<Label extends string>(
+  registers: Registry,
+  name: string,
+  help: string,
+  collect: (metric: Gauge<Label>) => void,
+  labelNames: Label[] = [],
+): void {
+  const metric: Gauge<Label> = new Gauge({
+    name,
+    help,
+    labelNames,
+    registers: [registers],
+    collect: () => collect(metric),
+  });
+}
+
+/** Labels of a Canary; Flagger names it by its target. */
+export function named({ metadata, spec }: KubernetesObject): { name: string; namespace: string } {
+  const target = (spec as { targetRef?: { name?: string } } | undefined)?.targetRef?.name;
+  return { name: target ?? metadata.name, namespace: metadata.namespace ?? '' };
+}

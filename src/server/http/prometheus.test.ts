@@ -1,0 +1,199 @@
+import type { IncomingMessage } from 'node:http';
+import { Registry } from 'prom-client';
+import { beforeEach, describe, expect, it, test } from 'vitest';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import type { Incident } from '../../api/incident.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { MetricsSink } from './metrics-sink.ts';
+import { addStoreMetrics, createPrometheus, type StoreSizes } from './prometheus.ts';
+
+const time = '2026-11-01T08:00:00Z';
+const news: Omit<Incident, 'alerts'> = {
+  key: 'v1:a/Held/ChecksFailed',
+  time,
+  outcome: 'Held',
+  severity: 'error',
+  reason: 'ChecksFailed',
+  message: 'a release is held',
+  commit: '',
+  serving: [],
+};
+
+let canaries: KubernetesObject[];
+let sources: KubernetesObject[];
+let sink: MetricsSink;
+let scrape: () => Promise<string[]>;
+
+beforeEach(() => {
+  canaries = [canaryOf('web'), canaryOf('cart')];
+  sources = [
+    { apiVersion: 'holdfast.dev/v1alpha1', kind: 'Source', metadata: { namespace: 'shop', name: 'shop' } },
+  ];
+  const find = (list: () => KubernetesObject[]) => (namespace: string, name: string) =>
+    list().find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  const prometheus = createPrometheus({
+    version: '1.2.3',
+    provider: 'gatewayapi:v1',
+    canaries: () => canaries,
+    canary: find(() => canaries),
+    source: find(() => sources),
+    apiRequests: () => ({ get: 3 }),
+    isLeading: () => true,
+    gitStores: () => undefined,
+    queueDepth: () => 2,
+    watches: () => [{ kind: 'Pod', healthy: true }],
+  });
+  sink = prometheus.sink;
+  scrape = async () => {
+    const { body } = await prometheus.route.handle({} as IncomingMessage, '');
+    return body.split('\n').filter((line) => /^(flagger|holdfast)_/.test(line));
+  };
+});
+
+/** A Canary whose target has another name: series are named by the target, as Flagger's are. */
+function canaryOf(name: string, status: Partial<CanaryStatus> = {}): KubernetesObject {
+  return {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { namespace: 'shop', name },
+    spec: { targetRef: { name: `${name}-app` }, analysis: { iterations: 3, match: [{}] } },
+    status,
+  };
+}
+
+const about = (lines: readonly string[], name: string) => lines.filter((line) => line.includes(name));
+
+describe('what alarms are made of', () => {
+  it('shows the present status and reason of the conditions that alarms ask for, and of no other', async () => {
+    const condition = { lastTransitionTime: time, lastUpdateTime: time, message: 'words' };
+    const held = { ...condition, type: 'Held', status: 'True', reason: 'ChecksFailed' } as const;
+    const promoted = { ...condition, type: 'Promoted', status: 'Unknown', reason: 'Promoting' } as const;
+    canaries = [canaryOf('web', { conditions: [held, promoted] })];
+    const series = 'holdfast_canary_condition{name="web-app",namespace="shop",type="Held"';
+    expect(about(await scrape(), 'holdfast_canary_condition')).toEqual([
+      `${series},status="True",reason="ChecksFailed"} 1`,
+    ]);
+    canaries = [canaryOf('web', { conditions: [{ ...held, status: 'False', reason: 'NotHeld' }] })];
+    expect(about(await scrape(), 'holdfast_canary_condition')).toEqual([
+      `${series},status="False",reason="NotHeld"} 1`,
+    ]);
+  });
+
+  it('counts the alerts that could not be sent, none where none are', async () => {
+    const alerts = [
+      { name: 'chat', state: 'failed' },
+      { name: 'pager', state: 'sent' },
+      { name: 'mail', state: 'waiting' },
+    ] as const;
+    canaries = [canaryOf('web', { incidents: [{ ...news, alerts: [...alerts] }, news] }), canaryOf('cart')];
+    expect(about(await scrape(), 'holdfast_alerts_not_sent')).toEqual([
+      'holdfast_alerts_not_sent{name="web-app",namespace="shop"} 1',
+      'holdfast_alerts_not_sent{name="cart-app",namespace="shop"} 0',
+    ]);
+  });
+});
+
+describe("Flagger's series", () => {
+  it('have its names, labels and values', async () => {
+    const checks = [
+      { name: 'request-success-rate', value: 99.5, verdict: 'pass', time },
+      { name: 'request-duration', value: 250, verdict: 'pass', time },
+      { name: 'restarts', verdict: 'inconclusive', time },
+    ] as const;
+    canaries = [
+      canaryOf('web', { phase: 'Progressing', canaryWeight: 20, checks: [...checks] }),
+      canaryOf('cart', { phase: 'Failed' }),
+    ];
+    const web = 'name="web-app",namespace="shop"';
+    const lines = (await scrape()).filter((line) => line.startsWith('flagger_'));
+    expect(lines).toEqual([
+      'flagger_info{version="1.2.3",mesh_provider="gatewayapi:v1"} 1',
+      'flagger_canary_total{namespace="shop"} 2',
+      `flagger_canary_status{${web}} 0`,
+      'flagger_canary_status{name="cart-app",namespace="shop"} 2',
+      'flagger_canary_weight{workload="web-app-primary",namespace="shop"} 80',
+      'flagger_canary_weight{workload="web-app",namespace="shop"} 20',
+      'flagger_canary_weight{workload="cart-app-primary",namespace="shop"} 100',
+      'flagger_canary_weight{workload="cart-app",namespace="shop"} 0',
+      `flagger_canary_metric_analysis{${web},metric="request-success-rate"} 99.5`,
+      `flagger_canary_metric_analysis{${web},metric="request-duration"} 0.25`,
+    ]);
+    canaries = [];
+    expect((await scrape()).filter((line) => /^flagger_canary/.test(line))).toEqual([]);
+  });
+
+  it.each([
+    [{ iterations: 3, match: [{}] }, {}, 'ab-testing', 'completed'],
+    [{ iterations: 3 }, {}, 'blue-green', 'completed'],
+    [{ stepWeight: 10 }, {}, 'canary', 'completed'],
+    [{ stepWeight: 10 }, { provider: 'kubernetes' }, 'blue-green', 'completed'],
+    [{ stepWeight: 10 }, { skipAnalysis: true }, 'canary', 'skipped'],
+  ])('count releases of %j %j as %s, %s', async (analysis, more, strategy, status) => {
+    const canary = { ...canaryOf('web'), spec: { targetRef: { name: 'web-app' }, analysis, ...more } };
+    sink.ended(canary, 'Succeeded');
+    sink.ended(canary, 'Superseded');
+    expect(about(await scrape(), 'successes_total')).toEqual([
+      `flagger_canary_successes_total{name="web-app",namespace="shop",deployment_strategy="${strategy}",analysis_status="${status}"} 1`,
+    ]);
+  });
+});
+
+describe('what is counted', () => {
+  it('is named by the target of the Canary and by the Source', async () => {
+    sink.pass('shop/web', 12, false);
+    sink.ended(canaryOf('web'), 'Failed');
+    sink.ended(canaryOf('web'), 'Initialized');
+    sink.sync('shop/shop', false);
+    const lines = await scrape();
+    const web = 'name="web-app",namespace="shop"';
+    expect(lines).toContain(`holdfast_canary_pass_failures_total{${web}} 1`);
+    expect(lines).toContain(`flagger_canary_duration_seconds_count{${web}} 1`);
+    expect(lines).toContain(
+      `flagger_canary_failures_total{${web},deployment_strategy="ab-testing",analysis_status="completed"} 1`,
+    );
+    expect(lines).toContain('holdfast_source_syncs_total{name="shop",namespace="shop",result="failure"} 1');
+    expect(about(lines, 'flagger_canary_successes_total')).toEqual([]);
+    expect(about(lines, 'last_sync')).toEqual([]);
+  });
+
+  it('goes with the object it is about, and comes back only for a new one', async () => {
+    for (const key of ['shop/web', 'shop/cart']) sink.pass(key, 12, false);
+    sink.ended(canaryOf('web'), 'Succeeded');
+    sink.sync('shop/shop', true);
+    expect(about(await scrape(), 'web-app').length).toBeGreaterThan(10);
+    [canaries, sources] = [[canaryOf('cart')], []];
+    sink.pass('shop/web', 12, false);
+    sink.sync('shop/shop', true);
+    const left = await scrape();
+    expect(about(left, 'web-app')).toEqual([]);
+    expect(about(left, 'name="shop"')).toEqual([]);
+    expect(left).toContain('holdfast_canary_pass_failures_total{name="cart-app",namespace="shop"} 1');
+    canaries.push(canaryOf('web'));
+    sink.pass('shop/web', 12, false);
+    expect(await scrape()).toContain(
+      'holdfast_canary_pass_failures_total{name="web-app",namespace="shop"} 1',
+    );
+  });
+});
+
+async function linesOf(sizes: StoreSizes | undefined): Promise<string[]> {
+  const registry = new Registry();
+  addStoreMetrics(registry, () => sizes);
+  const text = await registry.metrics();
+  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+test('tells what the stores take of the disk', async () => {
+  expect(await linesOf({ stores: 2, packs: 7, bytes: 4_096, compactedMs: 1_500 })).toEqual([
+    'holdfast_git_stores 2',
+    'holdfast_git_store_packs 7',
+    'holdfast_git_store_bytes 4096',
+    'holdfast_git_store_compacted_timestamp_seconds 1.5',
+  ]);
+});
+
+test('a store that was never made smaller has no time, and a copy that follows no Git says nothing', async () => {
+  const lines = await linesOf({ stores: 1, packs: 1, bytes: 10, compactedMs: undefined });
+  expect(lines).toHaveLength(3);
+  expect(await linesOf(undefined)).toEqual([]);
+});

@@ -1,0 +1,214 @@
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { nameOfMetric } from '../../api/canary/metrics.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Route } from './http-server.ts';
+import { createMetricsSink, gauge, type MetricsSink, named, type WatchedObjects } from './metrics-sink.ts';
+
+/** What is counted at a scrape. */
+interface MetricSources extends WatchedObjects {
+  readonly version: string;
+  /** Canaries as watched; empty before. */
+  canaries(): readonly KubernetesObject[];
+  /** API requests so far, by verb. */
+  apiRequests(): Readonly<Record<string, number>>;
+  isLeading(): boolean;
+  /** Undefined while this copy follows no Git. */
+  gitStores(): StoreSizes | undefined;
+  /** Canaries that wait for a pass. */
+  queueDepth(): number;
+  watches(): ReadonlyArray<{ readonly kind: string; readonly healthy: boolean }>;
+}
+
+/** `/metrics` and what feeds it: Flagger's names with their meaning (flagger-behaviour 5.4), and holdfast_*. */
+export function createPrometheus(sources: MetricSources): {
+  readonly route: Route;
+  readonly sink: MetricsSink;
+} {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  addProgramMetrics(registry, sources);
+  addCanaryMetrics(registry, sources);
+  addConditionMetrics(registry, sources);
+  addStoreMetrics(registry, sources.gitStores);
+  const { sink, forgetGone } = createMetricsSink(registry, sources);
+  return {
+    sink,
+    route: {
+      method: 'GET',
+      path: '/metrics',
+      async handle() {
+        forgetGone();
+        return { status: 200, body: await registry.metrics(), contentType: registry.contentType };
+      },
+    },
+  };
+}
+
+function addProgramMetrics(registry: Registry, sources: MetricSources): void {
+  const registers = [registry];
+  const info = new Gauge({
+    registers,
+    name: 'flagger_info',
+    help: 'Version and provider',
+    labelNames: ['version', 'mesh_provider'],
+  });
+  info.set({ version: sources.version, mesh_provider: sources.provider }, 1);
+  gauge(registry, 'holdfast_leading', 'Whether this copy acts', (metric) =>
+    metric.set(sources.isLeading() ? 1 : 0),
+  );
+  gauge(registry, 'holdfast_queue_depth', 'Canaries that wait for a look', (metric) =>
+    metric.set(sources.queueDepth()),
+  );
+  gauge(
+    registry,
+    'holdfast_watch_healthy',
+    'Watches that hear from the API server',
+    (metric) => {
+      metric.reset();
+      for (const { kind, healthy } of sources.watches()) metric.inc({ kind }, healthy ? 1 : 0);
+    },
+    ['kind'],
+  );
+  gauge(
+    registry,
+    'holdfast_api_requests',
+    'Requests to the API server since the start',
+    (metric) => {
+      for (const [verb, count] of Object.entries(sources.apiRequests())) metric.set({ verb }, count);
+    },
+    ['verb'],
+  );
+}
+
+/** Flagger's gauges of Canaries, with its names and meaning (flagger-behaviour 5.4). */
+function addCanaryMetrics(registry: Registry, sources: { canaries(): readonly KubernetesObject[] }): void {
+  gauge(
+    registry,
+    'flagger_canary_total',
+    'Canaries known',
+    (metric) => {
+      metric.reset();
+      for (const { metadata } of sources.canaries()) metric.inc({ namespace: metadata.namespace ?? '' });
+    },
+    ['namespace'],
+  );
+  gauge(
+    registry,
+    'flagger_canary_status',
+    '0 running, 1 successful, 2 failed',
+    (metric) => {
+      metric.reset();
+      for (const canary of sources.canaries()) metric.set(named(canary), statusNumber(canary));
+    },
+    ['name', 'namespace'],
+  );
+  gauge(
+    registry,
+    'flagger_canary_weight',
+    'Share of the traffic in percent, with provider native of the pods',
+    (metric) => {
+      metric.reset();
+      for (const canary of sources.canaries()) {
+        const { name, namespace } = named(canary);
+        const { canaryWeight = 0 } = (canary.status ?? {}) as { canaryWeight?: number };
+        metric.set({ workload: `${name}-primary`, namespace }, 100 - canaryWeight);
+        metric.set({ workload: name, namespace }, canaryWeight);
+      }
+    },
+    ['workload', 'namespace'],
+  );
+  gauge(
+    registry,
+    'flagger_canary_metric_analysis',
+    'Last value of a check',
+    (metric) => {
+      metric.reset();
+      for (const canary of sources.canaries()) {
+        for (const { name: check, value } of checksOf(canary)) {
+          if (value !== undefined) metric.set({ ...named(canary), metric: check }, inUnitOf(check, value));
+        }
+      }
+    },
+    ['name', 'namespace', 'metric'],
+  );
+}
+
+/** Flagger shows the built-in duration in seconds; checks have it in milliseconds. */
+function inUnitOf(check: string, value: number): number {
+  return nameOfMetric(check) === 'request-duration' ? value / 1000 : value;
+}
+
+function statusNumber({ status }: KubernetesObject): number {
+  const { phase } = (status ?? {}) as { phase?: string };
+  return phase === 'Failed' ? 2 : phase === 'Progressing' ? 0 : 1;
+}
+
+function checksOf({ status }: KubernetesObject): ReadonlyArray<{ name: string; value?: number }> {
+  return ((status ?? {}) as { checks?: Array<{ name: string; value?: number }> }).checks ?? [];
+}
+
+/** Conditions that alarms are made of; the others follow from them. */
+const shown: ReadonlySet<string> = new Set(['Ready', 'Stalled', 'Held', 'RollbackReady']);
+
+/** What alarms ask that no metric of Flagger says: conditions with their reason, and alerts that nobody got. */
+function addConditionMetrics(registry: Registry, sources: { canaries(): readonly KubernetesObject[] }): void {
+  gauge(
+    registry,
+    'holdfast_canary_condition',
+    '1 for the present status and reason of a condition',
+    (metric) => {
+      metric.reset();
+      for (const canary of sources.canaries()) {
+        for (const { type, status, reason = '' } of statusOf(canary).conditions ?? []) {
+          if (shown.has(type)) metric.set({ ...named(canary), type, status, reason }, 1);
+        }
+      }
+    },
+    ['name', 'namespace', 'type', 'status', 'reason'],
+  );
+  gauge(
+    registry,
+    'holdfast_alerts_not_sent',
+    'Alerts of the last news of a Canary that could not be sent',
+    (metric) => {
+      metric.reset();
+      for (const canary of sources.canaries()) metric.set(named(canary), notSent(statusOf(canary)));
+    },
+    ['name', 'namespace'],
+  );
+}
+
+function statusOf({ status }: KubernetesObject): CanaryStatus {
+  return (status ?? {}) as CanaryStatus;
+}
+
+function notSent({ incidents = [] }: CanaryStatus): number {
+  return incidents.flatMap(({ alerts = [] }) => alerts).filter(({ state }) => state === 'failed').length;
+}
+
+/** What the Git stores take of the disk. */
+export interface StoreSizes {
+  readonly stores: number;
+  readonly packs: number;
+  readonly bytes: number;
+  /** When one was made smaller last, in milliseconds since the epoch; undefined: none was since the start. */
+  readonly compactedMs: number | undefined;
+}
+
+/** Gauges of the Git stores; without series while this copy has none. */
+export function addStoreMetrics(registry: Registry, sizes: () => StoreSizes | undefined): void {
+  const add = (name: string, help: string, of: (sizes: StoreSizes) => number | undefined) =>
+    gauge(registry, `holdfast_git_${name}`, help, (metric) => {
+      const now = sizes();
+      const value = now && of(now);
+      if (value === undefined) metric.remove();
+      else metric.set(value);
+    });
+  add('stores', 'Repositories kept on disk', ({ stores }) => stores);
+  add('store_packs', 'Packs in them', ({ packs }) => packs);
+  add('store_bytes', 'Bytes of these packs', ({ bytes }) => bytes);
+  add('store_compacted_timestamp_seconds', 'When one of them was made smaller last', ({ compactedMs }) =>
+    compactedMs === undefined ? undefined : compactedMs / 1000,
+  );
+}

@@ -1,0 +1,75 @@
+import type { LeaseTimes } from '../cluster/election/lease-attempt.ts';
+import type { RateBounds } from '../cluster/transport/transport.ts';
+import type { ProgramPaths } from '../render/build/programs.ts';
+import type { ListenAddress } from './http/http-server.ts';
+import type { DefaultReceiver } from './providers.ts';
+
+/** A cluster that nobody named. */
+export const DEFAULT_CLUSTER_NAME = 'default';
+
+/** Everything `holdfast run` can be told. */
+export interface AppOptions {
+  readonly version: string;
+  /** Files with Sources; empty: the Sources of the cluster are followed. */
+  readonly sourceFiles: readonly string[];
+  readonly kubeconfig: string | undefined;
+  /** Watch only this namespace, and keep the Lease and the key in it. */
+  readonly namespace: string | undefined;
+  /** Watch only these namespaces; empty: all. */
+  readonly watchNamespaces: readonly string[];
+  readonly dataDirectory: string;
+  /** Name of this cluster in refs, branches, commit statuses and alerts; a DNS label. */
+  readonly clusterName: string;
+  /** Author and committer of what Holdfast commits. */
+  readonly gitIdentity: { readonly name: string; readonly email: string };
+  readonly listen: ListenAddress;
+  readonly logLevel: string;
+  readonly minAnalysisIntervalMs: number;
+  /** Provider of Canaries that name none (Flagger's --mesh-provider). */
+  readonly meshProvider: string;
+  /** Prometheus of built-in metrics (Flagger's --metrics-server). */
+  readonly metricsServer: string;
+  readonly selectorLabels: readonly string[];
+  readonly includeLabelPrefixes: readonly string[];
+  /** Cron expression (UTC) by which every last-known-good is drilled; undefined: only on request. */
+  readonly drillSchedule?: string | undefined;
+  /** Root of the pages that alerts link runbooks to, with a slash at the end; without it the path alone is shown. */
+  readonly runbookUrl?: string | undefined;
+  /** Requests to the API server; default 100 a second, 250 at once, as Flagger's. */
+  readonly apiRate?: RateBounds;
+  /** The same for what Sources apply; default 200 a second, 400 at once. */
+  readonly sourceRate?: RateBounds;
+  /** Canaries that are handled side by side; default 8. */
+  readonly concurrency?: number;
+  /** Canaries may not refer to objects of other namespaces (Flagger's --no-cross-namespace-refs). */
+  readonly forbidsOtherNamespaces?: boolean;
+  /** Whether ConfigMaps and Secrets are part of releases (Flagger's --enable-config-tracking); default true. */
+  readonly tracksConfig?: boolean;
+  /** Who is told of Canaries without alerts of their own. */
+  readonly defaultReceiver?: DefaultReceiver | undefined;
+  /** Who is told the Events of Canaries without webhooks of type event (Flagger's --event-webhook). */
+  readonly eventWebhook?: string | undefined;
+  /** Service account, in a Source's own namespace, that Sources without serviceAccountName are written as. */
+  readonly defaultServiceAccount?: string | undefined;
+  /** Where kustomize and helm are, as far as it was said; otherwise they are looked for on PATH. */
+  readonly programs?: ProgramPaths;
+  /** The pod that Holdfast runs in, as the downward API tells it: others take the Lease over at once when it is gone. */
+  readonly pod?: { readonly name: string; readonly uid: string } | undefined;
+  /** Times of leader election; default as ADR 33 says. For tests, which must not fail because their machine stood still for a while. */
+  readonly leaseTimes?: LeaseTimes | undefined;
+  /** Decide and tell, and write nothing: no Lease, no status, nothing in Git. */
+  readonly shadow?: boolean;
+}
+
+/** The namespaces that are looked at; none: all. */
+export function namespacesOf({ namespace, watchNamespaces }: AppOptions): readonly string[] {
+  return namespace ? [namespace] : watchNamespaces;
+}
+
+/** Bad input from the command line: the program ends with code 2. */
+export class InputError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'InputError';
+  }
+}

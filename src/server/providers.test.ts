@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Canary } from '../api/canary/canary.ts';
+import type { Incident } from '../api/incident.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { WatchedSet } from '../contracts/cluster.ts';
+import type { AlertNews } from '../contracts/notifications.ts';
+import { createHttpClient } from '../http/client.ts';
+import { startTestServer, type TestServer } from '../http/testing/servers.ts';
+import { createAlertsPort, type DefaultReceiver } from './providers.ts';
+
+let server: TestServer;
+let seen: Array<{ path: string; author: string }>;
+beforeEach(async () => {
+  seen = [];
+  server = await startTestServer(async (request, response) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of request) chunks.push(chunk as Uint8Array);
+    const { attachments } = JSON.parse(Buffer.concat(chunks).toString());
+    seen.push({ path: request.url ?? '', author: attachments?.[0]?.author_name });
+    response.end();
+  });
+});
+afterEach(() => server.close());
+
+const canary = { metadata: { name: 'podinfo', namespace: 'default' } } as Canary;
+const incident: Incident = {
+  key: 'k',
+  time: '2026-11-01T08:00:00Z',
+  outcome: 'Initialized',
+  severity: 'info',
+  reason: 'Initialized',
+  message: 'it serves',
+  commit: '',
+  serving: [],
+};
+
+function provider(namespace: string, name: string): KubernetesObject {
+  const spec = { type: 'slack', address: `${server.url}/${namespace}/${name}` };
+  return { apiVersion: 'flagger.app/v1beta1', kind: 'AlertProvider', metadata: { namespace, name }, spec };
+}
+
+async function send(alert: AlertNews['alert'], byDefault?: DefaultReceiver) {
+  const all = [provider('default', 'slack'), provider('ops', 'slack')];
+  const providers = {
+    get: (namespace: string | undefined, name: string) =>
+      all.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
+  } as WatchedSet;
+  const http = createHttpClient({ allowLoopback: true });
+  const cluster = { get: async () => undefined };
+  const options = { http, providers, cluster, byDefault, clusterName: undefined, documentation: undefined };
+  try {
+    const news = { about: canary, alert, incident };
+    return await createAlertsPort(options).send(news, new AbortController().signal);
+  } finally {
+    await http.close();
+  }
+}
+
+test.each([
+  ['of its own namespace when it names none', undefined, '/default/slack'],
+  ['of its own namespace when it names the empty one', '', '/default/slack'],
+  ['of the namespace that it names', 'ops', '/ops/slack'],
+])(
+  'an alert goes to the AlertProvider %s, signed with name and namespace of the Canary',
+  async (_what, namespace, path) => {
+    const providerRef = { name: 'slack', ...(namespace === undefined ? {} : { namespace }) };
+    expect(await send({ name: 'chat', providerRef })).toEqual({ kind: 'sent' });
+    expect(seen).toEqual([{ path, author: 'podinfo.default' }]);
+  },
+);
+
+test('an AlertProvider that is not there is named, and may come', async () => {
+  expect(await send({ name: 'chat', providerRef: { name: 'chat', namespace: 'ops' } })).toEqual({
+    kind: 'failed',
+    detail: 'AlertProvider ops/chat is not there',
+    final: false,
+  });
+});
+
+test('without an alert it goes to the receiver of the flags, which may be gone by now', async () => {
+  const spec = { type: 'slack' as const, address: `${server.url}/by-flags`, channel: 'c', username: 'u' };
+  expect(await send(undefined, { spec, token: undefined })).toEqual({ kind: 'sent' });
+  expect(seen).toEqual([{ path: '/by-flags', author: 'podinfo.default' }]);
+  expect(await send(undefined)).toMatchObject({ kind: 'failed', final: true });
+});

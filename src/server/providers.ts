@@ -1,0 +1,156 @@
+import type { AlertProvider, AlertProviderSpec } from '../api/alert-provider.ts';
+import type { Clock } from '../api/clock.ts';
+import { parseAlertProvider, parseMetricTemplate } from '../api/kinds/parse.ts';
+import type { MetricTemplate } from '../api/metric-template.ts';
+import type { Cluster, Metrics, WatchedSet } from '../contracts/cluster.ts';
+import type { AlertAnswer, Alerts } from '../contracts/notifications.ts';
+import type { HttpClient } from '../http/types.ts';
+import type { Notice } from '../providers/alerts/provider.ts';
+import { sendAlert } from '../providers/alerts/send-alert.ts';
+import { readMetric, templateOf } from '../providers/metrics/read-metric.ts';
+
+/** What asking metrics needs. */
+interface MetricsPortOptions {
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly metricsServer: string;
+  /** All MetricTemplates, as watched. */
+  readonly templates: WatchedSet;
+  readonly cluster: Pick<Cluster, 'get'>;
+}
+
+/** The engine's view of metric providers. Secrets of templates are read when they are needed and kept nowhere. */
+export function createMetricsPort(options: MetricsPortOptions): Metrics {
+  const { clock, http, metricsServer } = options;
+  return {
+    async read({ canary, metric, role, provider, workload, pods }, signal) {
+      const reference = templateOf(canary, metric);
+      const template = reference && findTemplate(options.templates, reference);
+      if (typeof template === 'string') return { kind: 'error', detail: template };
+      const secret = template && (await secretOf(options.cluster, template));
+      const source = {
+        canary,
+        metric,
+        role,
+        provider,
+        workload,
+        pods,
+        metricsServer,
+        template,
+        secret,
+        nowMs: clock.nowMs(),
+      };
+      return readMetric(source, {
+        send: (request) => http.send({ ...request, signal: joined(request.signal, signal) }),
+      });
+    },
+  };
+}
+
+/** A template that cannot be read says why. */
+function findTemplate(
+  templates: WatchedSet,
+  { namespace, name }: { namespace: string; name: string },
+): MetricTemplate | string | undefined {
+  const object = templates.get(namespace, name);
+  if (!object) return undefined;
+  const parsed = parseMetricTemplate(object);
+  if (parsed.ok) return parsed.value;
+  const [problem] = parsed.problems;
+  return `MetricTemplate ${namespace}/${name}: ${problem?.path ?? ''} ${problem?.message ?? ''}`;
+}
+
+function secretOf(
+  cluster: Pick<Cluster, 'get'>,
+  { metadata, spec }: MetricTemplate,
+): Promise<Record<string, string> | undefined> {
+  const { secretRef } = spec.provider;
+  return secretValues(cluster, metadata.namespace, secretRef?.name);
+}
+
+function joined(own: AbortSignal | undefined, other: AbortSignal): AbortSignal {
+  return own ? AbortSignal.any([own, other]) : other;
+}
+
+/** A receiver that flags and the environment name, as an AlertProvider would. */
+export interface DefaultReceiver {
+  readonly spec: AlertProviderSpec;
+  readonly token: string | undefined;
+}
+
+/** What sending alerts needs. */
+interface AlertsPortOptions {
+  readonly http: HttpClient;
+  /** All AlertProviders, as watched. */
+  readonly providers: WatchedSet;
+  readonly cluster: Pick<Cluster, 'get'>;
+  /** Receiver of Canaries without alerts. */
+  readonly byDefault: DefaultReceiver | undefined;
+  /** Name of this cluster, for people; undefined: it has none. */
+  readonly clusterName: string | undefined;
+  /** Root of the pages that runbooks are linked to, with a slash at the end. */
+  readonly documentation: string | undefined;
+}
+
+/** The engine's view of alert receivers. Secrets are read when they are needed and kept nowhere. */
+export function createAlertsPort(options: AlertsPortOptions): Alerts {
+  const { http, providers, cluster, byDefault, clusterName, documentation } = options;
+  return {
+    async send({ about, alert, incident }, signal) {
+      const { name: subject, namespace: home = '' } = about.metadata;
+      const kind = about.kind === 'Source' ? ('Source' as const) : ('Canary' as const);
+      const notice = { incident, kind, name: subject, namespace: home, cluster: clusterName, documentation };
+      if (!alert) return sendDefault(notice, byDefault, http, signal);
+      const namespace = alert.providerRef.namespace || home;
+      const { name } = alert.providerRef;
+      const object = providers.get(namespace, name);
+      if (!object) return failed(`AlertProvider ${namespace}/${name} is not there`);
+      const parsed = parseAlertProvider(object);
+      if (!parsed.ok) {
+        const [problem] = parsed.problems;
+        return failed(`AlertProvider ${namespace}/${name}: ${problem?.path ?? ''} ${problem?.message ?? ''}`);
+      }
+      const provider = parsed.value;
+      const secret = await secretValues(cluster, namespace, provider.spec.secretRef?.name);
+      return sendAlert(notice, provider, secret, http, signal);
+    },
+  };
+}
+
+async function sendDefault(
+  notice: Notice,
+  receiver: DefaultReceiver | undefined,
+  http: HttpClient,
+  signal: AbortSignal,
+): Promise<AlertAnswer> {
+  if (!receiver) return { kind: 'failed', detail: 'no flag names a receiver any more', final: true };
+  const provider: AlertProvider = {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'AlertProvider',
+    metadata: { name: 'set by flags' },
+    spec: receiver.spec,
+  };
+  return sendAlert(notice, provider, receiver.token ? { token: receiver.token } : undefined, http, signal);
+}
+
+/** It may be there, or be right, by the next attempt. */
+function failed(detail: string): AlertAnswer {
+  return { kind: 'failed', detail, final: false };
+}
+
+/** Decoded values of a Secret, read now and kept nowhere; undefined when none is named or it does not exist. */
+async function secretValues(
+  cluster: Pick<Cluster, 'get'>,
+  namespace: string | undefined,
+  name: string | undefined,
+): Promise<Record<string, string> | undefined> {
+  if (!name) return undefined;
+  const secret = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace: namespace ?? '', name });
+  if (!secret) return undefined;
+  const data = (secret.data ?? {}) as Record<string, string>;
+  const decoded = Object.entries(data).map(([key, value]) => [
+    key,
+    Buffer.from(value, 'base64').toString('utf8'),
+  ]);
+  return Object.fromEntries(decoded);
+}

@@ -1,0 +1,96 @@
+import { readFile } from 'node:fs/promises';
+import { parseSource } from '../api/kinds/parse.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { limits } from '../api/limits.ts';
+import type { Source } from '../api/source/source.ts';
+import { checkSource } from '../api/source/validate.ts';
+import { windowProblems } from '../engine/windows.ts';
+import { renderPlain } from '../render/render.ts';
+import { type FileProblem, formatProblem, type RenderedObject } from '../render/rendered-object.ts';
+import { InputError } from './options.ts';
+
+/** Label of Sources that came from `--source FILE`, so that a laptop and a cluster look alike (design section 2.1). */
+const fromFileLabel = 'holdfast.dev/from-file';
+
+/**
+ * The Sources in files, checked like those of the cluster. Throws InputError with every problem as `file:line: field: message`.
+ */
+export async function readSourceFiles(paths: readonly string[]): Promise<Source[]> {
+  const files = await Promise.all(paths.map(async (path) => ({ path, bytes: await read(path) })));
+  const rendered = renderPlain(files);
+  const problems: FileProblem[] = [...rendered.problems];
+  const sources: Source[] = [];
+  for (const entry of rendered.objects) {
+    const parsed = sourceOf(entry, rendered.lineOf);
+    if (Array.isArray(parsed)) problems.push(...parsed);
+    else sources.push(parsed);
+  }
+  if (problems.length > 0) throw new InputError(problems.map(formatProblem).join('\n'));
+  if (paths.length > 0 && sources.length === 0) throw new InputError(`${paths.join(', ')}: holds no Source`);
+  return sources;
+}
+
+/** The Sources of our own command line, as they were read at the start. What the cluster says later changes nothing here. */
+export interface FileSources {
+  /** True for a Source of that name. */
+  has(source: KubernetesObject): boolean;
+  /** True when the Source still names the repository that its file named: it may be given credentials of the environment. */
+  trusts(source: Source): boolean;
+}
+
+/** Remembers the Sources of files; each has a namespace by now. */
+export function rememberFileSources(sources: readonly Source[]): FileSources {
+  const urls = new Map(sources.map((source) => [keyOf(source), source.spec.url]));
+  return {
+    has: (source) => urls.has(keyOf(source)),
+    trusts: (source) => urls.get(keyOf(source)) === source.spec.url,
+  };
+}
+
+function keyOf({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+/** The Source with a namespace: its own, or else this one. */
+export function inNamespace(source: Source, namespace: string): Source {
+  return { ...source, metadata: { ...source.metadata, namespace: source.metadata.namespace ?? namespace } };
+}
+
+async function read(path: string): Promise<Uint8Array> {
+  try {
+    const bytes = await readFile(path);
+    if (bytes.length <= limits.fileBytes) return bytes;
+  } catch (error) {
+    throw new InputError(
+      `${path}: ${(error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : 'cannot be read'}`,
+    );
+  }
+  throw new InputError(`${path}: is larger than ${limits.fileBytes} bytes`);
+}
+
+function sourceOf(
+  { object, origin }: RenderedObject,
+  lineOf: ReturnType<typeof renderPlain>['lineOf'],
+): Source | FileProblem[] {
+  const at = ({ path, message }: { path: string; message: string }): FileProblem => ({
+    file: origin.file,
+    line: lineOf(origin, path),
+    ...(path ? { field: path } : {}),
+    message,
+  });
+  if (object.kind !== 'Source')
+    return [
+      at({
+        path: 'kind',
+        message: `must be Source, is ${object.kind}; other objects belong into the repository`,
+      }),
+    ];
+  const parsed = parseSource(object, { strict: true });
+  if (!parsed.ok) return parsed.problems.map(at);
+  const windows = windowProblems(parsed.value.spec.windows, Date.now());
+  const problems = [...checkSource(parsed.value).problems, ...windows];
+  if (problems.length > 0) return problems.map(at);
+  const source = parsed.value;
+  const labels = { ...source.metadata.labels, [fromFileLabel]: 'true' };
+  return { ...source, metadata: { ...source.metadata, labels } };
+}

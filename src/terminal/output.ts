@@ -1,0 +1,110 @@
+import { writeYaml } from '../render/yaml/values.ts';
+
+/** What a command has to say: text for standard output and standard error (both end with a line feed unless empty), and the exit code. */
+export interface CommandResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** 0: well; 1: something does not work; 2: the input is wrong, or the API server cannot be asked; where a release is waited for, 3: it is held; 4: the time was up. */
+  readonly exitCode: 0 | 1 | 2 | 3 | 4;
+}
+
+/** Formats for programs. */
+export type DataFormat = 'json' | 'yaml';
+
+/** A value as indented JSON or as YAML; ends with a line feed. */
+export function formatData(value: unknown, format: DataFormat): string {
+  return format === 'json' ? `${JSON.stringify(value, undefined, 2)}\n` : writeYaml(value);
+}
+
+/** Objects as one YAML stream for `kubectl apply -f -`, or as one JSON `List`. */
+export function formatObjects(objects: readonly object[], format: DataFormat): string {
+  if (format === 'json') return formatData({ apiVersion: 'v1', kind: 'List', items: objects }, 'json');
+  return objects.map((object) => `---\n${writeYaml(object)}`).join('');
+}
+
+/** How a terminal wants its text. */
+export interface Screen {
+  /** Columns; texts are cut or wrapped to them. */
+  readonly columns: number;
+  readonly colour: boolean;
+}
+
+/** The screen behind a stream: 80 columns and no colours unless it is a terminal; NO_COLOR (any value but the empty one) wins. */
+export function screenOf(
+  stream: { readonly isTTY?: boolean | undefined; readonly columns?: number | undefined },
+  env: Readonly<Record<string, string | undefined>>,
+): Screen {
+  const terminal = stream.isTTY === true;
+  const plain = Boolean(env.NO_COLOR) || env.TERM === 'dumb';
+  return { columns: Math.max(40, (terminal && stream.columns) || 80), colour: terminal && !plain };
+}
+
+/** Meanings that have a colour. */
+export type Tone = 'good' | 'bad' | 'busy' | 'quiet' | 'strong' | 'none';
+
+const codes: Readonly<Record<Exclude<Tone, 'none'>, number>> = {
+  good: 32,
+  bad: 31,
+  busy: 33,
+  quiet: 2,
+  strong: 1,
+};
+
+/** Text in the colour of its meaning; unchanged on a screen without colours. */
+export function paint(screen: Screen, tone: Tone, text: string): string {
+  if (!screen.colour || tone === 'none' || text === '') return text;
+  return `\u001b[${codes[tone]}m${text}\u001b[0m`;
+}
+
+/** Text without what could move the cursor or forge lines: names and messages come from outside. */
+export function printable(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ').replace(/[\u202a-\u202e\u2066-\u2069]/g, '');
+}
+
+/** Words wrapped to a width, each line behind the indent; words longer than the line stay whole. */
+export function wrap(text: string, width: number, indent: string): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of printable(text).split(' ').filter(Boolean)) {
+    if (line && indent.length + line.length + 1 + word.length > width) {
+      lines.push(indent + line);
+      line = word;
+    } else line = line ? `${line} ${word}` : word;
+  }
+  return line ? [...lines, indent + line] : lines;
+}
+
+/** `1 rollout`, `2 rollouts`, `0 rollouts`; for words whose plural ends in `s` alone. */
+export function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
+}
+
+const units: ReadonlyArray<readonly [letter: string, seconds: number]> = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['m', 60],
+  ['s', 1],
+];
+
+/** A span of time in at most two units, as `3h12m` or `45s`. Negative ones count as none. */
+export function formatSpan(ms: number): string {
+  let seconds = Math.max(0, Math.round(ms / 1000));
+  const parts: string[] = [];
+  for (const [letter, size] of units) {
+    const count = Math.floor(seconds / size);
+    seconds -= count * size;
+    if (count > 0) parts.push(`${count}${letter}`);
+    // After the first unit one more is enough, and a zero there ends it.
+    if (parts.length === 2 || (parts.length === 1 && count === 0)) break;
+  }
+  return parts.join('') || '0s';
+}
+
+/** `3h12m ago`, `now` or `in 45s`; empty for a time that cannot be read. */
+export function formatAge(time: string | undefined, nowMs: number): string {
+  const ms = Date.parse(time ?? '');
+  if (Number.isNaN(ms)) return '';
+  // Half a second and less is how far clocks differ.
+  if (Math.abs(ms - nowMs) < 500) return 'now';
+  return ms > nowMs ? `in ${formatSpan(ms - nowMs)}` : `${formatSpan(nowMs - ms)} ago`;
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { aPrimarySource } from '../shared/fixtures.test-support.ts';
+import { primaryObjects } from '../sides.ts';
+import { coversApplied, differencesBy, driftOf } from './drift.ts';
+
+const applied = primaryObjects(aPrimarySource({ replicas: undefined })).workload;
+
+function live(spec: object, managedFields?: object[]): KubernetesObject {
+  return {
+    ...applied,
+    metadata: { ...applied.metadata, ...(managedFields ? { managedFields } : {}) },
+    spec: { ...(applied.spec as object), ...spec },
+  };
+}
+
+function owner(manager: string, spec: object, more: object = {}): object {
+  return { manager, fieldsV1: { 'f:spec': spec }, ...more };
+}
+
+const image = {
+  'f:template': { 'f:spec': { 'f:containers': { 'k:{"name":"podinfod"}': { 'f:image': {} } } } },
+};
+const otherImage = { template: { spec: { containers: [{ name: 'podinfod', image: 'x' }] } } };
+
+describe('drift', () => {
+  it.each<[string, object, object, object[] | undefined]>([
+    ['nothing that is ours', { kind: 'none' }, { replicas: 9, paused: false }, undefined],
+    [
+      'a field that another manager owns now',
+      { kind: 'foreign', manager: 'kubectl-edit' },
+      { minReadySeconds: 60 },
+      [
+        { manager: 'kube-controller-manager', fieldsV1: { 'f:metadata': { 'f:annotations': {} } } },
+        owner('kubectl-edit', { 'f:minReadySeconds': {} }),
+      ],
+    ],
+    [
+      'a container of ours',
+      { kind: 'foreign', manager: 'kubectl-set' },
+      otherImage,
+      [owner('kubectl-set', image)],
+    ],
+    [
+      'our own patch',
+      { kind: 'own' },
+      { minReadySeconds: 60 },
+      [owner('holdfast-rollout', { 'f:minReadySeconds': {} })],
+    ],
+    [
+      'a container of ours, set by hand under our own name',
+      { kind: 'foreign', manager: 'somebody as holdfast-rollout' },
+      otherImage,
+      [owner('holdfast-rollout', image, { operation: 'Update' })],
+    ],
+    [
+      'what a webhook rewrote while we applied it',
+      { kind: 'own' },
+      otherImage,
+      [owner('holdfast-rollout', image, { operation: 'Apply' })],
+    ],
+    ['only the status', { kind: 'gone' }, otherImage, [owner('kubelet', image, { subresource: 'status' })]],
+    ['a field that nobody owns any more', { kind: 'gone' }, { minReadySeconds: undefined, selector: {} }, []],
+    ['something, without managedFields', { kind: 'gone' }, { minReadySeconds: 60 }, undefined],
+  ])('of %s', (_, drift, spec, managedFields) => {
+    expect(driftOf(live(spec, managedFields), applied, 'holdfast-rollout')).toEqual(drift);
+  });
+
+  it('is told with the fields that others changed, the template first', () => {
+    const spec = { minReadySeconds: 60, revisionHistoryLimit: 1, ...otherImage };
+    const others = [owner('kubectl-edit', { 'f:minReadySeconds': {}, ...image }, { operation: 'Update' })];
+    const paths = differencesBy(live(spec, others), applied, 'holdfast-rollout').map(({ path }) => path);
+    expect(paths).toEqual(['spec.template.spec.containers[podinfod].image', 'spec.minReadySeconds']);
+  });
+
+  it('is seen without managedFields', () => {
+    expect([coversApplied(live({}), applied), coversApplied(live({ minReadySeconds: 60 }), applied)]).toEqual(
+      [true, false],
+    );
+  });
+});

@@ -1,0 +1,94 @@
+/** Who changed a field that Holdfast owns. */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type ManagedFieldsEntry, managedFieldsOf, namedPart } from './managed-fields.ts';
+import { covers, type Difference, differencesOf } from './semantic-compare.ts';
+
+/** What differs from what was applied. */
+type Drift =
+  /** Nothing; defaults and fields that others added make no difference. */
+  | { readonly kind: 'none' }
+  /**
+   * Only fields that we wrote ourselves: a setting on its way, or an admission webhook that rewrote what we applied. We never patch a
+   * template: a field of it that was updated under our name is somebody else's.
+   */
+  | { readonly kind: 'own' }
+  | { readonly kind: 'foreign'; readonly manager: string }
+  /** A field is gone that nobody owns any more, or the object carries no managedFields. */
+  | { readonly kind: 'gone' };
+
+/** Compares a live object, which must carry its managedFields, with what our manager applied. Build `applied` without replicas. */
+export function driftOf(live: KubernetesObject, applied: KubernetesObject, manager: string): Drift {
+  if (coversApplied(live, applied)) return { kind: 'none' };
+  const wanted = contentOf(applied);
+  const culprits = culpritsOf(live, wanted);
+  const [other] = culprits.filter((entry) => isOthers(entry, { live, wanted, manager }));
+  if (other) return { kind: 'foreign', manager: nameOf(other, manager) };
+  return culprits.length > 0 ? { kind: 'own' } : { kind: 'gone' };
+}
+
+/** Which fields others changed, those of the pod template first: nothing else changes what pods run. */
+export function differencesBy(
+  live: KubernetesObject,
+  applied: KubernetesObject,
+  manager: string,
+): Difference[] {
+  const wanted = contentOf(applied);
+  const found = culpritsOf(live, wanted)
+    .filter((entry) => isOthers(entry, { live, wanted, manager }))
+    .flatMap(({ fieldsV1 }) => differencesOf(live, namedPart(wanted, fieldsV1 ?? {})));
+  return templateFirst([...new Map(found.map((one) => [one.path, one])).values()]);
+}
+
+/** Every field that is not as it was applied, those of the pod template first. */
+export function allDifferences(live: KubernetesObject, applied: KubernetesObject): Difference[] {
+  return templateFirst(differencesOf(live, contentOf(applied)));
+}
+
+function templateFirst(differences: readonly Difference[]): Difference[] {
+  const isOfTemplate = ({ path }: Difference) => path.startsWith('spec.template');
+  return [...differences.filter(isOfTemplate), ...differences.filter((one) => !isOfTemplate(one))];
+}
+
+interface Comparison {
+  readonly live: KubernetesObject;
+  readonly wanted: unknown;
+  readonly manager: string;
+}
+
+function isOthers(entry: ManagedFieldsEntry, { live, wanted, manager }: Comparison): boolean {
+  if (entry.manager !== manager) return true;
+  if (entry.operation !== 'Update') return false;
+  const named = namedPart(wanted, entry.fieldsV1 ?? {}) as { spec?: { template?: unknown } };
+  const template = named.spec?.template;
+  return template !== undefined && !covers(live, { spec: { template } });
+}
+
+function nameOf(entry: ManagedFieldsEntry, manager: string): string {
+  return entry.manager === manager ? `somebody as ${manager}` : (entry.manager ?? 'unknown');
+}
+
+/** The manager other than ours of a field that does not say what is wanted; undefined where nobody can be named. */
+export function managerOfChange(
+  live: KubernetesObject,
+  wanted: unknown,
+  manager: string,
+): string | undefined {
+  return culpritsOf(live, wanted).find((entry) => entry.manager !== manager)?.manager;
+}
+
+function culpritsOf(live: KubernetesObject, wanted: unknown): ManagedFieldsEntry[] {
+  return (managedFieldsOf(live) ?? []).filter(
+    ({ subresource, fieldsV1 }) =>
+      subresource !== 'status' && !covers(live, namedPart(wanted, fieldsV1 ?? {})),
+  );
+}
+
+/** Whether spec and data of the live object say all that was applied; managedFields are not needed for that. */
+export function coversApplied(live: KubernetesObject, applied: KubernetesObject): boolean {
+  return covers(live, contentOf(applied));
+}
+
+/** What an object is for, without its metadata. */
+export function contentOf({ spec, data, binaryData }: KubernetesObject): Record<string, unknown> {
+  return { spec, data, binaryData };
+}

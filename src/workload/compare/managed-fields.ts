@@ -1,0 +1,149 @@
+/** Moves fields that others wrote to our manager, so that a later apply takes out what Git no longer has. Pure. */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { answersToKey } from './list-keys.ts';
+
+type Fields = Record<string, unknown>;
+
+/** The name of Flagger's program, by which the API server knows its writes (flagger-behaviour 2.17). */
+const theirManager = /^flagger/;
+
+/**
+ * `metadata.managedFields` with Flagger's entries as ours of server-side apply; undefined when there are none. Without it what Flagger once
+ * wrote would stay for ever, however often a release without it is applied.
+ */
+export function takenOverFields(live: KubernetesObject, manager: string): ManagedFieldsEntry[] | undefined {
+  return moved(
+    managedFieldsOf(live) ?? [],
+    (entry) => theirManager.test(entry.manager ?? '') && entry.operation === 'Update' && !entry.subresource,
+    manager,
+  );
+}
+
+function moved(
+  entries: readonly ManagedFieldsEntry[],
+  isTheirs: (entry: ManagedFieldsEntry) => boolean,
+  manager: string,
+): ManagedFieldsEntry[] | undefined {
+  const theirs = entries.filter(isTheirs);
+  const [first] = theirs;
+  if (!first) return undefined;
+  const isOurs = (entry: ManagedFieldsEntry) => entry.manager === manager && entry.operation === 'Apply';
+  const ours = entries.filter(isOurs);
+  const fieldsV1 = [...ours, ...theirs].reduce<Fields>((all, { fieldsV1: one = {} }) => merged(all, one), {});
+  const others = entries.filter((entry) => !isTheirs(entry) && !isOurs(entry));
+  return [...others, { ...first, manager, operation: 'Apply', fieldsV1 }];
+}
+
+function merged(left: Fields, right: Fields): Fields {
+  const result: Fields = { ...left };
+  for (const [key, value] of Object.entries(right)) {
+    const before = result[key];
+    result[key] = before === undefined ? value : merged(before as Fields, value as Fields);
+  }
+  return result;
+}
+
+/**
+ * `metadata.managedFields` in which the managers `from` have given up every field that the manager `to` has applied; what they alone have stays
+ * theirs. Undefined when nothing changes.
+ */
+export function relinquishedFields(
+  entries: readonly ManagedFieldsEntry[],
+  { from, to }: { from: readonly string[]; to: string },
+): ManagedFieldsEntry[] | undefined {
+  const ours = entries.find((entry) => entry.manager === to && entry.operation === 'Apply');
+  const applied = ours?.fieldsV1;
+  if (!applied) return undefined;
+  const isTheirs = ({ manager = '', subresource }: ManagedFieldsEntry) =>
+    from.includes(manager) && !subresource;
+  const kept = entries.flatMap((entry) => {
+    if (!isTheirs(entry)) return [entry];
+    const fieldsV1 = without(entry.fieldsV1 ?? {}, applied);
+    return fieldsV1 ? [{ ...entry, fieldsV1 }] : [];
+  });
+  return JSON.stringify(kept) === JSON.stringify(entries) ? undefined : kept;
+}
+
+/** What the one tree names and the other does not; undefined: nothing but the containers (`.`) of it. */
+function without(fields: Fields, taken: Fields): Fields | undefined {
+  const kept = Object.entries(fields).flatMap(([key, value]): Array<[string, unknown]> => {
+    const other = taken[key] as Fields | undefined;
+    if (other === undefined) return [[key, value]];
+    const isLeaf = Object.keys(other).length === 0 || Object.keys(value as Fields).length === 0;
+    const inner = isLeaf ? undefined : without(value as Fields, other);
+    return inner ? [[key, inner]] : [];
+  });
+  return kept.some(([key]) => key !== '.') ? Object.fromEntries(kept) : undefined;
+}
+
+const replicas = { 'f:spec': { 'f:replicas': {} } };
+
+/** `metadata.managedFields` with what the managers `from` have as server-side apply of `to`, but for `spec.replicas`; undefined: they have nothing. */
+export function inheritedFields(
+  entries: readonly ManagedFieldsEntry[],
+  { from, to }: { from: readonly string[]; to: string },
+): ManagedFieldsEntry[] | undefined {
+  const isTheirs = ({ manager = '', subresource }: ManagedFieldsEntry) =>
+    from.includes(manager) && !subresource;
+  const split = entries.flatMap((entry) => {
+    const spec = entry.fieldsV1?.['f:spec'] as Fields | undefined;
+    if (!isTheirs(entry) || spec?.['f:replicas'] === undefined) return [{ entry, isMoved: isTheirs(entry) }];
+    const rest = without(entry.fieldsV1 ?? {}, replicas);
+    return [
+      { entry: { ...entry, fieldsV1: replicas }, isMoved: false },
+      ...(rest ? [{ entry: { ...entry, fieldsV1: rest }, isMoved: true }] : []),
+    ];
+  });
+  const isMoved = new Set(split.filter((one) => one.isMoved).map(({ entry }) => entry));
+  return moved(
+    split.map(({ entry }) => entry),
+    (entry) => isMoved.has(entry),
+    to,
+  );
+}
+
+// What a server-side apply would take away: fields our manager owns in the live object that the new configuration no longer names.
+
+/** One entry of managedFields. */
+export interface ManagedFieldsEntry {
+  manager?: string;
+  operation?: string;
+  subresource?: string;
+  time?: string;
+  fieldsV1?: Record<string, unknown>;
+}
+
+/** managedFields as typed entries, undefined when the object carries none. */
+export function managedFieldsOf(live: KubernetesObject): ManagedFieldsEntry[] | undefined {
+  const { managedFields } = live.metadata;
+  return Array.isArray(managedFields) ? (managedFields as ManagedFieldsEntry[]) : undefined;
+}
+
+function childAt(value: unknown, key: string): unknown {
+  const rest = key.slice(2);
+  if (key.startsWith('f:')) return (value as Record<string, unknown> | null)?.[rest];
+  if (!Array.isArray(value)) return undefined;
+  const wantedKey: unknown = JSON.parse(rest);
+  if (key.startsWith('v:')) return value.find((element) => element === wantedKey);
+  return value.find((element) => answersToKey(element, wantedKey as Record<string, unknown>));
+}
+
+/** The part of a configuration that a fieldsV1 tree names; elements of associative lists keep their keys. Undefined: nothing of it. */
+export function namedPart(value: unknown, fields: Readonly<Record<string, unknown>>): unknown {
+  const inner = Object.entries(fields).filter(([key]) => key !== '.');
+  if (inner.length === 0 || value === undefined) return value;
+  if (inner.some(([key]) => key.startsWith('v:'))) return value;
+  if (Array.isArray(value)) return inner.flatMap(([key, tree]) => namedElement(value, key, tree) ?? []);
+  const parts = inner.map(([key, tree]) => [
+    key.slice(2),
+    namedPart(childAt(value, key), tree as Record<string, unknown>),
+  ]);
+  return Object.fromEntries(parts.filter(([, part]) => part !== undefined));
+}
+
+function namedElement(list: readonly unknown[], key: string, tree: unknown): unknown {
+  const element = childAt(list, key);
+  if (element === undefined) return undefined;
+  const part = namedPart(element, tree as Record<string, unknown>);
+  return { ...(JSON.parse(key.slice(2)) as object), ...(part as object) };
+}

@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { keyOf, pairingOf } from './list-keys.ts';
+import { covers } from './semantic-compare.ts';
+
+describe('covers', () => {
+  it.each<[string, unknown, unknown]>([
+    ['fields the server added', { replicas: 1, strategy: {} }, { replicas: 1 }],
+    ['another spelling of a quantity', limits('500m'), limits('0.5')],
+    ['a quantity written as a number', limits('500m'), limits(0.5)],
+    ['binary units', limits('1Gi'), limits('1024Mi')],
+    [
+      'empty fields the server drops',
+      {},
+      { hostNetwork: false, minReadySeconds: 0, args: [], securityContext: null },
+    ],
+    [
+      'containers in another order, with an injected one',
+      containers('b', 'proxy', 'a'),
+      containers('a', 'b'),
+    ],
+    [
+      'a port whose protocol was filled in',
+      ports({ containerPort: 80, protocol: 'TCP' }),
+      ports({ containerPort: 80 }),
+    ],
+    ['a toleration that admission added', tolerations('added', 'ours'), tolerations('ours')],
+  ])('ignores %s', (_, live, wanted) => {
+    expect(covers(live, wanted)).toBe(true);
+  });
+
+  it.each<[string, unknown, unknown]>([
+    ['another value', { replicas: 1 }, { replicas: 2 }],
+    ['another amount', limits('500m'), limits('501m')],
+    ['a missing container', containers('a'), containers('a', 'b')],
+    ['an argument too many', { args: ['a', 'b'] }, { args: ['a'] }],
+    ['arguments in another order', { args: ['a', 'b'] }, { args: ['b', 'a'] }],
+    ['a missing label with an empty value', { labels: {} }, { labels: { a: '' } }],
+    ['a quantity-like annotation', { annotations: { a: '500m' } }, { annotations: { a: '0.5' } }],
+    ['an image', [{ name: 'a', image: 'x:1' }], [{ name: 'a', image: 'x:2' }]],
+    ['a value that should be gone', { rollingUpdate: { maxSurge: 1 } }, { rollingUpdate: null }],
+    ['text where an object is wanted', { a: 'x' }, { a: { b: 1 } }],
+    ['a port that is UDP', ports({ containerPort: 53, protocol: 'UDP' }), ports({ containerPort: 53 })],
+    ['inherited properties', {}, { constructor: { name: 'x' } }],
+  ])('sees %s', (_, live, wanted) => {
+    expect(covers(live, wanted)).toBe(false);
+  });
+
+  it('always holds after an apply, and for the object itself', () => {
+    fc.assert(
+      fc.property(podSpec(), podSpec(), (live, wanted) => {
+        expect(covers(apply(live, wanted, ''), wanted)).toBe(true);
+        expect(covers(wanted, wanted)).toBe(true);
+      }),
+    );
+  });
+
+  it('never holds when a wanted image differs', () => {
+    fc.assert(
+      fc.property(podSpec(), (spec) => {
+        const wanted = structuredClone(spec);
+        wanted.containers[0]!.image = `${wanted.containers[0]!.image}-new`;
+        expect(covers(spec, wanted)).toBe(false);
+      }),
+    );
+  });
+});
+
+function limits(cpu: unknown): object {
+  return { resources: { limits: { cpu } } };
+}
+function containers(...names: string[]): object {
+  return { containers: names.map((name) => ({ name })) };
+}
+function ports(port: object): object {
+  return { containers: [{ name: 'a', ports: [port] }] };
+}
+function tolerations(...keys: string[]): object {
+  return { tolerations: keys.map((key) => ({ key, operator: 'Exists' })) };
+}
+
+interface AnySpec {
+  containers: Array<{ name: string; image: string }>;
+}
+
+function podSpec(): fc.Arbitrary<AnySpec> {
+  const name = fc.constantFrom('a', 'b', 'c');
+  const cpu = fc.constantFrom('500m', '0.5', '1', 1, '1000m', '2Gi');
+  const container = fc.record(
+    {
+      name,
+      image: fc.constantFrom('x:1', 'x:2'),
+      args: fc.array(fc.constantFrom('-v', '-q'), { maxLength: 3 }),
+      env: fc.uniqueArray(fc.record({ name, value: fc.string() }), { selector: (entry) => entry.name }),
+      resources: fc.record({ limits: fc.dictionary(fc.constantFrom('cpu', 'memory'), cpu) }),
+    },
+    { requiredKeys: ['name', 'image'] },
+  );
+  return fc.record(
+    {
+      containers: fc.uniqueArray(container, { selector: (one) => one.name, minLength: 1 }),
+      nodeSelector: fc.dictionary(name, fc.constantFrom('', 'x')),
+      tolerations: fc.array(fc.record({ key: name })),
+      hostNetwork: fc.boolean(),
+    },
+    { requiredKeys: ['containers'] },
+  );
+}
+
+/** A model of server-side apply: maps are merged, associative lists by key, everything else is replaced; false and empty lists are dropped. */
+function apply(live: unknown, wanted: unknown, field: string): unknown {
+  if (Array.isArray(wanted)) return applyList(Array.isArray(live) ? live : [], wanted, field);
+  if (typeof wanted !== 'object' || wanted === null) return wanted;
+  const merged: Record<string, unknown> = typeof live === 'object' && live !== null ? { ...live } : {};
+  for (const [key, value] of Object.entries(wanted)) {
+    if (value === false || (Array.isArray(value) && value.length === 0)) delete merged[key];
+    else merged[key] = apply(merged[key], value, key);
+  }
+  return merged;
+}
+
+function applyList(live: readonly unknown[], wanted: readonly unknown[], field: string): unknown {
+  const pairing = pairingOf(field, wanted);
+  if (pairing.kind !== 'key') return wanted;
+  const merged = new Map(live.map((element) => [keyOf(element, pairing.fields), element]));
+  for (const element of wanted) {
+    const key = keyOf(element, pairing.fields);
+    merged.set(key, apply(merged.get(key), element, ''));
+  }
+  return [...merged.values()];
+}

@@ -1,0 +1,176 @@
+/** DaemonSets as targets (flagger-behaviour.md 2.10): one pod a node, scaled to zero by a node selector that no node answers to. */
+import { describe, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
+import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
+import { templateOf, type WorkloadSettings } from '../../release/release.ts';
+import { podFacts } from '../pods/pod-facts.ts';
+import { faultsOf } from '../pods/pod-faults.ts';
+import { currentDaemonPods, type Pod } from '../pods/pods.ts';
+import { canaryWorkload, primaryWorkload } from '../shared/copied-workload.ts';
+import { digestAnnotation, settingsAnnotation } from '../shared/names.ts';
+import { RefusedError } from '../shared/refusal.ts';
+import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
+
+/** The DaemonSet entry of the table of kinds. */
+export const daemonSet: WorkloadKind = {
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  watches: [{ apiVersion: 'apps/v1', kind: 'ControllerRevision' }],
+  sides: 'workloads',
+  canary(source) {
+    const template = copyable(source);
+    const nodeSelector = {
+      ...(template.spec.nodeSelector as Record<string, string> | undefined),
+      ...(source.replicas === 0 ? { [scaleToZeroSelector]: 'true' } : {}),
+    };
+    return canaryWorkload(source, {
+      ...(source.release.target.spec as Record<string, unknown>),
+      ...daemonSettingsFields(source.settings),
+      // Written also when empty: the field is one whole, and would else keep the selector of the canary at rest.
+      template: { ...template, spec: { ...template.spec, nodeSelector } },
+    });
+  },
+  primary: (source) => primaryWorkload(source, daemonSettingsFields(source.settings), copyable(source)),
+  settingsPatch: ({ settings, settingsKey }) => ({
+    metadata: { annotations: { [settingsAnnotation]: settingsKey } },
+    spec: daemonSettingsFields(settings),
+  }),
+  scalePatch(workload, replicas) {
+    const { template } = workload.spec as unknown as { template: PodTemplate };
+    const selector = template.spec.nodeSelector as Record<string, string> | undefined;
+    const isZero = selector?.[scaleToZeroSelector] !== undefined;
+    if (isZero === (replicas === 0)) return undefined;
+    const nodeSelector = { [scaleToZeroSelector]: replicas === 0 ? 'true' : null };
+    return { spec: { template: { spec: { nodeSelector } } } };
+  },
+  view: viewDaemonSet,
+};
+
+/** The target's template, without the selector of a canary at rest. Throws RefusedError for what cannot run twice on a node. */
+function copyable({ release }: WorkloadSource): PodTemplate {
+  const { target } = release;
+  refuseOnDelete(target);
+  const template = templateOf(release);
+  refuseHostPorts(target, template);
+  const { nodeSelector, ...spec } = template.spec as PodTemplate['spec'] & Record<string, unknown>;
+  const kept = Object.entries((nodeSelector ?? {}) as Record<string, string>).filter(
+    ([key]) => key !== scaleToZeroSelector,
+  );
+  return {
+    ...template,
+    spec: { ...spec, ...(kept.length > 0 ? { nodeSelector: Object.fromEntries(kept) } : {}) },
+  };
+}
+
+/** With OnDelete nothing is ever rolled out by the cluster itself. */
+function refuseOnDelete(target: KubernetesObject): void {
+  const { updateStrategy } = (target.spec ?? {}) as { updateStrategy?: { type?: string } };
+  const type = updateStrategy?.type;
+  if (type === undefined || type === 'RollingUpdate') return;
+  refuse(
+    target,
+    'spec.updateStrategy.type',
+    `must be RollingUpdate, not ${type}: pods would never be replaced`,
+  );
+}
+
+interface Ported {
+  ports?: ReadonlyArray<{ hostPort?: number }>;
+}
+
+/** A node has each of its ports once: the canary's pods could never be scheduled beside the primary's (design section 6). */
+function refuseHostPorts(target: KubernetesObject, { spec }: PodTemplate): void {
+  const { hostNetwork } = spec as { hostNetwork?: boolean };
+  for (const list of ['containers', 'initContainers'] as const) {
+    for (const [index, container] of (spec[list] ?? []).entries()) {
+      const { ports = [] } = container as Ported;
+      const taken = ports.findIndex(({ hostPort = 0 }) => hostNetwork === true || hostPort > 0);
+      if (taken < 0) continue;
+      const field = `spec.template.spec.${list}[${index}].ports[${taken}]`;
+      const cause =
+        hostNetwork === true ? 'hostNetwork makes it a port of the node' : 'hostPort is a port of the node';
+      refuse(
+        target,
+        field,
+        `${cause}, so a canary pod could never run beside the primary's; reach the pods through a Service instead, or roll it out in place with provider native`,
+      );
+    }
+  }
+}
+
+function refuse(target: KubernetesObject, field: string, message: string): never {
+  throw new RefusedError({ reason: 'TargetInvalid', object: describe(target), field, message });
+}
+
+/** Every setting with an explicit value, Kubernetes' default where Git says nothing: what was dropped from Git must not stay. */
+export function daemonSettingsFields({ strategy, minReadySeconds, revisionHistoryLimit }: WorkloadSettings) {
+  const given = strategy?.rollingUpdate as Record<string, unknown> | undefined | null;
+  const { maxSurge = 0, maxUnavailable = maxSurge === 0 ? 1 : 0 } = given ?? {};
+  return {
+    updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge, maxUnavailable } },
+    minReadySeconds: minReadySeconds ?? 0,
+    revisionHistoryLimit: revisionHistoryLimit ?? 10,
+  };
+}
+
+// A DaemonSet and its pods in the rollout core's words.
+
+/** Node selector of a DaemonSet at rest: no node carries it (Flagger's key). */
+export const scaleToZeroSelector = 'flagger.app/scale-to-zero';
+
+interface DaemonSetStatus {
+  observedGeneration?: number;
+  desiredNumberScheduled?: number;
+  currentNumberScheduled?: number;
+  updatedNumberScheduled?: number;
+  numberReady?: number;
+  numberAvailable?: number;
+}
+
+/** What the rollout core sees of a DaemonSet. Pods on nodes that it has left count no more, as in its own status. */
+export function viewDaemonSet(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
+  const { workload } = source;
+  const { metadata } = workload;
+  const status = (workload.status ?? {}) as DaemonSetStatus;
+  const observed = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  const updatedReplicas = status.updatedNumberScheduled ?? 0;
+  const current = currentOf(source, { observed, updatedReplicas });
+  const { template } = workload.spec as unknown as { template: PodTemplate };
+  const facts = podFacts(current, template, source);
+  return {
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    digest: metadata.annotations?.[digestAnnotation],
+    settingsKey: metadata.annotations?.[settingsAnnotation],
+    observed,
+    desiredReplicas: desiredPods(workload, status.desiredNumberScheduled ?? 0),
+    replicas: status.currentNumberScheduled ?? 0,
+    updatedReplicas,
+    readyReplicas: status.numberReady ?? 0,
+    availableReplicas: status.numberAvailable ?? 0,
+    followsNodes: true,
+    progressDeadlineExceeded: false,
+    // Each node has one pod: traffic leaves before the template is written (design section 4, clear).
+    keepsReadyPod: false,
+    faults: observed ? faultsOf(workload, current) : [],
+    ...facts,
+    // Never more than the controller counts: the ControllerRevision may be seen later than the status.
+    updatedReadyReplicas: Math.min(facts.updatedReadyReplicas, updatedReplicas),
+  };
+}
+
+/** At rest none; else at least one, so that a DaemonSet which no node takes, or nobody has counted yet, is never taken for one at rest. */
+function desiredPods({ spec }: KubernetesObject, scheduled: number): number {
+  const { template } = spec as unknown as { template: PodTemplate };
+  const selector = template.spec.nodeSelector as Record<string, string> | undefined;
+  return selector?.[scaleToZeroSelector] === undefined ? Math.max(1, scheduled) : 0;
+}
+
+/** No pod counts as current before the controller has made one for this generation. */
+function currentOf(
+  { workload, pods, controllerRevisions }: ViewSource,
+  { observed, updatedReplicas }: { observed: boolean; updatedReplicas: number },
+): Pod[] {
+  if (!observed || updatedReplicas === 0) return [];
+  return currentDaemonPods(workload, pods, controllerRevisions);
+}

@@ -1,0 +1,126 @@
+/** Deployments as targets: canary and primary (flagger-behaviour.md 2.10). */
+
+import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
+import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
+import { templateOf, type WorkloadSettings } from '../../release/release.ts';
+import { podFacts } from '../pods/pod-facts.ts';
+import { faultsOf } from '../pods/pod-faults.ts';
+import { currentPods, type Pod } from '../pods/pods.ts';
+import { canaryWorkload, primaryWorkload } from '../shared/copied-workload.ts';
+import { digestAnnotation, settingsAnnotation } from '../shared/names.ts';
+import { keepsReadyPod } from '../shared/rolling-update.ts';
+import type { ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
+
+/** The Deployment entry of the table of kinds. */
+export const deployment: WorkloadKind = {
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  watches: [],
+  sides: 'workloads',
+  canary(source) {
+    const { replicas: _, ...spec } = source.release.target.spec as Record<string, unknown>;
+    return canaryWorkload(source, {
+      ...spec,
+      ...replicasField(source.replicas),
+      ...settingsFields(source.settings),
+    });
+  },
+  primary: (source) =>
+    primaryWorkload(
+      source,
+      { ...replicasField(source.replicas), ...settingsFields(source.settings) },
+      templateOf(source.release),
+    ),
+  settingsPatch: ({ settings, settingsKey, replicas }) => ({
+    metadata: { annotations: { [settingsAnnotation]: settingsKey } },
+    spec: { ...replicasField(replicas), ...settingsFields(settings) },
+  }),
+  scalePatch: ({ spec }, replicas) =>
+    (spec as { replicas?: number } | undefined)?.replicas === replicas ? undefined : { spec: { replicas } },
+  view: viewDeployment,
+};
+
+function replicasField(replicas: number | undefined): { replicas?: number } {
+  return replicas === undefined ? {} : { replicas };
+}
+
+/**
+ * Settings as a Deployment is written with them. Every one has an explicit value, Kubernetes' default where Git says nothing: a setting
+ * that was dropped from Git would otherwise keep its last value, and `rollingUpdate: null` makes room for Recreate, which forbids the
+ * defaulted one.
+ */
+export function settingsFields(settings: WorkloadSettings): Record<string, unknown> {
+  return {
+    strategy: strategyField(settings.strategy),
+    minReadySeconds: settings.minReadySeconds ?? 0,
+    progressDeadlineSeconds: settings.progressDeadlineSeconds ?? 600,
+    revisionHistoryLimit: settings.revisionHistoryLimit ?? 10,
+  };
+}
+
+function strategyField(strategy: Record<string, unknown> | undefined): Record<string, unknown> {
+  if (strategy?.type === 'Recreate') return { type: 'Recreate', rollingUpdate: null };
+  const given = strategy?.rollingUpdate as Record<string, unknown> | undefined | null;
+  return {
+    type: 'RollingUpdate',
+    rollingUpdate: { maxSurge: given?.maxSurge ?? '25%', maxUnavailable: given?.maxUnavailable ?? '25%' },
+  };
+}
+
+// A Deployment and its pods in the rollout core's words.
+
+interface DeploymentSpec {
+  replicas?: number;
+  strategy?: Record<string, unknown>;
+  template: PodTemplate;
+}
+
+interface DeploymentStatus {
+  observedGeneration?: number;
+  replicas?: number;
+  updatedReplicas?: number;
+  readyReplicas?: number;
+  availableReplicas?: number;
+  conditions?: Array<{ type: string; status: string; reason?: string; message?: string }>;
+}
+
+/** What the rollout core sees of a Deployment. Counts of an unobserved generation are those of the one before. */
+export function viewDeployment(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
+  const { workload, pods, replicaSets } = source;
+  const spec = workload.spec as unknown as DeploymentSpec;
+  const status = (workload.status ?? {}) as DeploymentStatus;
+  const { metadata } = workload;
+  const observed = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  const progressing = status.conditions?.find(({ type }) => type === 'Progressing');
+  const current = currentOf(workload, { pods, replicaSets, observed });
+  const desiredReplicas = spec.replicas ?? 1;
+  return {
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    digest: metadata.annotations?.[digestAnnotation],
+    settingsKey: metadata.annotations?.[settingsAnnotation],
+    observed,
+    desiredReplicas,
+    replicas: status.replicas ?? 0,
+    updatedReplicas: status.updatedReplicas ?? 0,
+    readyReplicas: status.readyReplicas ?? 0,
+    availableReplicas: status.availableReplicas ?? 0,
+    followsNodes: false,
+    progressDeadlineExceeded:
+      observed && progressing?.status === 'False' && progressing.reason === 'ProgressDeadlineExceeded',
+    keepsReadyPod: keepsReadyPod(desiredReplicas, spec.strategy),
+    faults: observed ? faultsOf(workload, current) : [],
+    ...podFacts(current, spec.template, source),
+  };
+}
+
+/** No pod counts as current before the controller has made one for this generation. */
+function currentOf(
+  workload: KubernetesObject,
+  { pods, replicaSets, observed }: Pick<ViewSource, 'pods' | 'replicaSets'> & { observed: boolean },
+): Pod[] {
+  const { updatedReplicas = 0 } = (workload.status ?? {}) as DeploymentStatus;
+  if (!observed || updatedReplicas === 0) return [];
+  return currentPods(workload, pods, replicaSets);
+}

@@ -1,0 +1,138 @@
+/** Deployments: their own rolling update between two bounds, by pods that never count as available (ADR 21). */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { isBeforeFirstStep } from '../shared/names.ts';
+import {
+  type HeldFields,
+  type IncomingRelease,
+  type NativeKind,
+  type PodsView,
+  type TriedPods,
+  tooFewReplicas,
+  type Unsuitable,
+} from '../shared/native-kind.ts';
+import {
+  FIRST_HOLD,
+  fenceposts,
+  grantedBy,
+  type Hold,
+  isWholeStep,
+  nextHold,
+} from '../shared/rolling-update.ts';
+import type { ViewSource } from '../shared/workload-kind.ts';
+import { settingsFields, viewDeployment } from './deployment.ts';
+
+/** Ready pods of a held Deployment never become available: a year. */
+const HELD_SECONDS = 31_536_000;
+/** No deadline at all; Kubernetes wants it to be longer than minReadySeconds. */
+const NO_DEADLINE_SECONDS = 2_147_483_647;
+
+/** The Deployment entry of the table of kinds. */
+export const nativeDeployment: NativeKind = {
+  kind: 'Deployment',
+  settingsFields,
+  unfit,
+  bring: () => {
+    const { spec } = heldBy(FIRST_HOLD);
+    return { spec: { ...spec, paused: true } };
+  },
+  next({ source, weightPercent, settings }) {
+    const { workload } = source;
+    const { replicas = 1 } = workload.spec as { replicas?: number };
+    const hold = nextHold({
+      replicas,
+      weightPercent,
+      hold: holdOf(workload),
+      ready: isBeforeFirstStep(workload) ? 0 : viewDeployment(source).updatedReadyReplicas,
+      own: fenceposts(
+        replicas,
+        settings.strategy?.rollingUpdate as Readonly<Record<string, unknown>> | undefined,
+      ),
+    });
+    return { held: heldBy(hold), replace: [] };
+  },
+  sight(source) {
+    const whole = viewDeployment(source);
+    return { whole, tried: isBeforeFirstStep(source.workload) ? undefined : triedIn(source, whole) };
+  },
+};
+
+/** The bounds as they are written; undefined for a Deployment that is not held. */
+export function holdOf({ spec }: KubernetesObject): Hold | undefined {
+  const { minReadySeconds, strategy } = spec as {
+    minReadySeconds?: number;
+    strategy?: { rollingUpdate?: { maxSurge?: unknown; maxUnavailable?: unknown } };
+  };
+  if (minReadySeconds !== HELD_SECONDS) return undefined;
+  const surgePercent = percentIn(strategy?.rollingUpdate?.maxSurge);
+  const unavailablePercent = percentIn(strategy?.rollingUpdate?.maxUnavailable);
+  return surgePercent === undefined || unavailablePercent === undefined
+    ? undefined
+    : { surgePercent, unavailablePercent };
+}
+
+/** These bounds, as they are written. */
+export function heldBy({ surgePercent, unavailablePercent }: Hold): HeldFields {
+  const rollingUpdate = { maxSurge: `${surgePercent}%`, maxUnavailable: `${unavailablePercent}%` };
+  return {
+    spec: {
+      strategy: { type: 'RollingUpdate', rollingUpdate },
+      minReadySeconds: HELD_SECONDS,
+      progressDeadlineSeconds: NO_DEADLINE_SECONDS,
+    },
+  };
+}
+
+/** Held back from being available, its pods are as good as that once they are ready; so what is available is older. */
+function triedIn({ workload }: ViewSource, whole: PodsView): TriedPods {
+  const hold = holdOf(workload);
+  const { updatedReplicas, updatedReadyReplicas, desiredReplicas, availableReplicas } = whole;
+  return {
+    view: {
+      ...whole,
+      desiredReplicas: hold ? grantedBy(hold, desiredReplicas) : 0,
+      replicas: updatedReplicas,
+      readyReplicas: updatedReadyReplicas,
+      availableReplicas: updatedReadyReplicas,
+      progressDeadlineExceeded: false,
+    },
+    leaving: hold ? Math.floor((hold.unavailablePercent * desiredReplicas) / 100) : 0,
+    olderAvailable: availableReplicas,
+    isReached: (weightPercent) =>
+      whole.replicas <= desiredReplicas &&
+      isWholeStep({ replicas: desiredReplicas, weightPercent, hold, ready: updatedReadyReplicas }),
+  };
+}
+
+function percentIn(value: unknown): number | undefined {
+  const text = /^(\d{1,3})%$/.exec(typeof value === 'string' ? value : '')?.[1];
+  return text === undefined ? undefined : Number(text);
+}
+
+function unfit({ settings, spec, replicas, live, isFirst }: IncomingRelease): Unsuitable | undefined {
+  if (settings.strategy?.type === 'Recreate')
+    return {
+      field: 'spec.strategy.type',
+      message:
+        'must be RollingUpdate for provider native: Recreate stops all old pods before the first new one; change it, or choose a provider that copies',
+    };
+  if (spec.paused === true)
+    return {
+      field: 'spec.paused',
+      message: 'must not be set for provider native, which holds the rolling update itself',
+    };
+  if (live && isPausedByAnother(live))
+    return {
+      field: 'spec.paused',
+      message: 'somebody else paused it, and nothing is rolled out or back meanwhile: kubectl rollout resume',
+      isLive: true,
+    };
+  return isFirst
+    ? tooFewReplicas(replicas ?? (live?.spec as { replicas?: number } | undefined)?.replicas)
+    : undefined;
+}
+
+/** Before the first step it is paused by us. */
+function isPausedByAnother(live: KubernetesObject): boolean {
+  const { paused } = (live.spec ?? {}) as { paused?: boolean };
+  return paused === true && !isBeforeFirstStep(live);
+}

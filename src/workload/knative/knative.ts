@@ -1,0 +1,144 @@
+/**
+ * Knative Services as targets (flagger-behaviour.md 2.10, 3.12): no copies. Both sides are revisions of the one Service: the canary is the
+ * newest, the primary the one that an annotation names, and the Service itself divides the requests between them.
+ */
+import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
+import type { DriftView, PodFault, WorkloadView } from '../../health/workload-view.ts';
+import { atRestAnnotation, atRestPatch } from '../service/service.ts';
+import { releaseAnnotations } from '../shared/configs.ts';
+import { copyableEntries, withoutBookkeeping } from '../shared/metadata.ts';
+import { digestAnnotation, settingsAnnotation } from '../shared/names.ts';
+import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
+import { primaryRevisionOf } from './annotations.ts';
+
+/** The kind of revisions, which Knative makes. */
+export const revisionKind = { apiVersion: 'serving.knative.dev/v1', kind: 'Revision' };
+
+/** The Knative entry of the table of kinds. */
+export const knative: WorkloadKind = {
+  apiVersion: 'serving.knative.dev/v1',
+  kind: 'Service',
+  watches: [revisionKind],
+  sides: 'revisions',
+  canary: (source) => withTemplate(source, { [atRestAnnotation]: String(source.replicas === 0) }),
+  primary: (source) => withTemplate(source, {}),
+  settingsPatch: ({ settingsKey }) => ({ metadata: { annotations: { [settingsAnnotation]: settingsKey } } }),
+  scalePatch: atRestPatch,
+  view: viewKnative,
+};
+
+/** The Service with the template of a release. Its traffic is not among the fields: that is the route's. */
+function withTemplate(
+  { canary, release, settingsKey }: WorkloadSource,
+  annotations: Readonly<Record<string, string>>,
+): KubernetesObject {
+  const { apiVersion, kind, metadata, spec } = release.target;
+  const { traffic: _, ...rest } = spec as Record<string, unknown>;
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name: metadata.name,
+      namespace: metadata.namespace ?? canary.metadata.namespace ?? 'default',
+      ...(metadata.labels ? { labels: metadata.labels } : {}),
+      annotations: {
+        ...withoutBookkeeping(metadata.annotations),
+        ...releaseAnnotations(release),
+        [settingsAnnotation]: settingsKey,
+        ...annotations,
+      },
+    },
+    spec: rest,
+  };
+}
+
+/** The target as it was when a revision was made of it, as far as the revision tells. */
+export function adoptedRevision(revision: KubernetesObject, target: KubernetesObject): KubernetesObject {
+  const { labels, annotations } = revision.metadata;
+  const metadata = { labels: own(labels), annotations: own(annotations) };
+  const template = { metadata, spec: revision.spec } as unknown as PodTemplate;
+  return { ...target, spec: { template } };
+}
+
+function own(entries: Readonly<Record<string, string>> | undefined): Record<string, string> {
+  const kept = Object.entries(copyableEntries(entries)).filter(([key]) => !/(^|\.)knative\.dev\//.test(key));
+  return Object.fromEntries(kept);
+}
+
+// A Knative Service and the revision of one of its sides, in the rollout core's words.
+
+interface ServiceStatus {
+  observedGeneration?: number;
+  latestCreatedRevisionName?: string;
+}
+
+interface Condition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+}
+
+/** The revision that Knative made of the template as it is now; undefined until its controller has seen that. */
+export function latestRevisionOf({ metadata, status }: KubernetesObject): string | undefined {
+  const { observedGeneration = 0, latestCreatedRevisionName } = (status ?? {}) as ServiceStatus;
+  return observedGeneration >= (metadata.generation ?? 0) ? latestCreatedRevisionName : undefined;
+}
+
+/**
+ * What the rollout core sees of one side: one pod, ready while its revision is. How many there are is the business of Knative, which scales a
+ * revision without requests to none (flagger-behaviour.md 2.6).
+ */
+function viewKnative({ workload, side, revisions = [] }: ViewSource): Omit<WorkloadView, keyof DriftView> {
+  const { metadata } = workload;
+  const isPrimary = side === 'primary';
+  // Between a write and Knative's look at it the newest revision it knows goes on serving.
+  const { latestCreatedRevisionName } = (workload.status ?? {}) as ServiceStatus;
+  const name = isPrimary ? primaryRevisionOf(workload) : latestCreatedRevisionName;
+  const ready = readyOf(revisions.find((one) => one.metadata.name === name));
+  const desired = !isPrimary && metadata.annotations?.[atRestAnnotation] === 'true' ? 0 : 1;
+  const count = desired === 1 && name !== undefined && ready?.status === 'True' ? 1 : 0;
+  return {
+    name: name ?? metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    digest: metadata.annotations?.[digestAnnotation],
+    settingsKey: metadata.annotations?.[settingsAnnotation],
+    observed: isPrimary || latestRevisionOf(workload) !== undefined,
+    desiredReplicas: desired,
+    replicas: desired,
+    updatedReplicas: desired,
+    readyReplicas: count,
+    availableReplicas: count,
+    updatedReadyReplicas: count,
+    followsNodes: false,
+    progressDeadlineExceeded: ready?.status === 'False' && ready.reason === 'ProgressDeadlineExceeded',
+    // Another revision gets the requests in one step; none goes away for it.
+    keepsReadyPod: true,
+    faults: desired === 1 && ready?.status === 'False' ? [faultOf(name ?? metadata.name, ready)] : [],
+    restarts: 0,
+    imagesMatch: true,
+    images: [],
+    podContainers: [],
+    endpoints: undefined,
+  };
+}
+
+/** Whether requests may go to it. */
+export function isRevisionReady(revision: KubernetesObject | undefined): boolean {
+  return readyOf(revision)?.status === 'True';
+}
+
+function readyOf(revision: KubernetesObject | undefined): Condition | undefined {
+  const { conditions = [] } = (revision?.status ?? {}) as { conditions?: Condition[] };
+  return conditions.find(({ type }) => type === 'Ready');
+}
+
+function faultOf(pod: string, { reason, message }: Condition): PodFault {
+  return {
+    pod,
+    container: undefined,
+    reason: reason ?? 'RevisionFailed',
+    message: (message ?? '').slice(0, 300),
+  };
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { revisionPods } from './native-pods.ts';
+
+const revision = 'deployment.kubernetes.io/revision';
+
+function object(kind: string, name: string, owner: string, more: Partial<KubernetesObject['metadata']> = {}) {
+  const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'any', name: owner, uid: owner, controller: true }];
+  return { apiVersion: 'v1', kind, metadata: { name, uid: name, ownerReferences, ...more } };
+}
+
+function set(name: string, number: string): KubernetesObject {
+  const labels = { 'pod-template-hash': name.slice(4) };
+  return object('ReplicaSet', name, 'd', { annotations: { [revision]: number }, labels });
+}
+
+function look(annotations: Record<string, string>, observedGeneration = 1) {
+  const workload = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', uid: 'd', generation: 1, annotations: { [revision]: '3', ...annotations } },
+    status: { observedGeneration },
+  };
+  const replicaSets = [set('web-1aa', '1'), set('web-2bb', '2'), set('web-3cc', '3')];
+  const pods = [object('Pod', 'web-2bb-x', 'web-2bb'), object('Pod', 'web-3cc-y', 'web-3cc')];
+  return revisionPods({ workload, replicaSets, pods, controllerRevisions: [], service: undefined });
+}
+
+describe('pods of a revision', () => {
+  it('of a Deployment are told by their ReplicaSets, of older ones by those that have pods', () => {
+    expect(look({ 'holdfast.dev/promoted': 'p', 'holdfast.dev/share': '20' })).toEqual({
+      pods: 'web-3cc-[0-9a-z]+',
+      otherPods: 'web-2bb-[0-9a-z]+',
+      label: { key: 'pod-template-hash', value: '3cc' },
+    });
+  });
+
+  it('are none before the first step, and before the controller has looked', () => {
+    const both = '(web-2bb|web-3cc)-[0-9a-z]+';
+    const none = { pods: '-', otherPods: both, label: undefined };
+    expect(look({ 'holdfast.dev/promoted': 'p', 'holdfast.dev/share': '0' })).toEqual(none);
+    expect(look({}, 0)).toEqual(none);
+  });
+
+  it('of a StatefulSet are listed, since their names do not tell', () => {
+    const workload = {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'db', uid: 's', generation: 1 },
+      status: { observedGeneration: 1, updateRevision: 'db-2' },
+    };
+    const pods = [0, 1, 2].map((ordinal) =>
+      object('Pod', `db-${ordinal}`, 's', {
+        labels: { 'controller-revision-hash': ordinal > 1 ? 'db-2' : 'db-1' },
+      }),
+    );
+    expect(
+      revisionPods({ workload, pods, replicaSets: [], controllerRevisions: [], service: undefined }),
+    ).toEqual({
+      pods: 'db-2',
+      otherPods: '(db-0|db-1)',
+      label: { key: 'controller-revision-hash', value: 'db-2' },
+    });
+  });
+});

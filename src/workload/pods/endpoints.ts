@@ -1,0 +1,118 @@
+/** Which pods get requests by a Service, port by port, as its EndpointSlices say (ADR 32). */
+
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { takenOverAnnotation } from '../../api/metadata.ts';
+import { declaredPorts } from '../../release/ports.ts';
+import { isExternalName, selectorOf } from '../../release/service-content.ts';
+import type { Pod } from './pods.ts';
+
+/** The kind that tells endpoints with their ports. */
+export const endpointSliceKind = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' } as const;
+
+/** Label of an EndpointSlice: the Service that it is of. */
+export const serviceNameLabel = 'kubernetes.io/service-name';
+
+/** A port as the API server gives it; both defaults are filled in there. */
+interface LivePort {
+  readonly name?: string;
+  readonly protocol?: string;
+  readonly port: number;
+  readonly targetPort?: number | string;
+}
+
+interface Slice {
+  readonly endpoints?: ReadonlyArray<{
+    readonly conditions?: { readonly ready?: boolean };
+    readonly targetRef?: { readonly uid?: string };
+  }> | null;
+  readonly ports?: ReadonlyArray<Partial<LivePort>> | null;
+}
+
+/** What endpoints are counted from. */
+export interface EndpointSource {
+  /** Undefined: there is none. */
+  readonly service: KubernetesObject | undefined;
+  /** Of the namespace; those of other Services are left out here. */
+  readonly endpointSlices?: readonly KubernetesObject[] | undefined;
+  /** Only this port of the Service counts. Default: all of `ownPorts`. */
+  readonly port?: number | undefined;
+}
+
+/**
+ * How many of these pods are ready addresses of every port of the Service: the number for the port that has the fewest. Undefined where nobody
+ * makes endpoints by pods: without a Service, without a selector, or where it is a name for another host.
+ */
+export function endpointsOf(source: EndpointSource, pods: readonly Pod[]): number | undefined {
+  const { service, endpointSlices = [] } = source;
+  if (!service || isExternalName(service.spec) || !selectorOf(service.spec)) return undefined;
+  const slices = endpointSlices.filter(
+    ({ metadata }) => metadata.labels?.[serviceNameLabel] === service.metadata.name,
+  ) as unknown as readonly Slice[];
+  const ports = ownPorts(service).filter(({ port }) => source.port === undefined || port === source.port);
+  // A headless Service may have none; then its slices have none either.
+  if (ports.length === 0) return countPods(pods, (pod) => slices.some((slice) => isReadyIn(slice, pod)));
+  const counts = ports.map((port) => countPods(pods, (pod) => isReadyAt(slices, pod, port)));
+  return Math.min(...counts);
+}
+
+/** Its ports; of a Service of somebody else's those that it was taken over for: the Canary's pods may never have had the others. */
+export function ownPorts({ metadata, spec }: KubernetesObject): readonly LivePort[] {
+  const { ports = [] } = (spec ?? {}) as { ports?: readonly LivePort[] };
+  const taken = metadata.annotations?.[takenOverAnnotation]?.split(',');
+  return ports.filter((one) => !taken || taken.includes(keyOf(one)));
+}
+
+/**
+ * Whether pods behind the one Service can be reached by the ports of the other, too: each port that both have goes to the same number or name.
+ * Without one of the two there is nothing that differs.
+ */
+export function haveSameTargets(
+  one: KubernetesObject | undefined,
+  other: KubernetesObject | undefined,
+): boolean {
+  if (!one || !other) return true;
+  const targets = new Map(ownPorts(one).map((port) => [keyOf(port), targetOf(port)]));
+  return ownPorts(other).every((port) => (targets.get(keyOf(port)) ?? targetOf(port)) === targetOf(port));
+}
+
+function keyOf({ port, protocol = 'TCP' }: LivePort): string {
+  return `${port}/${protocol}`;
+}
+
+function targetOf({ port, targetPort = port }: LivePort): number | string {
+  return targetPort;
+}
+
+function countPods(pods: readonly Pod[], isCounted: (pod: Pod) => boolean): number {
+  return pods.filter(isCounted).length;
+}
+
+/** A slice that still has the port which the Service named before is no proof for the one that it names now. */
+function isReadyAt(slices: readonly Slice[], pod: Pod, port: LivePort): boolean {
+  const number = portIn(pod, port);
+  const isPort = (one: Partial<LivePort>) =>
+    (one.name ?? '') === (port.name ?? '') &&
+    (one.protocol ?? 'TCP') === (port.protocol ?? 'TCP') &&
+    one.port === number;
+  return (
+    number !== undefined &&
+    slices.some((slice) => slice.ports?.some(isPort) === true && isReadyIn(slice, pod))
+  );
+}
+
+/** Ready is true, or not told (EndpointConditions of discovery.k8s.io/v1). */
+function isReadyIn({ endpoints }: Slice, { metadata: { uid } }: Pod): boolean {
+  return (
+    endpoints?.some(
+      ({ targetRef, conditions }) =>
+        uid !== undefined && targetRef?.uid === uid && conditions?.ready !== false,
+    ) === true
+  );
+}
+
+/** The number of a pod's port as the endpoint controller finds it; undefined where the pod has no port of that name. */
+function portIn({ spec }: Pod, { targetPort, port, protocol = 'TCP' }: LivePort): number | undefined {
+  if (typeof targetPort !== 'string') return targetPort ?? port;
+  const declared = declaredPorts({ spec: { containers: [], ...spec } });
+  return declared.find((one) => one.name === targetPort && one.protocol === protocol)?.port;
+}

@@ -1,0 +1,149 @@
+/** Why pods are not ready, in Kubernetes' own words. What only takes its time (pulling, mounting, initialising) comes last. */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { PodFault } from '../../health/workload-view.ts';
+import { type ContainerStatus, isReady, type Pod, type PodCondition } from './pods.ts';
+
+/** Reasons from worst (will not heal by itself) to mildest; what is not listed stands before the last. */
+const worstFirst: readonly string[] = [
+  'DeploymentPaused',
+  'CrashLoopBackOff',
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'ImagePullBackOff',
+  'ErrImagePull',
+  'FailedCreate',
+  'OOMKilled',
+  'Error',
+  'Evicted',
+  'NodeNotReady',
+  'Unschedulable',
+  'SchedulingGated',
+  'ReadinessGatesNotReady',
+];
+/** After all others: the first is a loss, the rest ordinary for a while. */
+const mildest: readonly string[] = ['ProbeFailing', 'NotReadyYet', 'ContainerCreating', 'PodInitializing'];
+const messageLimit = 300;
+
+/** Faults of these pods and of the Deployment itself, worst first, one per container. */
+export function faultsOf(deployment: KubernetesObject, pods: readonly Pod[]): PodFault[] {
+  return [...deploymentFaults(deployment), ...pods.flatMap(podFaults)].sort((a, b) => rank(a) - rank(b));
+}
+
+/** What keeps pods from being made at all: a pause, or a quota (ReplicaFailure). `pod` is then the Deployment's name. */
+function deploymentFaults({ metadata, spec, status }: KubernetesObject): PodFault[] {
+  const fault = (reason: string, message: string | undefined): PodFault => ({
+    pod: metadata.name,
+    container: undefined,
+    reason,
+    message: clip(message),
+  });
+  const paused = (spec as { paused?: boolean }).paused === true;
+  const { conditions } = (status ?? {}) as { conditions?: PodCondition[] };
+  const failures = (conditions ?? []).filter(
+    ({ type, status: state }) => type === 'ReplicaFailure' && state === 'True',
+  );
+  return [
+    ...(paused ? [fault('DeploymentPaused', 'spec.paused is true: no pod of a new template is made')] : []),
+    ...failures.map(({ reason, message }) => fault(reason ?? 'FailedCreate', message)),
+  ];
+}
+
+function podFaults(pod: Pod): PodFault[] {
+  if (isReady(pod)) return [];
+  const { phase, reason, message } = pod.status ?? {};
+  if (phase === 'Failed') return [podFault(pod, { reason: disruptionOf(pod) ?? reason ?? 'Error', message })];
+  const scheduling = conditionOf(pod, 'PodScheduled');
+  if (scheduling?.status === 'False' && scheduling.reason) return [podFault(pod, scheduling)];
+  const containers = containerFaults(pod);
+  return containers.length > 0 ? containers : wholePodFault(pod);
+}
+
+function containerFaults(pod: Pod): PodFault[] {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+  const lostAt = conditionOf(pod, 'Ready')?.lastTransitionTime;
+  return [
+    ...initContainerStatuses.flatMap((status) =>
+      containerFault(pod.metadata.name, status, lostAt).map((fault) => ({ ...fault, init: true })),
+    ),
+    ...containerStatuses.flatMap((status) => containerFault(pod.metadata.name, status, lostAt)),
+  ];
+}
+
+/** All containers are well and the pod is not: a readiness gate, or a node that nobody hears of. */
+function wholePodFault(pod: Pod): PodFault[] {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+  const isWell = containerStatuses.length > 0 && containerStatuses.every(({ ready }) => ready === true);
+  const ready = conditionOf(pod, 'Ready');
+  if (!isWell || !ready || initContainerStatuses.some(({ state }) => state?.waiting)) return [];
+  const message = ready.message ?? 'its containers were ready when its node was last heard of';
+  return [podFault(pod, { reason: disruptionOf(pod) ?? ready.reason ?? 'NodeNotReady', message })];
+}
+
+function podFault(
+  pod: Pod,
+  { reason, message }: { reason?: string | undefined; message?: string | undefined },
+): PodFault {
+  return { pod: pod.metadata.name, container: undefined, reason: reason ?? 'Error', message: clip(message) };
+}
+
+/** Why the cluster took the pod away, where it did. */
+function disruptionOf(pod: Pod): string | undefined {
+  const condition = conditionOf(pod, 'DisruptionTarget');
+  return condition?.status === 'True' ? condition.reason : undefined;
+}
+
+function conditionOf({ status }: Pod, wanted: string): PodCondition | undefined {
+  return status?.conditions?.find(({ type }) => type === wanted);
+}
+
+function containerFault(pod: string, status: ContainerStatus, lostAt: string | undefined): PodFault[] {
+  const { waiting, running, terminated } = status.state ?? {};
+  const lastReason = status.lastState?.terminated?.reason;
+  const fault = (reason: string, message: string): PodFault[] => [
+    {
+      pod,
+      container: status.name,
+      reason,
+      message: clip(message),
+      ...(lastReason === undefined ? {} : { lastReason }),
+    },
+  ];
+  if (waiting?.reason && waiting.reason !== 'Completed') return fault(waiting.reason, waitingMessage(status));
+  if (terminated && terminated.exitCode !== 0)
+    return fault(
+      terminated.reason ?? 'Error',
+      `exit code ${terminated.exitCode ?? 'unknown'}. ${terminated.message ?? ''}`,
+    );
+  if (!running || status.ready !== false) return [];
+  if (status.started === false) return fault('NotReadyYet', 'runs, but its startup probe has not passed');
+  return wasReady(running.startedAt, lostAt)
+    ? fault('ProbeFailing', 'was ready, but its readiness probe does not pass any more')
+    : fault('NotReadyYet', 'runs, but its readiness probe has not passed');
+}
+
+/** The pod's Ready condition changed after the container had started: a pod that is only starting changed it before. */
+function wasReady(startedAt: string | undefined, lostAt: string | undefined): boolean {
+  return startedAt !== undefined && lostAt !== undefined && Date.parse(lostAt) > Date.parse(startedAt);
+}
+
+function waitingMessage({ state, lastState }: ContainerStatus): string {
+  const last = lastState?.terminated;
+  const ending = last
+    ? ` (last exit: code ${last.exitCode ?? 'unknown'}, ${last.reason ?? 'no reason given'})`
+    : '';
+  return `${state?.waiting?.message ?? ''}${ending}`;
+}
+
+function rank({ reason }: PodFault): number {
+  const listed = worstFirst.indexOf(reason);
+  if (listed >= 0) return listed;
+  return worstFirst.length + mildest.indexOf(reason) + 1;
+}
+
+function clip(message: string | undefined): string {
+  const text = (message ?? '').trim();
+  return text.length <= messageLimit ? text : `${text.slice(0, messageLimit - 1)}…`;
+}

@@ -1,0 +1,156 @@
+/** Pods of one workload that run its current template. */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+
+/** The part of a pod that is read here; what a kubelet writes may be missing at any time. */
+export interface Pod extends KubernetesObject {
+  spec?: { containers?: PodContainer[]; initContainers?: PodContainer[]; nodeName?: string };
+  status?: {
+    phase?: string;
+    reason?: string;
+    message?: string;
+    conditions?: PodCondition[];
+    containerStatuses?: ContainerStatus[];
+    initContainerStatuses?: ContainerStatus[];
+  };
+}
+
+/** A condition of a pod. */
+export interface PodCondition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
+}
+
+/** A container as the pod's spec names it. */
+interface PodContainer {
+  name: string;
+  image?: string;
+  [field: string]: unknown;
+}
+
+/** What the kubelet says about one container. */
+export interface ContainerStatus {
+  name: string;
+  ready?: boolean;
+  started?: boolean;
+  /** What the image's name stood for when it was pulled. */
+  imageID?: string;
+  restartCount?: number;
+  state?: {
+    waiting?: { reason?: string; message?: string };
+    running?: { startedAt?: string };
+    terminated?: { reason?: string; message?: string; exitCode?: number };
+  };
+  lastState?: { terminated?: { reason?: string; exitCode?: number } };
+}
+
+/**
+ * The pods of the ReplicaSet that stands for the Deployment's current template, without those that are being deleted. They are found by
+ * owner and not by content: admission webhooks rewrite images and add to pods. None while that ReplicaSet has not been seen yet.
+ */
+export function currentPods(
+  deployment: KubernetesObject,
+  pods: readonly KubernetesObject[],
+  replicaSets: readonly KubernetesObject[],
+): Pod[] {
+  const uid = currentReplicaSet(deployment, replicaSets)?.metadata.uid;
+  return pods.filter(
+    (pod): pod is Pod =>
+      uid !== undefined && pod.metadata.deletionTimestamp === undefined && controllerUid(pod) === uid,
+  );
+}
+
+/** The same for a DaemonSet, whose pods carry the hash of their ControllerRevision. None while that has not been seen yet. */
+export function currentDaemonPods(
+  daemonSet: KubernetesObject,
+  pods: readonly KubernetesObject[],
+  controllerRevisions: readonly KubernetesObject[],
+): Pod[] {
+  const hash = currentHash(daemonSet, controllerRevisions);
+  return controlledPods(daemonSet, pods).filter(
+    ({ metadata }) => hash !== undefined && metadata.labels?.[revisionHashLabel] === hash,
+  );
+}
+
+/** When what stands for the workload's current template was made, in milliseconds; NaN while that is not known. */
+export function templateTimeMs(workload: KubernetesObject, revisions: readonly KubernetesObject[]): number {
+  const current =
+    workload.kind === 'Deployment'
+      ? currentReplicaSet(workload, revisions)
+      : currentRevision(workload, revisions);
+  return Date.parse(current?.metadata.creationTimestamp ?? '');
+}
+
+/** Label of pods of a DaemonSet or a StatefulSet: which ControllerRevision they were made from. */
+export const revisionHashLabel = 'controller-revision-hash';
+
+/** Pods that the workload controls itself, without those that are being deleted. */
+export function controlledPods(workload: KubernetesObject, pods: readonly KubernetesObject[]): Pod[] {
+  const { uid } = workload.metadata;
+  return pods.filter(
+    (pod): pod is Pod =>
+      uid !== undefined && pod.metadata.deletionTimestamp === undefined && controllerUid(pod) === uid,
+  );
+}
+
+/** The hash that pods of a DaemonSet's current template carry; undefined while its ControllerRevision has not been seen. */
+export function currentHash(
+  daemonSet: KubernetesObject,
+  controllerRevisions: readonly KubernetesObject[],
+): string | undefined {
+  return currentRevision(daemonSet, controllerRevisions)?.metadata.labels?.[revisionHashLabel];
+}
+
+/** The controller gives the revision of the current template the highest number, also when it is one that was there before. */
+function currentRevision(
+  daemonSet: KubernetesObject,
+  controllerRevisions: readonly KubernetesObject[],
+): KubernetesObject | undefined {
+  const own = controllerRevisions.filter((revision) => controllerUid(revision) === daemonSet.metadata.uid);
+  return own.sort((left, right) => numberOf(right) - numberOf(left))[0];
+}
+
+function numberOf(revision: KubernetesObject): number {
+  return Number((revision as { revision?: unknown }).revision ?? 0);
+}
+
+const revisionAnnotation = 'deployment.kubernetes.io/revision';
+
+/** The Deployment's controller writes the revision of the ReplicaSet in use on the Deployment, before it says that it observed a change. */
+export function currentReplicaSet(
+  deployment: KubernetesObject,
+  replicaSets: readonly KubernetesObject[],
+): KubernetesObject | undefined {
+  const own = replicaSets.filter((replicaSet) => controllerUid(replicaSet) === deployment.metadata.uid);
+  const named = deployment.metadata.annotations?.[revisionAnnotation];
+  if (named !== undefined)
+    return own.find(({ metadata }) => metadata.annotations?.[revisionAnnotation] === named);
+  // Somebody took the annotation away; the controller puts it back at its next look.
+  return own.sort((left, right) => revisionOf(right) - revisionOf(left))[0];
+}
+
+/** Uid of the object that controls this one. */
+export function controllerUid({ metadata }: KubernetesObject): string | undefined {
+  return metadata.ownerReferences?.find((reference) => reference.controller === true)?.uid;
+}
+
+function revisionOf({ metadata }: KubernetesObject): number {
+  return Number(metadata.annotations?.[revisionAnnotation] ?? 0);
+}
+
+/** Whether the pod's Ready condition is True. */
+export function isReady(pod: Pod): boolean {
+  return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+}
+
+/** Most restarts of one container of the pod. */
+export function restartsOf(pod: Pod): number {
+  return containerStatuses(pod).reduce((most, { restartCount }) => Math.max(most, restartCount ?? 0), 0);
+}
+
+/** What the kubelet says about all containers, those that run first in front. */
+export function containerStatuses(pod: Pod): ContainerStatus[] {
+  return [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
+}

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { ServicePort } from '../../release/release.ts';
+import { giveBackPatch, manifestForOwner, takenOverService } from './existing-service.ts';
+
+const marker = 'holdfast.dev/taken-over';
+const selector = { app: 'web-primary' };
+const http: ServicePort = { name: 'http', protocol: 'TCP', port: 80, targetPort: 8080 };
+
+function aService(ports: object[], taken?: string): KubernetesObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'web', namespace: 'shop', ...(taken ? { annotations: { [marker]: taken } } : {}) },
+    spec: { type: 'NodePort', selector: { app: 'web' }, ports },
+  };
+}
+
+function portsOf({ spec }: KubernetesObject): unknown {
+  return (spec as { ports?: unknown }).ports;
+}
+
+describe('a Service that is taken over', () => {
+  it('gets the ports of the Canary and says which', () => {
+    const { metadata, spec } = takenOverService(aService([{ name: 'http', port: 80 }]), [http], selector);
+
+    expect(spec).toEqual({ ports: [http], selector });
+    expect(metadata.annotations).toMatchObject({ [marker]: '80/TCP' });
+  });
+
+  it('keeps the ports that the Canary does not declare (flagger 1345)', () => {
+    const live = aService([
+      { name: 'metrics', port: 9090 },
+      { name: 'dns', port: 80, protocol: 'UDP' },
+    ]);
+
+    expect(portsOf(takenOverService(live, [http], selector))).toEqual([http]);
+  });
+
+  it('gives its only port without a name one, since it is not alone any more', () => {
+    const wanted = takenOverService(aService([{ port: 8443 }]), [http], selector);
+
+    expect(portsOf(wanted)).toEqual([http, { port: 8443, protocol: 'TCP', name: 'tcp-8443' }]);
+  });
+
+  it('goes on doing so while that port is there', () => {
+    const live = aService([http, { port: 8443, protocol: 'TCP', name: 'tcp-8443' }], '80/TCP');
+
+    expect(portsOf(takenOverService(live, [http], selector))).toContainEqual({
+      port: 8443,
+      protocol: 'TCP',
+      name: 'tcp-8443',
+    });
+  });
+
+  it("gives the Canary's port another name where the name is taken", () => {
+    const wanted = takenOverService(aService([{ name: 'http', port: 8080 }]), [http], selector);
+
+    expect(portsOf(wanted)).toEqual([{ ...http, name: 'http-80' }]);
+  });
+
+  it('drops a port that the Canary had and has no more', () => {
+    const live = aService([http], '80/TCP');
+
+    expect(portsOf(takenOverService(live, [{ ...http, port: 81 }], selector))).toEqual([
+      { ...http, port: 81 },
+    ]);
+  });
+
+  it('is given back without the annotations that say so', () => {
+    expect(giveBackPatch(aService([http]))).toBeUndefined();
+    expect(giveBackPatch(aService([http], '80/TCP'))).toEqual({
+      [marker]: null,
+      'holdfast.dev/applied': null,
+      'helm.toolkit.fluxcd.io/driftDetection': null,
+      'kustomize.toolkit.fluxcd.io/reconcile': null,
+    });
+  });
+});
+
+describe('what is left to who applies an object', () => {
+  const manifest = aService([
+    { name: 'http', port: 80 },
+    { name: 'metrics', port: 9090 },
+  ]);
+
+  it('is all of it while nobody else writes it', () => {
+    expect(manifestForOwner(manifest, undefined)).toBe(manifest);
+    expect(manifestForOwner(manifest, aService([http]))).toBe(manifest);
+  });
+
+  it("is all but the selector and the Canary's ports of a Service that was taken over", () => {
+    expect(manifestForOwner(manifest, aService([http], '80/TCP')).spec).toEqual({
+      type: 'NodePort',
+      ports: [{ name: 'metrics', port: 9090 }],
+    });
+    expect(manifestForOwner(aService([{ port: 80 }]), aService([http], '80/TCP')).spec).toEqual({
+      type: 'NodePort',
+    });
+  });
+
+  it('is the metadata of a route, and of a Service all but selector and ports while it counts as generated', () => {
+    const route = { apiVersion: 'x/v1', kind: 'HTTPRoute', metadata: { name: 'web' }, spec: { rules: [] } };
+    const live = { ...route, metadata: { name: 'web', labels: { 'holdfast.dev/canary': 'web' } } };
+    const generated = { ...aService([http]), metadata: live.metadata };
+
+    expect(manifestForOwner(route, live)).toEqual({
+      apiVersion: 'x/v1',
+      kind: 'HTTPRoute',
+      metadata: { name: 'web' },
+    });
+    expect(manifestForOwner(aService([http]), generated).spec).toEqual({ type: 'NodePort' });
+  });
+});

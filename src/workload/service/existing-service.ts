@@ -1,0 +1,89 @@
+/** A Service that somebody else made under a generated name: what is taken over of it, and what stays its owner's (flagger 1345, 1407). */
+
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { canaryLabel, keepFluxAway, takenOverAnnotation } from '../../api/metadata.ts';
+import type { ServicePort } from '../../release/release.ts';
+import { appliedAnnotation } from '../shared/names.ts';
+
+interface LivePort {
+  name?: string;
+  port: number;
+  protocol?: string;
+}
+
+interface ServiceSpec {
+  selector?: Record<string, string>;
+  ports?: LivePort[];
+}
+
+/**
+ * Fields for server-side apply over the live Service: the Canary's ports and the selector. Its other ports stay whose they are; where a name
+ * is taken by one of them, the Canary's port gets another, and one without a name gets one, since Kubernetes wants names beside others.
+ */
+export function takenOverService(
+  live: KubernetesObject,
+  ports: readonly ServicePort[],
+  selector: Readonly<Record<string, string>>,
+): KubernetesObject {
+  const { name, namespace } = live.metadata;
+  const others = portsOfOthers(live, ports);
+  const taken = new Set(others.map((other) => other.name));
+  const nameless = others.filter((other) => !other.name || other.name === fallbackName(other)).map(named);
+  const own = ports.map((one) => (taken.has(one.name) ? { ...one, name: `${one.name}-${one.port}` } : one));
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      annotations: { ...keepFluxAway, [takenOverAnnotation]: ports.map(portKey).join(',') },
+    },
+    spec: { ports: [...own, ...nameless], selector: { ...selector } },
+  };
+}
+
+/** Merge patch of its annotations that gives it back to its owner; undefined when it was not taken over. */
+export function giveBackPatch(live: KubernetesObject): Record<string, null> | undefined {
+  if (live.metadata.annotations?.[takenOverAnnotation] === undefined) return undefined;
+  const keys = [...Object.keys(keepFluxAway), takenOverAnnotation, appliedAnnotation];
+  return Object.fromEntries(keys.map((key) => [key, null]));
+}
+
+/** What is left of a manifest for whoever applies it while a rollout writes the live object, too: all but what was taken over or generated. */
+export function manifestForOwner(
+  manifest: KubernetesObject,
+  live: KubernetesObject | undefined,
+): KubernetesObject {
+  const taken = live?.metadata.annotations?.[takenOverAnnotation];
+  const isGenerated = live?.metadata.labels?.[canaryLabel] !== undefined;
+  if (!live || (taken === undefined && !isGenerated)) return manifest;
+  const { apiVersion, kind, metadata } = manifest;
+  if (kind !== 'Service') return { apiVersion, kind, metadata };
+  const { selector: _, ports = [], ...spec } = (manifest.spec ?? {}) as ServiceSpec;
+  const keys = new Set(taken?.split(',') ?? livePorts(live).map(portKey));
+  const kept = ports.filter((port) => !keys.has(portKey(port)));
+  return { ...manifest, spec: { ...spec, ...(kept.length > 0 ? { ports: kept } : {}) } };
+}
+
+/** Ports of the live Service that are neither the Canary's now nor were it before. */
+function portsOfOthers(live: KubernetesObject, ports: readonly ServicePort[]): LivePort[] {
+  const before = live.metadata.annotations?.[takenOverAnnotation]?.split(',') ?? [];
+  const ours = new Set([...before, ...ports.map(portKey)]);
+  return livePorts(live).filter((port) => !ours.has(portKey(port)));
+}
+
+function livePorts({ spec }: KubernetesObject): LivePort[] {
+  return (spec as ServiceSpec | undefined)?.ports ?? [];
+}
+
+function portKey({ port, protocol }: Pick<LivePort, 'port' | 'protocol'>): string {
+  return `${port}/${protocol ?? 'TCP'}`;
+}
+
+function named({ port, protocol = 'TCP' }: LivePort): Required<LivePort> {
+  return { port, protocol, name: fallbackName({ port, protocol }) };
+}
+
+function fallbackName({ port, protocol = 'TCP' }: LivePort): string {
+  return `${protocol.toLowerCase()}-${port}`;
+}

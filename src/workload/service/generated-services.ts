@@ -1,0 +1,167 @@
+/** Apex, primary and canary Service (flagger-behaviour.md 2.9). */
+import type { Canary } from '../../api/canary/canary.ts';
+import type { CustomMetadata } from '../../api/canary/service.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { isGenerated, keepAwayAnnotations, ownerReference, ownLabels } from '../../api/metadata.ts';
+import type { ServicePort } from '../../release/release.ts';
+import { serviceNames } from '../shared/names.ts';
+import { RefusedError, refuseForeign } from '../shared/refusal.ts';
+import type { SelectorLabel } from '../shared/selector.ts';
+import { takenOverService } from './existing-service.ts';
+
+const longestServiceName = 63;
+
+/** What the Services are built from. */
+export interface ServiceSource {
+  canary: Canary;
+  label: SelectorLabel;
+  /** Ports of the release the primary runs: primary Service, and the apex while it selects the primary. */
+  ports: readonly ServicePort[];
+  /** Ports of the canary's release: canary Service, and the apex while it selects the canary. Undefined leaves the canary Service alone. */
+  canaryPorts: readonly ServicePort[] | undefined;
+  /** Whose pods the apex selects; `canary` only where the apex Service itself is the traffic (provider kubernetes). */
+  apexSelects: 'primary' | 'canary';
+  /** The Services as they are now. */
+  live: {
+    apex?: KubernetesObject | undefined;
+    primary?: KubernetesObject | undefined;
+    canary?: KubernetesObject | undefined;
+  };
+}
+
+/** The generated Services for server-side apply, canary Service only if asked for. */
+export interface GeneratedServices {
+  apex: KubernetesObject;
+  primary: KubernetesObject;
+  canary: KubernetesObject | undefined;
+}
+
+/**
+ * Builds the Services. One that exists already and is not ours keeps its type, metadata and owners: ports and selector are taken over (see
+ * taken-over.ts). Throws RefusedError without ports, for a name too long, or when a Service belongs to another controller.
+ */
+export function generatedServices(source: ServiceSource): GeneratedServices {
+  const { canary, label, live } = source;
+  const names = serviceNames(canary);
+  const settings = canary.spec.service;
+  if (source.ports.length === 0)
+    refuse(canary, 'spec.service.port', 'is needed: the generated Services have to know which port to offer');
+  if (names.primary.length > longestServiceName)
+    refuse(
+      canary,
+      settings?.name ? 'spec.service.name' : 'spec.targetRef.name',
+      `is too long: Service ${names.primary} must fit in ${longestServiceName} characters`,
+    );
+  for (const one of [live.apex, live.primary, live.canary]) refuseForeign(one, canary);
+  const build = ({ selects, ...part }: Omit<ServicePart, 'selector' | 'labels'> & { selects: string }) =>
+    generatedService(canary, {
+      ...part,
+      selector: { [label.key]: selects },
+      labels: { [label.key]: part.name },
+    });
+  return {
+    apex: build({
+      name: names.apex,
+      // Pods of the other release may have neither the number nor the name.
+      ports: (source.apexSelects === 'canary' ? source.canaryPorts : undefined) ?? source.ports,
+      selects: source.apexSelects === 'canary' ? label.canary : label.primary,
+      custom: settings?.apex,
+      live: live.apex,
+    }),
+    primary: build({
+      name: names.primary,
+      ports: source.ports,
+      selects: label.primary,
+      custom: settings?.primary,
+      live: live.primary,
+    }),
+    canary:
+      source.canaryPorts &&
+      build({
+        name: names.canary,
+        ports: source.canaryPorts,
+        selects: label.canary,
+        custom: settings?.canary,
+        live: live.canary,
+      }),
+  };
+}
+
+/** What one generated Service is built from. */
+interface ServicePart {
+  name: string;
+  ports: readonly ServicePort[];
+  selector: Readonly<Record<string, string>>;
+  /** Beside those that everything generated carries. */
+  labels: Readonly<Record<string, string>>;
+  custom: CustomMetadata | undefined;
+  live: KubernetesObject | undefined;
+}
+
+/** One Service for server-side apply. Throws RefusedError for a live one that has no pods of its own. */
+export function generatedService(canary: Canary, part: ServicePart): KubernetesObject {
+  const { name, live } = part;
+  const spec = { ports: part.ports.map(portFields), selector: { ...part.selector } };
+  if (live && !isGenerated(live, canary)) {
+    refuseExternal(canary, live);
+    return takenOverService(live, spec.ports, spec.selector);
+  }
+  const { headless, trafficDistribution, unmanagedMetadata } = canary.spec.service ?? {};
+  const labels = { ...part.custom?.labels, ...part.labels, ...ownLabels(canary) };
+  const annotations = { ...part.custom?.annotations, ...keepAwayAnnotations };
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name,
+      namespace: canary.metadata.namespace ?? 'default',
+      labels: asFound(labels, live?.metadata.labels, unmanagedMetadata?.labels),
+      annotations: asFound(annotations, live?.metadata.annotations, unmanagedMetadata?.annotations),
+      ownerReferences: [ownerReference(canary)],
+    },
+    spec: {
+      type: 'ClusterIP',
+      ...(isHeadless(live, headless) ? { clusterIP: 'None' } : {}),
+      ...(trafficDistribution ? { trafficDistribution } : {}),
+      ...spec,
+    },
+  };
+}
+
+/** A name for another host has neither pods nor ports of its own. */
+function refuseExternal(canary: Canary, { metadata, spec }: KubernetesObject): void {
+  if ((spec as { type?: string } | undefined)?.type !== 'ExternalName') return;
+  const field = canary.spec.service?.name ? 'spec.service.name' : 'spec.targetRef.name';
+  refuse(
+    canary,
+    field,
+    `Service ${metadata.name} exists with type ExternalName, which selects no pods; choose another name`,
+  );
+}
+
+/** Keys that belong to others keep the value they have now (`service.unmanagedMetadata`). */
+function asFound(
+  wanted: Record<string, string>,
+  live: Readonly<Record<string, string>> | undefined,
+  unmanaged: readonly string[] | undefined,
+): Record<string, string> {
+  // One that we do not write is left out: whoever wrote it can take it away again.
+  const kept = (unmanaged ?? []).flatMap((key) =>
+    live?.[key] === undefined || wanted[key] === undefined ? [] : [[key, live[key]] as const],
+  );
+  return { ...wanted, ...Object.fromEntries(kept) };
+}
+
+/** A Service cannot become headless, or stop being it, once it exists. */
+function isHeadless(live: KubernetesObject | undefined, wanted: boolean | undefined): boolean {
+  if (!live) return wanted === true;
+  return (live.spec as { clusterIP?: string } | undefined)?.clusterIP === 'None';
+}
+
+function portFields({ name, protocol, port, targetPort, appProtocol }: ServicePort): ServicePort {
+  return { name, protocol, port, targetPort, ...(appProtocol ? { appProtocol } : {}) };
+}
+
+function refuse(canary: Canary, field: string, message: string): never {
+  throw new RefusedError({ reason: 'TargetInvalid', object: describe(canary), field, message });
+}

@@ -1,0 +1,213 @@
+/**
+ * Services as targets (flagger-behaviour.md 2.9, 2.10): whose pods get requests is the release, and the pods are somebody else's. Both sides
+ * are copies of the target, between which a route divides the requests; the target itself is never written by a rollout.
+ */
+
+import type { Canary } from '../../api/canary/canary.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { keepAwayAnnotations, ownerReference, ownLabels, partOfLabel } from '../../api/metadata.ts';
+import type { DriftView, PodFault, WorkloadView } from '../../health/workload-view.ts';
+import type { Release } from '../../release/release.ts';
+import { isExternalName, isService, selectorOf, serviceContent } from '../../release/service-content.ts';
+import { endpointsOf } from '../pods/endpoints.ts';
+import { isReady, type Pod } from '../pods/pods.ts';
+import { releaseAnnotations } from '../shared/configs.ts';
+import { copiedByPrefix, copyableEntries } from '../shared/metadata.ts';
+import { canaryCopyName, digestAnnotation, primaryName, settingsAnnotation } from '../shared/names.ts';
+import { RefusedError, refuseForeign } from '../shared/refusal.ts';
+import type { ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
+
+const longestName = 63;
+
+/** The Service entry of the table of kinds. */
+export const service: WorkloadKind = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  watches: [],
+  sides: 'copies',
+  canary({ canary, release, settingsKey, replicas, live }) {
+    refuseTaken(live, canary);
+    return copyOf(canary, release, {
+      name: canaryCopyName(canary),
+      labels: canary.spec.service?.canary?.labels,
+      annotations: {
+        ...canary.spec.service?.canary?.annotations,
+        [settingsAnnotation]: settingsKey,
+        [atRestAnnotation]: String(replicas === 0),
+      },
+    });
+  },
+  primary(source) {
+    const { canary, release, settingsKey, live } = source;
+    refuseTaken(live, canary);
+    return copyOf(canary, release, {
+      name: primaryName(canary),
+      labels: {
+        ...copiedByPrefix(release.target.metadata.labels, source.includeLabelPrefixes),
+        ...canary.spec.service?.primary?.labels,
+      },
+      annotations: { ...canary.spec.service?.primary?.annotations, [settingsAnnotation]: settingsKey },
+    });
+  },
+  settingsPatch: ({ settingsKey }) => ({ metadata: { annotations: { [settingsAnnotation]: settingsKey } } }),
+  scalePatch: atRestPatch,
+  view: viewService,
+};
+
+/** The target as it was when a primary of Flagger's was made from it: what that says, and everything else as Git or the cluster has it. */
+export function adoptedService(primary: KubernetesObject, target: KubernetesObject): KubernetesObject {
+  return { ...target, spec: serviceContent(primary.spec) };
+}
+
+/**
+ * Whether a primary is a copy that Flagger made and whose owner it dropped when it promoted to it (flagger-behaviour 2.10): nobody's, under
+ * the name that a Canary has from its target.
+ */
+export function isOwnerlessCopy(live: KubernetesObject, canary: Canary): boolean {
+  const { name, ownerReferences = [], labels } = live.metadata;
+  return (
+    isService(live) &&
+    name === primaryName(canary) &&
+    ownerReferences.length === 0 &&
+    labels?.[partOfLabel] === undefined
+  );
+}
+
+interface CopyParts {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>> | undefined;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** One of the two copies; annotations of the original come along, since routers read some on what they send requests to. */
+function copyOf(
+  canary: Canary,
+  release: Release,
+  { name, labels, annotations }: CopyParts,
+): KubernetesObject {
+  const { target } = release;
+  refuseLong(target, primaryName(canary));
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name,
+      namespace: target.metadata.namespace ?? canary.metadata.namespace ?? 'default',
+      labels: { ...labels, ...ownLabels(canary) },
+      annotations: {
+        ...copyableEntries(target.metadata.annotations),
+        ...keepAwayAnnotations,
+        ...releaseAnnotations(release),
+        ...annotations,
+      },
+      ownerReferences: [ownerReference(canary)],
+    },
+    spec: { type: 'ClusterIP', ...serviceContent(target.spec) },
+  };
+}
+
+/** A Service of somebody else's would send its users to other pods. Flagger's own lose their owner when they are promoted. */
+function refuseTaken(live: KubernetesObject | undefined, canary: Canary): void {
+  refuseForeign(live, canary);
+  if (live?.metadata.labels?.[partOfLabel] === undefined) return;
+  throw new RefusedError({
+    reason: 'NameTaken',
+    object: describe(live),
+    field: 'metadata.name',
+    message: `a Source applies it, and ${describe(canary)} needs this name for a copy of its target; rename one of the two`,
+  });
+}
+
+function refuseLong(target: KubernetesObject, name: string): void {
+  if (name.length <= longestName) return;
+  throw new RefusedError({
+    reason: 'TargetInvalid',
+    object: describe(target),
+    field: 'metadata.name',
+    message: `is too long: its copy ${name} must fit in ${longestName} characters`,
+  });
+}
+
+// A Service that is a copy of the target, and the pods it selects, in the rollout core's words.
+
+/** `true` on a canary's side that no release uses: it counts as one without pods. There is nothing to scale. */
+export const atRestAnnotation = 'holdfast.dev/at-rest';
+
+/** Merge patch that takes a side to rest, or wakes it; undefined when it says so already. */
+export function atRestPatch(
+  { metadata }: KubernetesObject,
+  replicas: number,
+): Record<string, unknown> | undefined {
+  const wanted = String(replicas === 0);
+  if ((metadata.annotations?.[atRestAnnotation] ?? 'false') === wanted) return undefined;
+  return { metadata: { annotations: { [atRestAnnotation]: wanted } } };
+}
+
+/**
+ * What the rollout core sees of a Service: one pod, which is ready as long as the port that requests come by has a ready address. How many there are is the
+ * business of whoever made them. Unlike Flagger's, a Service that reaches nobody is not ready, so that no traffic goes there.
+ */
+function viewService(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
+  const { workload } = source;
+  const { metadata } = workload;
+  const isAtRest = metadata.annotations?.[atRestAnnotation] === 'true';
+  const desired = isAtRest ? 0 : 1;
+  const selected = readyPods(source);
+  const reaches = !isAtRest && reachesSomebody(source, selected);
+  const ready = reaches ? 1 : 0;
+  return {
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    digest: metadata.annotations?.[digestAnnotation],
+    settingsKey: metadata.annotations?.[settingsAnnotation],
+    observed: true,
+    desiredReplicas: desired,
+    replicas: desired,
+    updatedReplicas: desired,
+    readyReplicas: ready,
+    availableReplicas: ready,
+    updatedReadyReplicas: ready,
+    followsNodes: false,
+    progressDeadlineExceeded: false,
+    // Another selector or port is in force at once; no pod goes away for it.
+    keepsReadyPod: true,
+    faults: isAtRest || reaches ? [] : [nobody(workload, selected)],
+    restarts: 0,
+    imagesMatch: true,
+    images: [],
+    podContainers: [],
+    endpoints: undefined,
+  };
+}
+
+/** The pods that it selects and that count as ready by what it says. */
+function readyPods({ workload: { spec }, pods }: ViewSource): Pod[] {
+  const selector = Object.entries(selectorOf(spec) ?? {});
+  const { publishNotReadyAddresses } = spec as { publishNotReadyAddresses?: boolean };
+  return pods.filter(
+    (pod): pod is Pod =>
+      selector.length > 0 &&
+      pod.metadata.deletionTimestamp === undefined &&
+      selector.every(([key, value]) => pod.metadata.labels?.[key] === value) &&
+      (publishNotReadyAddresses === true || isReady(pod as Pod)),
+  );
+}
+
+/** Copies have every port of the target, and only one of them is the route's: others may be for pods that do not have them. */
+function reachesSomebody(source: ViewSource, selected: readonly Pod[]): boolean {
+  const { workload, endpointSlices, routePort } = source;
+  if (isExternalName(workload.spec)) return true;
+  return (endpointsOf({ service: workload, endpointSlices, port: routePort }, selected) ?? 0) > 0;
+}
+
+function nobody({ metadata, spec }: KubernetesObject, selected: readonly Pod[]): PodFault {
+  const common = { pod: metadata.name, container: undefined };
+  if (selected.length > 0) {
+    const message = `Service ${metadata.name} selects ${selected.length} ready pods, and none is an endpoint of the port that its requests come by: see whether they have its targetPort`;
+    return { ...common, reason: 'NoPodSelected', message };
+  }
+  const labels = Object.entries(selectorOf(spec) ?? {}).map(([key, value]) => `${key}=${value}`);
+  const message = `no ready pod has the labels ${labels.join(', ')} that Service ${metadata.name} selects`;
+  return { ...common, reason: 'NoPodSelected', message };
+}

@@ -1,0 +1,187 @@
+/** Tracked ConfigMaps and Secrets: under their own names for the canary, and as copies for the primary (flagger-behaviour.md 2.10). */
+import type { Canary } from '../../api/canary/canary.ts';
+import { livePart } from '../../api/digest.ts';
+import { describe, type KubernetesObject, type PodTemplate, present } from '../../api/kubernetes.ts';
+import { keepAwayAnnotations, ownerReference, ownLabels } from '../../api/metadata.ts';
+import { isFollowed, isTracked } from '../../release/refs.ts';
+import type { Release } from '../../release/release.ts';
+import { copiedByPrefix } from './metadata.ts';
+import {
+  commitAnnotation,
+  configAnnotation,
+  copiedVersionAnnotation,
+  copyName,
+  digestAnnotation,
+} from './names.ts';
+import type { ConfigNames } from './pod-template.ts';
+import { RefusedError } from './refusal.ts';
+
+/** What the copies are made of. */
+export interface ConfigSources {
+  canary: Canary;
+  release: Release;
+  /** Live objects for `release.liveConfigs`, as far as they exist. */
+  liveConfigs: readonly KubernetesObject[];
+  /** Keys `Kind/name` of configs that another Canary tracks too; their copies carry the target's name. */
+  sharedConfigs: ReadonlySet<string>;
+  /** Keys of `release.liveConfigs` that are not tracked as far as is known; for those that do not exist, which cannot tell themselves. */
+  untracked?: ReadonlySet<string>;
+  /** Label prefixes that copies take over. */
+  includeLabelPrefixes: readonly string[];
+}
+
+/** Key of a config inside one namespace. */
+export function configKey(kind: string, name: string): string {
+  return `${kind}/${name}`;
+}
+
+/** A config as it is written under its own name: only what Git says. Secrets' stringData becomes data, so that removed keys go away. */
+export function plainConfig(config: KubernetesObject): KubernetesObject {
+  const { name, namespace, labels, annotations } = config.metadata;
+  return {
+    apiVersion: config.apiVersion,
+    kind: config.kind,
+    metadata: { name, ...present({ namespace, labels, annotations }) },
+    ...content(config),
+    ...present({ immutable: config.immutable }),
+  };
+}
+
+/** Copies for the primary; a live config that does not exist is left out (see `missingConfigs`). Throws RefusedError on a name clash. */
+export function configCopies(sources: ConfigSources): KubernetesObject[] {
+  const { canary, release, sharedConfigs } = sources;
+  const originals = trackedConfigs(sources);
+  const taken = new Set(originals.map(({ kind, metadata }) => configKey(kind, metadata.name)));
+  return originals.map((config) => {
+    const key = configKey(config.kind, config.metadata.name);
+    const name = copyName(canary, config.metadata.name, sharedConfigs.has(key));
+    if (taken.has(configKey(config.kind, name))) refuseClash(config, name);
+    return copyOf(config, name, { canary, release, prefixes: sources.includeLabelPrefixes });
+  });
+}
+
+/** New names for the references of the primary's pod template; depends on the release and not on which live objects exist today. */
+export function primaryConfigNames(sources: ConfigSources): ConfigNames {
+  const known = new Map(
+    sources.liveConfigs.map((config) => [configKey(config.kind, config.metadata.name), isTracked(config)]),
+  );
+  const tracked = new Set([
+    ...sources.release.configs.filter(isTracked).map(({ kind, metadata }) => configKey(kind, metadata.name)),
+    ...sources.release.liveConfigs
+      .map(({ kind, name }) => configKey(kind, name))
+      .filter((key) => known.get(key) ?? !sources.untracked?.has(key)),
+  ]);
+  return (kind, name) => {
+    const key = configKey(kind, name);
+    return tracked.has(key) ? copyName(sources.canary, name, sources.sharedConfigs.has(key)) : undefined;
+  };
+}
+
+/** Names the template needs, in neither Git nor the cluster; optional references are not missed. */
+export function missingConfigs(
+  sources: ConfigSources,
+): Array<{ kind: 'ConfigMap' | 'Secret'; name: string }> {
+  const live = new Set(sources.liveConfigs.map(({ kind, metadata }) => configKey(kind, metadata.name)));
+  return sources.release.liveConfigs
+    .filter(({ kind, name, optional }) => !optional && !live.has(configKey(kind, name)))
+    .map(({ kind, name }) => ({ kind, name }));
+}
+
+function trackedConfigs({ release, liveConfigs }: ConfigSources): KubernetesObject[] {
+  const named = new Set(release.liveConfigs.map(({ kind, name }) => configKey(kind, name)));
+  const live = liveConfigs.filter(({ kind, metadata }) => named.has(configKey(kind, metadata.name)));
+  return [...release.configs, ...live].filter(isTracked);
+}
+
+function copyOf(
+  config: KubernetesObject,
+  name: string,
+  { canary, release, prefixes }: { canary: Canary; release: Release; prefixes: readonly string[] },
+): KubernetesObject {
+  return {
+    apiVersion: 'v1',
+    kind: config.kind,
+    metadata: {
+      name,
+      ...present({ namespace: canary.metadata.namespace }),
+      labels: { ...copiedByPrefix(config.metadata.labels, prefixes), ...ownLabels(canary) },
+      annotations: { ...keepAwayAnnotations, ...releaseAnnotations(release), ...followed(config) },
+      ownerReferences: [ownerReference(canary)],
+    },
+    ...content(config),
+  };
+}
+
+/** Which version of a config outside Git a copy that follows it is of; one from Git has none. */
+function followed({ metadata }: KubernetesObject): Record<string, string> {
+  const { resourceVersion } = metadata;
+  return resourceVersion && isFollowed({ metadata }) ? { [copiedVersionAnnotation]: resourceVersion } : {};
+}
+
+/** The annotations that say which release an object was written from. */
+export function releaseAnnotations({ digest, commit }: Release): Record<string, string> {
+  return { [digestAnnotation]: digest, ...(commit.commit ? { [commitAnnotation]: commit.commit } : {}) };
+}
+
+/** Everything a ConfigMap or Secret holds. `immutable` stays behind: the next release has to write the copy again. */
+function content(config: KubernetesObject): Record<string, unknown> {
+  if (config.kind !== 'Secret') return present({ data: config.data, binaryData: config.binaryData });
+  const stringData = Object.entries((config.stringData ?? {}) as Record<string, string>);
+  const encoded = Object.fromEntries(
+    stringData.map(([key, value]) => [key, Buffer.from(value, 'utf8').toString('base64')]),
+  );
+  const data = { ...(config.data as Record<string, string> | undefined), ...encoded };
+  return { ...(Object.keys(data).length > 0 ? { data } : {}), ...present({ type: config.type }) };
+}
+
+function refuseClash(config: KubernetesObject, name: string): never {
+  throw new RefusedError({
+    reason: 'NameTaken',
+    object: describe(config),
+    field: 'metadata.name',
+    message: `the primary's copy would be ${config.kind} ${name}, which the workload uses itself; rename one of the two`,
+  });
+}
+
+// New pods when only config changes: a template names ConfigMaps and Secrets, not what is in them, and variables are read once. The stamp is an
+// annotation of the pod template, Flagger's own `flagger-id`; unlike Flagger's it changes only with the config.
+
+const stampAnnotation = 'flagger-id';
+
+/** What stands for the config of a release, in Git and beside it; undefined when it tracks none. */
+export function configStamp({
+  configKey,
+  digest,
+}: Pick<Release, 'configKey' | 'digest'>): string | undefined {
+  const parts = [configKey, livePart(digest)].filter((part) => part !== undefined);
+  return parts.length > 0 ? parts.join('-') : undefined;
+}
+
+/**
+ * The stamp of the primary. One that runs the same config keeps what it has, and so does one that Holdfast did not write before: taking it
+ * over restarts no pod.
+ */
+export function primaryStamp(
+  release: Pick<Release, 'configKey' | 'digest'>,
+  live: KubernetesObject | undefined,
+): string | undefined {
+  const stamp = configStamp(release);
+  const { annotations = {} } = live?.metadata ?? {};
+  const isSame = annotations[configAnnotation] === stamp;
+  const isTakenOver = live !== undefined && annotations[digestAnnotation] === undefined;
+  return isSame || isTakenOver ? stampOf(live) : stamp;
+}
+
+/** The template with the stamp on its pods. */
+export function stamped(template: PodTemplate, stamp: string | undefined): PodTemplate {
+  if (stamp === undefined) return template;
+  const { metadata } = template;
+  const annotations = { ...metadata?.annotations, [stampAnnotation]: stamp };
+  return { ...template, metadata: { ...metadata, annotations } };
+}
+
+/** The stamp that the pods of a workload carry, if they do. */
+export function stampOf(live: KubernetesObject | undefined): string | undefined {
+  const { template } = (live?.spec ?? {}) as { template?: PodTemplate };
+  return template?.metadata?.annotations?.[stampAnnotation];
+}

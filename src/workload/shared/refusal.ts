@@ -1,0 +1,45 @@
+import type { Canary } from '../../api/canary/canary.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+
+/** A workload, config or Service that cannot be handled as it is; somebody has to change the named field. */
+
+/** One reason why a Canary cannot be acted on. */
+interface Refusal {
+  /** CamelCase, for conditions. */
+  reason: 'TargetInvalid' | 'OwnedByAnother' | 'NameTaken';
+  /** `Kind namespace/name`. */
+  object: string;
+  /** Path of the field that has to change, as `spec.selector.matchLabels`. */
+  field: string;
+  /** What is wrong and what can be done. */
+  message: string;
+}
+
+/** Thrown by builders; the Canary stops with this reason until its author changes something. */
+export class RefusedError extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(`${refusal.object}: ${refusal.field}: ${refusal.message}`);
+    this.name = 'RefusedError';
+    this.refusal = refusal;
+  }
+}
+
+// Whose object is this? Checked before anything generated is written over it.
+
+/**
+ * Throws RefusedError when the live object is controlled by somebody else. An earlier Canary of the same name counts as the same one:
+ * its reference is replaced by ours.
+ */
+export function refuseForeign(live: KubernetesObject | undefined, canary: Canary): void {
+  const owner = live?.metadata.ownerReferences?.find((reference) => reference.controller === true);
+  if (!live || !owner || owner.uid === canary.metadata.uid) return;
+  if (owner.kind === canary.kind && owner.name === canary.metadata.name) return;
+  throw new RefusedError({
+    reason: 'OwnedByAnother',
+    object: describe(live),
+    field: 'metadata.ownerReferences',
+    message: `belongs to ${owner.kind} ${owner.name}, not to ${describe(canary)}; rename one of the two, or delete the object`,
+  });
+}

@@ -1,0 +1,72 @@
+/** What a kind of workload has to offer, so that rollouts work alike for all of them. */
+import type { Canary } from '../../api/canary/canary.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
+import type { Release, WorkloadSettings } from '../../release/release.ts';
+import type { ConfigSources } from './configs.ts';
+
+/** What both workloads are built from. */
+export interface WorkloadSource {
+  canary: Canary;
+  release: Release;
+  settings: WorkloadSettings;
+  /** Hash of the settings, kept as annotation holdfast.dev/settings. */
+  settingsKey: string;
+  /** Pods wanted; undefined leaves the field to whoever owns it (an autoscaler). */
+  replicas: number | undefined;
+  /** Label keys that may distinguish the two workloads, in order of preference. */
+  selectorLabels: readonly string[];
+  /** The workload as it is now, to refuse one that belongs to somebody else. */
+  live?: KubernetesObject | undefined;
+}
+
+/** What the primary is built from. */
+export interface PrimarySource extends WorkloadSource, ConfigSources {
+  live: KubernetesObject | undefined;
+}
+
+/** What a view is made from. */
+export interface ViewSource {
+  workload: KubernetesObject;
+  /** Pods of the namespace; those of other workloads are left out here. */
+  pods: readonly KubernetesObject[];
+  /** ReplicaSets of the namespace, metadata is enough: they tell which pods run a Deployment's current template. */
+  replicaSets: readonly KubernetesObject[];
+  /** ControllerRevisions of the namespace, which do the same for DaemonSets. */
+  controllerRevisions: readonly KubernetesObject[];
+  /** Whose view it is, where one object stands for both. */
+  side?: 'canary' | 'primary';
+  /** Revisions of the namespace, for Knative. */
+  revisions?: readonly KubernetesObject[];
+  /** The Service of this side of the Canary, if it exists. */
+  service: KubernetesObject | undefined;
+  /** EndpointSlices of the namespace: who gets requests by that Service. */
+  endpointSlices?: readonly KubernetesObject[];
+  /** The port by which requests come to a target that is a Service itself. */
+  routePort?: number | undefined;
+}
+
+/** One kind of target. All functions are pure. */
+export interface WorkloadKind {
+  apiVersion: string;
+  kind: string;
+  /** Further kinds that its view is made from, beside pods and ReplicaSets. */
+  watches: ReadonlyArray<{ readonly apiVersion: string; readonly kind: string }>;
+  /**
+   * What the two sides are. `workloads`: the target is the canary's, the primary is a second one. `copies`: both are copies of the target, which
+   * is only read. `revisions`: both are revisions of the target. Only workloads need Services that are generated.
+   */
+  sides: 'workloads' | 'copies' | 'revisions';
+  /** The canary's side as the rollout writes it. Throws RefusedError. */
+  canary(source: WorkloadSource): KubernetesObject;
+  /** The primary. Throws RefusedError. */
+  primary(source: PrimarySource): KubernetesObject;
+  /** Merge patch that sets the settings and their annotation and leaves the template alone. */
+  settingsPatch(
+    source: Pick<WorkloadSource, 'settings' | 'settingsKey' | 'replicas'>,
+  ): Record<string, unknown>;
+  /** Merge patch that sets the number of pods; undefined when the workload says it already. */
+  scalePatch(workload: KubernetesObject, replicas: number): Record<string, unknown> | undefined;
+  /** Everything but drift, for which more than the workload is needed (see drift.ts). */
+  view(source: ViewSource): Omit<WorkloadView, keyof DriftView>;
+}

@@ -1,0 +1,130 @@
+/** StatefulSets: their own rolling update, held by its partition, one ordinal after the other (ADR 27). */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { WorkloadSettings } from '../../release/release.ts';
+import { isReady } from '../pods/pods.ts';
+import { heldPodsAnnotation, isBeforeFirstStep } from '../shared/names.ts';
+import {
+  type HeldFields,
+  type IncomingRelease,
+  type NativeKind,
+  type PodsView,
+  type PodToReplace,
+  replacedByHand,
+  type TriedPods,
+  tooFewReplicas,
+  type Unsuitable,
+} from '../shared/native-kind.ts';
+import { podsOfShareExactly } from '../shared/rolling-update.ts';
+import type { ViewSource } from '../shared/workload-kind.ts';
+import { podsOfRevision, statefulSettingsFields, viewStatefulSet } from './statefulset.ts';
+
+/** Above every ordinal: a pod that dies comes back from the older template, and one that is added is made from it. */
+const NO_ORDINAL = 2_147_483_647;
+
+/** The StatefulSet entry of the table of kinds. */
+export const nativeStatefulSet: NativeKind = {
+  kind: 'StatefulSet',
+  settingsFields: statefulSettingsFields,
+  unfit,
+  bring: ({ replicas, live }) => heldFrom(NO_ORDINAL, replicas ?? 1, live),
+  next({ source, weightPercent }) {
+    const { workload } = source;
+    const pods = heldPods(workload);
+    return {
+      held: heldFrom(pods - podsOfShareExactly(weightPercent, pods), pods, workload),
+      replace: [],
+    };
+  },
+  sight(source) {
+    const whole = viewStatefulSet(source);
+    return { whole, tried: isBeforeFirstStep(source.workload) ? undefined : triedIn(source, whole) };
+  },
+  stuck,
+};
+
+/**
+ * Pods of an older template that are not ready: a controller that goes by order waits for such a pod for ever, also to replace it
+ * (kubernetes.io, StatefulSets, forced rollback).
+ */
+function stuck(source: ViewSource): readonly PodToReplace[] {
+  const { older } = podsOfRevision(source);
+  return older
+    .filter((pod) => !isReady(pod))
+    .map(({ metadata }) => ({ name: metadata.name, uid: metadata.uid ?? '' }));
+}
+
+/** Pods with an ordinal, counted from the first, of at least this are replaced. The number of pods stays with it: a share is of something. */
+function heldFrom(partition: number, pods: number, live: KubernetesObject | undefined): HeldFields {
+  const { maxUnavailable } = liveRollingUpdate(live);
+  const rollingUpdate = { partition, ...(maxUnavailable === undefined ? {} : { maxUnavailable }) };
+  return {
+    spec: { replicas: pods, updateStrategy: { type: 'RollingUpdate', rollingUpdate } },
+    marks: { [heldPodsAnnotation]: String(pods) },
+  };
+}
+
+function triedIn(source: ViewSource, whole: PodsView): TriedPods {
+  const { workload } = source;
+  const pods = heldPods(workload);
+  const { partition = 0 } = liveRollingUpdate(workload);
+  const { updateRevision, currentRevision } = (workload.status ?? {}) as Record<string, string | undefined>;
+  const granted = Math.max(0, pods - partition);
+  const { updatedReplicas, updatedReadyReplicas, replicas, desiredReplicas, readyReplicas } = whole;
+  return {
+    view: {
+      ...whole,
+      desiredReplicas: granted,
+      replicas: updatedReplicas,
+      readyReplicas: updatedReadyReplicas,
+      availableReplicas: updatedReadyReplicas,
+    },
+    leaving: granted,
+    olderAvailable: Math.max(0, readyReplicas - updatedReadyReplicas),
+    isReached(weightPercent) {
+      const share = podsOfShareExactly(weightPercent, pods);
+      // All pods run the template already where what is new is beside it.
+      const wanted = updateRevision === currentRevision ? pods : share;
+      const isHeld = partition === pods - share && desiredReplicas === pods;
+      return isHeld && updatedReplicas === wanted && updatedReadyReplicas === wanted && replicas === pods;
+    },
+  };
+}
+
+/** What the share is of; as asked for where somebody took the mark away. */
+function heldPods({ metadata, spec }: KubernetesObject): number {
+  const text = metadata.annotations?.[heldPodsAnnotation];
+  if (text !== undefined && /^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  return (spec as { replicas?: number } | undefined)?.replicas ?? 1;
+}
+
+function liveRollingUpdate(live: KubernetesObject | undefined): {
+  readonly partition?: number;
+  readonly maxUnavailable?: number | string;
+} {
+  const { updateStrategy } = (live?.spec ?? {}) as { updateStrategy?: WorkloadSettings['strategy'] };
+  return rollingUpdateOf(updateStrategy) ?? {};
+}
+
+function rollingUpdateOf(strategy: WorkloadSettings['strategy']): Record<string, unknown> | null | undefined {
+  return strategy?.rollingUpdate as Record<string, unknown> | null | undefined;
+}
+
+function unfit({ settings, replicas, isFirst }: IncomingRelease): Unsuitable | undefined {
+  const byHand = replacedByHand(settings);
+  if (byHand) return byHand;
+  const partition = rollingUpdateOf(settings.strategy)?.partition ?? 0;
+  if (partition !== 0)
+    return {
+      field: 'spec.updateStrategy.rollingUpdate.partition',
+      message:
+        'must be 0 or absent for provider native, which steps by it: pods below it would run an older release for ever, and no release would ever be whole',
+    };
+  if (!isFirst) return undefined;
+  if (replicas === undefined)
+    return {
+      field: 'spec.replicas',
+      message:
+        'is missing: provider native holds a StatefulSet by a partition, which is a number and no share, so that a scaler that adds pods at a step would start the new release in them; set it, and leave out autoscalerRef',
+    };
+  return tooFewReplicas(replicas);
+}

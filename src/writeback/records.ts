@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { syncAnnotation } from '../api/annotations.ts';
+import type { Source } from '../api/source/source.ts';
+
+/**
+ * What is in Git already. It is kept as text in a condition of the Canary, for people to read and for the next process to read back: so
+ * nothing is written twice after a restart, and no request is needed to know it.
+ */
+export type GitRecord = { readonly text: string } & (
+  | { readonly kind: 'ledger'; readonly commit: string }
+  | { readonly kind: 'status'; readonly state: string; readonly commit: string; readonly about: string }
+  | { readonly kind: 'revert'; readonly branch: string; readonly outcome: string }
+  | { readonly kind: 'bump'; readonly commit: string }
+  | { readonly kind: 'refused'; readonly write: string; readonly request: string; readonly times: number }
+);
+
+const SEPARATOR = '; ';
+const COMMIT = '([0-9a-f]{40})';
+
+/** The ledger's ref points at this commit. */
+export function ledgerRecord(commit: string): GitRecord {
+  return { kind: 'ledger', commit, text: `ledger at ${commit}` };
+}
+
+/** This commit status was set; `about` is a word for where the release stands, if its state alone does not say it. */
+export function statusRecord(state: string, commit: string, about = ''): GitRecord {
+  const words = about ? `${state} (${about})` : state;
+  return { kind: 'status', state, commit, about, text: `commit status ${words} on ${commit}` };
+}
+
+/** The revert of a branch is there: `open URL`, `merged URL`, `closed URL`, `commit SHA`, or `pushed`. */
+export function revertRecord(branch: string, outcome: string): GitRecord {
+  return { kind: 'revert', branch, outcome, text: `revert ${branch} ${outcome}` };
+}
+
+/** People were told that this commit brings a rejected release. */
+export function bumpRecord(commit: string): GitRecord {
+  return { kind: 'bump', commit, text: `rejected again in ${commit}` };
+}
+
+/** This write was refused so often; `request` is what asked for it (`requestOf`): another one begins anew. */
+export function refusalRecord(write: string, request: string, times: number): GitRecord {
+  return { kind: 'refused', write, request, times, text: `refused ${times}x at ${request}: ${write}` };
+}
+
+/** Names what a Source asks for now, in few characters: its spec, and the last request to look at Git. */
+export function requestOf({ metadata }: Pick<Source, 'metadata'>): string {
+  const sync = metadata.annotations?.[syncAnnotation];
+  const hash = sync && createHash('sha256').update(sync).digest('hex').slice(0, 8);
+  return `generation ${metadata.generation ?? 0}${hash ? ` sync ${hash}` : ''}`;
+}
+
+/** The message of the condition. */
+export function formatGitRecords(told: readonly GitRecord[]): string {
+  return told.map(({ text }) => text).join(SEPARATOR);
+}
+
+/** Reads the message back; what it does not know is left out. */
+export function parseGitRecords(message: string): GitRecord[] {
+  return message.split(SEPARATOR).flatMap(parsed);
+}
+
+/** The rest of the message: why something is not in Git. */
+export function messageWithoutRecords(message: string): string {
+  return message
+    .split(SEPARATOR)
+    .filter((text) => parsed(text).length === 0)
+    .join(SEPARATOR);
+}
+
+function parsed(text: string): GitRecord[] {
+  const ledger = new RegExp(`^ledger at ${COMMIT}$`).exec(text);
+  if (ledger?.[1]) return [ledgerRecord(ledger[1])];
+  const status = new RegExp(`^commit status (\\w+)(?: \\((\\w+)\\))? on ${COMMIT}$`).exec(text);
+  if (status?.[1] && status[3]) return [statusRecord(status[1], status[3], status[2])];
+  const revert = /^revert (\S+) (\S.*)$/.exec(text);
+  if (revert?.[1] && revert[2]) return [revertRecord(revert[1], revert[2])];
+  const bump = new RegExp(`^rejected again in ${COMMIT}$`).exec(text);
+  if (bump?.[1]) return [bumpRecord(bump[1])];
+  const refused = /^refused (\d{1,6})x at (generation \d+(?: sync [0-9a-f]{8})?): (\S.*)$/.exec(text);
+  return refused?.[1] && refused[2] && refused[3]
+    ? [refusalRecord(refused[3], refused[2], Number(refused[1]))]
+    : [];
+}
+
+/** Replaces what is about the same thing, and adds the rest at the end. */
+export function withGitRecord(before: readonly GitRecord[], news: GitRecord): GitRecord[] {
+  const kept = before.filter((entry) => entry.kind !== news.kind || !sameThing(entry, news));
+  return [...kept, news];
+}
+
+/** A Canary has one ledger and one current commit status; reverts differ by branch, refusals by what was to be written. */
+function sameThing(left: GitRecord, right: GitRecord): boolean {
+  if (left.kind === 'refused') return right.kind === 'refused' && left.write === right.write;
+  return left.kind !== 'revert' || (right.kind === 'revert' && left.branch === right.branch);
+}
+
+/** Reverts whose pull request was open when it was looked at last. */
+export function openRequests(told: readonly GitRecord[]): Array<Extract<GitRecord, { kind: 'revert' }>> {
+  return told.filter((entry) => entry.kind === 'revert').filter(({ outcome }) => outcome.startsWith('open '));
+}

@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Metafile } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundledPackages } from '../scripts/bundled-packages.mjs';
+
+interface Component {
+  readonly 'bom-ref': string;
+  readonly group?: string;
+  readonly name: string;
+  readonly version: string;
+  readonly hashes: ReadonlyArray<{ readonly content: string }>;
+  readonly licenses: ReadonlyArray<{ readonly license?: { readonly id: string } }>;
+}
+
+describe('a build', () => {
+  let folder = '';
+  let text = '';
+  let bill: {
+    components: Component[];
+    dependencies: Array<{ ref: string; dependsOn: string[] }>;
+  };
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'holdfast-notices-'));
+    const build = join(import.meta.dirname, '../scripts/build.mjs');
+    await promisify(execFile)(process.execPath, [build, join(folder, 'dist')]);
+    text = await readFile(join(folder, 'dist/THIRD_PARTY_NOTICES.txt'), 'utf8');
+    bill = JSON.parse(await readFile(join(folder, 'dist/sbom.cdx.json'), 'utf8'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it('names every package that it bundles, with version, licence and text', async () => {
+    // The source map knows what is in the file, whatever the build wrote about it. (`src` is fast-copy's, whose own map is wrong.)
+    const map = JSON.parse(await readFile(join(folder, 'dist/main.js.map'), 'utf8'));
+    const names: string[] = map.sources.flatMap(
+      (source: string) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(source)?.[1] ?? [],
+    );
+    const bundled = new Set(names.filter((name) => name !== 'src'));
+    expect(bundled.size).toBeGreaterThan(50);
+    const listed = bill.components.map(({ group, name }) => (group ? `${group}/${name}` : name));
+    expect([...bundled].filter((name) => !listed.includes(name))).toEqual([]);
+    expect(listed.filter((name) => !bundled.has(name))).toEqual(['fast-copy']);
+    for (const [index, one] of bill.components.entries()) {
+      expect(one.licenses).toHaveLength(1);
+      expect(one.hashes[0]?.content).toMatch(/^[0-9a-f]{128}$/);
+      const named = `${listed[index]} ${one.version}`;
+      expect(text.split('\n').filter((line) => line === named)).toHaveLength(1);
+    }
+  });
+
+  it('says what the LGPL asks for: both texts, the source, and how to build with another version', () => {
+    expect(text).toMatch(
+      /^openpgp 6\.\S+ +LGPL-3\.0-or-later +https:\/\/github\.com\/openpgpjs\/openpgpjs$/m,
+    );
+    expect(text).toContain('GNU LESSER GENERAL PUBLIC LICENSE');
+    expect(text).toMatch(/GNU GENERAL PUBLIC LICENSE\s+Version 3/);
+    expect(text).toContain('npm run build');
+    const openpgp = bill.components.find(({ name }) => name === 'openpgp');
+    expect(openpgp?.licenses).toEqual([{ license: { id: 'LGPL-3.0-or-later' } }]);
+  });
+
+  it('links packages that import each other, and every link leads to a package', () => {
+    const known = new Set(bill.dependencies.map(({ ref }) => ref));
+    expect([...known].slice(1)).toEqual(bill.components.map((one) => one['bom-ref']));
+    for (const { dependsOn } of bill.dependencies)
+      expect(dependsOn.filter((ref) => !known.has(ref))).toEqual([]);
+    expect(bill.dependencies[0]?.dependsOn.some((ref) => ref.startsWith('pkg:npm/zod@'))).toBe(true);
+  });
+});
+
+describe('a build ends at a package', () => {
+  const metafile: Metafile = {
+    inputs: { 'node_modules/one/index.js': { bytes: 1, imports: [] } },
+    outputs: {
+      'main.js': {
+        ...{ bytes: 1, imports: [], exports: [] },
+        inputs: { 'node_modules/one/index.js': { bytesInOutput: 1 } },
+      },
+    },
+  };
+
+  it.each([
+    [
+      'whose licence is not on the list',
+      { license: 'MPL-2.0' },
+      /^one 1.0.0 .* licence MPL-2\.0 is not allowed/,
+    ],
+    ['that names no licence', { license: undefined }, /^one 1.0.0 .* licence undefined is not allowed/],
+    ['under the LGPL that nobody looked at', { license: 'LGPL-3.0+' }, /LGPL-3\.0-or-later is not allowed/],
+    ['without a licence text', { text: false }, /^one 1\.0\.0 .* without the text of its licence/],
+    ['that a release does not install', { dev: true }, /^one is bundled, but only devDependencies/],
+  ])('%s', async (_, given, message) => {
+    const { license, text, dev } = { license: 'MIT', text: true, dev: false, ...given };
+    const folder = await mkdtemp(join(tmpdir(), 'holdfast-notices-'));
+    const one = join(folder, 'node_modules/one');
+    await mkdir(one, { recursive: true });
+    await writeFile(join(one, 'package.json'), JSON.stringify({ name: 'one', version: '1.0.0', license }));
+    if (text) await writeFile(join(one, 'LICENSE'), 'Do as you like');
+    const packages = { 'node_modules/one': { version: '1.0.0', dev } };
+    await writeFile(join(folder, 'package-lock.json'), JSON.stringify({ packages }));
+    expect(() => bundledPackages(metafile, folder)).toThrow(message);
+    await rm(folder, { recursive: true, force: true });
+  });
+});
