@@ -2,7 +2,7 @@
 
 /** Names carry their unit. A number that users may change has a flag that starts from it. */
 export const limits = {
-  /** Bytes of one fetched pack; the reader holds a pack in memory (reliability 7). */
+  /** Bytes of one fetched pack; the reader holds a pack in memory. */
   packBytes: 64 * 1024 * 1024,
   /** Bytes of one answer to a ref listing. */
   refListingBytes: 16 * 1024 * 1024,
@@ -34,7 +34,7 @@ export const limits = {
   objectsPerSource: 5_000,
   /** Bytes of one object as JSON; etcd refuses more than about this. */
   objectBytes: 1_500_000,
-  /** Milliseconds a renderer's process may run; ordinary ones need some 50 (reliability T7). */
+  /** Milliseconds a renderer's process may run; ordinary ones need some 50. */
   renderMs: 4_000,
   /** Bytes a renderer's process may print. */
   renderOutputBytes: 8 * 1024 * 1024,
@@ -76,9 +76,9 @@ export const limits = {
   /** Problems reported for one object; the rest is counted. */
   problemsPerObject: 50,
 
-  /** Bytes of one answer of a metric server, a hook or a forge, after decompression (reliability 7). */
+  /** Bytes of one answer of a metric server, a hook or a forge, after decompression. */
   httpResponseBytes: 1024 * 1024,
-  /** Milliseconds one outbound request may take in all, unless its caller says otherwise (reliability 7). */
+  /** Milliseconds one outbound request may take in all, unless its caller says otherwise. */
   httpTotalMs: 30_000,
   /** Milliseconds one metric query may take; Flagger's bound. */
   metricQueryMs: 5_000,
