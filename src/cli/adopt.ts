@@ -1,6 +1,5 @@
 import { Option } from 'commander';
 import { systemClock } from '../api/clock.ts';
-import { limits } from '../api/limits.ts';
 import { createHttpClient } from '../http/client.ts';
 import { adoptionExitCode, adoptionLines, planOfAdoption } from '../migrate/flagger/adoption-plan.ts';
 import { handBackCanaries, handBackLines, refuseWhileActive } from '../migrate/flagger/hand-back.ts';
@@ -18,19 +17,25 @@ import {
   type Screen,
   screenOf,
 } from '../terminal/output.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { clusterFindings } from './check/check.ts';
 import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
 import {
+  asUserOption,
+  holdfastNamespaceOption,
+  includeLabelPrefixOption,
+  kubeconfigOption,
+  meshProviderOption,
+  minAnalysisIntervalOption,
+  outputOption,
   type ProgramFlags,
   programsIn,
   type ReleaseFlags,
   releaseLimitsIn,
+  selectorLabelsOption,
+  watchNamespacesOption,
   withProgramFlags,
   withReleaseFlags,
 } from './flags.ts';
-import { commaList, defaultNamespace, outputOption } from './install/install.ts';
-import { duration, provider } from './run.ts';
 
 interface AdoptFlags extends ReleaseFlags, ProgramFlags {
   readonly from: 'flagger' | 'flux' | 'argocd';
@@ -70,27 +75,14 @@ export const adoptCommand: CliCommand = {
       .option('--offline', 'with --from flux or argocd: ask no cluster; no step is read back then')
       .addOption(new Option('--to <tool>', 'the way back: who acts from now on').choices(['flagger']))
       .option('--dry-run', 'write nothing')
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
-      .option('--holdfast-namespace <name>', 'namespace that Holdfast runs in', defaultNamespace)
-      .option('--watch-namespaces <names>', 'only these namespaces (comma list)', commaList, [])
-      .option(
-        '--as <user>',
-        'check the rights of this user, as system:serviceaccount:holdfast-system:holdfast',
-      )
-      .option('--mesh-provider <name>', "as the controller's", provider, 'kubernetes')
-      .option(
-        '--min-analysis-interval <duration>',
-        "as the controller's",
-        duration,
-        limits.minAnalysisIntervalMs,
-      )
-      .option('--selector-labels <names>', "as the controller's (comma list)", commaList, [
-        ...defaultSelectorLabels,
-      ])
-      .option('--include-label-prefix <prefixes>', "as the controller's (comma list)", commaList, [])
+      .addOption(kubeconfigOption())
+      .addOption(holdfastNamespaceOption('--holdfast-namespace'))
+      .addOption(watchNamespacesOption())
+      .addOption(asUserOption())
+      .addOption(meshProviderOption())
+      .addOption(minAnalysisIntervalOption())
+      .addOption(selectorLabelsOption())
+      .addOption(includeLabelPrefixOption())
       .addOption(outputOption('text', ['text', 'json', 'yaml']));
     withProgramFlags(withReleaseFlags(command)).action(
       async (path: string | undefined, flags: AdoptFlags) => {

@@ -4,6 +4,7 @@ import type { DemoOptions, NextCommand, ObjectName } from '../../sandbox/demo/op
 import { workloadProviders } from '../providers/routing/table.ts';
 import { InputError } from '../server/options.ts';
 import type { CliCommand } from './command.ts';
+import { httpUrl } from './flags.ts';
 
 interface DemoFlags {
   readonly kubeconfig?: string;
@@ -152,9 +153,4 @@ function objectName(text: string): ObjectName {
   const [namespace = '', name = '', ...rest] = text.split('/');
   if (namespace && name && rest.length === 0) return { namespace, name };
   throw new InvalidArgumentError('must be NAMESPACE/NAME.');
-}
-
-function httpUrl(text: string): string {
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
-  throw new InvalidArgumentError('must be an http:// or https:// address.');
 }

@@ -28,11 +28,18 @@ import {
   wrap,
 } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
-import { type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
-import { commaList, outputOption } from './install/install.ts';
-import { provider } from './run.ts';
+import {
+  includeLabelPrefixOption,
+  kubeconfigOption,
+  meshProviderOption,
+  namespaceOption,
+  outputOption,
+  type ProgramFlags,
+  programsIn,
+  selectorLabelsOption,
+  withProgramFlags,
+} from './flags.ts';
 import { subjectOf } from './status.ts';
 import { commitLine } from './status-rows.ts';
 
@@ -54,16 +61,11 @@ export const diffCommand: CliCommand = {
         'compare a Canary in the cluster with the release its primary must run, or a Source with what it keeps applied; exit code 1 if something differs, 2 if it cannot be said',
       )
       .argument('<subject>', 'NAME or canary/NAME; source/NAME')
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
-      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
-      .option('--mesh-provider <name>', "as the controller's", provider, 'kubernetes')
-      .option('--selector-labels <names>', "as the controller's (comma list)", commaList, [
-        ...defaultSelectorLabels,
-      ])
-      .option('--include-label-prefix <prefixes>', "as the controller's (comma list)", commaList, [])
+      .addOption(kubeconfigOption())
+      .addOption(namespaceOption())
+      .addOption(meshProviderOption())
+      .addOption(selectorLabelsOption())
+      .addOption(includeLabelPrefixOption())
       .addOption(outputOption('table', ['table', 'json', 'yaml']));
     withProgramFlags(command).action(async (text: string, flags: DiffFlags) => {
       const { kind, name } = text.includes('/') ? subjectOf(text, undefined) : { kind: 'Canary', name: text };

@@ -21,9 +21,16 @@ import {
   screenOf,
   wrap,
 } from '../terminal/output.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import { commaList, outputOption, defaultNamespace as ownNamespace } from './install/install.ts';
+import {
+  allNamespacesOption,
+  holdfastNamespaceOption,
+  includeLabelPrefixOption,
+  kubeconfigOption,
+  namespaceOption,
+  outputOption,
+  selectorLabelsOption,
+} from './flags.ts';
 import { nameIn, readOne } from './requests/request.ts';
 
 /** What `holdfast drill` is told. */
@@ -144,17 +151,12 @@ export const drillCommand: CliCommand = {
         'try by dry-run whether the cluster would take the last known good; exit code 1 if not, 2 if it cannot be said',
       )
       .argument('[canary]', 'name, or canary/name; without it every Canary of the namespace')
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
-      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
-      .option('-A, --all-namespaces', 'all namespaces')
-      .option('--holdfast-namespace <name>', 'namespace that Holdfast runs in', ownNamespace)
-      .option('--selector-labels <names>', 'as of holdfast run (comma list)', commaList, [
-        ...defaultSelectorLabels,
-      ])
-      .option('--include-label-prefix <prefixes>', 'as of holdfast run (comma list)', commaList, [])
+      .addOption(kubeconfigOption())
+      .addOption(namespaceOption())
+      .addOption(allNamespacesOption())
+      .addOption(holdfastNamespaceOption('--holdfast-namespace'))
+      .addOption(selectorLabelsOption())
+      .addOption(includeLabelPrefixOption())
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (subject: string | undefined, flags: DrillFlags) => {
         if (flags.allNamespaces && subject !== undefined)

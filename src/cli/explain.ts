@@ -1,4 +1,3 @@
-import { limits } from '../api/limits.ts';
 import type { Comparison } from '../health/comparison.ts';
 import { type Explanation, explain, type Judgement } from '../review/explain/explanation.ts';
 import type { Forecast, Moment } from '../review/explain/forecast.ts';
@@ -17,11 +16,16 @@ import {
   wrap,
 } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import { commaList, outputOption } from './install/install.ts';
+import {
+  kubeconfigOption,
+  meshProviderOption,
+  minAnalysisIntervalOption,
+  namespaceOption,
+  outputOption,
+  selectorLabelsOption,
+} from './flags.ts';
 import { nameIn } from './requests/request.ts';
-import { duration, provider } from './run.ts';
 import { commitLine } from './status-rows.ts';
 
 interface ExplainFlags {
@@ -44,26 +48,16 @@ export const explainCommand: CliCommand = {
         'explain what Holdfast makes of a Canary, or what it would make of a fault; writes nothing',
       )
       .argument('<canary>', 'name, or canary/NAME')
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
-      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
+      .addOption(kubeconfigOption())
+      .addOption(namespaceOption())
       .option(
         '--what-if <assumption...>',
         'assume onFailure=..., cause=..., canary=healthy|sameFault|notReady, checks=fail or others=N failing Canaries',
         [],
       )
-      .option('--mesh-provider <name>', "as the controller's", provider, 'kubernetes')
-      .option(
-        '--min-analysis-interval <duration>',
-        "as the controller's",
-        duration,
-        limits.minAnalysisIntervalMs,
-      )
-      .option('--selector-labels <names>', "as the controller's (comma list)", commaList, [
-        ...defaultSelectorLabels,
-      ])
+      .addOption(meshProviderOption())
+      .addOption(minAnalysisIntervalOption())
+      .addOption(selectorLabelsOption())
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (first: string, flags: ExplainFlags) => {
         const name = nameIn(first, 'Canary');

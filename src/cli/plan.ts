@@ -23,8 +23,14 @@ import { InputError } from '../server/options.ts';
 import { readSourceFiles } from '../server/source-files.ts';
 import { type CommandResult, formatData, screenOf } from '../terminal/output.ts';
 import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
-import { type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
-import { commaList, outputOption } from './install/install.ts';
+import {
+  commaList,
+  kubeconfigOption,
+  outputOption,
+  type ProgramFlags,
+  programsIn,
+  withProgramFlags,
+} from './flags.ts';
 
 interface PlanFlags extends ProgramFlags {
   readonly repo: string;
@@ -63,10 +69,7 @@ export const planCommand: CliCommand = {
       .option('--cluster-name <name>', "whose ledger refs are compared with, as the controller's")
       .option('--cluster', 'ask the cluster what is promoted, and metrics; reads only')
       .option('--server-dry-run', 'also ask the API server whether it takes the objects; implies --cluster')
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
+      .addOption(kubeconfigOption())
       .option(
         '--metrics-server <url>',
         'ask metrics; Prometheus of Canaries that name none (with --cluster http://prometheus:9090)',

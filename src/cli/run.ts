@@ -2,22 +2,27 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { limits } from '../api/limits.ts';
-import { parseDurationMs } from '../api/time.ts';
 import { DEFAULT_IDENTITY } from '../git/poll/git-source.ts';
 import { scheduleProblem } from '../git/poll/schedule.ts';
-import { workloadProviders } from '../providers/routing/table.ts';
 import { startApp } from '../server/app.ts';
 import type { ListenAddress } from '../server/http/http-server.ts';
 import { type AppOptions, DEFAULT_CLUSTER_NAME, InputError } from '../server/options.ts';
 import { createLog, isLogLevel, keepHeapSmall } from '../server/process.ts';
 import type { DefaultReceiver } from '../server/providers.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import type { CliCommand } from './command.ts';
 import {
+  httpUrl,
+  includeLabelPrefixOption,
+  isHttpUrl,
+  kubeconfigOption,
   type LimitFlags,
   limitsIn,
+  meshProviderOption,
+  minAnalysisIntervalOption,
   type ProgramFlags,
   programsIn,
+  selectorLabelsOption,
+  watchNamespacesOption,
   withLimitFlags,
   withProgramFlags,
 } from './flags.ts';
@@ -60,12 +65,9 @@ function withFlags(command: Command): Command {
       'files with Source objects; without it the Sources of the cluster are followed',
       [],
     )
-    .option(
-      '--kubeconfig <file>',
-      'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-    )
+    .addOption(kubeconfigOption())
     .option('--namespace <name>', 'watch only this namespace, and keep the Lease in it')
-    .option('--watch-namespaces <names>', 'watch only these namespaces (comma list)', commaList, [])
+    .addOption(watchNamespacesOption())
     .option('--data-dir <folder>', 'where Git repositories are kept', defaultDataDirectory())
     .option(
       '--cluster-name <name>',
@@ -80,26 +82,11 @@ function withFlags(command: Command): Command {
       port: 8080,
     })
     .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info')
-    .option(
-      '--min-analysis-interval <duration>',
-      'shortest analysis interval; smaller ones are raised to it',
-      duration,
-      limits.minAnalysisIntervalMs,
-    )
-    .option('--mesh-provider <name>', 'routing provider of Canaries that name none', provider, 'kubernetes')
+    .addOption(minAnalysisIntervalOption())
+    .addOption(meshProviderOption())
     .option('--metrics-server <url>', 'Prometheus of built-in metrics', httpUrl, 'http://prometheus:9090')
-    .option(
-      '--selector-labels <names>',
-      'labels that tell primary from canary pods (comma list)',
-      commaList,
-      [...defaultSelectorLabels],
-    )
-    .option(
-      '--include-label-prefix <prefixes>',
-      'label prefixes that copies take over (comma list, * for all)',
-      commaList,
-      [],
-    )
+    .addOption(selectorLabelsOption())
+    .addOption(includeLabelPrefixOption())
     .option(
       '--drill-schedule <cron>',
       'when to try every last-known-good by dry-run (UTC); default: never by itself',
@@ -179,13 +166,6 @@ function defaultDataDirectory(): string {
   return path.join(base, 'holdfast');
 }
 
-function commaList(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean);
-}
-
 function clusterName(text: string): string {
   if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text;
   throw new InvalidArgumentError('must be lower-case letters, digits and dashes, at most 63.');
@@ -208,19 +188,6 @@ function cron(text: string): string {
 function logLevel(text: string): string {
   if (isLogLevel(text)) return text;
   throw new InvalidArgumentError('must be trace, debug, info, warn, error, fatal or silent.');
-}
-
-/** A duration of the command line in milliseconds. Throws InvalidArgumentError. */
-export function duration(text: string): number {
-  const ms = parseDurationMs(text);
-  if (ms !== undefined && ms >= 1) return ms;
-  throw new InvalidArgumentError('must be a duration such as 10s or 500ms.');
-}
-
-/** A routing provider that this version knows. Throws InvalidArgumentError. */
-export function provider(text: string): string {
-  if (workloadProviders().includes(text)) return text;
-  throw new InvalidArgumentError(`must be one of ${workloadProviders().join(', ')}.`);
 }
 
 /** With a slash at the end, so that a path can follow. */
@@ -289,14 +256,4 @@ function address(env: ReceiverEnvironment, name: string): string | undefined {
   if (!text) return undefined;
   if (isHttpUrl(text)) return text;
   throw new InputError(`the environment variable ${name} is no http:// or https:// address`);
-}
-
-/** An address of HTTP. Throws InvalidArgumentError. */
-function httpUrl(text: string): string {
-  if (isHttpUrl(text)) return text;
-  throw new InvalidArgumentError('must be an http:// or https:// address.');
-}
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }

@@ -11,7 +11,7 @@ import {
   screenOf,
 } from '../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import { outputOption } from './install/install.ts';
+import { allNamespacesOption, kubeconfigOption, namespaceOption, outputOption } from './flags.ts';
 import { canaryDetail, sourceDetail } from './status-detail.ts';
 import { canaryRow, canaryTable, sourceRow, sourceTable, type TableOptions } from './status-rows.ts';
 
@@ -132,12 +132,9 @@ export const statusCommand: CliCommand = {
       .description('show Canaries and Sources, or one of them in full')
       .argument('[kind]', 'canary or source; a name alone is that of a Canary')
       .argument('[name]', 'name of the object')
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
-      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
-      .option('-A, --all-namespaces', 'all namespaces')
+      .addOption(kubeconfigOption())
+      .addOption(namespaceOption())
+      .addOption(allNamespacesOption())
       .addOption(outputOption('table', ['table', 'wide', 'json', 'yaml']))
       .action(async (kind: string | undefined, name: string | undefined, flags: StatusFlags) => {
         const subject = subjectOf(kind, name);

@@ -23,8 +23,7 @@ import {
 } from '../terminal/output.ts';
 import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { type CliCommand, emit } from './command.ts';
-import { type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
-import { outputOption } from './install/install.ts';
+import { outputOption, type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
 
 /** What `holdfast validate` is asked for. */
 interface ValidateOptions extends Partial<KindOptions> {

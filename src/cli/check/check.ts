@@ -14,7 +14,13 @@ import { screenOf } from '../../terminal/output.ts';
 import { watchedKinds } from '../../workload/kinds.ts';
 import { scalerKindOf } from '../../workload/scaler.ts';
 import { addressPolicy, type CliCommand, emit, withConnection } from '../command.ts';
-import { commaList, outputOption, defaultNamespace as ownNamespace } from '../install/install.ts';
+import {
+  asUserOption,
+  holdfastNamespaceOption,
+  kubeconfigOption,
+  outputOption,
+  watchNamespacesOption,
+} from '../flags.ts';
 import { checkCanaries, checkProviders, routeKindsOf } from './canaries.ts';
 import { checkConflictingControllers, checkCrds, checkServer } from './cluster.ts';
 import { checkRights } from './rights.ts';
@@ -41,16 +47,10 @@ export const checkCommand: CliCommand = {
         'look at the API server, CRDs, rights, Git and metrics; exit code 1 if something is missing',
       )
       .option('--source <file...>', 'files with Source objects; without it the Sources of the cluster', [])
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
-      .option('--namespace <name>', 'namespace that Holdfast runs in', ownNamespace)
-      .option('--watch-namespaces <names>', 'only these namespaces (comma list)', commaList, [])
-      .option(
-        '--as <user>',
-        'check the rights of this user, as system:serviceaccount:holdfast-system:holdfast',
-      )
+      .addOption(kubeconfigOption())
+      .addOption(holdfastNamespaceOption('--namespace'))
+      .addOption(watchNamespacesOption())
+      .addOption(asUserOption())
       .option('--mesh-provider <name>', 'routing provider of Canaries that name none', 'kubernetes')
       .option('--metrics-server <url>', 'Prometheus of built-in metrics', 'http://prometheus:9090')
       .addOption(outputOption('text', ['text', 'json']))

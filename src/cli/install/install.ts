@@ -1,9 +1,8 @@
-import { Option } from 'commander';
 import { allCrds } from '../../api/kinds/crd.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { type CommandResult, type DataFormat, formatObjects } from '../../terminal/output.ts';
 import { type CliCommand, emit } from '../command.ts';
-import { accountName } from '../flags.ts';
+import { accountName, commaList, holdfastNamespaceOption, outputOption } from '../flags.ts';
 import { deployment, service } from './deployment.ts';
 import { networkPolicy, verbPolicy } from './policies.ts';
 import { rbacObjects } from './rbac.ts';
@@ -27,7 +26,7 @@ export const installCommand: CliCommand = {
         'print what a cluster needs to run Holdfast; apply it with: kubectl apply --server-side -f -',
       )
       .option('--crds-only', 'the CustomResourceDefinitions alone')
-      .option('--namespace <name>', 'namespace that Holdfast runs in', defaultNamespace)
+      .addOption(holdfastNamespaceOption('--namespace'))
       .option('--image <reference>', 'container image', imageOf(context.version))
       .option('--watch-namespaces <names>', 'rights in these namespaces only (comma list)', commaList, [])
       .option('--impersonation', 'rights to write as the service accounts that Sources name')
@@ -40,19 +39,6 @@ export const installCommand: CliCommand = {
       .action(({ output, ...options }: InstallFlags) => emit(runInstall(options, output), context));
   },
 };
-
-/** `-o`, with a closed list of formats. */
-export function outputOption(preset: string, formats: readonly string[]): Option {
-  return new Option('-o, --output <format>', 'format of the output').choices(formats).default(preset);
-}
-
-/** Parts between commas, without empty ones. */
-export function commaList(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean);
-}
 
 /** What `holdfast install` is asked for. */
 interface InstallOptions {
@@ -67,9 +53,6 @@ interface InstallOptions {
   /** The account of Sources that name none; implies `impersonation`. */
   readonly defaultServiceAccount?: string;
 }
-
-/** Namespace that Holdfast runs in unless told otherwise. */
-export const defaultNamespace = 'holdfast-system';
 
 const name = 'holdfast';
 

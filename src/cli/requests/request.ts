@@ -8,7 +8,7 @@ import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { InputError } from '../../server/options.ts';
 import type { DataFormat } from '../../terminal/output.ts';
-import { outputOption } from '../install/install.ts';
+import { kubeconfigOption, namespaceOption, outputOption } from '../flags.ts';
 import { subjectOf } from '../status.ts';
 
 /** The part of the client that requests take. */
@@ -91,11 +91,8 @@ export function withObjectFlags(command: Command, kind: 'Canary' | 'Source'): Co
   const word = kind.toLowerCase();
   return command
     .argument(`<${word}>`, `name, or ${word}/name`)
-    .option(
-      '--kubeconfig <file>',
-      'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-    )
-    .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
+    .addOption(kubeconfigOption())
+    .addOption(namespaceOption())
     .addOption(outputOption('text', ['text', 'json', 'yaml']));
 }
 
