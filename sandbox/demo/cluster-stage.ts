@@ -26,7 +26,7 @@ export function openClusterStage(options: DemoOptions, kubeconfig: string): Stag
   const provider = options.provider ?? (options.gateway ? 'gatewayapi:v1' : 'kubernetes');
   if (provider.startsWith('gatewayapi') && !options.gateway)
     throw new InputError(
-      `provider ${provider} needs --gateway NAMESPACE/NAME: the Gateway that takes the route`,
+      `provider ${provider} needs --gateway NAMESPACE/NAME: the Gateway to attach the route to`,
     );
   const made: Made = { namespace: false, crds: [] };
   const { trafficUrl, trafficHost, namespace } = options;
@@ -62,7 +62,7 @@ function notesFor(trafficUrl: string | undefined): string[] {
   if (trafficUrl) return [readiness];
   return [
     readiness,
-    'no requests are sampled: give --traffic-url (and --traffic-host) to see that none fails',
+    'no requests are sampled; set --traffic-url (and --traffic-host) to see that none fails',
   ];
 }
 
@@ -145,7 +145,7 @@ async function assertSuitable(
   });
   if (crd && !knowsOurFields(crd)) {
     throw new InputError(
-      "this cluster has Flagger's own Canary CRD, which drops Holdfast's fields; play the demo on another cluster",
+      "this cluster has Flagger's own Canary CRD, which drops Holdfast's fields; run the demo on another cluster",
     );
   }
   if (besideOthers) return;

@@ -123,7 +123,7 @@ function quietRow(
   const quiet = written.length === 0;
   const text = quiet
     ? `v3 stays at head: ${gitRequests} Git requests in ${lasted} s, nothing written`
-    : `v3 stays at head, but this was written: ${written.join(', ')}`;
+    : `v3 stays at head, but Holdfast wrote: ${written.join(', ')}`;
   return row(look, {
     elapsedMs,
     label: 'quiet',
@@ -145,8 +145,8 @@ const labelWidth = 10;
 function summaryLines(look: TextStyle, ended: Ended, commands: readonly NextCommand[]): string[] {
   const { screen, glyphs } = look;
   const title = ended.ok
-    ? paint(screen, 'good', `${glyphs.pass}  The cluster is as the story says.`)
-    : paint(screen, 'bad', `${glyphs.fail}  The cluster is not as the story says.`);
+    ? paint(screen, 'good', `${glyphs.pass}  The cluster is in the expected state.`)
+    : paint(screen, 'bad', `${glyphs.fail}  The cluster is not in the expected state.`);
   return [
     title,
     ...differenceLines(look, ended),

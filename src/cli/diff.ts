@@ -57,10 +57,11 @@ export const diffCommand: CliCommand = {
   register(program, context) {
     const command = program
       .command('diff')
+      .summary('compare a Canary or a Source with the cluster')
       .description(
-        'compare a Canary in the cluster with the release its primary must run, or a Source with what it keeps applied; exit code 1 if something differs, 2 if it cannot be said',
+        'compare a Canary with the release that its primary must run, or a Source with the objects that it applies; exit code 1 if something differs, 2 on errors',
       )
-      .argument('<subject>', 'NAME or canary/NAME; source/NAME')
+      .argument('<subject>', 'canary/NAME or source/NAME; NAME alone is a Canary')
       .addOption(kubeconfigOption())
       .addOption(namespaceOption())
       .addOption(meshProviderOption())
@@ -69,7 +70,8 @@ export const diffCommand: CliCommand = {
       .addOption(outputOption('table', ['table', 'json', 'yaml']));
     withProgramFlags(command).action(async (text: string, flags: DiffFlags) => {
       const { kind, name } = text.includes('/') ? subjectOf(text, undefined) : { kind: 'Canary', name: text };
-      if (!name) throw new InputError(`${JSON.stringify(text)} names no object`);
+      if (!name)
+        throw new InputError(`${JSON.stringify(text)} is not an object; use canary/NAME or source/NAME`);
       const work = kind === 'Source' ? ofSource : ofCanary;
       const { kubeconfig } = flags;
       const { version } = context;
@@ -150,7 +152,7 @@ function readDifference(connection: Connection, query: WorldQuery): Promise<Cana
     const release = expectedRelease(world);
     if (!release)
       throw new Error(
-        `Canary ${query.namespace}/${query.name}: no release has proven itself yet, so there is nothing to compare with`,
+        `Canary ${query.namespace}/${query.name}: no release has been promoted yet, so there is nothing to compare with`,
       );
     return canaryDifferenceOf(world, release, await expectedObjects(context, release.digest));
   });
@@ -170,13 +172,13 @@ async function diffSource(
 
 function linesOf({ source, commit, differs, problems, objects }: SourceDifference, screen: Screen): string[] {
   const what = commitLine(commit.commit, commit.subject);
-  const title = `Source ${source}: the cluster must be as ${what} says`;
+  const title = `Source ${source}: expected ${what}`;
   const table = fieldTable(objects, screen);
   return [
     paint(screen, 'strong', printable(title)),
     ...(problems.length > 0 ? ['', ...problems.map((line) => paint(screen, 'bad', printable(line)))] : []),
     ...(table.length > 0 ? ['', ...table] : []),
-    ...(differs ? [] : wrap(`nothing differs in ${counted(objects.length, 'object')}`, screen.columns, '')),
+    ...(differs ? [] : wrap(`no differences in ${counted(objects.length, 'object')}`, screen.columns, '')),
   ];
 }
 
@@ -208,13 +210,13 @@ function differenceLines(
   screen: Screen,
 ): string[] {
   const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15);
-  const title = `Canary ${canary}: the primary must run ${what}`;
+  const title = `Canary ${canary}: expected ${what} on the primary`;
   const table = fieldTable(objects, screen);
   return [
     paint(screen, 'strong', printable(title)),
     ...(findings.length > 0 ? ['', ...formatTable(findingColumns, findings, screen, false)] : []),
     ...(table.length > 0 ? ['', ...table] : []),
-    ...(differs ? [] : wrap(`nothing differs in ${counted(objects.length, 'object')}`, screen.columns, '')),
+    ...(differs ? [] : wrap(`no differences in ${counted(objects.length, 'object')}`, screen.columns, '')),
   ];
 }
 

@@ -44,15 +44,16 @@ export const explainCommand: CliCommand = {
     const { version } = context;
     program
       .command('explain')
+      .summary('explain the state of a Canary, or what would follow from a fault')
       .description(
-        'explain what Holdfast makes of a Canary, or what it would make of a fault; writes nothing',
+        'explain the state of a Canary and what comes next, or what would follow from a fault (--what-if); writes nothing',
       )
-      .argument('<canary>', 'name, or canary/NAME')
+      .argument('<canary>', 'NAME or canary/NAME')
       .addOption(kubeconfigOption())
       .addOption(namespaceOption())
       .option(
         '--what-if <assumption...>',
-        'assume onFailure=..., cause=..., canary=healthy|sameFault|notReady, checks=fail or others=N failing Canaries',
+        'assume onFailure=..., cause=..., canary=healthy|sameFault|notReady, checks=fail or others=N (other Canaries that fail)',
         [],
       )
       .addOption(meshProviderOption())
@@ -103,12 +104,12 @@ const indent = '  ';
 /** An explanation for people; lines without line feeds. */
 function explanationLines(explanation: Explanation, screen: Screen, nowMs: number): string[] {
   const { canary, assumed, phase, state, release, primary, judgement } = explanation;
-  const standing = [phase || 'not looked at yet', state && `(${state})`].filter(Boolean).join(' ');
+  const standing = [phase || 'not reconciled yet', state && `(${state})`].filter(Boolean).join(' ');
   const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15) || 'none yet';
   return [
     paint(screen, 'strong', printable(`Canary ${canary}: ${standing}`)),
     ...(assumed.length > 0
-      ? wrap(`assumed: ${assumed.join(', ')}; nothing of it is written`, screen.columns, '')
+      ? wrap(`assumed: ${assumed.join(', ')}; nothing is written`, screen.columns, '')
       : []),
     ...section(screen, 'Expected on the primary', [
       indent + printable(what),
@@ -117,7 +118,7 @@ function explanationLines(explanation: Explanation, screen: Screen, nowMs: numbe
     ...(judgement ? judged(judgement, screen) : []),
     ...section(
       screen,
-      'What comes next, if the cluster stays as it is',
+      'What comes next, if the cluster does not change',
       foreseen(explanation.forecast, screen, nowMs),
     ),
   ];
@@ -149,12 +150,12 @@ function mark({ met, severity }: Comparison): string {
 
 function judged(judgement: Judgement, screen: Screen): string[] {
   const { cause, title, fix, evidence, onCanaryToo, action, why } = judgement;
-  const canary = onCanaryToo ? '; the canary shows it too' : '; the canary does not show it';
+  const canary = onCanaryToo ? '; the canary has the same fault' : '; the canary does not have it';
   const what = `${cause}: ${title}${onCanaryToo === undefined ? '' : canary}`;
   return [
     ...section(screen, 'Cause', wrap(what, screen.columns, indent)),
     ...evidence.flatMap((line) => wrap(`- ${line}`, screen.columns, indent + indent)),
-    ...wrap(`what helps: ${fix}`, screen.columns, indent),
+    ...wrap(`fix: ${fix}`, screen.columns, indent),
     ...section(screen, 'Decision', wrap(`${action} (${why})`, screen.columns, indent)),
   ];
 }

@@ -135,19 +135,19 @@ export interface ReleaseFlags {
 /** Adds the flags. */
 export function withLimitFlags(command: Command): Command {
   const limited = command
-    .option('--kubeconfig-qps <number>', 'requests a second to the API server, watches left out', count, 100)
-    .option('--kubeconfig-burst <number>', 'how many of them may come at once', count, 250)
+    .option('--kubeconfig-qps <number>', 'requests per second to the API server, without watches', count, 100)
+    .option('--kubeconfig-burst <number>', 'burst of these requests', count, 250)
     .option(
       '--source-qps <number>',
-      'the same for what Sources apply, which rollouts do not wait for',
+      'requests per second for objects that Sources apply; separate, so that rollouts do not wait',
       count,
       200,
     )
-    .option('--source-burst <number>', 'how many of these may come at once', count, 400)
-    .option('--threadiness <number>', 'Canaries that are handled side by side', count, 8)
+    .option('--source-burst <number>', 'burst of these requests', count, 400)
+    .option('--threadiness <number>', 'number of Canaries to reconcile in parallel', count, 8)
     .option(
       '--default-service-account <name>',
-      'service account, in the namespace of each Source, that Sources without serviceAccountName are written as',
+      'service account, in the namespace of the Source, for Sources without serviceAccountName',
       accountName,
     );
   return withReleaseFlags(limited);
@@ -158,11 +158,11 @@ export function withReleaseFlags(command: Command): Command {
   return command
     .option(
       '--enable-config-tracking <boolean>',
-      'false: releases are about templates and ports alone; ConfigMaps and Secrets are applied and never copied',
+      'false: only pod templates and ports make a release; ConfigMaps and Secrets are applied but not copied',
       truth,
       true,
     )
-    .option('--no-cross-namespace-refs', 'refuse Canaries that refer to objects of other namespaces');
+    .option('--no-cross-namespace-refs', 'reject Canaries that refer to objects in other namespaces');
 }
 
 /** What they say. */
@@ -220,8 +220,8 @@ export interface ProgramFlags {
 /** Adds the flags. */
 export function withProgramFlags(command: Command): Command {
   return command
-    .option('--kustomize <file>', 'kustomize program; default: HOLDFAST_KUSTOMIZE, else as found on PATH')
-    .option('--helm <file>', 'helm program (version 3); default: HOLDFAST_HELM, else as found on PATH');
+    .option('--kustomize <file>', 'path to kustomize (default: HOLDFAST_KUSTOMIZE, then PATH)')
+    .option('--helm <file>', 'path to helm, version 3 (default: HOLDFAST_HELM, then PATH)');
 }
 
 /** What flags and environment say. */

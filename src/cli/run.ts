@@ -51,7 +51,9 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
 /** `holdfast run`: the controller. */
 export const runCommand: CliCommand = {
   register(program, { version, setExitCode }) {
-    const command = withFlags(program.command('run').description('follow Git and roll out what it says'));
+    const command = withFlags(
+      program.command('run').description('run the controller: follow Git and roll out what it says'),
+    );
     withReceiverFlags(withLimitFlags(withProgramFlags(command))).action(async (flags: RunFlags) => {
       setExitCode(await run(optionsOf(flags, version)));
     });
@@ -60,23 +62,19 @@ export const runCommand: CliCommand = {
 
 function withFlags(command: Command): Command {
   return command
-    .option(
-      '--source <file...>',
-      'files with Source objects; without it the Sources of the cluster are followed',
-      [],
-    )
+    .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', [])
     .addOption(kubeconfigOption())
     .option('--namespace <name>', 'watch only this namespace, and keep the Lease in it')
     .addOption(watchNamespacesOption())
-    .option('--data-dir <folder>', 'where Git repositories are kept', defaultDataDirectory())
+    .option('--data-dir <folder>', 'folder for Git repositories', defaultDataDirectory())
     .option(
       '--cluster-name <name>',
-      'name of this cluster in refs, branches and commit statuses that are written to Git, and in alerts',
+      'name of this cluster in Git refs, branches, commit statuses and alerts',
       clusterName,
       DEFAULT_CLUSTER_NAME,
     )
-    .option('--git-author-name <name>', 'author of commits that are written to Git', DEFAULT_IDENTITY.name)
-    .option('--git-author-email <address>', 'address of that author', DEFAULT_IDENTITY.email)
+    .option('--git-author-name <name>', 'author of commits written to Git', DEFAULT_IDENTITY.name)
+    .option('--git-author-email <address>', 'email address of that author', DEFAULT_IDENTITY.email)
     .option('--listen <host:port>', 'address of /healthz, /readyz, /metrics and /hooks', listenAddress, {
       host: '127.0.0.1',
       port: 8080,
@@ -84,16 +82,25 @@ function withFlags(command: Command): Command {
     .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info')
     .addOption(minAnalysisIntervalOption())
     .addOption(meshProviderOption())
-    .option('--metrics-server <url>', 'Prometheus of built-in metrics', httpUrl, 'http://prometheus:9090')
+    .option(
+      '--metrics-server <url>',
+      'Prometheus for the built-in metrics',
+      httpUrl,
+      'http://prometheus:9090',
+    )
     .addOption(selectorLabelsOption())
     .addOption(includeLabelPrefixOption())
     .option(
       '--drill-schedule <cron>',
-      'when to try every last-known-good by dry-run (UTC); default: never by itself',
+      'cron schedule (UTC) to dry-run every last known good release (default: never)',
       cron,
     )
-    .option('--shadow', 'decide and log what would be done, and write nothing: beside another controller')
-    .option('--runbook-url <url>', 'root of the documentation that alerts link runbooks to', folderUrl);
+    .option('--shadow', 'log what would be done and write nothing, to run next to another controller')
+    .option(
+      '--runbook-url <url>',
+      'root URL of the documentation, for links to runbooks in alerts',
+      folderUrl,
+    );
 }
 
 /** Runs until a signal, or until another copy took over. The result is the exit code. */
@@ -110,7 +117,7 @@ async function run(options: AppOptions): Promise<number> {
       app.lost.then(() => 'lost' as const),
       app.leading.then(() => new Promise<never>(() => undefined)),
     ]);
-    log.info({ end }, end === 'lost' ? 'the Lease was lost; ending' : 'draining');
+    log.info({ end }, end === 'lost' ? 'the Lease was lost; exiting' : 'draining');
     const late = setTimeout(() => process.exit(1), limits.drainMs);
     await app.drain();
     clearTimeout(late);
@@ -130,7 +137,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
   if (flags.namespace && flags.watchNamespaces.length > 0)
     throw new InputError('--namespace and --watch-namespaces cannot be used together');
   if (flags.shadow && flags.source.length > 0)
-    throw new InputError('--shadow follows the Sources of the cluster: --source would write one');
+    throw new InputError('--shadow follows the Sources in the cluster and cannot be used with --source');
   return {
     version,
     sourceFiles: flags.source,
@@ -218,13 +225,21 @@ interface Receivers {
 /** Adds the flags. Tokens are taken from the environment alone: the arguments of a process are for everybody on the machine to read. */
 export function withReceiverFlags(command: Command): Command {
   return command
-    .option('--event-webhook <url>', 'told the Events of Canaries without webhooks of type event', httpUrl)
+    .option(
+      '--event-webhook <url>',
+      'receives the Events of Canaries without a webhook of type event',
+      httpUrl,
+    )
     .option('--slack-url <url>', 'Slack webhook for Canaries without alerts of their own', httpUrl)
-    .option('--slack-channel <name>', 'channel there', 'general')
-    .option('--slack-user <name>', 'name shown as the author there', 'flagger')
-    .option('--slack-proxy-url <url>', 'HTTP proxy on the way there', httpUrl)
-    .option('--msteams-url <url>', 'the same in Microsoft Teams; it wins over Slack', httpUrl)
-    .option('--msteams-proxy-url <url>', 'HTTP proxy on the way there', httpUrl);
+    .option('--slack-channel <name>', 'Slack channel', 'general')
+    .option('--slack-user <name>', 'author name shown in Slack', 'flagger')
+    .option('--slack-proxy-url <url>', 'HTTP proxy for Slack', httpUrl)
+    .option(
+      '--msteams-url <url>',
+      'Microsoft Teams webhook for Canaries without alerts of their own; used instead of Slack',
+      httpUrl,
+    )
+    .option('--msteams-proxy-url <url>', 'HTTP proxy for Microsoft Teams', httpUrl);
 }
 
 /** What flags and environment say. Throws InputError for an address that is none, without showing it. */
@@ -255,5 +270,5 @@ function address(env: ReceiverEnvironment, name: string): string | undefined {
   const text = env[name];
   if (!text) return undefined;
   if (isHttpUrl(text)) return text;
-  throw new InputError(`the environment variable ${name} is no http:// or https:// address`);
+  throw new InputError(`environment variable ${name} must be an http:// or https:// URL`);
 }

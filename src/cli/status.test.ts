@@ -217,7 +217,7 @@ describe('status', () => {
   it('shows a Canary that nobody has looked at yet', async () => {
     const fresh = canary('fresh', undefined);
     expect((await lines({}, [fresh]))[1]).toMatch(/^fresh +- +- +- +- +-$/);
-    expect((await lines({ name: 'fresh' }, [fresh])).join('\n')).toContain('has not looked at it yet');
+    expect((await lines({ name: 'fresh' }, [fresh])).join('\n')).toContain('not reconciled by Holdfast yet');
   });
 
   it('says where it looked when there is nothing', async () => {
@@ -228,7 +228,7 @@ describe('status', () => {
     const missing = await status(reader(), { ...options, name: 'web' });
     expect(missing).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('Canary shop/web does not exist'),
+      stderr: expect.stringContaining('Canary shop/web not found'),
     });
   });
 
@@ -252,7 +252,7 @@ describe('the subject on the command line', () => {
   });
 
   it('refuses other kinds', () => {
-    expect(() => subjectOf('pod', 'web')).toThrow('neither canary nor source');
+    expect(() => subjectOf('pod', 'web')).toThrow('must be canary or source');
   });
 });
 

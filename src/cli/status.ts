@@ -42,7 +42,7 @@ async function one(reader: StatusReader, options: StatusOptions, name: string): 
   const reference = { apiVersion: apiVersionOf(kind), kind, namespace, name };
   const object = await reader.get(reference);
   if (!object) {
-    const stderr = `holdfast status: ${describe(reference)} does not exist; -n NAMESPACE looks elsewhere, -A everywhere\n`;
+    const stderr = `error: ${describe(reference)} not found; use -n NAMESPACE for another namespace or -A for all\n`;
     return { stdout: '', stderr, exitCode: 1 };
   }
   const { format, screen, nowMs } = options;
@@ -72,10 +72,9 @@ async function all(reader: StatusReader, options: StatusOptions): Promise<Comman
     ...(sources.length > 0 ? [sourceTable(sources.map(sourceRow), table)] : []),
   ];
   if (blocks.length === 0) {
-    const where =
-      namespace === undefined ? 'in the cluster' : `in namespace ${namespace} (-A looks everywhere)`;
-    const what = kind === undefined ? 'no Canary and no Source' : `no ${kind}`;
-    return { stdout: '', stderr: `There is ${what} ${where}.\n`, exitCode: 0 };
+    const where = namespace === undefined ? '' : ` in namespace ${namespace} (use -A for all namespaces)`;
+    const what = kind === undefined ? 'Canaries or Sources' : kind === 'Canary' ? 'Canaries' : 'Sources';
+    return { stdout: '', stderr: `No ${what} found${where}.\n`, exitCode: 0 };
   }
   return said(blocks.map(joined).join('\n'));
 }
@@ -130,7 +129,7 @@ export const statusCommand: CliCommand = {
     program
       .command('status')
       .description('show Canaries and Sources, or one of them in full')
-      .argument('[kind]', 'canary or source; a name alone is that of a Canary')
+      .argument('[kind]', 'canary or source; NAME alone is a Canary')
       .argument('[name]', 'name of the object')
       .addOption(kubeconfigOption())
       .addOption(namespaceOption())
@@ -139,7 +138,7 @@ export const statusCommand: CliCommand = {
       .action(async (kind: string | undefined, name: string | undefined, flags: StatusFlags) => {
         const subject = subjectOf(kind, name);
         if (flags.allNamespaces && subject.name !== undefined)
-          throw new InputError('one object is in one namespace: give -n NAMESPACE instead of -A');
+          throw new InputError('an object cannot be named together with -A; use -n NAMESPACE');
         const { kubeconfig } = flags;
         const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
           status(client, {
@@ -166,7 +165,7 @@ export function subjectOf(
   const name = second ?? inside;
   if (kind) return { kind, name };
   if (name === undefined) return { kind: 'Canary', name: word };
-  throw new InputError(`${JSON.stringify(word)} is neither canary nor source`);
+  throw new InputError(`unknown kind ${JSON.stringify(word)}: must be canary or source`);
 }
 
 function kindNamed(word: string): 'Canary' | 'Source' | undefined {

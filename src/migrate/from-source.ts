@@ -44,19 +44,19 @@ function still({ facts }: FromSourceInput): Finding {
 }
 
 function sourceGone({ facts }: FromSourceInput): Finding {
-  return finding(facts, 'the Source is gone', ({ source }) => source === undefined || 'it is there');
+  return finding(facts, 'the Source is gone', ({ source }) => source === undefined || 'it still exists');
 }
 
 function holding(input: FromSourceInput): Omit<Step, 'changes'> {
-  const seen = `Source ${key(input)} is suspended, prunes nothing, and Holdfast has seen it`;
+  const seen = `Source ${key(input)} is suspended, does not prune, and Holdfast has observed that`;
   return {
-    title: 'keep Holdfast from applying and from deleting anything',
+    title: 'stop Holdfast from applying and deleting',
     requires: [],
     ends: [
       finding(input.facts, seen, ({ source }) => {
         const acts = whyItActs(source);
         if (acts) return acts;
-        return !source || isObserved(source) || 'it has not looked at it since it was changed';
+        return !source || isObserved(source) || 'Holdfast has not observed the change yet';
       }),
     ],
     commands: applyCommands(input.facts, sourceFile(input)),
@@ -66,7 +66,7 @@ function holding(input: FromSourceInput): Omit<Step, 'changes'> {
 
 function giving(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
   return {
-    title: `let ${what(input)} take over what is there`,
+    title: `let ${what(input)} take over the existing objects`,
     requires: [still(input)],
     ends: tookOver(tool, input),
     commands: applyCommands(input.facts, ownerFile(input)),
@@ -78,7 +78,7 @@ function removal(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'chan
   const { facts, former } = input;
   const isRemoved = facts?.source === undefined || facts.parent?.prunes === true;
   return {
-    title: `take Source ${key(input)} away, and nothing of what it applied`,
+    title: `delete Source ${key(input)}, but none of the objects it applied`,
     requires: [
       still(input),
       ...tookOver(tool, input),
@@ -97,10 +97,10 @@ function removal(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'chan
 function releasing(input: FromSourceInput): Omit<Step, 'changes'> {
   const { facts } = input;
   return {
-    title: 'let go of what Holdfast applied',
+    title: 'release the objects that Holdfast applied',
     requires: [sourceGone(input)],
     ends: [
-      finding(facts, 'no object has the label or the fields of a Source any more', ({ members }) => {
+      finding(facts, 'no object has the label or the managed fields of a Source', ({ members }) => {
         const left = members.flatMap(({ live }) => (live && !isReleased(live) ? [describe(live)] : []));
         return left.length === 0 || named(left);
       }),
@@ -113,10 +113,10 @@ function releasing(input: FromSourceInput): Omit<Step, 'changes'> {
 function ending(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
   const prunes = prunesAfter(input);
   return {
-    title: prunes ? 'turn pruning on' : 'end the move',
+    title: prunes ? 'turn pruning on' : 'finish the migration',
     requires: tookOver(tool, input),
     ends: [
-      finding(input.facts, prunes ? `${what(input)} prunes` : 'the move has ended', ({ owner }) => {
+      finding(input.facts, prunes ? `${what(input)} prunes` : 'the migration is finished', ({ owner }) => {
         if (!owner) return 'it is not in the cluster';
         const isMarkedStill = owner.metadata.annotations?.[pruneAfterAnnotation] !== undefined;
         if (isMarkedStill) return `it has ${pruneAfterAnnotation}`;
@@ -143,7 +143,7 @@ function tookOver(tool: FromSourceTool, input: FromSourceInput): Finding[] {
     ),
     finding(
       facts,
-      'every object of the Source is in its inventory, with its mark',
+      'every object of the Source is in its inventory, with its label or annotation',
       ({ members, ownMembers }) => {
         const own = new Map(members.map((member) => [keyOf(member), member]));
         const left = ownMembers.filter((member) => {

@@ -112,12 +112,12 @@ function inOrder(subjects: readonly Subject[]): Subject[] {
 const notCarried: Readonly<Record<MoveQuery['tool'], Readonly<Record<string, string>>>> = {
   flux: {
     HelmRelease:
-      'a release of helm-controller is not carried: move its objects by hand, with a Source of renderer helm and holdfast.dev/adopt on them',
-    ResourceSet: 'it writes Kustomizations; keep their manifests in Git first',
+      'a HelmRelease is not migrated: migrate its objects by hand, with a Source of renderer helm and holdfast.dev/adopt on them',
+    ResourceSet: 'it generates Kustomizations; keep their manifests in Git first',
   },
   argocd: {
     ApplicationSet:
-      'it writes Applications and would write them again: set spec.preserveResourcesOnDeletion: true, keep the manifests of its Applications in Git, and take it out first',
+      'it generates Applications and would generate them again: set spec.preserveResourcesOnDeletion: true, keep the manifests of its Applications in Git, and take it out first',
     Rollout:
       'the workload is not a Deployment; Holdfast rolls out Deployments, StatefulSets, DaemonSets and Services',
   },

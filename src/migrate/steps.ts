@@ -128,9 +128,9 @@ export function comparisonFindings(facts: MoveFacts | undefined): Finding[] {
     });
   return [
     none('the Source holds every object of the inventory', ({ missing }) => missing),
-    none('it creates none', ({ created }) => created),
-    none('it changes none, so that no pod restarts', ({ changed }) => changed),
-    none('it may write all of them', ({ refused }) => refused),
+    none('the dry run creates none', ({ created }) => created),
+    none('the dry run changes none, so no pod restarts', ({ changed }) => changed),
+    none('it is allowed to apply all of them', ({ refused }) => refused),
   ];
 }
 
@@ -140,7 +140,7 @@ export function appliedFindings(facts: MoveFacts | undefined, name: string): Fin
     finding(facts, `Source ${name} has applied its head`, ({ source }) => {
       const applied = conditionOf(source, 'Applied');
       if (!source) return 'it is not in the cluster';
-      if (!isObserved(source)) return 'Holdfast has not looked at it since it was changed';
+      if (!isObserved(source)) return 'Holdfast has not observed the change yet';
       if (applied?.status !== 'True') return applied?.message ?? 'it has no condition Applied';
       const { head, appliedCommit } = (source as Source).status ?? {};
       return (
@@ -159,7 +159,7 @@ export function takenFinding(
   const id = applySetId(source);
   return finding(
     facts,
-    'every object of the inventory is in its set, without a mark of the other tool',
+    'every object of the inventory belongs to the Source, without a label or annotation of the other tool',
     (seen) => {
       const gone = seen.members.filter(({ live }) => !live).map(({ reference }) => describe(reference));
       if (gone.length > 0) return `not in the cluster: ${named(gone)}`;
@@ -180,9 +180,11 @@ export function adoptsFinding(facts: MoveFacts | undefined, name: string, former
     facts,
     `Source ${name} is in the cluster, with ${adoptFromAnnotation}: ${text}`,
     ({ source, owner }) => {
-      if (!source) return 'it is not';
+      if (!source) return 'it is not in the cluster';
       if (!owner) return true;
-      return source.metadata.annotations?.[adoptFromAnnotation] === text || 'it has not this annotation';
+      return (
+        source.metadata.annotations?.[adoptFromAnnotation] === text || 'it does not have this annotation'
+      );
     },
   );
 }

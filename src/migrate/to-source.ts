@@ -58,16 +58,16 @@ function takeOver(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes
   const isThere = facts?.source !== undefined;
   const applied = [adoptsFinding(facts, key, former), ...appliedFindings(facts, key)];
   return {
-    title: 'let the Source take over what is there',
+    title: 'let the Source take over the existing objects',
     requires: [
       ...tool.safe(input),
       finding(
         facts,
-        'the cluster has the kind Source',
+        'the CRD of Source is installed',
         ({ hasKinds }) => hasKinds || 'run holdfast install first',
       ),
       finding(facts, 'the Sources that it depends on are Ready', ({ missingDependencies }) => {
-        return missingDependencies.length === 0 || `move these first: ${named(missingDependencies)}`;
+        return missingDependencies.length === 0 || `migrate these first: ${named(missingDependencies)}`;
       }),
       ...(isThere ? [] : comparisonFindings(facts)),
     ],
@@ -82,17 +82,17 @@ function removal(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'
   const what = `${former.kind} ${former.namespace}/${former.name}`;
   const removesItself = facts?.parent?.prunes === true;
   return {
-    title: `take ${what} away, and nothing of what it applied`,
+    title: `delete ${what}, but none of the objects it applied`,
     requires: [
       ...tool.safe(input),
       ...appliedFindings(facts, sourceKey(input)),
       takenFinding(facts, sourceOf(input), former),
-      finding(facts, 'nobody else needs it', ({ dependents }) => {
-        return dependents.length === 0 || `move these first, up to the same step: ${named(dependents)}`;
+      finding(facts, 'nothing else depends on it', ({ dependents }) => {
+        return dependents.length === 0 || `migrate these first, up to the same step: ${named(dependents)}`;
       }),
     ],
     ends: [
-      finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it is there'),
+      finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it still exists'),
       ...appliedFindings(facts, sourceKey(input)),
     ],
     commands: facts?.owner && !removesItself ? [tool.remove(former)] : [],
@@ -105,15 +105,15 @@ function ending(input: ToSourceInput): Omit<Step, 'changes'> {
   const prunes = prunesAfter(input);
   const what = `${former.kind} ${former.namespace}/${former.name}`;
   return {
-    title: prunes ? 'turn pruning on' : 'end the move',
+    title: prunes ? 'turn pruning on' : 'finish the migration',
     requires: [
-      finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it is there'),
-      finding(facts, 'nothing else carries its mark', ({ leftBehind }) => {
+      finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it still exists'),
+      finding(facts, 'no other object has its label or annotation', ({ leftBehind }) => {
         return leftBehind.length === 0 || `not in the Source: ${named(leftBehind)}`;
       }),
     ],
     ends: [
-      finding(facts, `Source ${sourceKey(input)} takes nothing over any more`, ({ source }) => {
+      finding(facts, `Source ${sourceKey(input)} no longer takes over objects`, ({ source }) => {
         if (!source) return 'it is not in the cluster';
         return (
           source.metadata.annotations?.[adoptFromAnnotation] === undefined || `it has ${adoptFromAnnotation}`
@@ -174,7 +174,7 @@ function withoutOwner(files: Files, { owner }: ToSourceInput, also: readonly Pla
   return owner ? withoutPlaced(files, [owner, ...also]) : files;
 }
 
-/** With the Source as it is after the move: it takes nothing over any more, and prunes where the owner did. */
+/** With the Source as it is after the move: it no longer takes over objects, and prunes where the owner did. */
 function withPruning(files: Files, input: ToSourceInput): Files {
   const { namespace, name } = input.former;
   return edited(files, sourceFile(input), { kind: 'Source', namespace, name }, (document) => {

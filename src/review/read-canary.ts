@@ -46,7 +46,7 @@ export async function readCanaryWith<T>(
   const object = await connection.client.get({ ...kind, namespace, name });
   if (!object)
     throw new InputError(
-      `${describe({ ...kind, namespace, name })} does not exist; -n NAMESPACE looks elsewhere`,
+      `${describe({ ...kind, namespace, name })} not found; use -n NAMESPACE for another namespace`,
     );
   const canaries = await allCanaries(connection, object);
   const canary = typed(object, canaries, options);
@@ -134,7 +134,7 @@ export function readParts(
 const notAsked: HeadView = {
   kind: 'unknown',
   reason: 'Unknown',
-  message: 'Git is not asked by this command',
+  message: 'this command does not read Git',
 };
 
 /** A target that another tool applies runs what is at head. */

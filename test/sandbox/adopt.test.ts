@@ -90,13 +90,13 @@ const stories: ReadonlyArray<readonly [string, Parameters<typeof scene>[0], stri
     'promoting',
     { ...written, canaryWeight: 60, status: { phase: 'Promoting', canaryWeight: 60 } },
     'carriedOn',
-    /promotion is brought to its end/,
+    /promotion continues/,
   ],
   [
     'finalising',
     { ...written, status: { phase: 'Finalising' } },
     'carriedOn',
-    /promotion is brought to its end/,
+    /promotion continues/,
   ],
   [
     'stalled',
@@ -154,10 +154,10 @@ describe('adopt --dry-run', () => {
     await startFlagger();
     const { code, text } = await adopt('--dry-run');
     expect(flat(text)).toContain(
-      'flagger-system/flagger is running: Holdfast does nothing until that ends, and then: ',
+      'flagger-system/flagger is running: Holdfast waits until that ends, and then: ',
     );
     expect(flat(text)).toContain(
-      'shop/web: taken over no pod restarts, nothing is rolled out: Flagger left it in Succeeded',
+      'shop/web: taken over no pod restarts and nothing is rolled out: Flagger left it in Succeeded',
     );
     expect(text).toContain('1 Canary: 1 taken over');
     expect(code).toBe(0);

@@ -150,7 +150,7 @@ test('a metric is told as it is now, and why it cannot be had; Secrets are not r
   expect(measured[0]?.value).toBe(7);
   expect(measured.map(({ name, verdict, detail }) => [name, verdict, detail])).toEqual([
     ['open', 'fail', undefined],
-    ['closed', 'unknown', 'MetricTemplate shop/closed is asked with a Secret, which a plan does not read'],
+    ['closed', 'unknown', 'MetricTemplate shop/closed needs a Secret, which a plan does not read'],
     ['absent', 'unknown', expect.stringContaining('does not exist')],
   ]);
   expect(report.sources[0]).not.toHaveProperty('dryRun');

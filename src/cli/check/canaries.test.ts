@@ -30,7 +30,7 @@ it('names the Canary, the field and its author where one cannot be acted on', ()
   );
   expect(sound.map(({ metadata }) => metadata.name)).toEqual(['good']);
   expect(lines).toMatchObject([
-    { state: 'ok', detail: '1 of 3 can be acted on' },
+    { state: 'ok', detail: '1 of 3 are valid' },
     {
       state: 'failed',
       subject: 'Canary default/bad',
@@ -53,7 +53,7 @@ it('asks only for the kinds that the providers in use write', async () => {
       state: 'failed',
       subject: 'provider contour',
       actor: 'administrator',
-      detail: 'the cluster serves no HTTPProxy of projectcontour.io/v1',
+      detail: 'the cluster does not serve HTTPProxy of projectcontour.io/v1',
     },
     { state: 'ok', subject: 'provider kubernetes' },
   ]);

@@ -9,7 +9,7 @@ import type { RouteKind } from '../../providers/routing/router.ts';
 import { routerFor, supportedProviders } from '../../providers/routing/table.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
 
-/** Canaries of the cluster that can be acted on, and a line for each that cannot. */
+/** Canaries of the cluster that are valid, and a line for each that cannot. */
 interface CheckedCanaries {
   readonly sound: readonly Canary[];
   readonly lines: readonly CheckLine[];
@@ -25,10 +25,10 @@ export function checkCanaries(
   for (const object of objects) {
     const problem = problemOf(object, options);
     if (typeof problem === 'string')
-      lines.push(bad('failed', describe(object), problem, { actor: 'author', act: 'change it in Git' }));
+      lines.push(bad('failed', describe(object), problem, { actor: 'author', act: 'fix it in Git' }));
     else sound.push(problem);
   }
-  if (sound.length > 0) lines.unshift(ok('Canaries', `${sound.length} of ${objects.length} can be acted on`));
+  if (sound.length > 0) lines.unshift(ok('Canaries', `${sound.length} of ${objects.length} are valid`));
   return { sound, lines };
 }
 
@@ -41,7 +41,7 @@ function problemOf(
   const [first] = problems;
   if (first)
     return `${first.path}: ${first.message}${problems.length > 1 ? ` (and ${problems.length - 1} more)` : ''}`;
-  return parsed.ok ? parsed.value : 'cannot be read';
+  return parsed.ok ? parsed.value : 'cannot be parsed';
 }
 
 /** Kinds that the providers in use write, once each. */
@@ -58,7 +58,7 @@ export async function checkProviders(
 ): Promise<CheckLine[]> {
   const lines = [...routeKindsOf(canaries, defaultProvider)].map(async ([provider, kinds]) => {
     const subject = `provider ${provider}`;
-    if (sharesWorkload(provider)) return ok(subject, 'needs nothing but the workload itself');
+    if (sharesWorkload(provider)) return ok(subject, 'needs only the workload itself');
     if (!routerFor(provider)) {
       const detail = `is not supported by this version; supported: ${supportedProviders().join(', ')}`;
       return bad('failed', subject, detail, { actor: 'author' });
@@ -68,13 +68,13 @@ export async function checkProviders(
         await client.resolve(apiVersion, kind);
       } catch (error) {
         if (!isApiError(error, 'unknownKind')) throw error;
-        const detail = `the cluster serves no ${kind} of ${apiVersion}`;
+        const detail = `the cluster does not serve ${kind} of ${apiVersion}`;
         const act = 'install the CRDs of that provider, or change spec.provider of the Canaries';
         return bad('failed', subject, detail, { actor: 'administrator', act });
       }
     }
     const served = kinds.map(({ kind, apiVersion }) => `${kind} of ${apiVersion} is served`);
-    return ok(subject, served.join(', ') || 'needs nothing but Services');
+    return ok(subject, served.join(', ') || 'needs only Services');
   });
   return Promise.all(lines);
 }

@@ -43,16 +43,17 @@ export const checkCommand: CliCommand = {
   register(program, context) {
     program
       .command('check')
+      .summary('check everything that Holdfast depends on')
       .description(
-        'look at the API server, CRDs, rights, Git and metrics; exit code 1 if something is missing',
+        'check the API server, CRDs, RBAC, Git and metrics that Holdfast depends on; exit code 1 if a check fails',
       )
-      .option('--source <file...>', 'files with Source objects; without it the Sources of the cluster', [])
+      .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', [])
       .addOption(kubeconfigOption())
       .addOption(holdfastNamespaceOption('--namespace'))
       .addOption(watchNamespacesOption())
       .addOption(asUserOption())
-      .option('--mesh-provider <name>', 'routing provider of Canaries that name none', 'kubernetes')
-      .option('--metrics-server <url>', 'Prometheus of built-in metrics', 'http://prometheus:9090')
+      .option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider', 'kubernetes')
+      .option('--metrics-server <url>', 'Prometheus for the built-in metrics', 'http://prometheus:9090')
       .addOption(outputOption('text', ['text', 'json']))
       .action(async (flags: CheckFlags) => {
         const { kubeconfig, output } = flags;
@@ -153,8 +154,10 @@ export async function clusterFindings(
 
 function unreadSources(count: number): CheckLine[] {
   if (count === 0) return [];
-  const detail = `${count} in the cluster; where one holds a target, Git says what is wanted, and Git was not asked`;
-  return [bad('warning', 'Sources', detail, { actor: 'nobody', act: 'holdfast run --shadow asks it' })];
+  const detail = `${count} in the cluster; the desired state of their targets is in Git, which this command does not read`;
+  return [
+    bad('warning', 'Sources', detail, { actor: 'nobody', act: 'run holdfast run --shadow to include Git' }),
+  ];
 }
 
 type RightsQuery = Pick<CheckOptions, 'ownNamespace' | 'watchNamespaces' | 'asUser' | 'defaultProvider'>;
@@ -237,8 +240,8 @@ async function sourcesOf(
     if (parsed.ok) sound.push(parsed.value);
     else {
       const [problem] = parsed.problems;
-      const detail = `${problem?.path ?? ''}: ${problem?.message ?? 'cannot be read'}`;
-      refused.push(bad('failed', describe(object), detail, { actor: 'author', act: 'change the Source' }));
+      const detail = `${problem?.path ?? ''}: ${problem?.message ?? 'cannot be parsed'}`;
+      refused.push(bad('failed', describe(object), detail, { actor: 'author', act: 'fix the Source' }));
     }
   }
   return { sound, lines: [...lines, ...refused] };

@@ -26,7 +26,7 @@ export async function readOne(
   const reference = { apiVersion: apiVersionOf(kind), kind, namespace, name };
   const object = await client.get(reference);
   if (object) return object;
-  throw new InputError(`${describe(reference)} does not exist; -n NAMESPACE looks elsewhere`);
+  throw new InputError(`${describe(reference)} not found; use -n NAMESPACE for another namespace`);
 }
 
 /** Sets one annotation of ours, or takes it away with null, and touches nothing else. */
@@ -90,7 +90,7 @@ export interface WaitFlags extends ObjectFlags {
 export function withObjectFlags(command: Command, kind: 'Canary' | 'Source'): Command {
   const word = kind.toLowerCase();
   return command
-    .argument(`<${word}>`, `name, or ${word}/name`)
+    .argument(`<${word}>`, `NAME or ${word}/NAME`)
     .addOption(kubeconfigOption())
     .addOption(namespaceOption())
     .addOption(outputOption('text', ['text', 'json', 'yaml']));
@@ -106,13 +106,13 @@ export function nameIn(text: string, kind: 'Canary' | 'Source'): string {
   if (!text.includes('/')) return text;
   const subject = subjectOf(text, undefined);
   if (subject.kind === kind && subject.name) return subject.name;
-  throw new InputError(`${JSON.stringify(text)} is no ${kind}`);
+  throw new InputError(`${JSON.stringify(text)} is not a ${kind}`);
 }
 
 function seconds(text: string): number {
   const value = Number(text);
   if (Number.isFinite(value) && value > 0) return value;
-  throw new InputError(`--timeout: ${JSON.stringify(text)} is no number of seconds above 0`);
+  throw new InputError(`--timeout: ${JSON.stringify(text)} is not a number of seconds above 0`);
 }
 
 /** Where a release came to rest. */

@@ -139,7 +139,7 @@ async function createLook(
 
   return async (object) => {
     const view = views.get(object.metadata.namespace ?? '');
-    if (!view) return { refusal: 'it is in no namespace' };
+    if (!view) return { refusal: 'it has no namespace' };
     const parts: ReadParts = { ...readParts(connection, view, options), ...shared };
     const read = readCanary(parts, object);
     if ('failure' in read) return { refusal: read.failure.message };
@@ -162,7 +162,7 @@ async function observation(parts: ReadParts, canary: Canary): Promise<Observatio
     const observed = await observe(parts, canary);
     return observed.kind === 'observed' ? observed.observation : undefined;
   });
-  if (!seen) throw new EngineError('WatchFailed', 'what belongs to it could not be listed in time', true);
+  if (!seen) throw new EngineError('WatchFailed', 'listing its objects timed out', true);
   refuseForeign(seen.primary, canary);
   for (const name of Object.values(serviceNames(canary)))
     refuseForeign(seen.view.get(serviceKind, name), canary);

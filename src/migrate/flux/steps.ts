@@ -29,7 +29,7 @@ export function fluxToSource(repository: Placed | undefined): ToSourceTool {
 function withoutPruning(input: ToSourceInput): HoldStep {
   const { facts, former, owner } = input;
   return {
-    title: 'keep Flux from deleting anything',
+    title: 'stop Flux from deleting',
     requires: [
       finding(facts, 'Flux has applied it', ({ owner: live, members }) => {
         if (!live) return 'it is not in the cluster';
@@ -41,7 +41,7 @@ function withoutPruning(input: ToSourceInput): HoldStep {
           const { kind, namespace, name } = reference;
           return kind === 'Kustomization' && namespace === former.namespace && name === former.name;
         });
-        return !own || 'it applies Flux: move what it applies, and let it stay until Flux is taken out';
+        return !own || 'it applies Flux itself: migrate what it applies, and keep it until Flux is removed';
       }),
     ],
     edit: (files) =>
@@ -51,14 +51,16 @@ function withoutPruning(input: ToSourceInput): HoldStep {
         if (spec.deletionPolicy !== undefined) document.setIn(['spec', 'deletionPolicy'], 'Orphan');
       }),
     ends: [
-      finding(facts, 'Flux has seen prune: false, and no deletionPolicy that deletes', ({ owner: live }) => {
-        if (!live) return true;
-        const deletes = whyItDeletes(live);
-        if (deletes) return deletes;
-        return (
-          isObserved(live) || specOf(live).suspend === true || 'it has not looked at it since it was changed'
-        );
-      }),
+      finding(
+        facts,
+        'Flux has observed prune: false, and deletionPolicy does not delete',
+        ({ owner: live }) => {
+          if (!live) return true;
+          const deletes = whyItDeletes(live);
+          if (deletes) return deletes;
+          return isObserved(live) || specOf(live).suspend === true || 'Flux has not observed the change yet';
+        },
+      ),
     ],
     commands: applyCommands(facts, owner?.origin.file),
     verify: verify(input),
@@ -68,14 +70,14 @@ function withoutPruning(input: ToSourceInput): HoldStep {
 function suspended(input: ToSourceInput): HoldStep {
   const { facts, owner } = input;
   return {
-    title: 'keep Flux from applying anything',
+    title: 'stop Flux from applying',
     requires: [],
     edit: (files) => edit(files, owner, (document) => document.setIn(['spec', 'suspend'], true)),
     ends: [
-      finding(facts, 'it is suspended, and no apply is under way', ({ owner: live }) => {
+      finding(facts, 'it is suspended, and no apply is in progress', ({ owner: live }) => {
         if (!live) return true;
         if (specOf(live).suspend !== true) return 'it is not suspended';
-        return conditionOf(live, 'Reconciling')?.status !== 'True' || 'an apply is under way';
+        return conditionOf(live, 'Reconciling')?.status !== 'True' || 'an apply is in progress';
       }),
     ],
     commands: applyCommands(facts, owner?.origin.file),
@@ -102,7 +104,7 @@ function whyItDeletes(live: KubernetesObject): string | undefined {
 
 /** Somebody looks at the wrong cluster, or at a tree that is not applied. */
 function sameFinding({ facts, owner }: ToSourceInput): Finding {
-  return finding(facts, 'the tree says what the cluster has', ({ owner: live }) => {
+  return finding(facts, 'the repository matches the cluster', ({ owner: live }) => {
     if (!live || !owner) return true;
     const fields = ['path', 'sourceRef', 'targetNamespace', 'serviceAccountName'];
     const of = (object: KubernetesObject, field: string) =>

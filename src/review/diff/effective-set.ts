@@ -85,7 +85,8 @@ export async function readSetOf(
 async function sourceOf({ client }: Connection, { namespace, name }: SourceQuery): Promise<Source> {
   const reference = { apiVersion: apiVersionOf('Source'), kind: 'Source', namespace, name };
   const object = await client.get(reference);
-  if (!object) throw new InputError(`${describe(reference)} does not exist; -n NAMESPACE looks elsewhere`);
+  if (!object)
+    throw new InputError(`${describe(reference)} not found; use -n NAMESPACE for another namespace`);
   const parsed = parseSource(object);
   if (!parsed.ok)
     throw new InputError(

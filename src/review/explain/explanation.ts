@@ -116,7 +116,7 @@ function ofChecks(world: World, run: Run, evidence: readonly string[]): Judgemen
 /** Where there is nothing to go back to, it is held (phases/failure.ts). */
 function whereTo(world: World, run: Run, decision: FailureDecision): FailureDecision {
   if (decision.action === 'hold' || wayBack(lastKnownGood(world), run)) return decision;
-  return { action: 'hold', why: `${decision.why}; but there is no last-known-good to go back to` };
+  return { action: 'hold', why: `${decision.why}; but there is no last known good release to go back to` };
 }
 
 function hasAllTraffic({ state, reason }: PostPromotionStatus): boolean {

@@ -89,7 +89,7 @@ function whySecret(
     );
   const { secretRef } = recordOf(recordOf(template?.spec).provider);
   return template && secretRef
-    ? `${describe(template)} is asked with a Secret, which a plan does not read`
+    ? `${describe(template)} needs a Secret, which a plan does not read`
     : undefined;
 }
 
@@ -145,12 +145,12 @@ async function checkOne(
     case 'noData':
       return bad('warning', subject, `no data now: ${reading.detail}`, {
         actor: 'author',
-        act: 'send some traffic, or look at the query and the labels it selects',
+        act: 'send some traffic, or check the query and the labels it selects',
       });
     case 'error':
       return bad('failed', subject, reading.detail, {
         actor: 'administrator',
-        act: 'look at the address (--metrics-server, spec.metricsServer or the MetricTemplate) and whether it can be reached from here',
+        act: 'check the address (--metrics-server, spec.metricsServer or the MetricTemplate) and that it is reachable from here',
       });
   }
 }

@@ -80,7 +80,7 @@ export async function promotedInLedger(
     const names = [...clusters].sort().join(', ');
     return {
       standings: new Map(),
-      notes: [`the ledger knows the clusters ${names}: choose one with --cluster-name`],
+      notes: [`the ledger has several clusters (${names}): choose one with --cluster-name`],
     };
   }
   const standings = new Map<string, PromotedState>();
@@ -94,5 +94,5 @@ export async function promotedInLedger(
     standings.set(key, promotedStateFromLedger(commit, subject));
   }
   if (standings.size > 0) return { standings, notes: [] };
-  return { standings, notes: [`there is no ledger ref below ${ledgerPrefix(cluster)} in this clone`] };
+  return { standings, notes: [`found no ledger ref below ${ledgerPrefix(cluster)} in this clone`] };
 }

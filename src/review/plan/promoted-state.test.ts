@@ -53,7 +53,7 @@ describe('a plan beside what is promoted', () => {
       revert: { possible: 'yes', to: { commit: good, from: 'cluster' } },
     });
     expect(found?.standing?.deviation).toBe(
-      `base is not what runs: the cluster has ${good?.slice(0, 7)} "Sell" promoted: what base says was rejected (ChecksFailed)`,
+      `base is not what runs: the cluster has ${good?.slice(0, 7)} "Sell" promoted: the release at base was rejected (ChecksFailed)`,
     );
   });
 
@@ -86,7 +86,7 @@ describe('a plan beside what is promoted', () => {
     expect((await plan('fix', held))?.standing?.deviation).toMatch(/base is not what runs: .*; it is held$/);
     expect(await plan('fix', promotedStateOf({}))).toMatchObject({
       change: 'first',
-      standing: { deviation: 'in the cluster nothing of this Canary has proven itself yet' },
+      standing: { deviation: 'the cluster has no promoted release of this Canary yet' },
     });
   });
 
@@ -94,7 +94,7 @@ describe('a plan beside what is promoted', () => {
     const elsewhere = promotedStateFromLedger('c'.repeat(40), '');
     const found = await plan('fix', elsewhere);
     expect(found).toMatchObject({ change: 'release', revert: { possible: 'yes' } });
-    expect(found?.standing?.deviation).toMatch(/cannot be told, since it cannot be read here$/);
+    expect(found?.standing?.deviation).toMatch(/it cannot be read here, so it was not compared with base$/);
   });
 });
 
@@ -113,7 +113,7 @@ describe('the ledger in the clone', () => {
     );
     bed.repository.git('update-ref', 'refs/holdfast/test/shop/web/lkg', bad ?? '');
     expect((await promotedInLedger(repository, undefined))?.notes).toEqual([
-      'the ledger knows the clusters prod, test: choose one with --cluster-name',
+      'the ledger has several clusters (prod, test): choose one with --cluster-name',
     ]);
     expect((await promotedInLedger(repository, 'test'))?.standings.get('shop/web')?.promoted?.commit).toBe(
       bad,

@@ -153,11 +153,13 @@ function notesOf({ beforeSide, afterSide, before }: RenderedPair, source: Source
   const names = (substitute?.from ?? []).map(({ kind, name }) => `${kind} ${name}`).join(', ');
   return [
     ...(before && !afterSide.isAbsent && beforeSide.problems.length > 0
-      ? [`base cannot be read whole (${beforeSide.problems[0]}): what it held of it counts as new`]
+      ? [
+          `base cannot be read completely (${beforeSide.problems[0]}): objects that could not be read count as new`,
+        ]
       : []),
-    ...(names ? [`variables of ${names} are in the cluster: they stand here as they are written`] : []),
-    ...(decryption ? ['files that SOPS encrypted are compared as they are encrypted'] : []),
-    ...(suspend ? ['the Source is suspended: nothing of this is applied'] : []),
+    ...(names ? [`variables of ${names} come from the cluster: they are shown unexpanded`] : []),
+    ...(decryption ? ['files encrypted with SOPS are compared in their encrypted form'] : []),
+    ...(suspend ? ['the Source is suspended: none of this is applied'] : []),
   ];
 }
 

@@ -37,7 +37,7 @@ export async function sourcesIn(
   const { files } = await reader.readFiles(commit, '', { signal }).catch((error: unknown) => {
     if (!(error instanceof GitError) || error.code !== 'TooLarge') throw error;
     throw new InputError(
-      'the repository holds too many manifests to look for Sources: name them with --source',
+      'the repository has too many manifests to search for Sources: name them with --source',
     );
   });
   const some = files.filter(({ bytes }) =>
