@@ -150,12 +150,12 @@ async function assertSuitable(
   }
   if (besideOthers) return;
   const { items } = await client.list('coordination.k8s.io/v1', 'Lease');
-  const rival = items.find(
+  const controller = items.find(
     (lease) => otherControllers[lease.metadata.name] !== undefined && isRenewed(lease),
   );
-  if (rival) {
+  if (controller) {
     throw new InputError(
-      `${otherControllers[rival.metadata.name]} runs in namespace ${rival.metadata.namespace} of this cluster and may act on the demo's Canary too; if it watches other namespaces only, add --beside-others`,
+      `${otherControllers[controller.metadata.name]} runs in namespace ${controller.metadata.namespace} of this cluster and may act on the demo's Canary too; if it watches other namespaces only, add --beside-others`,
     );
   }
 }

@@ -53,7 +53,7 @@ function linesOf(state: State, event: DemoEvent): string[] {
       state.cause = '';
       return ['', ...headline(look, event)];
     case 'traffic': {
-      const line = trafficLine(look, event.canaryWeight, event.serving, words.nameOf);
+      const line = trafficLine(look, event.canaryWeight, event.serving, words.releaseOf);
       return row(look, { elapsedMs, label: 'traffic', tone: 'none', lines: [line] });
     }
     case 'iteration':
@@ -208,7 +208,7 @@ interface CommitNames {
   /** The message with names for commits. */
   plain(message: string): string;
   /** Release of a commit. */
-  nameOf(commit: string): string;
+  releaseOf(commit: string): string;
 }
 
 /** Knows no commit yet. */
@@ -225,7 +225,7 @@ function createCommitNames(): CommitNames {
         return text.replaceAll(`${short} "${subject}"`, called(name)).replaceAll(short, called(name));
       }, message);
     },
-    nameOf(commit) {
+    releaseOf(commit) {
       const found = known.find((entry) => entry.commit === commit)?.name;
       return found === 'revert' ? 'v2' : (found ?? commit.slice(0, 7));
     },

@@ -118,8 +118,9 @@ function optionsOf({ output: _, ...flags }: DemoFlags, version: string): DemoOpt
     '--beside-others': besideOthers,
     '--keep': keep,
   };
-  const [lonely] = Object.entries(forClusters).filter(([, value]) => value);
-  if (lonely && !kubeconfig) throw new InputError(`${lonely[0]} needs --kubeconfig: the sandbox has its own`);
+  const [clusterOnly] = Object.entries(forClusters).filter(([, value]) => value);
+  if (clusterOnly && !kubeconfig)
+    throw new InputError(`${clusterOnly[0]} needs --kubeconfig: the sandbox has its own`);
   return { ...flags, version, kubeconfig, provider, gateway, trafficUrl, trafficHost, besideOthers, keep };
 }
 

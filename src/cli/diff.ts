@@ -40,7 +40,7 @@ import {
   selectorLabelsOption,
   withProgramFlags,
 } from './flags.ts';
-import { subjectOf } from './status.ts';
+import { parseObjectArgument } from './status.ts';
 import { commitLine } from './status-rows.ts';
 
 interface DiffFlags extends ProgramFlags {
@@ -69,7 +69,9 @@ export const diffCommand: CliCommand = {
       .addOption(includeLabelPrefixOption())
       .addOption(outputOption('table', ['table', 'json', 'yaml']));
     withProgramFlags(command).action(async (text: string, flags: DiffFlags) => {
-      const { kind, name } = text.includes('/') ? subjectOf(text, undefined) : { kind: 'Canary', name: text };
+      const { kind, name } = text.includes('/')
+        ? parseObjectArgument(text, undefined)
+        : { kind: 'Canary', name: text };
       if (!name)
         throw new InputError(`${JSON.stringify(text)} is not an object; use canary/NAME or source/NAME`);
       const work = kind === 'Source' ? ofSource : ofCanary;
@@ -141,7 +143,7 @@ async function diffCanary(
   const difference = await readDifference(connection, query);
   const stdout =
     format === 'table'
-      ? `${differenceLines(difference, screen).join('\n')}\n`
+      ? `${canaryDifferenceLines(difference, screen).join('\n')}\n`
       : formatData(difference, format);
   return { stdout, stderr: '', exitCode: difference.differs ? 1 : 0 };
 }
@@ -166,11 +168,16 @@ async function diffSource(
 ): Promise<CommandResult> {
   const difference = await sourceDifferenceOf(connection.client, await readEffectiveSet(connection, query));
   const stdout =
-    format === 'table' ? `${linesOf(difference, screen).join('\n')}\n` : formatData(difference, format);
+    format === 'table'
+      ? `${sourceDifferenceLines(difference, screen).join('\n')}\n`
+      : formatData(difference, format);
   return { stdout, stderr: '', exitCode: difference.differs ? 1 : 0 };
 }
 
-function linesOf({ source, commit, differs, problems, objects }: SourceDifference, screen: Screen): string[] {
+function sourceDifferenceLines(
+  { source, commit, differs, problems, objects }: SourceDifference,
+  screen: Screen,
+): string[] {
   const what = commitLine(commit.commit, commit.subject);
   const title = `Source ${source}: expected ${what}`;
   const table = fieldTable(objects, screen);
@@ -205,7 +212,7 @@ const fieldColumns: ReadonlyArray<TableColumn<FieldRow>> = [
 ];
 
 /** A difference for people; lines without line feeds. */
-function differenceLines(
+function canaryDifferenceLines(
   { canary, release, differs, findings, objects }: CanaryDifference,
   screen: Screen,
 ): string[] {

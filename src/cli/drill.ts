@@ -109,10 +109,10 @@ async function existingKey(client: ClusterClient, namespace: string): Promise<Ui
 
 function textOf(reports: readonly DrillReport[], screen: Screen): string {
   if (reports.length === 0) return 'No Canaries found.\n';
-  return `${reports.flatMap((report) => linesOf(report, screen)).join('\n')}\n`;
+  return `${reports.flatMap((report) => reportLines(report, screen)).join('\n')}\n`;
 }
 
-function linesOf(
+function reportLines(
   { canary, release, passed, findings, unseen, objects }: DrillReport,
   screen: Screen,
 ): string[] {

@@ -115,11 +115,11 @@ function explanationLines(explanation: Explanation, screen: Screen, nowMs: numbe
       indent + printable(what),
       ...comparisons(primary, screen),
     ]),
-    ...(judgement ? judged(judgement, screen) : []),
+    ...(judgement ? judgementLines(judgement, screen) : []),
     ...section(
       screen,
       'What comes next, if the cluster does not change',
-      foreseen(explanation.forecast, screen, nowMs),
+      forecastLines(explanation.forecast, screen, nowMs),
     ),
   ];
 }
@@ -148,7 +148,7 @@ function mark({ met, severity }: Comparison): string {
   return severity === 'tells' ? 'note' : 'differs';
 }
 
-function judged(judgement: Judgement, screen: Screen): string[] {
+function judgementLines(judgement: Judgement, screen: Screen): string[] {
   const { cause, title, fix, evidence, onCanaryToo, action, why } = judgement;
   const canary = onCanaryToo ? '; the canary has the same fault' : '; the canary does not have it';
   const what = `${cause}: ${title}${onCanaryToo === undefined ? '' : canary}`;
@@ -160,7 +160,7 @@ function judged(judgement: Judgement, screen: Screen): string[] {
   ];
 }
 
-function foreseen({ moments, end }: Forecast, screen: Screen, nowMs: number): string[] {
+function forecastLines({ moments, end }: Forecast, screen: Screen, nowMs: number): string[] {
   return [
     ...moments.flatMap((moment) => momentLines(moment, screen, nowMs)),
     ...wrap(end, screen.columns, indent),

@@ -78,7 +78,7 @@ export const historyCommand: CliCommand = {
 /** The releases of a Canary from its records and its status, the newest first. Throws ApiError and InputError. */
 export async function history(client: RequestClient, options: HistoryOptions): Promise<CommandResult> {
   const canary = await readOne(client, 'Canary', options);
-  const { records, stderr } = await readable(client, canary);
+  const { records, stderr } = await readRecords(client, canary);
   const releases = pastReleases(canaryStatus(canary), records);
   const { format, screen, nowMs } = options;
   if (format !== 'text') return { stdout: formatData(releases, format), stderr, exitCode: 0 };
@@ -88,7 +88,7 @@ export async function history(client: RequestClient, options: HistoryOptions): P
 }
 
 /** Who may not list Secrets still sees what the status says. */
-async function readable(
+async function readRecords(
   client: RequestClient,
   canary: KubernetesObject,
 ): Promise<{ records: RecordView[]; stderr: string }> {

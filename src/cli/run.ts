@@ -113,7 +113,7 @@ async function run(options: AppOptions): Promise<number> {
   const alive = setInterval(() => undefined, 60_000);
   try {
     const end = await Promise.race([
-      signalled(),
+      terminationSignal(),
       app.lost.then(() => 'lost' as const),
       app.leading.then(() => new Promise<never>(() => undefined)),
     ]);
@@ -127,7 +127,7 @@ async function run(options: AppOptions): Promise<number> {
   }
 }
 
-function signalled(): Promise<NodeJS.Signals> {
+function terminationSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
   });

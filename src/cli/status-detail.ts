@@ -32,14 +32,14 @@ export function canaryDetail(object: KubernetesObject, screen: Screen, nowMs: nu
     ...section(
       screen,
       'Head',
-      text(commitLine(status.lastAppliedCommit, subjectOf(object, status.lastAppliedCommit))),
+      text(commitLine(status.lastAppliedCommit, commitSubject(object, status.lastAppliedCommit))),
     ),
     ...section(
       screen,
       'Last known good',
       text(
         good &&
-          `${commitLine(good.commit, subjectOf(object, good.commit))}  ${formatAge(good.promotedTime, nowMs)}`,
+          `${commitLine(good.commit, commitSubject(object, good.commit))}  ${formatAge(good.promotedTime, nowMs)}`,
       ),
     ),
     ...section(screen, 'Checks', checks(status.checks ?? [], screen, nowMs)),
@@ -94,7 +94,7 @@ function text(line: string | undefined): string[] {
 }
 
 /** Known from who serves or from the past releases. */
-function subjectOf(object: KubernetesObject, commit: string | undefined): string | undefined {
+function commitSubject(object: KubernetesObject, commit: string | undefined): string | undefined {
   const { serving = [], history = [] } = canaryStatus(object);
   return [...serving, ...history].find((entry) => entry.commit === commit)?.subject;
 }

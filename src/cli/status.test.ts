@@ -3,7 +3,7 @@ import { canaryDocument } from '../../test/documents/builders.ts';
 import type { CanaryStatus } from '../api/canary/status.ts';
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
 import { formatAge, formatSpan } from '../terminal/output.ts';
-import { type StatusOptions, type StatusReader, status, subjectOf } from './status.ts';
+import { parseObjectArgument, type StatusOptions, type StatusReader, status } from './status.ts';
 
 const nowMs = Date.parse('2026-03-01T03:00:00Z');
 const good = 'a'.repeat(40);
@@ -248,11 +248,11 @@ describe('the subject on the command line', () => {
     [['source/shop'], { kind: 'Source', name: 'shop' }],
     [['web'], { kind: 'Canary', name: 'web' }],
   ])('%j', ([first, second], expected) => {
-    expect(subjectOf(first, second)).toEqual(expected);
+    expect(parseObjectArgument(first, second)).toEqual(expected);
   });
 
   it('refuses other kinds', () => {
-    expect(() => subjectOf('pod', 'web')).toThrow('must be canary or source');
+    expect(() => parseObjectArgument('pod', 'web')).toThrow('must be canary or source');
   });
 });
 

@@ -46,9 +46,9 @@ async function one(reader: StatusReader, options: StatusOptions, name: string): 
     return { stdout: '', stderr, exitCode: 1 };
   }
   const { format, screen, nowMs } = options;
-  if (format === 'json' || format === 'yaml') return said(formatData(clean(object), format));
+  if (format === 'json' || format === 'yaml') return printed(formatData(clean(object), format));
   const detail = kind === 'Canary' ? canaryDetail : sourceDetail;
-  return said(joined(detail(object, screen, nowMs)));
+  return printed(textOf(detail(object, screen, nowMs)));
 }
 
 async function all(reader: StatusReader, options: StatusOptions): Promise<CommandResult> {
@@ -57,7 +57,7 @@ async function all(reader: StatusReader, options: StatusOptions): Promise<Comman
   const sources = kind === 'Canary' ? [] : await sourcesOf(reader, options);
   if (format === 'json' || format === 'yaml') {
     const items = [...canaries, ...sources].map(clean);
-    return said(formatData({ apiVersion: 'v1', kind: 'List', items }, format));
+    return printed(formatData({ apiVersion: 'v1', kind: 'List', items }, format));
   }
   const table: TableOptions = { screen, wide: format === 'wide', withNamespace: namespace === undefined };
   const blocks = [
@@ -76,7 +76,7 @@ async function all(reader: StatusReader, options: StatusOptions): Promise<Comman
     const what = kind === undefined ? 'Canaries or Sources' : kind === 'Canary' ? 'Canaries' : 'Sources';
     return { stdout: '', stderr: `No ${what} found${where}.\n`, exitCode: 0 };
   }
-  return said(blocks.map(joined).join('\n'));
+  return printed(blocks.map(textOf).join('\n'));
 }
 
 /** Where only Flagger's kinds are installed, or the reader may see Canaries alone, these are shown all the same. */
@@ -107,11 +107,11 @@ function clean(object: KubernetesObject): KubernetesObject {
   return { ...object, metadata };
 }
 
-function joined(lines: readonly string[]): string {
+function textOf(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-function said(stdout: string): CommandResult {
+function printed(stdout: string): CommandResult {
   return { stdout, stderr: '', exitCode: 0 };
 }
 
@@ -136,7 +136,7 @@ export const statusCommand: CliCommand = {
       .addOption(allNamespacesOption())
       .addOption(outputOption('table', ['table', 'wide', 'json', 'yaml']))
       .action(async (kind: string | undefined, name: string | undefined, flags: StatusFlags) => {
-        const subject = subjectOf(kind, name);
+        const subject = parseObjectArgument(kind, name);
         if (flags.allNamespaces && subject.name !== undefined)
           throw new InputError('an object cannot be named together with -A; use -n NAMESPACE');
         const { kubeconfig } = flags;
@@ -155,7 +155,7 @@ export const statusCommand: CliCommand = {
 };
 
 /** `canary web`, `canary/web`, `canaries`, `web`: all as with kubectl. Throws InputError for a kind that is not ours. */
-export function subjectOf(
+export function parseObjectArgument(
   first: string | undefined,
   second: string | undefined,
 ): Pick<StatusOptions, 'kind' | 'name'> {

@@ -16,10 +16,10 @@ const indent = '   ';
 /** Moves for people; lines without line feeds. Diffs are not wrapped, so that they can be applied. */
 export function moveLines(moves: readonly Move[], screen: Screen): string[] {
   if (moves.length === 0) return ['Nothing to migrate in these files.'];
-  return moves.flatMap((move, index) => [...(index > 0 ? [''] : []), ...linesOf(move, screen)]);
+  return moves.flatMap((move, index) => [...(index > 0 ? [''] : []), ...linesOfMove(move, screen)]);
 }
 
-function linesOf({ name, stops, notes, steps }: Move, screen: Screen): string[] {
+function linesOfMove({ name, stops, notes, steps }: Move, screen: Screen): string[] {
   const listed = (lines: readonly string[], mark: string) =>
     lines.flatMap((line) => wrap(`${mark} ${line}`, screen.columns, indent));
   const isOver = steps.length > 0 && steps.every(({ state }) => state === 'done');

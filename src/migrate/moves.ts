@@ -1,5 +1,6 @@
 /** Every move that a tree is about, planned. */
-import type { KubernetesObject } from '../api/kubernetes.ts';
+
+import { namespacedName } from '../engine/checks/checks.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
 import { InputError } from '../server/options.ts';
@@ -30,7 +31,7 @@ async function forwardSubjects(tree: MoveTree, { tool, cluster }: MoveQuery): Pr
   const kind = kindOfTool[tool];
   const owners = ownersIn(tree, tool);
   const subjects = new Map<string, Subject>(
-    owners.map((owner) => [keyOf(owner.object), { former: formerFor(kind, owner), owner }]),
+    owners.map((owner) => [namespacedName(owner.object), { former: formerFor(kind, owner), owner }]),
   );
   for (const source of sourcesIn(tree)) {
     const said = formerOwnerOf(source.object) ?? (await saidInCluster(source, cluster?.connection));
@@ -54,10 +55,10 @@ async function saidInCluster(
 /** Sources, and what they were made into while that has not ended. */
 function backSubjects(tree: MoveTree, { tool }: MoveQuery): Subject[] {
   const kind = kindOfTool[tool];
-  const owners = new Map(ownersIn(tree, tool).map((owner) => [keyOf(owner.object), owner]));
+  const owners = new Map(ownersIn(tree, tool).map((owner) => [namespacedName(owner.object), owner]));
   const subjects = new Map<string, Subject>();
   for (const source of sourcesIn(tree)) {
-    const key = keyOf(source.object);
+    const key = namespacedName(source.object);
     subjects.set(key, { former: formerFor(kind, source), source, owner: owners.get(key) });
   }
   for (const [key, owner] of owners)
@@ -80,10 +81,6 @@ function sourcesIn({ objects }: MoveTree): Placed[] {
 
 function formerFor(kind: FormerOwner['kind'], { object }: Placed): FormerOwner {
   return { kind, namespace: object.metadata.namespace ?? '', name: object.metadata.name };
-}
-
-function keyOf({ metadata }: KubernetesObject): string {
-  return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
 /** What others depend on comes before them. */
@@ -127,7 +124,7 @@ function notMovable({ objects, at }: MoveTree, { tool }: MoveQuery): Move[] {
   return objects.flatMap(({ object, origin }): Move[] => {
     const why = notCarried[tool][object.kind];
     if (!why || !/fluxcd\.|argoproj\.io/.test(object.apiVersion)) return [];
-    const name = `${object.kind} ${keyOf(object)}`;
+    const name = `${object.kind} ${namespacedName(object)}`;
     return [{ name, stops: [`${at(origin, '')}: ${why}`], notes: [], steps: [] }];
   });
 }

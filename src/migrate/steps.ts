@@ -89,7 +89,7 @@ export function movesExitCode(moves: readonly Move[]): 0 | 1 | 3 {
 const mostNamed = 5;
 
 /** Names in a sentence, not more than a few. */
-export function named(names: readonly string[]): string {
+export function listNames(names: readonly string[]): string {
   const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
   return names.slice(0, mostNamed).join(', ') + more;
 }
@@ -124,7 +124,7 @@ export function comparisonFindings(facts: MoveFacts | undefined): Finding[] {
       if (!comparison) return 'it was not compared';
       if (comparison.problem !== undefined) return comparison.problem;
       const found = pick(comparison);
-      return found.length === 0 || named(found);
+      return found.length === 0 || listNames(found);
     });
   return [
     none('the Source holds every object of the inventory', ({ missing }) => missing),
@@ -162,13 +162,14 @@ export function takenFinding(
     'every object of the inventory belongs to the Source, without a label or annotation of the other tool',
     (seen) => {
       const gone = seen.members.filter(({ live }) => !live).map(({ reference }) => describe(reference));
-      if (gone.length > 0) return `not in the cluster: ${named(gone)}`;
+      if (gone.length > 0) return `not in the cluster: ${listNames(gone)}`;
       const left = seen.members.flatMap(({ live }) =>
-        live && (live.metadata.labels?.[partOfLabel] !== id || isMarkedBy(live, bare(live), former))
+        live &&
+        (live.metadata.labels?.[partOfLabel] !== id || isMarkedBy(live, withoutOwnMarks(live), former))
           ? [live]
           : [],
       );
-      return left.length === 0 || `not yet: ${named(left.map(describe))}`;
+      return left.length === 0 || `not yet: ${listNames(left.map(describe))}`;
     },
   );
 }
@@ -195,7 +196,7 @@ export function isSameField(live: unknown, tree: unknown): boolean {
 }
 
 /** What Git may say of the marks themselves cannot be told from here; charts say one of them. */
-function bare({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
+function withoutOwnMarks({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
   const instance = metadata.labels?.['app.kubernetes.io/instance'];
   const labels = instance === undefined ? {} : { 'app.kubernetes.io/instance': instance };
   return { apiVersion, kind, metadata: { name: metadata.name, labels } };

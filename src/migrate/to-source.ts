@@ -14,7 +14,7 @@ import {
   comparisonFindings,
   type Finding,
   finding,
-  named,
+  listNames,
   type Step,
   takenFinding,
 } from './steps.ts';
@@ -46,15 +46,15 @@ export function toSourceSteps(tool: ToSourceTool, input: ToSourceInput): Step[] 
     files = next;
   };
   for (const { edit, ...step } of tool.hold(input)) add(step, edit(files));
-  add(takeOver(tool, input), withSource(files, input));
-  add(removal(tool, input), withoutOwner(files, input, tool.also(input)));
-  add(ending(input), withPruning(files, input));
+  add(takeOverStep(tool, input), withSource(files, input));
+  add(removalStep(tool, input), withoutOwner(files, input, tool.also(input)));
+  add(pruningStep(input), withPruning(files, input));
   return steps;
 }
 
-function takeOver(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
+function takeOverStep(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
   const { facts, former } = input;
-  const key = sourceKey(input);
+  const key = sourceName(input);
   const isThere = facts?.source !== undefined;
   const applied = [adoptsFinding(facts, key, former), ...appliedFindings(facts, key)];
   return {
@@ -67,7 +67,7 @@ function takeOver(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes
         ({ hasKinds }) => hasKinds || 'run holdfast install first',
       ),
       finding(facts, 'the Sources that it depends on are Ready', ({ missingDependencies }) => {
-        return missingDependencies.length === 0 || `migrate these first: ${named(missingDependencies)}`;
+        return missingDependencies.length === 0 || `migrate these first: ${listNames(missingDependencies)}`;
       }),
       ...(isThere ? [] : comparisonFindings(facts)),
     ],
@@ -77,7 +77,7 @@ function takeOver(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes
   };
 }
 
-function removal(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
+function removalStep(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
   const { facts, former } = input;
   const what = `${former.kind} ${former.namespace}/${former.name}`;
   const removesItself = facts?.parent?.prunes === true;
@@ -85,22 +85,24 @@ function removal(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'
     title: `delete ${what}, but none of the objects it applied`,
     requires: [
       ...tool.safe(input),
-      ...appliedFindings(facts, sourceKey(input)),
+      ...appliedFindings(facts, sourceName(input)),
       takenFinding(facts, sourceOf(input), former),
       finding(facts, 'nothing else depends on it', ({ dependents }) => {
-        return dependents.length === 0 || `migrate these first, up to the same step: ${named(dependents)}`;
+        return (
+          dependents.length === 0 || `migrate these first, up to the same step: ${listNames(dependents)}`
+        );
       }),
     ],
     ends: [
       finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it still exists'),
-      ...appliedFindings(facts, sourceKey(input)),
+      ...appliedFindings(facts, sourceName(input)),
     ],
     commands: facts?.owner && !removesItself ? [tool.remove(former)] : [],
     verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name)],
   };
 }
 
-function ending(input: ToSourceInput): Omit<Step, 'changes'> {
+function pruningStep(input: ToSourceInput): Omit<Step, 'changes'> {
   const { facts, former } = input;
   const prunes = prunesAfter(input);
   const what = `${former.kind} ${former.namespace}/${former.name}`;
@@ -109,11 +111,11 @@ function ending(input: ToSourceInput): Omit<Step, 'changes'> {
     requires: [
       finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it still exists'),
       finding(facts, 'no other object has its label or annotation', ({ leftBehind }) => {
-        return leftBehind.length === 0 || `not in the Source: ${named(leftBehind)}`;
+        return leftBehind.length === 0 || `not in the Source: ${listNames(leftBehind)}`;
       }),
     ],
     ends: [
-      finding(facts, `Source ${sourceKey(input)} no longer takes over objects`, ({ source }) => {
+      finding(facts, `Source ${sourceName(input)} no longer takes over objects`, ({ source }) => {
         if (!source) return 'it is not in the cluster';
         return (
           source.metadata.annotations?.[adoptFromAnnotation] === undefined || `it has ${adoptFromAnnotation}`
@@ -132,7 +134,7 @@ function ending(input: ToSourceInput): Omit<Step, 'changes'> {
   };
 }
 
-function sourceKey({ former }: ToSourceInput): string {
+function sourceName({ former }: ToSourceInput): string {
   return `${former.namespace}/${former.name}`;
 }
 

@@ -158,7 +158,7 @@ function assumedHead({ status, primary }: World): HeadView {
     kind: 'release',
     release: {
       digest,
-      commit: { commit, subject: subjectOf(status, digest), author: '', time: '' },
+      commit: { commit, subject: commitSubject(status, digest), author: '', time: '' },
       settingsKey: primary?.settingsKey ?? '',
       replicas: primary?.desiredReplicas,
       mountsConfig: status.run?.mountsConfig === true,
@@ -166,6 +166,6 @@ function assumedHead({ status, primary }: World): HeadView {
   };
 }
 
-function subjectOf({ serving = [], history = [] }: CanaryStatus, digest: string): string {
+function commitSubject({ serving = [], history = [] }: CanaryStatus, digest: string): string {
   return [...serving, ...history].find((entry) => entry.digest === digest)?.subject ?? '';
 }

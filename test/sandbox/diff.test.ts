@@ -205,11 +205,11 @@ test('each object of a Source that somebody changed is named with values and who
 test('what cannot be said is exit code 2, with the reason', async () => {
   expect(await diff('canary/web')).toMatchObject({
     code: 2,
-    text: expect.stringContaining('does not exist'),
+    text: expect.stringContaining('not found'),
   });
   expect(await diff('source/shop')).toMatchObject({
     code: 2,
-    text: expect.stringContaining('does not exist'),
+    text: expect.stringContaining('not found'),
   });
   expect(await diff('job/shop')).toMatchObject({ code: 2, text: expect.stringContaining('neither canary') });
   expect(await diff('source/')).toMatchObject({ code: 2, text: expect.stringContaining('names no object') });

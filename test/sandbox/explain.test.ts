@@ -70,5 +70,5 @@ test('explain says what is wrong with what it was asked', async () => {
     code: 2,
     text: expect.stringContaining('must be one of Paused'),
   });
-  expect(await explain()).toMatchObject({ code: 2, text: expect.stringContaining('does not exist') });
+  expect(await explain()).toMatchObject({ code: 2, text: expect.stringContaining('not found') });
 });

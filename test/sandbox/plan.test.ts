@@ -110,7 +110,7 @@ test('the cluster tells what is promoted, what it would refuse and what is not a
   expect(findings).toEqual({
     'ConfigMap shop/notes': [
       'differs',
-      expect.stringMatching(/^not by this commit: .*kubectl-edit/),
+      expect.stringMatching(/^not caused by this commit: .*kubectl-edit/),
       'data.level: debug -> info',
     ],
     'ConfigMap shop/theirs': ['refused', expect.stringContaining('Flux applies it')],

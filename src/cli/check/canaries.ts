@@ -11,7 +11,7 @@ import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
 
 /** Canaries of the cluster that are valid, and a line for each that cannot. */
 interface CheckedCanaries {
-  readonly sound: readonly Canary[];
+  readonly valid: readonly Canary[];
   readonly lines: readonly CheckLine[];
 }
 
@@ -20,16 +20,16 @@ export function checkCanaries(
   objects: readonly KubernetesObject[],
   options: { readonly defaultProvider: string; readonly intervalFloorMs: number },
 ): CheckedCanaries {
-  const sound: Canary[] = [];
+  const valid: Canary[] = [];
   const lines: CheckLine[] = [];
   for (const object of objects) {
     const problem = problemOf(object, options);
     if (typeof problem === 'string')
       lines.push(bad('failed', describe(object), problem, { actor: 'author', act: 'fix it in Git' }));
-    else sound.push(problem);
+    else valid.push(problem);
   }
-  if (sound.length > 0) lines.unshift(ok('Canaries', `${sound.length} of ${objects.length} are valid`));
-  return { sound, lines };
+  if (valid.length > 0) lines.unshift(ok('Canaries', `${valid.length} of ${objects.length} are valid`));
+  return { valid, lines };
 }
 
 function problemOf(

@@ -120,17 +120,20 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
     defaultProvider,
     intervalFloorMs: limits.minAnalysisIntervalMs,
   });
-  sections.push({ title: 'Rights', lines: await rightsLines(parts, options, found.sound) });
-  const providers = await guarded('Providers', () => checkProviders(client, found.sound, defaultProvider));
-  const rivals = await guarded('Flagger', () => checkConflictingControllers(client));
-  sections.push({ title: 'Canaries', lines: [...canaries.lines, ...found.lines, ...providers, ...rivals] });
+  sections.push({ title: 'Rights', lines: await rightsLines(parts, options, found.valid) });
+  const providers = await guarded('Providers', () => checkProviders(client, found.valid, defaultProvider));
+  const conflicting = await guarded('Flagger', () => checkConflictingControllers(client));
+  sections.push({
+    title: 'Canaries',
+    lines: [...canaries.lines, ...found.lines, ...providers, ...conflicting],
+  });
   const sources = await sourcesOf(parts, options);
-  const git = await gitSection(parts, options, sources.sound);
+  const git = await gitSection(parts, options, sources.valid);
   sections.push({ ...git, lines: [...sources.lines, ...git.lines] });
-  const trust = await checkTrust({ client, transport, asUser: options.asUser }, sources.sound);
+  const trust = await checkTrust({ client, transport, asUser: options.asUser }, sources.valid);
   if (trust.length > 0) sections.push({ title: 'Accounts and keys', lines: trust });
   const asked = { client, http: parts.http, metricsServer, defaultProvider, templates: templates.objects };
-  const metrics = await guarded('Metrics', () => checkMetrics(asked, found.sound));
+  const metrics = await guarded('Metrics', () => checkMetrics(asked, found.valid));
   return [...sections, { title: 'Metrics', lines: metrics }];
 }
 
@@ -142,11 +145,11 @@ export async function clusterFindings(
   const { defaultProvider } = options;
   const crds = await checkCrds(parts.connection.client);
   const canaries = await listOf(parts, options, 'Canary');
-  const { sound } = checkCanaries(canaries.objects, {
+  const { valid } = checkCanaries(canaries.objects, {
     defaultProvider,
     intervalFloorMs: limits.minAnalysisIntervalMs,
   });
-  const rights = await rightsLines(parts, options, sound);
+  const rights = await rightsLines(parts, options, valid);
   const sources = await listOf(parts, options, 'Source');
   const lines = [...crds, ...canaries.lines, ...rights, ...sources.lines];
   return [...lines.filter(({ state }) => state !== 'ok'), ...unreadSources(sources.objects.length)];
@@ -230,19 +233,19 @@ async function listOf(
 async function sourcesOf(
   parts: CheckParts,
   options: CheckOptions,
-): Promise<{ sound: readonly Source[]; lines: readonly CheckLine[] }> {
-  if (options.sources.length > 0) return { sound: options.sources, lines: [] };
+): Promise<{ valid: readonly Source[]; lines: readonly CheckLine[] }> {
+  if (options.sources.length > 0) return { valid: options.sources, lines: [] };
   const { objects, lines } = await listOf(parts, options, 'Source');
-  const sound: Source[] = [];
+  const valid: Source[] = [];
   const refused: CheckLine[] = [];
   for (const object of objects) {
     const parsed = parseSource(object);
-    if (parsed.ok) sound.push(parsed.value);
+    if (parsed.ok) valid.push(parsed.value);
     else {
       const [problem] = parsed.problems;
       const detail = `${problem?.path ?? ''}: ${problem?.message ?? 'cannot be parsed'}`;
       refused.push(bad('failed', describe(object), detail, { actor: 'author', act: 'fix the Source' }));
     }
   }
-  return { sound, lines: [...lines, ...refused] };
+  return { valid, lines: [...lines, ...refused] };
 }

@@ -66,10 +66,15 @@ async function checkAccount(
         actor: 'nobody',
       }),
     ];
-  return [bad('failed', subject, `${asUser ?? 'you'} cannot impersonate ${account}`, { actor, act: mayAct })];
+  return [
+    bad('failed', subject, `${asUser ?? 'you'} cannot impersonate ${account}`, {
+      actor,
+      act: howToImpersonate,
+    }),
+  ];
 }
 
-const mayAct =
+const howToImpersonate =
   'apply the output of holdfast install --impersonation, or use --as to check the user that Holdfast runs as';
 
 async function checkSigners({ client }: TrustChecks, source: Source): Promise<CheckLine[]> {

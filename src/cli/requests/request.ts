@@ -9,7 +9,7 @@ import { isApiError } from '../../cluster/errors.ts';
 import { InputError } from '../../server/options.ts';
 import type { DataFormat } from '../../terminal/output.ts';
 import { kubeconfigOption, namespaceOption, outputOption } from '../flags.ts';
-import { subjectOf } from '../status.ts';
+import { parseObjectArgument } from '../status.ts';
 
 /** The part of the client that requests take. */
 export type RequestClient = Pick<ClusterClient, 'get' | 'list' | 'patch'>;
@@ -104,7 +104,7 @@ export function withTimeout(command: Command, presetSeconds: number): Command {
 /** `canary/web` or `web`. Throws InputError for another kind. */
 export function nameIn(text: string, kind: 'Canary' | 'Source'): string {
   if (!text.includes('/')) return text;
-  const subject = subjectOf(text, undefined);
+  const subject = parseObjectArgument(text, undefined);
   if (subject.kind === kind && subject.name) return subject.name;
   throw new InputError(`${JSON.stringify(text)} is not a ${kind}`);
 }

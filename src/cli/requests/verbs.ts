@@ -90,17 +90,17 @@ export async function request(
   const revision = options.revision ?? (await spec.revision(client, canary));
   const value = tokenFor(revision, clock.nowMs());
   await annotate(client, canary, spec.verb, value);
-  const look = async () => canaryStatus(await readOne(client, 'Canary', options));
+  const readStatus = async () => canaryStatus(await readOne(client, 'Canary', options));
   const answered = await pollUntil(clock, Math.min(answerMs, options.timeoutMs), async () => {
-    const status = await look();
+    const status = await readStatus();
     return status.handled?.[spec.verb] === value ? status : undefined;
   });
   const answer = answered?.answers?.[spec.verb];
   if (!answered || !answer || answer.result === 'Refused' || !options.wait)
     return report(canary, spec, options, { value, answer });
   const outcome = await pollUntil(clock, options.timeoutMs, async () => {
-    const status = await look();
-    return hasMoved(answer, status) ? outcomeOf(status) : undefined;
+    const status = await readStatus();
+    return hasChangedSince(answer, status) ? outcomeOf(status) : undefined;
   });
   return report(canary, spec, options, { value, answer, outcome: outcome ?? 'TimedOut' });
 }
@@ -109,7 +109,7 @@ export async function request(
 const answerMs = 30_000;
 
 /** The write that holds the answer says nothing of what follows from it: that comes with a later one, which may be there already. */
-function hasMoved(answer: RequestAnswer, now: CanaryStatus): boolean {
+function hasChangedSince(answer: RequestAnswer, now: CanaryStatus): boolean {
   return now.lastTransitionTime !== answer.time;
 }
 
@@ -204,7 +204,7 @@ export const rollback: VerbCommand = {
   flag: '--to <commit>',
   flagMeaning: 'commit or digest as listed by holdfast history (default: the previous good release)',
   async revision(client, canary) {
-    const wanted = before(canary, await storedReleases(client, canary));
+    const wanted = rollbackTarget(canary, await storedReleases(client, canary));
     if (wanted) return wanted.digest;
     throw new InputError(`${describe(canary)}: no earlier good release is stored; see holdfast history`);
   },
@@ -216,7 +216,7 @@ export const rollback: VerbCommand = {
 export const rollbackCommand = verbCommand(rollback);
 
 /** With a release under way the last-known-good, else the good one before it. */
-function before(canary: KubernetesObject, kept: readonly RecordView[]): RecordView | undefined {
+function rollbackTarget(canary: KubernetesObject, kept: readonly RecordView[]): RecordView | undefined {
   const { run, rejected = [] } = canaryStatus(canary);
   const bad = new Set(rejected.map(({ digest }) => digest));
   const good = kept.filter(({ digest, promotedTime }) => promotedTime !== undefined && !bad.has(digest));

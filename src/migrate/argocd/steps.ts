@@ -21,7 +21,7 @@ interface ApplicationSpec {
 
 /** Argo CD's ways. */
 export const argoToSource: ToSourceTool = {
-  hold: (input) => [held(input)],
+  hold: (input) => [suspendStep(input)],
   safe: ({ facts, former }) => [
     finding(
       facts,
@@ -37,7 +37,7 @@ export const argoToSource: ToSourceTool = {
     shellLine('kubectl', '-n', namespace, 'delete', 'applications.argoproj.io', name),
 };
 
-function held(input: ToSourceInput): HoldStep {
+function suspendStep(input: ToSourceInput): HoldStep {
   const { facts, former, owner } = input;
   const { namespace, name } = former;
   return {

@@ -117,13 +117,13 @@ function decide(world: World): Decision[] {
     const decision = step(now);
     decisions.push(decision);
     const next = { ...worldAfter(decision, now), nowMs: world.nowMs };
-    if (decision.status.run || whatCounts(next) === whatCounts(now)) break;
+    if (decision.status.run || comparedState(next) === comparedState(now)) break;
     now = next;
   }
   return decisions;
 }
 
-function whatCounts({ status, primary, records, rejected }: World): string {
+function comparedState({ status, primary, records, rejected }: World): string {
   return JSON.stringify([status, primary?.digest, records, rejected.length]);
 }
 
@@ -137,7 +137,7 @@ function withoutHead(head: Exclude<HeadView, { kind: 'release' }>): Verdict {
 
 function alreadyOurs(world: World, decisions: readonly Decision[]): Verdict {
   const end = decisions.at(-1)?.status;
-  const why = end?.message ?? leftIn(world);
+  const why = end?.message ?? flaggerPhase(world);
   if (end?.run && !world.status.run) return { outcome: 'rolledOut', what: 'a rollout starts', why };
   const isFailed = end?.phase === 'Failed';
   return {
@@ -150,7 +150,7 @@ function alreadyOurs(world: World, decisions: readonly Decision[]): Verdict {
 function adopted(world: World, decisions: readonly Decision[]): Verdict {
   const { phase = '' } = world.status;
   const end = decisions.at(-1)?.status;
-  const flagger = leftIn(world);
+  const flagger = flaggerPhase(world);
   const isStalled = phase === 'Failed' && (world.status.canaryWeight ?? 0) > 0;
   const process = phase === '' || phase === 'Initializing' ? 'initialization' : 'promotion';
   if (end?.phase === 'Initializing' || end?.postPromotion?.state === 'Converging')
@@ -160,7 +160,7 @@ function adopted(world: World, decisions: readonly Decision[]): Verdict {
       why: `${flagger}, and the primary has the target's template`,
     };
   const run = end && runOf(end);
-  if (run) return begun(world, run);
+  if (run) return rolloutStarted(world, run);
   if (end?.phase === 'Failed')
     return {
       outcome: 'takenOver',
@@ -176,8 +176,8 @@ function adopted(world: World, decisions: readonly Decision[]): Verdict {
 }
 
 /** A release begins right after the take-over: what Flagger was trying, or what came meanwhile. */
-function begun(world: World, run: Run): Verdict {
-  const why = leftIn(world);
+function rolloutStarted(world: World, run: Run): Verdict {
+  const why = flaggerPhase(world);
   if (run.keepsPods)
     return {
       outcome: 'carriedOn',
@@ -202,11 +202,11 @@ function notAdopted(world: World, line: string): Verdict {
   return {
     outcome: 'rolledOut',
     what: 'the primary is updated from the target, and its pods restart',
-    why: `there is no last known good release, and the target has another revision than the primary; ${leftIn(world)}`,
+    why: `there is no last known good release, and the target has another revision than the primary; ${flaggerPhase(world)}`,
   };
 }
 
-function leftIn({ status: { phase, canaryWeight = 0 } }: World): string {
+function flaggerPhase({ status: { phase, canaryWeight = 0 } }: World): string {
   const share = canaryWeight > 0 ? ` with ${canaryWeight} % on the canary` : '';
   return `Flagger left it in ${phase || 'no phase'}${share}`;
 }

@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { edited, type Files, identityOf } from '../edit.ts';
 import { type MoveFacts, pruneAfterAnnotation } from '../facts.ts';
 import { applyCommands, shellLine } from '../kubectl.ts';
-import { conditionOf, type Finding, finding, isObserved, isSameField, named } from '../steps.ts';
+import { conditionOf, type Finding, finding, isObserved, isSameField, listNames } from '../steps.ts';
 import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
 import type { Placed } from '../tree.ts';
 
@@ -19,14 +19,14 @@ interface KustomizationSpec {
 /** Flux's ways. `repository`: the GitRepository in the tree. */
 export function fluxToSource(repository: Placed | undefined): ToSourceTool {
   return {
-    hold: (input) => [withoutPruning(input), suspended(input)],
+    hold: (input) => [pruningOffStep(input), suspendStep(input)],
     safe: ({ facts, former }) => safeFindings(facts, `Kustomization ${former.namespace}/${former.name}`),
     also: ({ facts }) => (repository && facts && facts.repositoryUsers.length === 0 ? [repository] : []),
     remove: ({ namespace, name }) => shellLine('kubectl', '-n', namespace, 'delete', resource, name),
   };
 }
 
-function withoutPruning(input: ToSourceInput): HoldStep {
+function pruningOffStep(input: ToSourceInput): HoldStep {
   const { facts, former, owner } = input;
   return {
     title: 'stop Flux from deleting',
@@ -67,7 +67,7 @@ function withoutPruning(input: ToSourceInput): HoldStep {
   };
 }
 
-function suspended(input: ToSourceInput): HoldStep {
+function suspendStep(input: ToSourceInput): HoldStep {
   const { facts, owner } = input;
   return {
     title: 'stop Flux from applying',
@@ -110,7 +110,7 @@ function sameFinding({ facts, owner }: ToSourceInput): Finding {
     const of = (object: KubernetesObject, field: string) =>
       ((object.spec ?? {}) as Record<string, unknown>)[field];
     const other = fields.filter((field) => !isSameField(of(live, field), of(owner.object, field)));
-    return other.length === 0 || `another ${named(other.map((field) => `spec.${field}`))}`;
+    return other.length === 0 || `another ${listNames(other.map((field) => `spec.${field}`))}`;
   });
 }
 

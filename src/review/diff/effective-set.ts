@@ -105,7 +105,7 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
   };
   const seen = commitSeen(source);
   const commit = seen
-    ? { commit: seen, subject: subjectOf(source, seen), author: '', time: '' }
+    ? { commit: seen, subject: commitSubject(source, seen), author: '', time: '' }
     : (await repository.poll(signal)).head;
   const snapshot = await readSnapshot(parts, source, state, { commit, signal });
   const digests = digestsSeen(parts.canaries(), snapshot);
@@ -119,7 +119,7 @@ function commitSeen({ status }: Source): string | undefined {
   return waits ? status?.appliedCommit : (status?.head?.commit ?? status?.appliedCommit);
 }
 
-function subjectOf({ status }: Source, commit: string): string {
+function commitSubject({ status }: Source, commit: string): string {
   return status?.head?.commit === commit ? (status.head.subject ?? '') : '';
 }
 

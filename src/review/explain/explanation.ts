@@ -1,6 +1,7 @@
 import type { OnFailure } from '../../api/canary/analysis.ts';
 import { planOf } from '../../api/canary/plan.ts';
 import type { PostPromotionStatus } from '../../api/canary/status.ts';
+import { namespacedName } from '../../engine/checks/checks.ts';
 import { causes } from '../../health/causes.ts';
 import { finding } from '../../health/check-results.ts';
 import type { Comparison } from '../../health/comparison.ts';
@@ -44,7 +45,7 @@ export function explain(world: World, assumed: readonly string[]): Explanation {
   const primary = compare(world.primary, expectedState(world, plan, release?.digest));
   const judgement = judge(world, primary);
   return {
-    canary: `${canary.metadata.namespace ?? ''}/${canary.metadata.name}`,
+    canary: namespacedName(canary),
     assumed,
     phase: status.phase ?? '',
     state: status.postPromotion?.state ?? '',

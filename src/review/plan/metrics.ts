@@ -54,7 +54,7 @@ export async function measure(
       const reading = await metrics
         .read(question, AbortSignal.timeout(planDeadlineMs))
         .catch((error: Error): MetricReading => ({ kind: 'error', detail: error.message }));
-      return asMeasured(one, metric, reading);
+      return measuredFrom(one, metric, reading);
     }),
   );
 }
@@ -64,7 +64,7 @@ function metricOf({ spec }: Canary, { name, when }: FlightMetric): CanaryMetric 
   return metricsById(metrics).get(name);
 }
 
-function asMeasured(one: FlightMetric, metric: CanaryMetric, reading: MetricReading): Measured {
+function measuredFrom(one: FlightMetric, metric: CanaryMetric, reading: MetricReading): Measured {
   if (reading.kind !== 'value') return unknown(one, reading.detail);
   const outcome = { key: '', atMs: 0, readings: [{ name: metric.name, reading }], hooks: [] };
   const [result] = judge([metric], outcome, 'analysis');

@@ -57,10 +57,10 @@ async function look(
   question: LookQuestion,
 ): Promise<PromotedStates> {
   const inCluster = client && (await promotedInCluster(client, question));
-  const standings = new Map(ledger?.standings);
-  for (const [key, standing] of inCluster?.standings ?? [])
+  const standings = new Map(ledger?.states);
+  for (const [key, standing] of inCluster?.states ?? [])
     if (standing.promoted || !standings.has(key)) standings.set(key, standing);
-  return { standings, notes: inCluster?.notes ?? [] };
+  return { states: standings, notes: inCluster?.notes ?? [] };
 }
 
 async function templatesIn(
@@ -91,14 +91,14 @@ export async function promotedInCluster(
   const failures: string[] = [];
   await inParallel(keys.slice(0, mostCanaries), async (key) => {
     const [namespace = '', name = ''] = key.split('/');
-    const found = await asked(client, { kind: 'Canary', namespace, name });
+    const found = await readStatus(client, { kind: 'Canary', namespace, name });
     if (typeof found === 'string') failures.push(found);
     else if (found) standings.set(key, promotedStateOf(found as CanaryStatus));
   });
   const { namespace = '', name } = source.metadata;
-  const applied = await asked(client, { kind: 'Source', namespace, name });
+  const applied = await readStatus(client, { kind: 'Source', namespace, name });
   return {
-    standings,
+    states: standings,
     notes: [
       ...(typeof applied === 'string'
         ? [`cannot read Source ${namespace}/${name} from the cluster: ${applied}`]
@@ -115,7 +115,7 @@ export async function promotedInCluster(
 }
 
 /** The status; a text is why it cannot be had; undefined where there is no such object. */
-async function asked(
+async function readStatus(
   client: Client,
   { kind, namespace, name }: { kind: 'Canary' | 'Source'; namespace: string; name: string },
 ): Promise<object | string | undefined> {
