@@ -73,7 +73,7 @@ const stories: ReadonlyArray<readonly [string, Parameters<typeof scene>[0], stri
   ['initialized', { status: { phase: 'Initialized' } }, 'takenOver', /no pod restarts/],
   ['succeeded', { status: { phase: 'Succeeded' } }, 'takenOver', /no pod restarts/],
   ['failed', { ...tried, status: { phase: 'Failed' } }, 'takenOver', /not retried/],
-  ['waiting', { target: version(2), status: { phase: 'Waiting' } }, 'carriedOn', /gates are asked again/],
+  ['waiting', { target: version(2), status: { phase: 'Waiting' } }, 'carriedOn', /gates are checked again/],
   [
     'progressing',
     { ...onCanary, canaryWeight: 40, status: { phase: 'Progressing', canaryWeight: 40 } },
@@ -103,7 +103,7 @@ const stories: ReadonlyArray<readonly [string, Parameters<typeof scene>[0], stri
     'initializing',
     { targetReplicas: 2, status: { phase: 'Initializing' } },
     'carriedOn',
-    /initialization is brought/,
+    /initialization continues/,
   ],
   ['new-revision', { target: version(2), status: { phase: 'Succeeded' } }, 'rolledOut', /new analysis/],
   [

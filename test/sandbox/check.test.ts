@@ -185,7 +185,9 @@ describe('check, on a cluster', () => {
     expect(told('sealed')?.detail).toContain('holds no age key');
     expect(told('as-nobody')).toMatchObject({
       state: 'failed',
-      detail: expect.stringContaining('service account default/deployer of spec.serviceAccountName does not exist'),
+      detail: expect.stringContaining(
+        'service account default/deployer of spec.serviceAccountName does not exist',
+      ),
     });
     // The sandbox knows no rights; whether one may act as the account is asked on the real API server.
     expect(told('as-there')).toMatchObject({ state: 'warning' });

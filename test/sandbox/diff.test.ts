@@ -211,6 +211,6 @@ test('what cannot be said is exit code 2, with the reason', async () => {
     code: 2,
     text: expect.stringContaining('not found'),
   });
-  expect(await diff('job/shop')).toMatchObject({ code: 2, text: expect.stringContaining('neither canary') });
-  expect(await diff('source/')).toMatchObject({ code: 2, text: expect.stringContaining('names no object') });
+  expect(await diff('job/shop')).toMatchObject({ code: 2, text: expect.stringContaining('must be canary') });
+  expect(await diff('source/')).toMatchObject({ code: 2, text: expect.stringContaining('is not an object') });
 });

@@ -181,7 +181,7 @@ describe.concurrent('a cluster where Flagger ran is taken over without a restart
   });
 
   test.each(['promoting', 'finalising'] as const)(
-    'in phase %s: the promotion continues',
+    'in phase %s: the promotion is brought to its end',
     async (name) => {
       const seen = leftIn(name);
       const status = await seen.until('at rest', (now) => condition(now, 'Ready') === 'True');
