@@ -172,7 +172,7 @@ export function controllerName(object: KubernetesObject, kind: string): string |
 }
 
 /** `namespace/name`. */
-export function keyOf(object: KubernetesObject): string {
+export function namespacedName(object: KubernetesObject): string {
   return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 

@@ -6,7 +6,7 @@ import {
   type ControllerLoop,
   controllerName,
   isControlledBy,
-  keyOf,
+  namespacedName,
   splitKey,
 } from './controller.ts';
 import { ensureRevision, HASH_LABEL, hashOfRevision } from './controller-revisions.ts';
@@ -25,8 +25,8 @@ export function daemonSetController(client: ControllerClient, loop: ControllerLo
   return {
     name: 'daemonsets',
     keysFor(event) {
-      if (event.storageKey === DAEMON_SETS) return [keyOf(event.object)];
-      if (event.storageKey === '/nodes') return client.list(DAEMON_SETS).map(keyOf);
+      if (event.storageKey === DAEMON_SETS) return [namespacedName(event.object)];
+      if (event.storageKey === '/nodes') return client.list(DAEMON_SETS).map(namespacedName);
       const owner = event.storageKey === '/pods' ? controllerName(event.object, 'DaemonSet') : undefined;
       return owner ? [`${event.object.metadata.namespace}/${owner}`] : [];
     },

@@ -7,7 +7,7 @@ import {
   controllerName,
   findCondition,
   isControlledBy,
-  keyOf,
+  namespacedName,
 } from './controller.ts';
 import { ensureNewest, observe, type Rollout, resize } from './deployment-revisions.ts';
 import {
@@ -27,7 +27,7 @@ export function deploymentController(client: ControllerClient, loop: ControllerL
   return {
     name: 'deployments',
     keysFor(event) {
-      if (event.storageKey === DEPLOYMENTS) return [keyOf(event.object)];
+      if (event.storageKey === DEPLOYMENTS) return [namespacedName(event.object)];
       const { object } = event;
       const owner = event.storageKey === REPLICA_SETS ? controllerName(object, 'Deployment') : undefined;
       if (owner) return [`${object.metadata.namespace}/${owner}`];

@@ -9,7 +9,13 @@ import {
   sameJson,
 } from '../api-server/json.ts';
 import { matchesSelector } from '../api-server/selectors.ts';
-import { type Controller, type ControllerClient, isControlledBy, keyOf, splitKey } from './controller.ts';
+import {
+  type Controller,
+  type ControllerClient,
+  isControlledBy,
+  namespacedName,
+  splitKey,
+} from './controller.ts';
 
 const SLICES = 'discovery.k8s.io/endpointslices';
 const SERVICE_NAME = 'kubernetes.io/service-name';
@@ -27,7 +33,7 @@ export function endpointSliceController(client: ControllerClient): Controller {
   return {
     name: 'endpointslices',
     keysFor({ storageKey, object, previous }) {
-      if (storageKey === '/services') return [keyOf(object)];
+      if (storageKey === '/services') return [namespacedName(object)];
       if (storageKey === SLICES)
         return [`${object.metadata.namespace}/${object.metadata.labels?.[SERVICE_NAME]}`];
       if (storageKey !== '/pods') return [];
@@ -35,7 +41,7 @@ export function endpointSliceController(client: ControllerClient): Controller {
         [object, ...(previous ? [previous] : [])].some((pod) =>
           matchesSelector(at(service, 'spec', 'selector'), pod.metadata.labels ?? {}),
         );
-      return client.list('/services', object.metadata.namespace).filter(selects).map(keyOf);
+      return client.list('/services', object.metadata.namespace).filter(selects).map(namespacedName);
     },
     reconcile(key) {
       const service = client.get('/services', ...splitKey(key));

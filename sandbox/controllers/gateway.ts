@@ -2,7 +2,13 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { asRecord, asRecords, at } from '../api-server/json.ts';
 import { timestamp } from '../api-server/object-writer.ts';
 import type { Store } from '../api-server/store.ts';
-import { type Controller, type ControllerClient, keyOf, splitKey, withTransitions } from './controller.ts';
+import {
+  type Controller,
+  type ControllerClient,
+  namespacedName,
+  splitKey,
+  withTransitions,
+} from './controller.ts';
 
 const CONTROLLER_NAME = 'projectcontour.io/gateway-controller';
 
@@ -27,7 +33,7 @@ function statusController(
 ): Controller {
   return {
     name: storageKey,
-    keysFor: (event) => (event.storageKey === storageKey ? [keyOf(event.object)] : []),
+    keysFor: (event) => (event.storageKey === storageKey ? [namespacedName(event.object)] : []),
     reconcile(key) {
       const object = client.get(storageKey, ...splitKey(key));
       if (object && takes(object)) client.updateStatus(object, statusOf(object, timestamp(client.nowMs())));

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { asNumber, asRecord, at } from '../api-server/json.ts';
-import { type Controller, type ControllerClient, keyOf, splitKey } from './controller.ts';
+import { type Controller, type ControllerClient, namespacedName, splitKey } from './controller.ts';
 
 const SCALERS = 'autoscaling/horizontalpodautoscalers';
 const DEPLOYMENTS = 'apps/deployments';
@@ -10,13 +10,13 @@ export function horizontalPodAutoscaler(client: ControllerClient): Controller {
   return {
     name: 'horizontalpodautoscalers',
     keysFor(event) {
-      if (event.storageKey === SCALERS) return [keyOf(event.object)];
+      if (event.storageKey === SCALERS) return [namespacedName(event.object)];
       if (event.storageKey !== DEPLOYMENTS) return [];
       const { name, namespace } = event.object.metadata;
       return client
         .list(SCALERS, namespace)
         .filter((scaler) => at(scaler, 'spec', 'scaleTargetRef', 'name') === name)
-        .map(keyOf);
+        .map(namespacedName);
     },
     reconcile(key) {
       const scaler = client.get(SCALERS, ...splitKey(key));

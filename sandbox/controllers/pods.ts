@@ -6,7 +6,7 @@ import {
   type ControllerClient,
   type ControllerLoop,
   findCondition,
-  keyOf,
+  namespacedName,
   splitKey,
 } from './controller.ts';
 import type { Behaviour } from './pod-behaviour.ts';
@@ -71,7 +71,7 @@ export function podController(parts: PodParts): { controller: Controller; ageOf:
     controller: {
       name: 'pods',
       keysFor: (event) =>
-        event.storageKey === '/pods' && event.type !== 'DELETED' ? [keyOf(event.object)] : [],
+        event.storageKey === '/pods' && event.type !== 'DELETED' ? [namespacedName(event.object)] : [],
       reconcile(key) {
         const pod = client.get('/pods', ...splitKey(key));
         if (!pod) return;

@@ -7,7 +7,7 @@ import {
   controllerName,
   findCondition,
   isControlledBy,
-  keyOf,
+  namespacedName,
   splitKey,
 } from './controller.ts';
 import { isServing, newPod } from './pods.ts';
@@ -30,7 +30,7 @@ export function replicaSetController(client: ControllerClient, loop: ControllerL
   return {
     name: 'replicasets',
     keysFor(event) {
-      if (event.storageKey === REPLICA_SETS) return [keyOf(event.object)];
+      if (event.storageKey === REPLICA_SETS) return [namespacedName(event.object)];
       const owner = event.storageKey === '/pods' ? controllerName(event.object, 'ReplicaSet') : undefined;
       return owner ? [`${event.object.metadata.namespace}/${owner}`] : [];
     },

@@ -6,7 +6,7 @@ import {
   type ControllerLoop,
   controllerName,
   isControlledBy,
-  keyOf,
+  namespacedName,
   splitKey,
 } from './controller.ts';
 import { ensureRevision, HASH_LABEL, revisedTemplate } from './controller-revisions.ts';
@@ -33,7 +33,7 @@ export function statefulSetController(client: ControllerClient, loop: Controller
   return {
     name: 'statefulsets',
     keysFor(event) {
-      if (event.storageKey === STATEFUL_SETS) return [keyOf(event.object)];
+      if (event.storageKey === STATEFUL_SETS) return [namespacedName(event.object)];
       const owner = event.storageKey === '/pods' ? controllerName(event.object, 'StatefulSet') : undefined;
       return owner ? [`${event.object.metadata.namespace}/${owner}`] : [];
     },

@@ -36,7 +36,7 @@ async function playChapter(show: DemoRun, chapter: Chapter, commit: string, app:
   await Promise.race([over, lost, app.leading.then(() => over)]);
   const status = follower.status();
   if (hasFailed(chapter, status, commit))
-    throw new Error(`${chapter.name} was to be good, but: ${status.message}`);
+    throw new Error(`${chapter.name} was expected to succeed, but: ${status.message}`);
   if (!chapter.isBad) return;
   const { client } = show.connection;
   const { namespace } = setting.options;

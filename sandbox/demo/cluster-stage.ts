@@ -26,7 +26,7 @@ export function openClusterStage(options: DemoOptions, kubeconfig: string): Stag
   const provider = options.provider ?? (options.gateway ? 'gatewayapi:v1' : 'kubernetes');
   if (provider.startsWith('gatewayapi') && !options.gateway)
     throw new InputError(
-      `provider ${provider} needs --gateway NAMESPACE/NAME: the Gateway that takes the route`,
+      `provider ${provider} needs --gateway NAMESPACE/NAME: the Gateway to attach the route to`,
     );
   const made: Made = { namespace: false, crds: [] };
   const { trafficUrl, trafficHost, namespace } = options;
@@ -62,7 +62,7 @@ function notesFor(trafficUrl: string | undefined): string[] {
   if (trafficUrl) return [readiness];
   return [
     readiness,
-    'no requests are sampled: give --traffic-url (and --traffic-host) to see that none fails',
+    'no requests are sampled; set --traffic-url (and --traffic-host) to see that none fails',
   ];
 }
 
@@ -145,17 +145,17 @@ async function assertSuitable(
   });
   if (crd && !knowsOurFields(crd)) {
     throw new InputError(
-      "this cluster has Flagger's own Canary CRD, which drops Holdfast's fields; play the demo on another cluster",
+      "this cluster has Flagger's own Canary CRD, which drops Holdfast's fields; run the demo on another cluster",
     );
   }
   if (besideOthers) return;
   const { items } = await client.list('coordination.k8s.io/v1', 'Lease');
-  const rival = items.find(
+  const controller = items.find(
     (lease) => otherControllers[lease.metadata.name] !== undefined && isRenewed(lease),
   );
-  if (rival) {
+  if (controller) {
     throw new InputError(
-      `${otherControllers[rival.metadata.name]} runs in namespace ${rival.metadata.namespace} of this cluster and may act on the demo's Canary too; if it watches other namespaces only, add --beside-others`,
+      `${otherControllers[controller.metadata.name]} runs in namespace ${controller.metadata.namespace} of this cluster and may act on the demo's Canary too; if it watches other namespaces only, add --beside-others`,
     );
   }
 }

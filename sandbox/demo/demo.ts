@@ -93,7 +93,7 @@ async function setStage(setting: DemoEnvironment, audience: DemoListener): Promi
   const server = await startGitServer({ root });
   cleanups.push(server.close);
   const commits = await createCommits(root, manifestsOf(options, stage));
-  const journal = createJournal(commits.nameOf);
+  const journal = createJournal(commits.releaseOf);
   const narrate = createNarrator(audience);
   const tell = (happening: DemoEventBody) => journal.add(narrate(happening));
   const follower = watchCanary(connection.caches, { namespace, name: application }, tell);

@@ -26,22 +26,22 @@ interface Memory {
   failedMs?: number;
   canaryCarriesMs?: number;
   goodMs?: number;
-  quietSeen: boolean;
-  readonly surprises: Difference[];
+  idleSeen: boolean;
+  readonly unexpected: Difference[];
 }
 
-/** An empty journal. `nameOf` gives the release of a commit. */
-export function createJournal(nameOf: (commit: string) => string): Journal {
+/** An empty journal. `releaseOf` gives the release of a commit. */
+export function createJournal(releaseOf: (commit: string) => string): Journal {
   const memory: Memory = {
     chapter: '',
     promoted: new Set(),
     reverted: '',
     revertReason: '',
-    quietSeen: false,
-    surprises: [],
+    idleSeen: false,
+    unexpected: [],
   };
   return {
-    add: (event) => remember(memory, event, nameOf),
+    add: (event) => remember(memory, event, releaseOf),
     facts: () => ({
       promoted: [...memory.promoted],
       reverted: memory.reverted,
@@ -49,11 +49,11 @@ export function createJournal(nameOf: (commit: string) => string): Journal {
       failureToGoodMs: between(memory.failedMs, memory.goodMs),
       heldMs: between(memory.canaryCarriesMs, memory.goodMs),
     }),
-    differences: () => [...memory.surprises, ...missing(memory)],
+    differences: () => [...memory.unexpected, ...missing(memory)],
   };
 }
 
-function remember(memory: Memory, event: DemoEvent, nameOf: (commit: string) => string): void {
+function remember(memory: Memory, event: DemoEvent, releaseOf: (commit: string) => string): void {
   switch (event.type) {
     case 'commit':
       memory.chapter = event.name;
@@ -62,7 +62,7 @@ function remember(memory: Memory, event: DemoEvent, nameOf: (commit: string) => 
       rememberState(memory, event);
       break;
     case 'traffic':
-      rememberTraffic(memory, event, nameOf);
+      rememberTraffic(memory, event, releaseOf);
       break;
     case 'event':
       if (event.reason === 'Reverting') memory.revertReason = event.message.replace(/^.*?: /, '');
@@ -71,7 +71,7 @@ function remember(memory: Memory, event: DemoEvent, nameOf: (commit: string) => 
       if (memory.chapter === 'revert') surprise(memory, 'checks after git revert', 'none', event.during);
       break;
     case 'quiet':
-      memory.quietSeen = true;
+      memory.idleSeen = true;
       if (event.written.length > 0)
         surprise(memory, 'written while the rejected commit is at head', 'nothing', event.written.join(', '));
       break;
@@ -89,26 +89,26 @@ function rememberState(memory: Memory, event: Extract<DemoEvent, { type: 'state'
 function rememberTraffic(
   memory: Memory,
   event: DemoEvent & TrafficMoved,
-  nameOf: (commit: string) => string,
+  releaseOf: (commit: string) => string,
 ): void {
   if (memory.chapter === 'revert' && event.canaryWeight > 0)
     surprise(memory, 'traffic on the canary after git revert', '0 %', `${event.canaryWeight} %`);
   if (memory.failedMs === undefined) return;
   if (event.canaryWeight === 100) memory.canaryCarriesMs ??= event.elapsedMs;
   const [first] = event.serving;
-  if (first?.role === 'primary' && first.weight === 100 && nameOf(first.commit) === 'v2')
+  if (first?.role === 'primary' && first.weight === 100 && releaseOf(first.commit) === 'v2')
     memory.goodMs ??= event.elapsedMs;
 }
 
 function surprise(memory: Memory, what: string, expected: string, found: string): void {
-  memory.surprises.push({ what, expected, found });
+  memory.unexpected.push({ what, expected, found });
 }
 
 function missing(memory: Memory): Difference[] {
   const seen = [
     { what: 'canary carries all traffic while v3 is held', seen: memory.canaryCarriesMs !== undefined },
     { what: 'v2 carries all traffic after v3 failed', seen: memory.goodMs !== undefined },
-    { what: 'rejected commit stays at head for three polls', seen: memory.quietSeen },
+    { what: 'rejected commit stays at head for three polls', seen: memory.idleSeen },
   ];
   return seen
     .filter((entry) => !entry.seen)

@@ -45,7 +45,7 @@ async function finalDifferences(show: DemoRun): Promise<Difference[]> {
 function trafficDifferences(totals: { requests: number; failed: number } | undefined): Difference[] {
   if (!totals || (totals.failed === 0 && totals.requests > 0)) return [];
   const found =
-    totals.requests === 0 ? 'none was ever answered' : `${totals.failed} of ${totals.requests} failed`;
+    totals.requests === 0 ? 'no request was answered' : `${totals.failed} of ${totals.requests} failed`;
   return [{ what: 'sampled requests', expected: '0 failed', found }];
 }
 

@@ -12,7 +12,7 @@ export interface CommitLog {
   /** Full SHA of a chapter's commit; empty when it is not committed yet. */
   commitOf(name: Chapter['name']): string;
   /** Release of a commit: v1, v2, v3; the revert of v3 is v2 again. The short SHA for others. */
-  nameOf(commit: string): string;
+  releaseOf(commit: string): string;
 }
 
 /** Creates `shop.git`, bare and empty, in the folder. Throws InputError without git. */
@@ -32,7 +32,7 @@ export async function createCommits(root: string, manifests: ManifestOptions): P
       return commit;
     },
     commitOf: (name) => commits.get(name) ?? '',
-    nameOf(commit) {
+    releaseOf(commit) {
       const found = [...commits].find(([, sha]) => sha === commit)?.[0];
       return found === 'revert' ? 'v2' : (found ?? commit.slice(0, 7));
     },

@@ -54,14 +54,14 @@ export function trafficLine(
   { screen, glyphs }: TextStyle,
   canaryWeight: number,
   serving: readonly ServingName[],
-  nameOf: (commit: string) => string,
+  releaseOf: (commit: string) => string,
 ): string {
   const canaryCells = Math.round((canaryWeight * barCells) / 100);
   const bar =
     paint(screen, 'good', glyphs.primary.repeat(barCells - canaryCells)) +
     paint(screen, 'busy', glyphs.canary.repeat(canaryCells));
   const byRole = [...serving].sort((left, right) => right.role.localeCompare(left.role));
-  const names = byRole.map(({ role, commit, weight }) => `${role} ${nameOf(commit)} ${weight} %`);
+  const names = byRole.map(({ role, commit, weight }) => `${role} ${releaseOf(commit)} ${weight} %`);
   return `${bar}  ${names.join(', ')}`;
 }
 

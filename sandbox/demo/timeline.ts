@@ -53,7 +53,7 @@ function linesOf(state: State, event: DemoEvent): string[] {
       state.cause = '';
       return ['', ...headline(look, event)];
     case 'traffic': {
-      const line = trafficLine(look, event.canaryWeight, event.serving, words.nameOf);
+      const line = trafficLine(look, event.canaryWeight, event.serving, words.releaseOf);
       return row(look, { elapsedMs, label: 'traffic', tone: 'none', lines: [line] });
     }
     case 'iteration':
@@ -123,7 +123,7 @@ function quietRow(
   const quiet = written.length === 0;
   const text = quiet
     ? `v3 stays at head: ${gitRequests} Git requests in ${lasted} s, nothing written`
-    : `v3 stays at head, but this was written: ${written.join(', ')}`;
+    : `v3 stays at head, but Holdfast wrote: ${written.join(', ')}`;
   return row(look, {
     elapsedMs,
     label: 'quiet',
@@ -145,8 +145,8 @@ const labelWidth = 10;
 function summaryLines(look: TextStyle, ended: Ended, commands: readonly NextCommand[]): string[] {
   const { screen, glyphs } = look;
   const title = ended.ok
-    ? paint(screen, 'good', `${glyphs.pass}  The cluster is as the story says.`)
-    : paint(screen, 'bad', `${glyphs.fail}  The cluster is not as the story says.`);
+    ? paint(screen, 'good', `${glyphs.pass}  The cluster is in the expected state.`)
+    : paint(screen, 'bad', `${glyphs.fail}  The cluster is not in the expected state.`);
   return [
     title,
     ...differenceLines(look, ended),
@@ -208,7 +208,7 @@ interface CommitNames {
   /** The message with names for commits. */
   plain(message: string): string;
   /** Release of a commit. */
-  nameOf(commit: string): string;
+  releaseOf(commit: string): string;
 }
 
 /** Knows no commit yet. */
@@ -225,7 +225,7 @@ function createCommitNames(): CommitNames {
         return text.replaceAll(`${short} "${subject}"`, called(name)).replaceAll(short, called(name));
       }, message);
     },
-    nameOf(commit) {
+    releaseOf(commit) {
       const found = known.find((entry) => entry.commit === commit)?.name;
       return found === 'revert' ? 'v2' : (found ?? commit.slice(0, 7));
     },

@@ -1,6 +1,5 @@
 import { Option } from 'commander';
 import { systemClock } from '../api/clock.ts';
-import { limits } from '../api/limits.ts';
 import { createHttpClient } from '../http/client.ts';
 import { adoptionExitCode, adoptionLines, planOfAdoption } from '../migrate/flagger/adoption-plan.ts';
 import { handBackCanaries, handBackLines, refuseWhileActive } from '../migrate/flagger/hand-back.ts';
@@ -18,19 +17,25 @@ import {
   type Screen,
   screenOf,
 } from '../terminal/output.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { clusterFindings } from './check/check.ts';
 import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
 import {
+  asUserOption,
+  holdfastNamespaceOption,
+  includeLabelPrefixOption,
+  kubeconfigOption,
+  meshProviderOption,
+  minAnalysisIntervalOption,
+  outputOption,
   type ProgramFlags,
   programsIn,
   type ReleaseFlags,
   releaseLimitsIn,
+  selectorLabelsOption,
+  watchNamespacesOption,
   withProgramFlags,
   withReleaseFlags,
 } from './flags.ts';
-import { commaList, defaultNamespace, outputOption } from './install/install.ts';
-import { duration, provider } from './run.ts';
 
 interface AdoptFlags extends ReleaseFlags, ProgramFlags {
   readonly from: 'flagger' | 'flux' | 'argocd';
@@ -54,43 +59,41 @@ export const adoptCommand: CliCommand = {
   register(program, context) {
     const command = program
       .command('adopt')
+      .summary('plan the migration from Flagger, Flux or Argo CD, and the way back')
       .description(
-        'say what Holdfast would do with the Canaries that Flagger left (--dry-run), or leave them as Flagger can go on (--to flagger); say step by step how objects come from Flux or Argo CD to a Source (--from flux PATH) and back (--back); exit code 1 if something would be rolled out or is refused, 2 if it cannot be said, 3 if there is a step to do',
+        [
+          'Plan the migration from Flagger, Flux or Argo CD to Holdfast, and the way back.',
+          '',
+          '  Flagger: --dry-run shows what Holdfast would do with the Canaries; --to flagger hands them back.',
+          '  Flux, Argo CD: --from flux PATH lists the steps from their objects to a Source; --back lists the steps back.',
+          '',
+          'Exit codes: 0 nothing to do, 1 a rollout would start or something is refused, 2 error, 3 steps remain.',
+        ].join('\n'),
       )
       .argument(
         '[path]',
-        'with --from flux or argocd: the folder or file with its Kustomizations or Applications',
+        'file or folder with the Kustomizations or Applications (with --from flux or argocd)',
       )
       .addOption(
-        new Option('--from <tool>', 'who acted before, or applies now')
+        new Option('--from <tool>', 'the tool to migrate from')
           .choices(['flagger', 'flux', 'argocd'])
           .default('flagger'),
       )
-      .option('--back', 'with --from flux or argocd: from Sources back to that tool')
-      .option('--offline', 'with --from flux or argocd: ask no cluster; no step is read back then')
-      .addOption(new Option('--to <tool>', 'the way back: who acts from now on').choices(['flagger']))
-      .option('--dry-run', 'write nothing')
+      .option('--back', 'migrate from Sources back to the tool of --from (flux or argocd)')
       .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
+        '--offline',
+        'do not contact a cluster, so that no step is verified (with --from flux or argocd)',
       )
-      .option('--holdfast-namespace <name>', 'namespace that Holdfast runs in', defaultNamespace)
-      .option('--watch-namespaces <names>', 'only these namespaces (comma list)', commaList, [])
-      .option(
-        '--as <user>',
-        'check the rights of this user, as system:serviceaccount:holdfast-system:holdfast',
-      )
-      .option('--mesh-provider <name>', "as the controller's", provider, 'kubernetes')
-      .option(
-        '--min-analysis-interval <duration>',
-        "as the controller's",
-        duration,
-        limits.minAnalysisIntervalMs,
-      )
-      .option('--selector-labels <names>', "as the controller's (comma list)", commaList, [
-        ...defaultSelectorLabels,
-      ])
-      .option('--include-label-prefix <prefixes>', "as the controller's (comma list)", commaList, [])
+      .addOption(new Option('--to <tool>', 'hand the Canaries back to this tool').choices(['flagger']))
+      .option('--dry-run', 'only print what would be done')
+      .addOption(kubeconfigOption())
+      .addOption(holdfastNamespaceOption('--holdfast-namespace'))
+      .addOption(watchNamespacesOption())
+      .addOption(asUserOption())
+      .addOption(meshProviderOption())
+      .addOption(minAnalysisIntervalOption())
+      .addOption(selectorLabelsOption())
+      .addOption(includeLabelPrefixOption())
       .addOption(outputOption('text', ['text', 'json', 'yaml']));
     withProgramFlags(withReleaseFlags(command)).action(
       async (path: string | undefined, flags: AdoptFlags) => {
@@ -102,7 +105,7 @@ export const adoptCommand: CliCommand = {
         }
         if (!to && !dryRun)
           throw new InputError(
-            'Holdfast takes over by itself as soon as it runs and Flagger does not; --dry-run says what it would do',
+            '--from flagger needs --dry-run or --to flagger: Holdfast takes over by itself once it runs and Flagger does not; --dry-run shows what it would do',
           );
         const options = optionsOf(flags);
         const result = withConnection({ kubeconfig, version: context.version }, (connection) =>
@@ -126,12 +129,13 @@ function asInput<T>(result: Promise<T>): Promise<T> {
 function refuseMixed({ from, to, dryRun, back, offline }: AdoptFlags, path: string | undefined): void {
   if (from === 'flagger') {
     if (path !== undefined || back || offline)
-      throw new InputError('PATH, --back and --offline are for --from flux and --from argocd');
+      throw new InputError('PATH, --back and --offline need --from flux or --from argocd');
     return;
   }
-  if (to || dryRun) throw new InputError(`--to and --dry-run are for Flagger; --from ${from} writes nothing`);
+  if (to || dryRun)
+    throw new InputError(`--to and --dry-run need --from flagger; --from ${from} never writes`);
   if (path === undefined)
-    throw new InputError(`--from ${from} needs the folder or file that its objects are in`);
+    throw new InputError(`--from ${from} needs PATH, the file or folder with its objects`);
 }
 
 function moveOptions(
@@ -232,7 +236,7 @@ export async function move(options: MoveOptions): Promise<CommandResult> {
         withGit(connection, options, (cluster) => planMoves({ ...query, cluster })),
       );
   const note = isOffline
-    ? ['Nothing was read back: no cluster was asked. No step is known to be safe yet.', '']
+    ? ['Offline: no cluster was contacted and nothing was verified. No step is known to be safe yet.', '']
     : [];
   const stdout =
     format === 'text'

@@ -57,11 +57,11 @@ export async function runProgram(argv: readonly string[], version: string): Prom
   let exitCode = 0;
   const program = new Command('holdfast')
     .description(
-      'A GitOps reconciler for progressive delivery that keeps the last-known-good release and returns to it',
+      'GitOps reconciler for progressive delivery: rolls out what Git says, keeps the last known good release and returns to it when a release fails',
     )
     .version(version, '-V, --version', 'print the version')
     .exitOverride()
-    .showHelpAfterError('(holdfast --help lists the commands, holdfast <command> --help their options)');
+    .showHelpAfterError('Run holdfast --help for the commands, holdfast <command> --help for their options.');
   const context = {
     version,
     setExitCode: (code: number) => {
@@ -81,7 +81,7 @@ export async function runProgram(argv: readonly string[], version: string): Prom
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : badInput;
   const { name, kind, message } = error as { name?: string; kind?: string; message?: string };
-  process.stderr.write(`holdfast: ${message ?? String(error)}\n`);
+  process.stderr.write(`error: ${message ?? String(error)}\n`);
   return name === 'InputError' || name === 'ApiError' || kind === 'configuration' ? badInput : 1;
 }
 

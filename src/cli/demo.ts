@@ -4,6 +4,7 @@ import type { DemoOptions, NextCommand, ObjectName } from '../../sandbox/demo/op
 import { workloadProviders } from '../providers/routing/table.ts';
 import { InputError } from '../server/options.ts';
 import type { CliCommand } from './command.ts';
+import { httpUrl } from './flags.ts';
 
 interface DemoFlags {
   readonly kubeconfig?: string;
@@ -29,10 +30,8 @@ export const demoCommand: CliCommand = {
 
 function declare(command: Command): Command {
   return command
-    .description(
-      'watch a good release, a bad one and a git revert: in a sandbox inside this process, or on a cluster',
-    )
-    .option('--kubeconfig <file>', 'play on this cluster; everything made is taken away again')
+    .description('show a good release, a bad release and a git revert, in a built-in sandbox or on a cluster')
+    .option('--kubeconfig <file>', 'run on this cluster; everything the demo creates is deleted at the end')
     .option('--namespace <name>', 'namespace to create', namespaceName, 'holdfast-demo')
     .addOption(
       new Option(
@@ -40,18 +39,18 @@ function declare(command: Command): Command {
         'routing provider (default: gatewayapi:v1; on a cluster without --gateway: kubernetes)',
       ).choices(workloadProviders()),
     )
-    .option('--gateway <namespace/name>', 'Gateway of the cluster that takes the HTTPRoute', objectName)
-    .option('--image <reference>', "image of the pods; it needs busybox's sh and httpd", 'busybox:1.37')
+    .option('--gateway <namespace/name>', 'Gateway of the cluster to attach the HTTPRoute to', objectName)
     .option(
-      '--traffic-url <url>',
-      'where requests reach the demo through the gateway; they are sampled',
-      httpUrl,
+      '--image <reference>',
+      'container image of the pods; needs sh and httpd of busybox',
+      'busybox:1.37',
     )
-    .option('--traffic-host <name>', 'Host header of those requests, and host name of the route')
-    .option('--beside-others', 'play although another Holdfast or Flagger runs on the cluster')
-    .option('--keep', 'leave namespace and CRDs on the cluster at the end')
+    .option('--traffic-url <url>', 'URL of the demo behind the gateway, to sample requests', httpUrl)
+    .option('--traffic-host <name>', 'Host header of these requests, and hostname of the route')
+    .option('--beside-others', 'run even if another Holdfast or Flagger runs on the cluster')
+    .option('--keep', 'keep the namespace and the CRDs at the end')
     .addOption(
-      new Option('-o, --output <format>', 'a timeline for people, or one JSON object a line')
+      new Option('-o, --output <format>', 'output format: a timeline, or one JSON object per line')
         .choices(['text', 'json'])
         .default('text'),
     );
@@ -79,7 +78,7 @@ async function demo(options: DemoOptions, output: DemoFlags['output']): Promise<
   } catch (error) {
     if (error !== stopping.signal.reason) throw error;
     show.close();
-    process.stderr.write('holdfast: interrupted; everything is cleaned up\n');
+    process.stderr.write('interrupted; everything is cleaned up\n');
     return interruptedCode;
   } finally {
     show.close();
@@ -119,21 +118,21 @@ function optionsOf({ output: _, ...flags }: DemoFlags, version: string): DemoOpt
     '--beside-others': besideOthers,
     '--keep': keep,
   };
-  const [lonely] = Object.entries(forClusters).filter(([, value]) => value);
-  if (lonely && !kubeconfig)
-    throw new InputError(`${lonely[0]} needs --kubeconfig: the sandbox brings its own`);
+  const [clusterOnly] = Object.entries(forClusters).filter(([, value]) => value);
+  if (clusterOnly && !kubeconfig)
+    throw new InputError(`${clusterOnly[0]} needs --kubeconfig: the sandbox has its own`);
   return { ...flags, version, kubeconfig, provider, gateway, trafficUrl, trafficHost, besideOthers, keep };
 }
 
 function nextCommands({ kubeconfig }: DemoOptions): NextCommand[] {
   const program = programName();
   const elsewhere = kubeconfig
-    ? { line: `${program} demo -o json`, purpose: 'the same in a sandbox, for programs' }
+    ? { line: `${program} demo -o json`, purpose: 'the same in a sandbox, as JSON' }
     : { line: `${program} demo --kubeconfig FILE`, purpose: 'the same on your cluster' };
   return [
     elsewhere,
-    { line: `${program} validate PATH`, purpose: 'look through your own files' },
-    { line: `${program} install`, purpose: 'manifests that run it on a cluster' },
+    { line: `${program} validate PATH`, purpose: 'check your own manifests' },
+    { line: `${program} install`, purpose: 'print the manifests to run it on a cluster' },
   ];
 }
 
@@ -152,9 +151,4 @@ function objectName(text: string): ObjectName {
   const [namespace = '', name = '', ...rest] = text.split('/');
   if (namespace && name && rest.length === 0) return { namespace, name };
   throw new InvalidArgumentError('must be NAMESPACE/NAME.');
-}
-
-function httpUrl(text: string): string {
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
-  throw new InvalidArgumentError('must be an http:// or https:// address.');
 }

@@ -28,12 +28,19 @@ import {
   wrap,
 } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
-import { type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
-import { commaList, outputOption } from './install/install.ts';
-import { provider } from './run.ts';
-import { subjectOf } from './status.ts';
+import {
+  includeLabelPrefixOption,
+  kubeconfigOption,
+  meshProviderOption,
+  namespaceOption,
+  outputOption,
+  type ProgramFlags,
+  programsIn,
+  selectorLabelsOption,
+  withProgramFlags,
+} from './flags.ts';
+import { parseObjectArgument } from './status.ts';
 import { commitLine } from './status-rows.ts';
 
 interface DiffFlags extends ProgramFlags {
@@ -50,24 +57,23 @@ export const diffCommand: CliCommand = {
   register(program, context) {
     const command = program
       .command('diff')
+      .summary('compare a Canary or a Source with the cluster')
       .description(
-        'compare a Canary in the cluster with the release its primary must run, or a Source with what it keeps applied; exit code 1 if something differs, 2 if it cannot be said',
+        'compare a Canary with the release that its primary must run, or a Source with the objects that it applies; exit code 1 if something differs, 2 on errors',
       )
-      .argument('<subject>', 'NAME or canary/NAME; source/NAME')
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
-      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
-      .option('--mesh-provider <name>', "as the controller's", provider, 'kubernetes')
-      .option('--selector-labels <names>', "as the controller's (comma list)", commaList, [
-        ...defaultSelectorLabels,
-      ])
-      .option('--include-label-prefix <prefixes>', "as the controller's (comma list)", commaList, [])
+      .argument('<subject>', 'canary/NAME or source/NAME; NAME alone is a Canary')
+      .addOption(kubeconfigOption())
+      .addOption(namespaceOption())
+      .addOption(meshProviderOption())
+      .addOption(selectorLabelsOption())
+      .addOption(includeLabelPrefixOption())
       .addOption(outputOption('table', ['table', 'json', 'yaml']));
     withProgramFlags(command).action(async (text: string, flags: DiffFlags) => {
-      const { kind, name } = text.includes('/') ? subjectOf(text, undefined) : { kind: 'Canary', name: text };
-      if (!name) throw new InputError(`${JSON.stringify(text)} names no object`);
+      const { kind, name } = text.includes('/')
+        ? parseObjectArgument(text, undefined)
+        : { kind: 'Canary', name: text };
+      if (!name)
+        throw new InputError(`${JSON.stringify(text)} is not an object; use canary/NAME or source/NAME`);
       const work = kind === 'Source' ? ofSource : ofCanary;
       const { kubeconfig } = flags;
       const { version } = context;
@@ -137,7 +143,7 @@ async function diffCanary(
   const difference = await readDifference(connection, query);
   const stdout =
     format === 'table'
-      ? `${differenceLines(difference, screen).join('\n')}\n`
+      ? `${canaryDifferenceLines(difference, screen).join('\n')}\n`
       : formatData(difference, format);
   return { stdout, stderr: '', exitCode: difference.differs ? 1 : 0 };
 }
@@ -148,7 +154,7 @@ function readDifference(connection: Connection, query: WorldQuery): Promise<Cana
     const release = expectedRelease(world);
     if (!release)
       throw new Error(
-        `Canary ${query.namespace}/${query.name}: no release has proven itself yet, so there is nothing to compare with`,
+        `Canary ${query.namespace}/${query.name}: no release has been promoted yet, so there is nothing to compare with`,
       );
     return canaryDifferenceOf(world, release, await expectedObjects(context, release.digest));
   });
@@ -162,19 +168,24 @@ async function diffSource(
 ): Promise<CommandResult> {
   const difference = await sourceDifferenceOf(connection.client, await readEffectiveSet(connection, query));
   const stdout =
-    format === 'table' ? `${linesOf(difference, screen).join('\n')}\n` : formatData(difference, format);
+    format === 'table'
+      ? `${sourceDifferenceLines(difference, screen).join('\n')}\n`
+      : formatData(difference, format);
   return { stdout, stderr: '', exitCode: difference.differs ? 1 : 0 };
 }
 
-function linesOf({ source, commit, differs, problems, objects }: SourceDifference, screen: Screen): string[] {
+function sourceDifferenceLines(
+  { source, commit, differs, problems, objects }: SourceDifference,
+  screen: Screen,
+): string[] {
   const what = commitLine(commit.commit, commit.subject);
-  const title = `Source ${source}: the cluster must be as ${what} says`;
+  const title = `Source ${source}: expected ${what}`;
   const table = fieldTable(objects, screen);
   return [
     paint(screen, 'strong', printable(title)),
     ...(problems.length > 0 ? ['', ...problems.map((line) => paint(screen, 'bad', printable(line)))] : []),
     ...(table.length > 0 ? ['', ...table] : []),
-    ...(differs ? [] : wrap(`nothing differs in ${counted(objects.length, 'object')}`, screen.columns, '')),
+    ...(differs ? [] : wrap(`no differences in ${counted(objects.length, 'object')}`, screen.columns, '')),
   ];
 }
 
@@ -201,18 +212,18 @@ const fieldColumns: ReadonlyArray<TableColumn<FieldRow>> = [
 ];
 
 /** A difference for people; lines without line feeds. */
-function differenceLines(
+function canaryDifferenceLines(
   { canary, release, differs, findings, objects }: CanaryDifference,
   screen: Screen,
 ): string[] {
   const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15);
-  const title = `Canary ${canary}: the primary must run ${what}`;
+  const title = `Canary ${canary}: expected ${what} on the primary`;
   const table = fieldTable(objects, screen);
   return [
     paint(screen, 'strong', printable(title)),
     ...(findings.length > 0 ? ['', ...formatTable(findingColumns, findings, screen, false)] : []),
     ...(table.length > 0 ? ['', ...table] : []),
-    ...(differs ? [] : wrap(`nothing differs in ${counted(objects.length, 'object')}`, screen.columns, '')),
+    ...(differs ? [] : wrap(`no differences in ${counted(objects.length, 'object')}`, screen.columns, '')),
   ];
 }
 

@@ -21,9 +21,16 @@ import {
   screenOf,
   wrap,
 } from '../terminal/output.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import { commaList, outputOption, defaultNamespace as ownNamespace } from './install/install.ts';
+import {
+  allNamespacesOption,
+  holdfastNamespaceOption,
+  includeLabelPrefixOption,
+  kubeconfigOption,
+  namespaceOption,
+  outputOption,
+  selectorLabelsOption,
+} from './flags.ts';
 import { nameIn, readOne } from './requests/request.ts';
 
 /** What `holdfast drill` is told. */
@@ -63,7 +70,7 @@ export async function drillAll(client: ClusterClient, options: DrillOptions): Pr
     try {
       if (!canary.spec.suspend) await writeDrillCondition(cluster, canary, report, options.nowMs);
     } catch (error) {
-      notes.push(`Canary ${namespacedName(canary)}: the condition was not written: ${messageOf(error)}\n`);
+      notes.push(`Canary ${namespacedName(canary)}: cannot write the condition:  ${messageOf(error)}\n`);
     }
   }
   const stdout =
@@ -96,27 +103,27 @@ async function existingKey(client: ClusterClient, namespace: string): Promise<Ui
   const key = await readClusterKey({ get: (reference) => client.get(reference) }, namespace);
   if (key) return key;
   throw new InputError(
-    `there is no Secret ${namespace}/holdfast-key; name the namespace Holdfast runs in by --holdfast-namespace`,
+    `Secret ${namespace}/holdfast-key not found; set --holdfast-namespace to the namespace where Holdfast runs`,
   );
 }
 
 function textOf(reports: readonly DrillReport[], screen: Screen): string {
-  if (reports.length === 0) return 'There is no Canary here.\n';
-  return `${reports.flatMap((report) => linesOf(report, screen)).join('\n')}\n`;
+  if (reports.length === 0) return 'No Canaries found.\n';
+  return `${reports.flatMap((report) => reportLines(report, screen)).join('\n')}\n`;
 }
 
-function linesOf(
+function reportLines(
   { canary, release, passed, findings, unseen, objects }: DrillReport,
   screen: Screen,
 ): string[] {
-  if (!release) return [`${canary}: ${paint(screen, 'quiet', 'no release has proven itself yet')}`];
+  if (!release) return [`${canary}: ${paint(screen, 'quiet', 'no release has been promoted yet')}`];
   const name = printable(`${release.commit.slice(0, 7)} ${release.subject}`.trim());
   const verdict = passed
-    ? paint(screen, 'good', `would be taken (${objects} objects; images are not pulled)`)
-    : paint(screen, 'bad', 'would be refused');
+    ? paint(screen, 'good', `would be accepted (${objects} objects; images are not pulled)`)
+    : paint(screen, 'bad', 'would be rejected');
   const said = [
     ...findings.map(({ object, message }) => `${object}: ${message}`),
-    ...unseen.map(({ object, why }) => `not looked at: ${object}: ${why}`),
+    ...unseen.map(({ object, why }) => `not checked: ${object}: ${why}`),
   ];
   return [`${canary}: ${name} ${verdict}`, ...said.flatMap((line) => wrap(line, screen.columns, '  '))];
 }
@@ -140,25 +147,21 @@ export const drillCommand: CliCommand = {
   register(program, context) {
     program
       .command('drill')
+      .summary('dry-run the last known good release against the cluster')
       .description(
-        'try by dry-run whether the cluster would take the last known good; exit code 1 if not, 2 if it cannot be said',
+        'dry-run the last known good release to see whether the cluster would still accept it; exit code 1 if not, 2 on errors',
       )
-      .argument('[canary]', 'name, or canary/name; without it every Canary of the namespace')
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
-      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
-      .option('-A, --all-namespaces', 'all namespaces')
-      .option('--holdfast-namespace <name>', 'namespace that Holdfast runs in', ownNamespace)
-      .option('--selector-labels <names>', 'as of holdfast run (comma list)', commaList, [
-        ...defaultSelectorLabels,
-      ])
-      .option('--include-label-prefix <prefixes>', 'as of holdfast run (comma list)', commaList, [])
+      .argument('[canary]', 'NAME or canary/NAME (default: every Canary of the namespace)')
+      .addOption(kubeconfigOption())
+      .addOption(namespaceOption())
+      .addOption(allNamespacesOption())
+      .addOption(holdfastNamespaceOption('--holdfast-namespace'))
+      .addOption(selectorLabelsOption())
+      .addOption(includeLabelPrefixOption())
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (subject: string | undefined, flags: DrillFlags) => {
         if (flags.allNamespaces && subject !== undefined)
-          throw new InputError('one Canary is in one namespace: give -n NAMESPACE instead of -A');
+          throw new InputError('a Canary cannot be named together with -A; use -n NAMESPACE');
         const { kubeconfig } = flags;
         const result = await withConnection({ kubeconfig, version: context.version }, ({ access, client }) =>
           drillAll(client, {

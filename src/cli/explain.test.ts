@@ -98,7 +98,7 @@ describe('an explanation', () => {
     const found = explained('cause=CrashLoop', 'onFailure=hold');
     expect(found.judgement).toMatchObject({ action: 'hold', why: 'onFailure is hold' });
     expect(statesOf(found).at(-1)?.[1]).toBe('Held');
-    expect(found.forecast.end).toBe('then nothing by itself, until the cluster or Git changes');
+    expect(found.forecast.end).toBe('then nothing until the cluster or Git changes');
   });
 
   it('of checks that fail: reverted, unless others fail too', () => {
@@ -119,7 +119,7 @@ describe('an explanation', () => {
     const world = applyHypothesis({ ...atRest(), records: [] }, parseHypothesis(['checks=fail']));
     expect(explain(world, []).judgement).toMatchObject({
       action: 'hold',
-      why: expect.stringContaining('no last-known-good'),
+      why: expect.stringContaining('no last known good release'),
     });
   });
 
@@ -136,7 +136,7 @@ describe('an explanation', () => {
     const world = atRest();
     const hypothesis = parseHypothesis(options.assumed);
     const { stdout } = explainWorld(world, hypothesis, { ...options, format: 'text' });
-    expect(stdout).toContain('PullFails: its image cannot be pulled; the canary does not show it');
+    expect(stdout).toContain('PullFails: its image cannot be pulled; the canary does not have it');
     expect(stdout).toContain('hold (auto: the canary runs the same release and is healthy)');
     const data = explainWorld(world, hypothesis, { ...options, format: 'json' }).stdout;
     expect(JSON.parse(data)).toMatchObject({ canary: 'shop/web', judgement: { cause: 'PullFails' } });

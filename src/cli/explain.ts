@@ -1,4 +1,3 @@
-import { limits } from '../api/limits.ts';
 import type { Comparison } from '../health/comparison.ts';
 import { type Explanation, explain, type Judgement } from '../review/explain/explanation.ts';
 import type { Forecast, Moment } from '../review/explain/forecast.ts';
@@ -17,11 +16,16 @@ import {
   wrap,
 } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import { commaList, outputOption } from './install/install.ts';
+import {
+  kubeconfigOption,
+  meshProviderOption,
+  minAnalysisIntervalOption,
+  namespaceOption,
+  outputOption,
+  selectorLabelsOption,
+} from './flags.ts';
 import { nameIn } from './requests/request.ts';
-import { duration, provider } from './run.ts';
 import { commitLine } from './status-rows.ts';
 
 interface ExplainFlags {
@@ -40,30 +44,21 @@ export const explainCommand: CliCommand = {
     const { version } = context;
     program
       .command('explain')
+      .summary('explain the state of a Canary, or what would follow from a fault')
       .description(
-        'explain what Holdfast makes of a Canary, or what it would make of a fault; writes nothing',
+        'explain the state of a Canary and what comes next, or what would follow from a fault (--what-if); writes nothing',
       )
-      .argument('<canary>', 'name, or canary/NAME')
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
-      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
+      .argument('<canary>', 'NAME or canary/NAME')
+      .addOption(kubeconfigOption())
+      .addOption(namespaceOption())
       .option(
         '--what-if <assumption...>',
-        'assume onFailure=..., cause=..., canary=healthy|sameFault|notReady, checks=fail or others=N failing Canaries',
+        'assume onFailure=..., cause=..., canary=healthy|sameFault|notReady, checks=fail or others=N (other Canaries that fail)',
         [],
       )
-      .option('--mesh-provider <name>', "as the controller's", provider, 'kubernetes')
-      .option(
-        '--min-analysis-interval <duration>',
-        "as the controller's",
-        duration,
-        limits.minAnalysisIntervalMs,
-      )
-      .option('--selector-labels <names>', "as the controller's (comma list)", commaList, [
-        ...defaultSelectorLabels,
-      ])
+      .addOption(meshProviderOption())
+      .addOption(minAnalysisIntervalOption())
+      .addOption(selectorLabelsOption())
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (first: string, flags: ExplainFlags) => {
         const name = nameIn(first, 'Canary');
@@ -109,22 +104,22 @@ const indent = '  ';
 /** An explanation for people; lines without line feeds. */
 function explanationLines(explanation: Explanation, screen: Screen, nowMs: number): string[] {
   const { canary, assumed, phase, state, release, primary, judgement } = explanation;
-  const standing = [phase || 'not looked at yet', state && `(${state})`].filter(Boolean).join(' ');
+  const standing = [phase || 'not reconciled yet', state && `(${state})`].filter(Boolean).join(' ');
   const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15) || 'none yet';
   return [
     paint(screen, 'strong', printable(`Canary ${canary}: ${standing}`)),
     ...(assumed.length > 0
-      ? wrap(`assumed: ${assumed.join(', ')}; nothing of it is written`, screen.columns, '')
+      ? wrap(`assumed: ${assumed.join(', ')}; nothing is written`, screen.columns, '')
       : []),
     ...section(screen, 'Expected on the primary', [
       indent + printable(what),
       ...comparisons(primary, screen),
     ]),
-    ...(judgement ? judged(judgement, screen) : []),
+    ...(judgement ? judgementLines(judgement, screen) : []),
     ...section(
       screen,
-      'What comes next, if the cluster stays as it is',
-      foreseen(explanation.forecast, screen, nowMs),
+      'What comes next, if the cluster does not change',
+      forecastLines(explanation.forecast, screen, nowMs),
     ),
   ];
 }
@@ -153,19 +148,19 @@ function mark({ met, severity }: Comparison): string {
   return severity === 'tells' ? 'note' : 'differs';
 }
 
-function judged(judgement: Judgement, screen: Screen): string[] {
+function judgementLines(judgement: Judgement, screen: Screen): string[] {
   const { cause, title, fix, evidence, onCanaryToo, action, why } = judgement;
-  const canary = onCanaryToo ? '; the canary shows it too' : '; the canary does not show it';
+  const canary = onCanaryToo ? '; the canary has the same fault' : '; the canary does not have it';
   const what = `${cause}: ${title}${onCanaryToo === undefined ? '' : canary}`;
   return [
     ...section(screen, 'Cause', wrap(what, screen.columns, indent)),
     ...evidence.flatMap((line) => wrap(`- ${line}`, screen.columns, indent + indent)),
-    ...wrap(`what helps: ${fix}`, screen.columns, indent),
+    ...wrap(`fix: ${fix}`, screen.columns, indent),
     ...section(screen, 'Decision', wrap(`${action} (${why})`, screen.columns, indent)),
   ];
 }
 
-function foreseen({ moments, end }: Forecast, screen: Screen, nowMs: number): string[] {
+function forecastLines({ moments, end }: Forecast, screen: Screen, nowMs: number): string[] {
   return [
     ...moments.flatMap((moment) => momentLines(moment, screen, nowMs)),
     ...wrap(end, screen.columns, indent),

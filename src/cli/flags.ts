@@ -1,6 +1,120 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { limits } from '../api/limits.ts';
+import { parseDurationMs } from '../api/time.ts';
+import { workloadProviders } from '../providers/routing/table.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
 import type { AppOptions } from '../server/options.ts';
+import { defaultSelectorLabels } from '../workload/shared/selector.ts';
+
+/** `--kubeconfig` of every command that talks to a cluster. */
+export function kubeconfigOption(): Option {
+  return new Option(
+    '--kubeconfig <file>',
+    'path to the kubeconfig (default: KUBECONFIG, then the service account of the pod, then ~/.kube/config)',
+  );
+}
+
+/** `-n` of the objects that a command is about. */
+export function namespaceOption(): Option {
+  return new Option('-n, --namespace <name>', 'namespace (default: the one of the kubeconfig)');
+}
+
+/** `-A`, in place of `-n`. */
+export function allNamespacesOption(): Option {
+  return new Option('-A, --all-namespaces', 'all namespaces');
+}
+
+/** The namespace of Holdfast itself. `flag`: `--namespace`, or `--holdfast-namespace` where `-n` has another meaning. */
+export function holdfastNamespaceOption(flag: '--namespace' | '--holdfast-namespace'): Option {
+  return new Option(`${flag} <name>`, 'namespace where Holdfast runs').default('holdfast-system');
+}
+
+/** The namespaces that the controller watches. */
+export function watchNamespacesOption(): Option {
+  return listOption('--watch-namespaces <names>', 'watch only these namespaces (comma-separated)', []);
+}
+
+/** Whose rights are checked. */
+export function asUserOption(): Option {
+  return new Option(
+    '--as <user>',
+    'check the rights of this user instead of your own, for example system:serviceaccount:holdfast-system:holdfast',
+  );
+}
+
+/** The provider of Canaries without `spec.provider`. */
+export function meshProviderOption(): Option {
+  return new Option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider')
+    .argParser(provider)
+    .default('kubernetes');
+}
+
+/** The least interval of an analysis. */
+export function minAnalysisIntervalOption(): Option {
+  return new Option(
+    '--min-analysis-interval <duration>',
+    'minimum analysis interval; shorter intervals are raised to it',
+  )
+    .argParser(duration)
+    .default(limits.minAnalysisIntervalMs);
+}
+
+/** Labels that select the pods of a workload. */
+export function selectorLabelsOption(): Option {
+  return listOption(
+    '--selector-labels <names>',
+    'labels that tell primary from canary pods (comma-separated)',
+    defaultSelectorLabels,
+  );
+}
+
+/** Labels that generated objects take over from the target. */
+export function includeLabelPrefixOption(): Option {
+  return listOption(
+    '--include-label-prefix <prefixes>',
+    'prefixes of labels to copy to generated objects (comma-separated, * for all)',
+    [],
+  );
+}
+
+/** `-o`, with a closed list of formats. */
+export function outputOption(preset: string, formats: readonly string[]): Option {
+  return new Option('-o, --output <format>', 'output format').choices(formats).default(preset);
+}
+
+function listOption(flag: string, description: string, preset: readonly string[]): Option {
+  return new Option(flag, description).argParser(commaList).default([...preset]);
+}
+
+/** The parts between commas, without empty ones. */
+export function commaList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+}
+
+function duration(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined && ms >= 1) return ms;
+  throw new InvalidArgumentError('must be a duration such as 10s or 500ms.');
+}
+
+function provider(text: string): string {
+  if (workloadProviders().includes(text)) return text;
+  throw new InvalidArgumentError(`must be one of ${workloadProviders().join(', ')}.`);
+}
+
+/** Whether a text is an http:// or https:// URL. */
+export function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+/** An http:// or https:// URL of the command line. Throws InvalidArgumentError. */
+export function httpUrl(text: string): string {
+  if (isHttpUrl(text)) return text;
+  throw new InvalidArgumentError('must be an http:// or https:// URL.');
+}
 
 /** Flags about what Canaries and Sources may do and how much work is done at once; Flagger's names (flagger-behaviour 5.1). */
 export interface LimitFlags extends ReleaseFlags {
@@ -21,19 +135,19 @@ export interface ReleaseFlags {
 /** Adds the flags. */
 export function withLimitFlags(command: Command): Command {
   const limited = command
-    .option('--kubeconfig-qps <number>', 'requests a second to the API server, watches left out', count, 100)
-    .option('--kubeconfig-burst <number>', 'how many of them may come at once', count, 250)
+    .option('--kubeconfig-qps <number>', 'requests per second to the API server, without watches', count, 100)
+    .option('--kubeconfig-burst <number>', 'burst of these requests', count, 250)
     .option(
       '--source-qps <number>',
-      'the same for what Sources apply, which rollouts do not wait for',
+      'requests per second for objects that Sources apply; separate, so that rollouts do not wait',
       count,
       200,
     )
-    .option('--source-burst <number>', 'how many of these may come at once', count, 400)
-    .option('--threadiness <number>', 'Canaries that are handled side by side', count, 8)
+    .option('--source-burst <number>', 'burst of these requests', count, 400)
+    .option('--threadiness <number>', 'number of Canaries to reconcile in parallel', count, 8)
     .option(
       '--default-service-account <name>',
-      'service account, in the namespace of each Source, that Sources without serviceAccountName are written as',
+      'service account, in the namespace of the Source, for Sources without serviceAccountName',
       accountName,
     );
   return withReleaseFlags(limited);
@@ -44,11 +158,11 @@ export function withReleaseFlags(command: Command): Command {
   return command
     .option(
       '--enable-config-tracking <boolean>',
-      'false: releases are about templates and ports alone; ConfigMaps and Secrets are applied and never copied',
+      'false: only pod templates and ports make a release; ConfigMaps and Secrets are applied but not copied',
       truth,
       true,
     )
-    .option('--no-cross-namespace-refs', 'refuse Canaries that refer to objects of other namespaces');
+    .option('--no-cross-namespace-refs', 'reject Canaries that refer to objects in other namespaces');
 }
 
 /** What they say. */
@@ -106,8 +220,8 @@ export interface ProgramFlags {
 /** Adds the flags. */
 export function withProgramFlags(command: Command): Command {
   return command
-    .option('--kustomize <file>', 'kustomize program; default: HOLDFAST_KUSTOMIZE, else as found on PATH')
-    .option('--helm <file>', 'helm program (version 3); default: HOLDFAST_HELM, else as found on PATH');
+    .option('--kustomize <file>', 'path to kustomize (default: HOLDFAST_KUSTOMIZE, then PATH)')
+    .option('--helm <file>', 'path to helm, version 3 (default: HOLDFAST_HELM, then PATH)');
 }
 
 /** What flags and environment say. */

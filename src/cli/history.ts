@@ -54,7 +54,9 @@ interface HistoryOptions {
 export const historyCommand: CliCommand = {
   register(program, context) {
     withObjectFlags(
-      program.command('history').description('list the releases of a Canary, and which a rollback can go to'),
+      program
+        .command('history')
+        .description('list the releases of a Canary and those that a rollback can return to'),
       'Canary',
     ).action(async (subject: string, flags: ObjectFlags) => {
       const { kubeconfig } = flags;
@@ -76,17 +78,17 @@ export const historyCommand: CliCommand = {
 /** The releases of a Canary from its records and its status, the newest first. Throws ApiError and InputError. */
 export async function history(client: RequestClient, options: HistoryOptions): Promise<CommandResult> {
   const canary = await readOne(client, 'Canary', options);
-  const { records, stderr } = await readable(client, canary);
+  const { records, stderr } = await readRecords(client, canary);
   const releases = pastReleases(canaryStatus(canary), records);
   const { format, screen, nowMs } = options;
   if (format !== 'text') return { stdout: formatData(releases, format), stderr, exitCode: 0 };
-  if (releases.length === 0) return { stdout: 'There is no release yet.\n', stderr, exitCode: 0 };
+  if (releases.length === 0) return { stdout: 'No releases found.\n', stderr, exitCode: 0 };
   const lines = formatTable(columns(nowMs), releases, screen, false);
   return { stdout: `${lines.join('\n')}\n`, stderr, exitCode: 0 };
 }
 
 /** Who may not list Secrets still sees what the status says. */
-async function readable(
+async function readRecords(
   client: RequestClient,
   canary: KubernetesObject,
 ): Promise<{ records: RecordView[]; stderr: string }> {
@@ -94,7 +96,10 @@ async function readable(
     return { records: await storedReleases(client, canary), stderr: '' };
   } catch (error) {
     if (!isApiError(error, 'forbidden')) throw error;
-    return { records: [], stderr: 'the kept releases are not shown: you may not list Secrets here\n' };
+    return {
+      records: [],
+      stderr: 'stored releases are not shown: you cannot list Secrets in this namespace\n',
+    };
   }
 }
 

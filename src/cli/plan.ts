@@ -23,8 +23,14 @@ import { InputError } from '../server/options.ts';
 import { readSourceFiles } from '../server/source-files.ts';
 import { type CommandResult, formatData, screenOf } from '../terminal/output.ts';
 import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
-import { type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
-import { commaList, outputOption } from './install/install.ts';
+import {
+  commaList,
+  kubeconfigOption,
+  outputOption,
+  type ProgramFlags,
+  programsIn,
+  withProgramFlags,
+} from './flags.ts';
 
 interface PlanFlags extends ProgramFlags {
   readonly repo: string;
@@ -50,30 +56,36 @@ export const planCommand: CliCommand = {
   register(program, context) {
     const command = program
       .command('plan')
+      .summary('show what a change in Git would do before it is merged')
       .description(
-        'compare two commits as Sources would read them: changed objects, the flight plan of each rollout, and what cannot be taken back; exit code 1 for what --fail-on names, 2 if it cannot be said',
+        'compare two commits as Sources would apply them: changed objects, the rollout of each Canary, and changes that a revert does not undo; exit code 1 as set by --fail-on, 2 on errors',
       )
-      .requiredOption('--base <revision>', 'commit, branch or tag to compare with; HEAD^ and main~2, too')
-      .option('--head <revision>', 'the same of the change; default: the working tree')
-      .option('--repo <folder>', 'a folder of the repository', '.')
+      .requiredOption(
+        '--base <revision>',
+        'commit, branch or tag to compare with, for example HEAD^ or main~2',
+      )
+      .option('--head <revision>', 'commit, branch or tag of the change (default: the working tree)')
+      .option('--repo <folder>', 'a folder of the Git repository', '.')
       .option('--source <file...>', 'files with Source objects that are not in the repository', [])
-      .option('--path <folder...>', 'folders of the repository that stand for paths of Sources', [])
-      .option('-n, --namespace <name>', 'namespace of objects in these folders that name none', 'default')
+      .option('--path <folder...>', 'folders of the repository to treat as the path of a Source', [])
+      .option('-n, --namespace <name>', 'namespace for objects in these folders without one', 'default')
       .option('--branch <name>', 'only Sources that follow this branch')
-      .option('--cluster-name <name>', "whose ledger refs are compared with, as the controller's")
-      .option('--cluster', 'ask the cluster what is promoted, and metrics; reads only')
-      .option('--server-dry-run', 'also ask the API server whether it takes the objects; implies --cluster')
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
+      .option('--cluster-name <name>', 'cluster name in the ledger refs; the value of holdfast run')
+      .option('--cluster', 'read the promoted releases and metrics from the cluster (read-only)')
+      .option('--server-dry-run', 'also dry-run the objects on the API server; implies --cluster')
+      .addOption(kubeconfigOption())
       .option(
         '--metrics-server <url>',
-        'ask metrics; Prometheus of Canaries that name none (with --cluster http://prometheus:9090)',
+        'query metrics; Prometheus for Canaries that name none (default with --cluster: http://prometheus:9090)',
       )
-      .option('--mesh-provider <name>', 'routing provider of Canaries that name none', 'kubernetes')
-      .option('--fail-on <kinds>', `exit code 1 for these: ${failOnValues.join(', ')}`, failOn, ['problems'])
-      .option('--max-bytes <number>', 'longest Markdown; what does not fit is told', wholeNumber, 65_000)
+      .option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider', 'kubernetes')
+      .option('--fail-on <kinds>', `exit with 1 for any of: ${failOnValues.join(', ')}`, failOn, ['problems'])
+      .option(
+        '--max-bytes <number>',
+        'maximum size of the Markdown; the report says what was left out',
+        wholeNumber,
+        65_000,
+      )
       .addOption(outputOption('text', ['text', 'markdown', 'json']));
     withProgramFlags(command).action(async (flags: PlanFlags) => {
       const result = await run(flags, context.version).catch((error: unknown) => {
@@ -144,7 +156,8 @@ function failOn(text: string): FailOn[] {
   const names = commaList(text);
   const isKnown = (name: string): name is FailOn => (failOnValues as readonly string[]).includes(name);
   const wrong = names.find((name) => !isKnown(name));
-  if (wrong !== undefined) throw new InvalidArgumentError(`${wrong} is none of ${failOnValues.join(', ')}`);
+  if (wrong !== undefined)
+    throw new InvalidArgumentError(`${wrong} must be one of ${failOnValues.join(', ')}`);
   return names.filter(isKnown);
 }
 

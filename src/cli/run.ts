@@ -2,22 +2,27 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { limits } from '../api/limits.ts';
-import { parseDurationMs } from '../api/time.ts';
 import { DEFAULT_IDENTITY } from '../git/poll/git-source.ts';
 import { scheduleProblem } from '../git/poll/schedule.ts';
-import { workloadProviders } from '../providers/routing/table.ts';
 import { startApp } from '../server/app.ts';
 import type { ListenAddress } from '../server/http/http-server.ts';
 import { type AppOptions, DEFAULT_CLUSTER_NAME, InputError } from '../server/options.ts';
 import { createLog, isLogLevel, keepHeapSmall } from '../server/process.ts';
 import type { DefaultReceiver } from '../server/providers.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import type { CliCommand } from './command.ts';
 import {
+  httpUrl,
+  includeLabelPrefixOption,
+  isHttpUrl,
+  kubeconfigOption,
   type LimitFlags,
   limitsIn,
+  meshProviderOption,
+  minAnalysisIntervalOption,
   type ProgramFlags,
   programsIn,
+  selectorLabelsOption,
+  watchNamespacesOption,
   withLimitFlags,
   withProgramFlags,
 } from './flags.ts';
@@ -46,7 +51,9 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
 /** `holdfast run`: the controller. */
 export const runCommand: CliCommand = {
   register(program, { version, setExitCode }) {
-    const command = withFlags(program.command('run').description('follow Git and roll out what it says'));
+    const command = withFlags(
+      program.command('run').description('run the controller: follow Git and roll out what it says'),
+    );
     withReceiverFlags(withLimitFlags(withProgramFlags(command))).action(async (flags: RunFlags) => {
       setExitCode(await run(optionsOf(flags, version)));
     });
@@ -55,58 +62,45 @@ export const runCommand: CliCommand = {
 
 function withFlags(command: Command): Command {
   return command
-    .option(
-      '--source <file...>',
-      'files with Source objects; without it the Sources of the cluster are followed',
-      [],
-    )
-    .option(
-      '--kubeconfig <file>',
-      'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-    )
+    .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', [])
+    .addOption(kubeconfigOption())
     .option('--namespace <name>', 'watch only this namespace, and keep the Lease in it')
-    .option('--watch-namespaces <names>', 'watch only these namespaces (comma list)', commaList, [])
-    .option('--data-dir <folder>', 'where Git repositories are kept', defaultDataDirectory())
+    .addOption(watchNamespacesOption())
+    .option('--data-dir <folder>', 'folder for Git repositories', defaultDataDirectory())
     .option(
       '--cluster-name <name>',
-      'name of this cluster in refs, branches and commit statuses that are written to Git, and in alerts',
+      'name of this cluster in Git refs, branches, commit statuses and alerts',
       clusterName,
       DEFAULT_CLUSTER_NAME,
     )
-    .option('--git-author-name <name>', 'author of commits that are written to Git', DEFAULT_IDENTITY.name)
-    .option('--git-author-email <address>', 'address of that author', DEFAULT_IDENTITY.email)
+    .option('--git-author-name <name>', 'author of commits written to Git', DEFAULT_IDENTITY.name)
+    .option('--git-author-email <address>', 'email address of that author', DEFAULT_IDENTITY.email)
     .option('--listen <host:port>', 'address of /healthz, /readyz, /metrics and /hooks', listenAddress, {
       host: '127.0.0.1',
       port: 8080,
     })
     .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info')
+    .addOption(minAnalysisIntervalOption())
+    .addOption(meshProviderOption())
     .option(
-      '--min-analysis-interval <duration>',
-      'shortest analysis interval; smaller ones are raised to it',
-      duration,
-      limits.minAnalysisIntervalMs,
+      '--metrics-server <url>',
+      'Prometheus for the built-in metrics',
+      httpUrl,
+      'http://prometheus:9090',
     )
-    .option('--mesh-provider <name>', 'routing provider of Canaries that name none', provider, 'kubernetes')
-    .option('--metrics-server <url>', 'Prometheus of built-in metrics', httpUrl, 'http://prometheus:9090')
-    .option(
-      '--selector-labels <names>',
-      'labels that tell primary from canary pods (comma list)',
-      commaList,
-      [...defaultSelectorLabels],
-    )
-    .option(
-      '--include-label-prefix <prefixes>',
-      'label prefixes that copies take over (comma list, * for all)',
-      commaList,
-      [],
-    )
+    .addOption(selectorLabelsOption())
+    .addOption(includeLabelPrefixOption())
     .option(
       '--drill-schedule <cron>',
-      'when to try every last-known-good by dry-run (UTC); default: never by itself',
+      'cron schedule (UTC) to dry-run every last known good release (default: never)',
       cron,
     )
-    .option('--shadow', 'decide and log what would be done, and write nothing: beside another controller')
-    .option('--runbook-url <url>', 'root of the documentation that alerts link runbooks to', folderUrl);
+    .option('--shadow', 'log what would be done and write nothing, to run next to another controller')
+    .option(
+      '--runbook-url <url>',
+      'root URL of the documentation, for links to runbooks in alerts',
+      folderUrl,
+    );
 }
 
 /** Runs until a signal, or until another copy took over. The result is the exit code. */
@@ -119,11 +113,11 @@ async function run(options: AppOptions): Promise<number> {
   const alive = setInterval(() => undefined, 60_000);
   try {
     const end = await Promise.race([
-      signalled(),
+      terminationSignal(),
       app.lost.then(() => 'lost' as const),
       app.leading.then(() => new Promise<never>(() => undefined)),
     ]);
-    log.info({ end }, end === 'lost' ? 'the Lease was lost; ending' : 'draining');
+    log.info({ end }, end === 'lost' ? 'the Lease was lost; exiting' : 'draining');
     const late = setTimeout(() => process.exit(1), limits.drainMs);
     await app.drain();
     clearTimeout(late);
@@ -133,7 +127,7 @@ async function run(options: AppOptions): Promise<number> {
   }
 }
 
-function signalled(): Promise<NodeJS.Signals> {
+function terminationSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
   });
@@ -143,7 +137,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
   if (flags.namespace && flags.watchNamespaces.length > 0)
     throw new InputError('--namespace and --watch-namespaces cannot be used together');
   if (flags.shadow && flags.source.length > 0)
-    throw new InputError('--shadow follows the Sources of the cluster: --source would write one');
+    throw new InputError('--shadow follows the Sources in the cluster and cannot be used with --source');
   return {
     version,
     sourceFiles: flags.source,
@@ -179,13 +173,6 @@ function defaultDataDirectory(): string {
   return path.join(base, 'holdfast');
 }
 
-function commaList(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean);
-}
-
 function clusterName(text: string): string {
   if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text;
   throw new InvalidArgumentError('must be lower-case letters, digits and dashes, at most 63.');
@@ -208,19 +195,6 @@ function cron(text: string): string {
 function logLevel(text: string): string {
   if (isLogLevel(text)) return text;
   throw new InvalidArgumentError('must be trace, debug, info, warn, error, fatal or silent.');
-}
-
-/** A duration of the command line in milliseconds. Throws InvalidArgumentError. */
-export function duration(text: string): number {
-  const ms = parseDurationMs(text);
-  if (ms !== undefined && ms >= 1) return ms;
-  throw new InvalidArgumentError('must be a duration such as 10s or 500ms.');
-}
-
-/** A routing provider that this version knows. Throws InvalidArgumentError. */
-export function provider(text: string): string {
-  if (workloadProviders().includes(text)) return text;
-  throw new InvalidArgumentError(`must be one of ${workloadProviders().join(', ')}.`);
 }
 
 /** With a slash at the end, so that a path can follow. */
@@ -251,13 +225,21 @@ interface Receivers {
 /** Adds the flags. Tokens are taken from the environment alone: the arguments of a process are for everybody on the machine to read. */
 export function withReceiverFlags(command: Command): Command {
   return command
-    .option('--event-webhook <url>', 'told the Events of Canaries without webhooks of type event', httpUrl)
+    .option(
+      '--event-webhook <url>',
+      'receives the Events of Canaries without a webhook of type event',
+      httpUrl,
+    )
     .option('--slack-url <url>', 'Slack webhook for Canaries without alerts of their own', httpUrl)
-    .option('--slack-channel <name>', 'channel there', 'general')
-    .option('--slack-user <name>', 'name shown as the author there', 'flagger')
-    .option('--slack-proxy-url <url>', 'HTTP proxy on the way there', httpUrl)
-    .option('--msteams-url <url>', 'the same in Microsoft Teams; it wins over Slack', httpUrl)
-    .option('--msteams-proxy-url <url>', 'HTTP proxy on the way there', httpUrl);
+    .option('--slack-channel <name>', 'Slack channel', 'general')
+    .option('--slack-user <name>', 'author name shown in Slack', 'flagger')
+    .option('--slack-proxy-url <url>', 'HTTP proxy for Slack', httpUrl)
+    .option(
+      '--msteams-url <url>',
+      'Microsoft Teams webhook for Canaries without alerts of their own; used instead of Slack',
+      httpUrl,
+    )
+    .option('--msteams-proxy-url <url>', 'HTTP proxy for Microsoft Teams', httpUrl);
 }
 
 /** What flags and environment say. Throws InputError for an address that is none, without showing it. */
@@ -288,15 +270,5 @@ function address(env: ReceiverEnvironment, name: string): string | undefined {
   const text = env[name];
   if (!text) return undefined;
   if (isHttpUrl(text)) return text;
-  throw new InputError(`the environment variable ${name} is no http:// or https:// address`);
-}
-
-/** An address of HTTP. Throws InvalidArgumentError. */
-function httpUrl(text: string): string {
-  if (isHttpUrl(text)) return text;
-  throw new InvalidArgumentError('must be an http:// or https:// address.');
-}
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+  throw new InputError(`environment variable ${name} must be an http:// or https:// URL`);
 }

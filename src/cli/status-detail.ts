@@ -27,19 +27,19 @@ export function canaryDetail(object: KubernetesObject, screen: Screen, nowMs: nu
   const good = status.lastKnownGood;
   return [
     heading(screen, `Canary ${namespace}/${name}`, phaseOf(object), toneOf(object)),
-    ...wrap(status.message ?? 'Holdfast has not looked at it yet', screen.columns, ''),
+    ...wrap(status.message ?? 'not reconciled by Holdfast yet', screen.columns, ''),
     ...section(screen, 'Serving', serving(object, screen)),
     ...section(
       screen,
       'Head',
-      text(commitLine(status.lastAppliedCommit, subjectOf(object, status.lastAppliedCommit))),
+      text(commitLine(status.lastAppliedCommit, commitSubject(object, status.lastAppliedCommit))),
     ),
     ...section(
       screen,
       'Last known good',
       text(
         good &&
-          `${commitLine(good.commit, subjectOf(object, good.commit))}  ${formatAge(good.promotedTime, nowMs)}`,
+          `${commitLine(good.commit, commitSubject(object, good.commit))}  ${formatAge(good.promotedTime, nowMs)}`,
       ),
     ),
     ...section(screen, 'Checks', checks(status.checks ?? [], screen, nowMs)),
@@ -65,7 +65,7 @@ export function sourceDetail(object: KubernetesObject, screen: Screen, nowMs: nu
       row.ready === 'True' ? 'Ready' : row.reason,
       row.tone,
     ),
-    ...wrap(row.message || (object.status ? '' : 'Holdfast has not looked at it yet'), screen.columns, ''),
+    ...wrap(row.message || (object.status ? '' : 'not reconciled by Holdfast yet'), screen.columns, ''),
     ...section(screen, 'Head', text(head && about.filter(Boolean).join('  '))),
     ...section(
       screen,
@@ -94,7 +94,7 @@ function text(line: string | undefined): string[] {
 }
 
 /** Known from who serves or from the past releases. */
-function subjectOf(object: KubernetesObject, commit: string | undefined): string | undefined {
+function commitSubject(object: KubernetesObject, commit: string | undefined): string | undefined {
   const { serving = [], history = [] } = canaryStatus(object);
   return [...serving, ...history].find((entry) => entry.commit === commit)?.subject;
 }
@@ -224,7 +224,7 @@ function adviceFor(canary: KubernetesObject): Advice[] {
 
 function resume(canary: KubernetesObject): Advice[] {
   if (canary.metadata.annotations?.['holdfast.dev/pause'] !== 'true') return [];
-  return [{ text: 'it is paused; to go on', command: holdfast('resume', canary) }];
+  return [{ text: 'it is paused; to resume', command: holdfast('resume', canary) }];
 }
 
 /** While a bad release is held or rejected at head, a revert in Git ends it everywhere. */
@@ -234,7 +234,7 @@ function undo(canary: KubernetesObject): Advice[] {
   const bad = status.phase === 'Failed' || status.postPromotion?.state === 'Held';
   const command = revertCommand(head ?? '');
   if (!bad || head === good || !command) return [];
-  return [{ text: 'to take the commit back in Git', command }];
+  return [{ text: 'to revert the commit in Git', command }];
 }
 
 function retry(canary: KubernetesObject): Advice[] {
@@ -242,7 +242,7 @@ function retry(canary: KubernetesObject): Advice[] {
   const { lastAppliedCommit: head } = status;
   const rejected = status.rejected?.some(({ commit }) => commit === head);
   if (!rejected || !head || !isCommit(head)) return [];
-  return [{ text: 'to try it once more', command: holdfast('retry', canary) }];
+  return [{ text: 'to retry the release', command: holdfast('retry', canary) }];
 }
 
 function holdfast(command: string, { metadata }: KubernetesObject): string {

@@ -2,7 +2,7 @@ import type { CanaryStatus } from '../api/canary/status.ts';
 import { sharesWorkload } from '../api/defaults.ts';
 import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
 import type { SourceStatus } from '../api/source/status.ts';
-import { formatAge, paint, type Screen, type Tone, wrap } from '../terminal/output.ts';
+import { compareTexts, formatAge, paint, type Screen, type Tone, wrap } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 
 /** A Canary in one line, and what to say about it below. */
@@ -109,13 +109,9 @@ const urgency: readonly Tone[] = ['bad', 'busy', 'none', 'good'];
 function byUrgency(left: CanaryRow, right: CanaryRow): number {
   return (
     urgency.indexOf(left.tone) - urgency.indexOf(right.tone) ||
-    compare(left.namespace, right.namespace) ||
-    compare(left.name, right.name)
+    compareTexts(left.namespace, right.namespace) ||
+    compareTexts(left.name, right.name)
   );
-}
-
-function compare(left: string, right: string): number {
-  return left < right ? -1 : left > right ? 1 : 0;
 }
 
 /** The row of a Source. */

@@ -3,7 +3,7 @@ import { canaryDocument } from '../../test/documents/builders.ts';
 import type { CanaryStatus } from '../api/canary/status.ts';
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
 import { formatAge, formatSpan } from '../terminal/output.ts';
-import { type StatusOptions, type StatusReader, status, subjectOf } from './status.ts';
+import { parseObjectArgument, type StatusOptions, type StatusReader, status } from './status.ts';
 
 const nowMs = Date.parse('2026-03-01T03:00:00Z');
 const good = 'a'.repeat(40);
@@ -217,7 +217,7 @@ describe('status', () => {
   it('shows a Canary that nobody has looked at yet', async () => {
     const fresh = canary('fresh', undefined);
     expect((await lines({}, [fresh]))[1]).toMatch(/^fresh +- +- +- +- +-$/);
-    expect((await lines({ name: 'fresh' }, [fresh])).join('\n')).toContain('has not looked at it yet');
+    expect((await lines({ name: 'fresh' }, [fresh])).join('\n')).toContain('not reconciled by Holdfast yet');
   });
 
   it('says where it looked when there is nothing', async () => {
@@ -228,7 +228,7 @@ describe('status', () => {
     const missing = await status(reader(), { ...options, name: 'web' });
     expect(missing).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('Canary shop/web does not exist'),
+      stderr: expect.stringContaining('Canary shop/web not found'),
     });
   });
 
@@ -248,11 +248,11 @@ describe('the subject on the command line', () => {
     [['source/shop'], { kind: 'Source', name: 'shop' }],
     [['web'], { kind: 'Canary', name: 'web' }],
   ])('%j', ([first, second], expected) => {
-    expect(subjectOf(first, second)).toEqual(expected);
+    expect(parseObjectArgument(first, second)).toEqual(expected);
   });
 
   it('refuses other kinds', () => {
-    expect(() => subjectOf('pod', 'web')).toThrow('neither canary nor source');
+    expect(() => parseObjectArgument('pod', 'web')).toThrow('must be canary or source');
   });
 });
 

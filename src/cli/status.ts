@@ -11,7 +11,7 @@ import {
   screenOf,
 } from '../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import { outputOption } from './install/install.ts';
+import { allNamespacesOption, kubeconfigOption, namespaceOption, outputOption } from './flags.ts';
 import { canaryDetail, sourceDetail } from './status-detail.ts';
 import { canaryRow, canaryTable, sourceRow, sourceTable, type TableOptions } from './status-rows.ts';
 
@@ -42,13 +42,13 @@ async function one(reader: StatusReader, options: StatusOptions, name: string): 
   const reference = { apiVersion: apiVersionOf(kind), kind, namespace, name };
   const object = await reader.get(reference);
   if (!object) {
-    const stderr = `holdfast status: ${describe(reference)} does not exist; -n NAMESPACE looks elsewhere, -A everywhere\n`;
+    const stderr = `error: ${describe(reference)} not found; use -n NAMESPACE for another namespace or -A for all\n`;
     return { stdout: '', stderr, exitCode: 1 };
   }
   const { format, screen, nowMs } = options;
-  if (format === 'json' || format === 'yaml') return said(formatData(clean(object), format));
+  if (format === 'json' || format === 'yaml') return printed(formatData(clean(object), format));
   const detail = kind === 'Canary' ? canaryDetail : sourceDetail;
-  return said(joined(detail(object, screen, nowMs)));
+  return printed(textOf(detail(object, screen, nowMs)));
 }
 
 async function all(reader: StatusReader, options: StatusOptions): Promise<CommandResult> {
@@ -57,7 +57,7 @@ async function all(reader: StatusReader, options: StatusOptions): Promise<Comman
   const sources = kind === 'Canary' ? [] : await sourcesOf(reader, options);
   if (format === 'json' || format === 'yaml') {
     const items = [...canaries, ...sources].map(clean);
-    return said(formatData({ apiVersion: 'v1', kind: 'List', items }, format));
+    return printed(formatData({ apiVersion: 'v1', kind: 'List', items }, format));
   }
   const table: TableOptions = { screen, wide: format === 'wide', withNamespace: namespace === undefined };
   const blocks = [
@@ -72,12 +72,11 @@ async function all(reader: StatusReader, options: StatusOptions): Promise<Comman
     ...(sources.length > 0 ? [sourceTable(sources.map(sourceRow), table)] : []),
   ];
   if (blocks.length === 0) {
-    const where =
-      namespace === undefined ? 'in the cluster' : `in namespace ${namespace} (-A looks everywhere)`;
-    const what = kind === undefined ? 'no Canary and no Source' : `no ${kind}`;
-    return { stdout: '', stderr: `There is ${what} ${where}.\n`, exitCode: 0 };
+    const where = namespace === undefined ? '' : ` in namespace ${namespace} (use -A for all namespaces)`;
+    const what = kind === undefined ? 'Canaries or Sources' : kind === 'Canary' ? 'Canaries' : 'Sources';
+    return { stdout: '', stderr: `No ${what} found${where}.\n`, exitCode: 0 };
   }
-  return said(blocks.map(joined).join('\n'));
+  return printed(blocks.map(textOf).join('\n'));
 }
 
 /** Where only Flagger's kinds are installed, or the reader may see Canaries alone, these are shown all the same. */
@@ -108,11 +107,11 @@ function clean(object: KubernetesObject): KubernetesObject {
   return { ...object, metadata };
 }
 
-function joined(lines: readonly string[]): string {
+function textOf(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-function said(stdout: string): CommandResult {
+function printed(stdout: string): CommandResult {
   return { stdout, stderr: '', exitCode: 0 };
 }
 
@@ -130,19 +129,16 @@ export const statusCommand: CliCommand = {
     program
       .command('status')
       .description('show Canaries and Sources, or one of them in full')
-      .argument('[kind]', 'canary or source; a name alone is that of a Canary')
+      .argument('[kind]', 'canary or source; NAME alone is a Canary')
       .argument('[name]', 'name of the object')
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
-      .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
-      .option('-A, --all-namespaces', 'all namespaces')
+      .addOption(kubeconfigOption())
+      .addOption(namespaceOption())
+      .addOption(allNamespacesOption())
       .addOption(outputOption('table', ['table', 'wide', 'json', 'yaml']))
       .action(async (kind: string | undefined, name: string | undefined, flags: StatusFlags) => {
-        const subject = subjectOf(kind, name);
+        const subject = parseObjectArgument(kind, name);
         if (flags.allNamespaces && subject.name !== undefined)
-          throw new InputError('one object is in one namespace: give -n NAMESPACE instead of -A');
+          throw new InputError('an object cannot be named together with -A; use -n NAMESPACE');
         const { kubeconfig } = flags;
         const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
           status(client, {
@@ -159,7 +155,7 @@ export const statusCommand: CliCommand = {
 };
 
 /** `canary web`, `canary/web`, `canaries`, `web`: all as with kubectl. Throws InputError for a kind that is not ours. */
-export function subjectOf(
+export function parseObjectArgument(
   first: string | undefined,
   second: string | undefined,
 ): Pick<StatusOptions, 'kind' | 'name'> {
@@ -169,7 +165,7 @@ export function subjectOf(
   const name = second ?? inside;
   if (kind) return { kind, name };
   if (name === undefined) return { kind: 'Canary', name: word };
-  throw new InputError(`${JSON.stringify(word)} is neither canary nor source`);
+  throw new InputError(`unknown kind ${JSON.stringify(word)}: must be canary or source`);
 }
 
 function kindNamed(word: string): 'Canary' | 'Source' | undefined {

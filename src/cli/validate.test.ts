@@ -142,7 +142,7 @@ describe('validate', () => {
       },
       /^p\.yaml:4: spec/,
     ],
-    ['no manifest at all', { 'readme.md': '# shop' }, /holds no \.yaml, \.yml or \.json file/],
+    ['no manifest at all', { 'readme.md': '# shop' }, /contains no \.yaml, \.yml or \.json file/],
   ])('names %s with its place and ends with 2', async (_, files, expected) => {
     const { exitCode, lines } = await report(files as Record<string, string>);
     expect(lines.join('\n')).toMatch(new RegExp(expected.source, 'm'));
@@ -203,7 +203,7 @@ describe('validate', () => {
     const bare = (text: string) => text.replace(', namespace: shop', '');
     const files = { 'a.yaml': `${bare(canary)}---\n${bare(deployment)}` };
     const without = await report({ ...files, 's.yaml': source });
-    expect(without.lines).toContainEqual(expect.stringContaining('Canary web names no namespace'));
+    expect(without.lines).toContainEqual(expect.stringContaining('Canary web has no namespace'));
     const { lines } = await report({ 's.yaml': `${source}  defaultNamespace: shop\n` });
     expect(lines).toEqual([]);
   });

@@ -13,6 +13,7 @@ import { type Finding, releaseFindings } from '../review/validate/releases.ts';
 import { renderLocal } from '../review/validate/render.ts';
 import {
   type CommandResult,
+  compareTexts,
   counted,
   formatData,
   paint,
@@ -23,8 +24,7 @@ import {
 } from '../terminal/output.ts';
 import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { type CliCommand, emit } from './command.ts';
-import { type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
-import { outputOption } from './install/install.ts';
+import { outputOption, type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
 
 /** What `holdfast validate` is asked for. */
 interface ValidateOptions extends Partial<KindOptions> {
@@ -67,7 +67,7 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
     findings.push({
       file: options.paths.join(', '),
       line: 0,
-      message: 'holds no .yaml, .yml or .json file',
+      message: 'contains no .yaml, .yml or .json file',
       severity: 'problem',
     });
   return { files: local.files.length, objects: rendered.objects.length, findings: sorted(findings) };
@@ -109,12 +109,10 @@ function sorted(findings: readonly Finding[]): Finding[] {
   }
   return [...unique.values()].sort(
     (a, b) =>
-      compare(a.file, b.file) || a.line - b.line || order.indexOf(a.severity) - order.indexOf(b.severity),
+      compareTexts(a.file, b.file) ||
+      a.line - b.line ||
+      order.indexOf(a.severity) - order.indexOf(b.severity),
   );
-}
-
-function compare(left: string, right: string): number {
-  return left < right ? -1 : left > right ? 1 : 0;
 }
 
 interface ValidateFlags extends ProgramFlags {
@@ -129,11 +127,15 @@ export const validateCommand: CliCommand = {
   register(program, context) {
     const command = program
       .command('validate')
-      .description('check manifests as a Source would read them; exit code 2 if something is wrong')
+      .summary('check manifests the way a Source reads them')
+      .description('check manifests the way a Source reads them; exit code 2 if there is a problem')
       .argument('<path...>', 'files and folders')
-      .option('--strict', 'unknown fields are problems')
-      .option('--mesh-provider <name>', 'routing provider of Canaries that name none', 'kubernetes')
-      .option('--no-cross-namespace-refs', "as the controller's: refuse references to other namespaces")
+      .option('--strict', 'treat unknown fields as problems')
+      .option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider', 'kubernetes')
+      .option(
+        '--no-cross-namespace-refs',
+        'reject references to other namespaces, as holdfast run does with this flag',
+      )
       .addOption(outputOption('text', ['text', 'json']));
     withProgramFlags(command).action(async (paths: string[], flags: ValidateFlags) => {
       const { strict = false, meshProvider: defaultProvider } = flags;

@@ -39,13 +39,13 @@ export async function comparisonOf(
     const own = new Set(set.all.map(objectKey));
     return {
       missing: inventory.filter((one) => !own.has(objectKey(asObject(one)))).map(describe),
-      created: compared.filter(({ state }) => state === 'missing').map(nameOf),
+      created: compared.filter(({ state }) => state === 'missing').map(objectName),
       changed: [
         ...compared.flatMap((one, index) => changesOf(one, held(one, index))),
         ...set.all.flatMap(ownWays),
       ],
       refused: compared.flatMap((one) =>
-        one.state === 'refused' ? [`${nameOf(one)}: ${one.message ?? ''}`] : [],
+        one.state === 'refused' ? [`${objectName(one)}: ${one.message ?? ''}`] : [],
       ),
     };
   } catch (error) {
@@ -62,10 +62,10 @@ function changesOf(difference: SourceObjectDifference, isHeld: boolean): string[
     .filter((path) => !path.startsWith('metadata.'))
     .filter((path) => !isHeld || path.startsWith('spec.template'))
     .filter((path) => path !== 'spec.replicas' || changedBy !== 'kube-controller-manager');
-  return paths.length > 0 ? [`${nameOf(difference)}: ${paths.slice(0, 3).join(', ')}`] : [];
+  return paths.length > 0 ? [`${objectName(difference)}: ${paths.slice(0, 3).join(', ')}`] : [];
 }
 
-function nameOf(one: SourceObjectDifference): string {
+function objectName(one: SourceObjectDifference): string {
   return describe(asObject(one));
 }
 

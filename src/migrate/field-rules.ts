@@ -25,7 +25,7 @@ export function stopsOf(
   prefix = 'spec',
 ): Stop[] {
   return Object.entries(spec).flatMap(([name, value]): Stop[] => {
-    const rule = rules[name] ?? { stop: 'is not known here; take it out, or move this by hand' };
+    const rule = rules[name] ?? { stop: 'is not supported; remove it, or migrate this object by hand' };
     if (rule === 'carried' || rule === 'without effect' || isUnset(value)) return [];
     return [{ field: `${prefix}.${name}`, message: rule.stop }];
   });
@@ -42,8 +42,7 @@ export function urlStops(url: unknown, field: string): Stop[] {
   return [
     {
       field,
-      message:
-        'a Source follows http:// and https:// alone; give the repository such an address with a token',
+      message: 'a Source reads only http:// and https://; use such a URL with a token',
     },
   ];
 }

@@ -20,7 +20,7 @@ export async function planFromSource(tree: MoveTree, subject: Subject, query: Mo
   );
   for (const one of [source, owner])
     if (one && !one.object.metadata.namespace)
-      stops.push(`${tree.at(one.origin, 'metadata')}: names no namespace; write it into the file`);
+      stops.push(`${tree.at(one.origin, 'metadata')}: has no namespace; set it in the file`);
   if (stops.length > 0) return { name: title, stops, notes: [], steps: [] };
 
   const facts = query.cluster && (await readFacts(query.cluster.connection, { former, dependsOn: [] }));
@@ -37,7 +37,7 @@ const fluxFromSource: FromSourceTool = {
   prune: (document) => document.setIn(['spec', 'prune'], true),
   applies(live) {
     if ((live.spec as { suspend?: boolean } | undefined)?.suspend === true) return 'it is suspended';
-    if (!isObserved(live)) return 'Flux has not looked at it since it was changed';
+    if (!isObserved(live)) return 'Flux has not observed the change yet';
     const ready = conditionOf(live, 'Ready');
     return ready?.status === 'True' || (ready?.message ?? 'it is not Ready');
   },
@@ -66,7 +66,7 @@ const argoFromSource: FromSourceTool = {
       sync?: { status?: string };
       operationState?: { phase?: string };
     };
-    if (sync?.status !== 'Synced') return `it is ${sync?.status ?? 'not looked at'}; sync it`;
+    if (sync?.status !== 'Synced') return `it is ${sync?.status ?? 'not compared yet'}; sync it`;
     return operationState?.phase === 'Succeeded' || `its last sync: ${operationState?.phase ?? 'none'}`;
   },
   prunes(live: KubernetesObject) {

@@ -9,7 +9,7 @@ import { objectKey } from '../render/render.ts';
 import { changesBetween, deleteField, edited, type Files, identityOf } from './edit.ts';
 import { type Member, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
 import { applyCommands, isReleased, releaseCommands, shellLine } from './kubectl.ts';
-import { type Finding, finding, isObserved, named, type Step } from './steps.ts';
+import { type Finding, finding, isObserved, listNames, type Step } from './steps.ts';
 import { type Placed, withFileBeside, withoutPlaced } from './tree.ts';
 
 /** What the tools do in their own ways. */
@@ -31,32 +31,32 @@ export function fromSourceSteps(tool: FromSourceTool, input: FromSourceInput): S
   const taken = withoutSource(given, input);
   const pruning = withPruning(taken, input, tool.prune);
   return [
-    { ...holding(input), changes: changesBetween(files, held) },
-    { ...giving(tool, input), changes: changesBetween(held, given) },
-    { ...removal(tool, input), changes: changesBetween(given, taken) },
-    { ...releasing(input), changes: [] },
-    { ...ending(tool, input), changes: changesBetween(taken, pruning) },
+    { ...suspendStep(input), changes: changesBetween(files, held) },
+    { ...takeOverStep(tool, input), changes: changesBetween(held, given) },
+    { ...removalStep(tool, input), changes: changesBetween(given, taken) },
+    { ...releaseStep(input), changes: [] },
+    { ...pruningStep(tool, input), changes: changesBetween(taken, pruning) },
   ];
 }
 
-function still({ facts }: FromSourceInput): Finding {
+function holdfastStopped({ facts }: FromSourceInput): Finding {
   return finding(facts, 'Holdfast neither applies nor deletes', ({ source }) => whyItActs(source) ?? true);
 }
 
 function sourceGone({ facts }: FromSourceInput): Finding {
-  return finding(facts, 'the Source is gone', ({ source }) => source === undefined || 'it is there');
+  return finding(facts, 'the Source is gone', ({ source }) => source === undefined || 'it still exists');
 }
 
-function holding(input: FromSourceInput): Omit<Step, 'changes'> {
-  const seen = `Source ${key(input)} is suspended, prunes nothing, and Holdfast has seen it`;
+function suspendStep(input: FromSourceInput): Omit<Step, 'changes'> {
+  const seen = `Source ${sourceName(input)} is suspended, does not prune, and Holdfast has observed that`;
   return {
-    title: 'keep Holdfast from applying and from deleting anything',
+    title: 'stop Holdfast from applying and deleting',
     requires: [],
     ends: [
       finding(input.facts, seen, ({ source }) => {
         const acts = whyItActs(source);
         if (acts) return acts;
-        return !source || isObserved(source) || 'it has not looked at it since it was changed';
+        return !source || isObserved(source) || 'Holdfast has not observed the change yet';
       }),
     ],
     commands: applyCommands(input.facts, sourceFile(input)),
@@ -64,26 +64,26 @@ function holding(input: FromSourceInput): Omit<Step, 'changes'> {
   };
 }
 
-function giving(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
+function takeOverStep(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
   return {
-    title: `let ${what(input)} take over what is there`,
-    requires: [still(input)],
+    title: `let ${ownerName(input)} take over the existing objects`,
+    requires: [holdfastStopped(input)],
     ends: tookOver(tool, input),
     commands: applyCommands(input.facts, ownerFile(input)),
     verify: verify(input),
   };
 }
 
-function removal(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
+function removalStep(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
   const { facts, former } = input;
   const isRemoved = facts?.source === undefined || facts.parent?.prunes === true;
   return {
-    title: `take Source ${key(input)} away, and nothing of what it applied`,
+    title: `delete Source ${sourceName(input)}, but none of the objects it applied`,
     requires: [
-      still(input),
+      holdfastStopped(input),
       ...tookOver(tool, input),
       finding(facts, 'no other Source depends on it', ({ sourceDependents }) => {
-        return sourceDependents.length === 0 || named(sourceDependents);
+        return sourceDependents.length === 0 || listNames(sourceDependents);
       }),
     ],
     ends: [sourceGone(input)],
@@ -94,15 +94,15 @@ function removal(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'chan
   };
 }
 
-function releasing(input: FromSourceInput): Omit<Step, 'changes'> {
+function releaseStep(input: FromSourceInput): Omit<Step, 'changes'> {
   const { facts } = input;
   return {
-    title: 'let go of what Holdfast applied',
+    title: 'release the objects that Holdfast applied',
     requires: [sourceGone(input)],
     ends: [
-      finding(facts, 'no object has the label or the fields of a Source any more', ({ members }) => {
+      finding(facts, 'no object has the label or the managed fields of a Source', ({ members }) => {
         const left = members.flatMap(({ live }) => (live && !isReleased(live) ? [describe(live)] : []));
-        return left.length === 0 || named(left);
+        return left.length === 0 || listNames(left);
       }),
     ],
     commands: facts ? releaseCommands(facts.members) : [],
@@ -110,18 +110,22 @@ function releasing(input: FromSourceInput): Omit<Step, 'changes'> {
   };
 }
 
-function ending(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
+function pruningStep(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
   const prunes = prunesAfter(input);
   return {
-    title: prunes ? 'turn pruning on' : 'end the move',
+    title: prunes ? 'turn pruning on' : 'finish the migration',
     requires: tookOver(tool, input),
     ends: [
-      finding(input.facts, prunes ? `${what(input)} prunes` : 'the move has ended', ({ owner }) => {
-        if (!owner) return 'it is not in the cluster';
-        const isMarkedStill = owner.metadata.annotations?.[pruneAfterAnnotation] !== undefined;
-        if (isMarkedStill) return `it has ${pruneAfterAnnotation}`;
-        return !prunes || tool.prunes(owner) || 'it does not prune';
-      }),
+      finding(
+        input.facts,
+        prunes ? `${ownerName(input)} prunes` : 'the migration is finished',
+        ({ owner }) => {
+          if (!owner) return 'it is not in the cluster';
+          const isMarkedStill = owner.metadata.annotations?.[pruneAfterAnnotation] !== undefined;
+          if (isMarkedStill) return `it has ${pruneAfterAnnotation}`;
+          return !prunes || tool.prunes(owner) || 'it does not prune';
+        },
+      ),
     ],
     commands: applyCommands(input.facts, ownerFile(input)),
     verify: verify(input),
@@ -138,33 +142,33 @@ function whyItActs(source: KubernetesObject | undefined): string | undefined {
 function tookOver(tool: FromSourceTool, input: FromSourceInput): Finding[] {
   const { facts, former } = input;
   return [
-    finding(facts, `${what(input)} applies`, ({ owner }) =>
+    finding(facts, `${ownerName(input)} applies`, ({ owner }) =>
       owner ? tool.applies(owner) : 'it is not in the cluster',
     ),
     finding(
       facts,
-      'every object of the Source is in its inventory, with its mark',
+      'every object of the Source is in its inventory, with its label or annotation',
       ({ members, ownMembers }) => {
-        const own = new Map(members.map((member) => [keyOf(member), member]));
+        const own = new Map(members.map((member) => [memberKey(member), member]));
         const left = ownMembers.filter((member) => {
-          const live = own.get(keyOf(member))?.live;
+          const live = own.get(memberKey(member))?.live;
           return !live || !tracksOn(live).some((track) => isTrackOf(track, former));
         });
-        return left.length === 0 || `not yet: ${named(left.map(({ reference }) => describe(reference)))}`;
+        return left.length === 0 || `not yet: ${listNames(left.map(({ reference }) => describe(reference)))}`;
       },
     ),
   ];
 }
 
-function keyOf({ reference: { apiVersion, kind, name, namespace } }: Member): string {
+function memberKey({ reference: { apiVersion, kind, name, namespace } }: Member): string {
   return objectKey({ apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } });
 }
 
-function key({ former }: FromSourceInput): string {
+function sourceName({ former }: FromSourceInput): string {
   return `${former.namespace}/${former.name}`;
 }
 
-function what({ former }: FromSourceInput): string {
+function ownerName({ former }: FromSourceInput): string {
   return `${former.kind} ${former.namespace}/${former.name}`;
 }
 

@@ -8,24 +8,24 @@ const states: Readonly<Record<StepState, { readonly word: string; readonly tone:
   waits: { word: 'waits', tone: 'busy' },
   refused: { word: 'refused', tone: 'bad' },
   later: { word: 'later', tone: 'quiet' },
-  unread: { word: 'not read back', tone: 'quiet' },
+  unread: { word: 'not verified', tone: 'quiet' },
 };
 
 const indent = '   ';
 
 /** Moves for people; lines without line feeds. Diffs are not wrapped, so that they can be applied. */
 export function moveLines(moves: readonly Move[], screen: Screen): string[] {
-  if (moves.length === 0) return ['There is nothing to move in these files.'];
-  return moves.flatMap((move, index) => [...(index > 0 ? [''] : []), ...linesOf(move, screen)]);
+  if (moves.length === 0) return ['Nothing to migrate in these files.'];
+  return moves.flatMap((move, index) => [...(index > 0 ? [''] : []), ...linesOfMove(move, screen)]);
 }
 
-function linesOf({ name, stops, notes, steps }: Move, screen: Screen): string[] {
+function linesOfMove({ name, stops, notes, steps }: Move, screen: Screen): string[] {
   const listed = (lines: readonly string[], mark: string) =>
     lines.flatMap((line) => wrap(`${mark} ${line}`, screen.columns, indent));
   const isOver = steps.length > 0 && steps.every(({ state }) => state === 'done');
   return [
-    paint(screen, 'strong', printable(name)) + (isOver ? ': moved' : ''),
-    ...(stops.length > 0 ? [paint(screen, 'bad', `${indent}cannot be moved:`)] : []),
+    paint(screen, 'strong', printable(name)) + (isOver ? ': migrated' : ''),
+    ...(stops.length > 0 ? [paint(screen, 'bad', `${indent}cannot be migrated:`)] : []),
     ...listed(stops, '-'),
     ...listed(isOver ? [] : notes, '! '),
     ...steps.flatMap((step, index) => stepLines(step, index + 1, screen)),
@@ -43,10 +43,10 @@ function stepLines(step: PlacedStep, number: number, screen: Screen): string[] {
     ...findingLines('needs', isRefused || step.state === 'unread' ? step.requires : [], screen),
     ...(isRefused ? [] : changeLines(step)),
     ...(commands.length > 0 ? [`${indent}run:`, ...commands.flatMap(shown)] : []),
-    ...findingLines('ends when', step.ends, screen),
+    ...findingLines('done when', step.ends, screen),
     ...(isRefused || step.verify.length === 0
       ? []
-      : [`${indent}to see it:`, ...step.verify.flatMap(shown).map((line) => `${indent}${indent}${line}`)]),
+      : [`${indent}to verify:`, ...step.verify.flatMap(shown).map((line) => `${indent}${indent}${line}`)]),
   ];
 }
 

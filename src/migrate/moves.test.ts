@@ -55,10 +55,10 @@ it('stops with file, line and field on what cannot be carried, and names what it
   });
   const stops = new Map(moves.map((move) => [move.name, move.stops.join('\n')]));
   expect(stops.get('Kustomization flux-system/web')).toMatch(
-    /a\.yaml:6: spec\.images: put it into kustomization\.yaml/,
+    /a\.yaml:6: spec\.images: move it to kustomization\.yaml/,
   );
   expect(stops.get('Kustomization flux-system/lost')).toMatch(/c\.yaml:4: its GitRepository is neither/);
-  expect(stops.get('HelmRelease shop/db')).toMatch(/b\.yaml:1: .* not carried/);
+  expect(stops.get('HelmRelease shop/db')).toMatch(/b\.yaml:1: .* not migrated/);
   expect(moves.every(({ steps }) => steps.length === 0)).toBe(true);
   expect(movesExitCode(moves)).toBe(1);
 });
@@ -67,7 +67,7 @@ it('refuses an ApplicationSet', async () => {
   const text =
     'apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: all, namespace: argocd}\n';
   const moves = await plan({ 'a.yaml': text }, 'argocd');
-  expect(moves[0]?.stops[0]).toContain('it writes Applications');
+  expect(moves[0]?.stops[0]).toContain('it generates Applications');
 });
 
 it('gives back only what the other tool can say', async () => {

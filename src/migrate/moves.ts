@@ -1,5 +1,6 @@
 /** Every move that a tree is about, planned. */
-import type { KubernetesObject } from '../api/kubernetes.ts';
+
+import { namespacedName } from '../engine/checks/checks.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
 import { InputError } from '../server/options.ts';
@@ -30,7 +31,7 @@ async function forwardSubjects(tree: MoveTree, { tool, cluster }: MoveQuery): Pr
   const kind = kindOfTool[tool];
   const owners = ownersIn(tree, tool);
   const subjects = new Map<string, Subject>(
-    owners.map((owner) => [keyOf(owner.object), { former: formerFor(kind, owner), owner }]),
+    owners.map((owner) => [namespacedName(owner.object), { former: formerFor(kind, owner), owner }]),
   );
   for (const source of sourcesIn(tree)) {
     const said = formerOwnerOf(source.object) ?? (await saidInCluster(source, cluster?.connection));
@@ -54,10 +55,10 @@ async function saidInCluster(
 /** Sources, and what they were made into while that has not ended. */
 function backSubjects(tree: MoveTree, { tool }: MoveQuery): Subject[] {
   const kind = kindOfTool[tool];
-  const owners = new Map(ownersIn(tree, tool).map((owner) => [keyOf(owner.object), owner]));
+  const owners = new Map(ownersIn(tree, tool).map((owner) => [namespacedName(owner.object), owner]));
   const subjects = new Map<string, Subject>();
   for (const source of sourcesIn(tree)) {
-    const key = keyOf(source.object);
+    const key = namespacedName(source.object);
     subjects.set(key, { former: formerFor(kind, source), source, owner: owners.get(key) });
   }
   for (const [key, owner] of owners)
@@ -80,10 +81,6 @@ function sourcesIn({ objects }: MoveTree): Placed[] {
 
 function formerFor(kind: FormerOwner['kind'], { object }: Placed): FormerOwner {
   return { kind, namespace: object.metadata.namespace ?? '', name: object.metadata.name };
-}
-
-function keyOf({ metadata }: KubernetesObject): string {
-  return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
 /** What others depend on comes before them. */
@@ -112,12 +109,12 @@ function inOrder(subjects: readonly Subject[]): Subject[] {
 const notCarried: Readonly<Record<MoveQuery['tool'], Readonly<Record<string, string>>>> = {
   flux: {
     HelmRelease:
-      'a release of helm-controller is not carried: move its objects by hand, with a Source of renderer helm and holdfast.dev/adopt on them',
-    ResourceSet: 'it writes Kustomizations; keep their manifests in Git first',
+      'a HelmRelease is not migrated: migrate its objects by hand, with a Source of renderer helm and holdfast.dev/adopt on them',
+    ResourceSet: 'it generates Kustomizations; keep their manifests in Git first',
   },
   argocd: {
     ApplicationSet:
-      'it writes Applications and would write them again: set spec.preserveResourcesOnDeletion: true, keep the manifests of its Applications in Git, and take it out first',
+      'it generates Applications and would generate them again: set spec.preserveResourcesOnDeletion: true, keep the manifests of its Applications in Git, and take it out first',
     Rollout:
       'the workload is not a Deployment; Holdfast rolls out Deployments, StatefulSets, DaemonSets and Services',
   },
@@ -127,7 +124,7 @@ function notMovable({ objects, at }: MoveTree, { tool }: MoveQuery): Move[] {
   return objects.flatMap(({ object, origin }): Move[] => {
     const why = notCarried[tool][object.kind];
     if (!why || !/fluxcd\.|argoproj\.io/.test(object.apiVersion)) return [];
-    const name = `${object.kind} ${keyOf(object)}`;
+    const name = `${object.kind} ${namespacedName(object)}`;
     return [{ name, stops: [`${at(origin, '')}: ${why}`], notes: [], steps: [] }];
   });
 }

@@ -89,7 +89,7 @@ export function movesExitCode(moves: readonly Move[]): 0 | 1 | 3 {
 const mostNamed = 5;
 
 /** Names in a sentence, not more than a few. */
-export function named(names: readonly string[]): string {
+export function listNames(names: readonly string[]): string {
   const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
   return names.slice(0, mostNamed).join(', ') + more;
 }
@@ -124,13 +124,13 @@ export function comparisonFindings(facts: MoveFacts | undefined): Finding[] {
       if (!comparison) return 'it was not compared';
       if (comparison.problem !== undefined) return comparison.problem;
       const found = pick(comparison);
-      return found.length === 0 || named(found);
+      return found.length === 0 || listNames(found);
     });
   return [
     none('the Source holds every object of the inventory', ({ missing }) => missing),
-    none('it creates none', ({ created }) => created),
-    none('it changes none, so that no pod restarts', ({ changed }) => changed),
-    none('it may write all of them', ({ refused }) => refused),
+    none('the dry run creates none', ({ created }) => created),
+    none('the dry run changes none, so no pod restarts', ({ changed }) => changed),
+    none('it is allowed to apply all of them', ({ refused }) => refused),
   ];
 }
 
@@ -140,7 +140,7 @@ export function appliedFindings(facts: MoveFacts | undefined, name: string): Fin
     finding(facts, `Source ${name} has applied its head`, ({ source }) => {
       const applied = conditionOf(source, 'Applied');
       if (!source) return 'it is not in the cluster';
-      if (!isObserved(source)) return 'Holdfast has not looked at it since it was changed';
+      if (!isObserved(source)) return 'Holdfast has not observed the change yet';
       if (applied?.status !== 'True') return applied?.message ?? 'it has no condition Applied';
       const { head, appliedCommit } = (source as Source).status ?? {};
       return (
@@ -159,16 +159,17 @@ export function takenFinding(
   const id = applySetId(source);
   return finding(
     facts,
-    'every object of the inventory is in its set, without a mark of the other tool',
+    'every object of the inventory belongs to the Source, without a label or annotation of the other tool',
     (seen) => {
       const gone = seen.members.filter(({ live }) => !live).map(({ reference }) => describe(reference));
-      if (gone.length > 0) return `not in the cluster: ${named(gone)}`;
+      if (gone.length > 0) return `not in the cluster: ${listNames(gone)}`;
       const left = seen.members.flatMap(({ live }) =>
-        live && (live.metadata.labels?.[partOfLabel] !== id || isMarkedBy(live, bare(live), former))
+        live &&
+        (live.metadata.labels?.[partOfLabel] !== id || isMarkedBy(live, withoutOwnMarks(live), former))
           ? [live]
           : [],
       );
-      return left.length === 0 || `not yet: ${named(left.map(describe))}`;
+      return left.length === 0 || `not yet: ${listNames(left.map(describe))}`;
     },
   );
 }
@@ -180,9 +181,11 @@ export function adoptsFinding(facts: MoveFacts | undefined, name: string, former
     facts,
     `Source ${name} is in the cluster, with ${adoptFromAnnotation}: ${text}`,
     ({ source, owner }) => {
-      if (!source) return 'it is not';
+      if (!source) return 'it is not in the cluster';
       if (!owner) return true;
-      return source.metadata.annotations?.[adoptFromAnnotation] === text || 'it has not this annotation';
+      return (
+        source.metadata.annotations?.[adoptFromAnnotation] === text || 'it does not have this annotation'
+      );
     },
   );
 }
@@ -193,7 +196,7 @@ export function isSameField(live: unknown, tree: unknown): boolean {
 }
 
 /** What Git may say of the marks themselves cannot be told from here; charts say one of them. */
-function bare({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
+function withoutOwnMarks({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
   const instance = metadata.labels?.['app.kubernetes.io/instance'];
   const labels = instance === undefined ? {} : { 'app.kubernetes.io/instance': instance };
   return { apiVersion, kind, metadata: { name: metadata.name, labels } };

@@ -25,7 +25,7 @@ export async function planToSource(tree: MoveTree, subject: Subject, query: Move
     return {
       name,
       stops: [],
-      notes: ['it applies Flux itself and stays until Flux is taken out'],
+      notes: ['it applies Flux itself and stays until Flux is removed'],
       steps: [],
     };
 
@@ -96,9 +96,9 @@ function earlyStops({ at, objects }: MoveTree, { owner, source, former }: Subjec
   for (const one of [owner, source]) {
     if (!one) continue;
     if (one.origin.items.length > 0)
-      found.push(`${at(one.origin, '')}: is inside a List; give it a document of its own`);
+      found.push(`${at(one.origin, '')}: is inside a List; move it to a document of its own`);
     if (!one.object.metadata.namespace)
-      found.push(`${at(one.origin, 'metadata')}: names no namespace; write it into the file`);
+      found.push(`${at(one.origin, 'metadata')}: has no namespace; set it in the file`);
   }
   const same = objects.find(
     ({ object }) =>
@@ -108,7 +108,7 @@ function earlyStops({ at, objects }: MoveTree, { owner, source, former }: Subjec
   );
   if (owner && same && same !== source)
     found.push(
-      `${at(same.origin, '')}: is a Source of the same name that takes nothing over; rename one of them`,
+      `${at(same.origin, '')}: is a Source of the same name that does not adopt objects; rename one of them`,
     );
   return found;
 }

@@ -97,7 +97,7 @@ describe('where a move from Flux stands', () => {
       ['done', 'next', 'later', 'later', 'later'],
     ],
     [
-      'an apply is under way',
+      'an apply is in progress',
       {
         ...running,
         owner: kustomization(off, {

@@ -14,7 +14,7 @@ import {
   comparisonFindings,
   type Finding,
   finding,
-  named,
+  listNames,
   type Step,
   takenFinding,
 } from './steps.ts';
@@ -46,28 +46,28 @@ export function toSourceSteps(tool: ToSourceTool, input: ToSourceInput): Step[] 
     files = next;
   };
   for (const { edit, ...step } of tool.hold(input)) add(step, edit(files));
-  add(takeOver(tool, input), withSource(files, input));
-  add(removal(tool, input), withoutOwner(files, input, tool.also(input)));
-  add(ending(input), withPruning(files, input));
+  add(takeOverStep(tool, input), withSource(files, input));
+  add(removalStep(tool, input), withoutOwner(files, input, tool.also(input)));
+  add(pruningStep(input), withPruning(files, input));
   return steps;
 }
 
-function takeOver(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
+function takeOverStep(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
   const { facts, former } = input;
-  const key = sourceKey(input);
+  const key = sourceName(input);
   const isThere = facts?.source !== undefined;
   const applied = [adoptsFinding(facts, key, former), ...appliedFindings(facts, key)];
   return {
-    title: 'let the Source take over what is there',
+    title: 'let the Source take over the existing objects',
     requires: [
       ...tool.safe(input),
       finding(
         facts,
-        'the cluster has the kind Source',
+        'the CRD of Source is installed',
         ({ hasKinds }) => hasKinds || 'run holdfast install first',
       ),
       finding(facts, 'the Sources that it depends on are Ready', ({ missingDependencies }) => {
-        return missingDependencies.length === 0 || `move these first: ${named(missingDependencies)}`;
+        return missingDependencies.length === 0 || `migrate these first: ${listNames(missingDependencies)}`;
       }),
       ...(isThere ? [] : comparisonFindings(facts)),
     ],
@@ -77,43 +77,45 @@ function takeOver(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes
   };
 }
 
-function removal(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
+function removalStep(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
   const { facts, former } = input;
   const what = `${former.kind} ${former.namespace}/${former.name}`;
   const removesItself = facts?.parent?.prunes === true;
   return {
-    title: `take ${what} away, and nothing of what it applied`,
+    title: `delete ${what}, but none of the objects it applied`,
     requires: [
       ...tool.safe(input),
-      ...appliedFindings(facts, sourceKey(input)),
+      ...appliedFindings(facts, sourceName(input)),
       takenFinding(facts, sourceOf(input), former),
-      finding(facts, 'nobody else needs it', ({ dependents }) => {
-        return dependents.length === 0 || `move these first, up to the same step: ${named(dependents)}`;
+      finding(facts, 'nothing else depends on it', ({ dependents }) => {
+        return (
+          dependents.length === 0 || `migrate these first, up to the same step: ${listNames(dependents)}`
+        );
       }),
     ],
     ends: [
-      finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it is there'),
-      ...appliedFindings(facts, sourceKey(input)),
+      finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it still exists'),
+      ...appliedFindings(facts, sourceName(input)),
     ],
     commands: facts?.owner && !removesItself ? [tool.remove(former)] : [],
     verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name)],
   };
 }
 
-function ending(input: ToSourceInput): Omit<Step, 'changes'> {
+function pruningStep(input: ToSourceInput): Omit<Step, 'changes'> {
   const { facts, former } = input;
   const prunes = prunesAfter(input);
   const what = `${former.kind} ${former.namespace}/${former.name}`;
   return {
-    title: prunes ? 'turn pruning on' : 'end the move',
+    title: prunes ? 'turn pruning on' : 'finish the migration',
     requires: [
-      finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it is there'),
-      finding(facts, 'nothing else carries its mark', ({ leftBehind }) => {
-        return leftBehind.length === 0 || `not in the Source: ${named(leftBehind)}`;
+      finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it still exists'),
+      finding(facts, 'no other object has its label or annotation', ({ leftBehind }) => {
+        return leftBehind.length === 0 || `not in the Source: ${listNames(leftBehind)}`;
       }),
     ],
     ends: [
-      finding(facts, `Source ${sourceKey(input)} takes nothing over any more`, ({ source }) => {
+      finding(facts, `Source ${sourceName(input)} no longer takes over objects`, ({ source }) => {
         if (!source) return 'it is not in the cluster';
         return (
           source.metadata.annotations?.[adoptFromAnnotation] === undefined || `it has ${adoptFromAnnotation}`
@@ -132,7 +134,7 @@ function ending(input: ToSourceInput): Omit<Step, 'changes'> {
   };
 }
 
-function sourceKey({ former }: ToSourceInput): string {
+function sourceName({ former }: ToSourceInput): string {
   return `${former.namespace}/${former.name}`;
 }
 
@@ -174,7 +176,7 @@ function withoutOwner(files: Files, { owner }: ToSourceInput, also: readonly Pla
   return owner ? withoutPlaced(files, [owner, ...also]) : files;
 }
 
-/** With the Source as it is after the move: it takes nothing over any more, and prunes where the owner did. */
+/** With the Source as it is after the move: it no longer takes over objects, and prunes where the owner did. */
 function withPruning(files: Files, input: ToSourceInput): Files {
   const { namespace, name } = input.former;
   return edited(files, sourceFile(input), { kind: 'Source', namespace, name }, (document) => {

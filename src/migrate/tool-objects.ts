@@ -11,7 +11,7 @@ interface ToolObjects {
   readonly notes: readonly string[];
 }
 
-const noneThere = { stop: 'has no counterpart there; take it out first' };
+const noneThere = { stop: 'has no counterpart; remove it first' };
 const both: Readonly<Record<string, FieldRule>> = {
   ...{
     url: 'carried',
@@ -47,7 +47,7 @@ const fluxRules: Readonly<Record<string, FieldRule>> = {
     dependsOn: 'carried',
     force: 'carried',
   },
-  helm: { stop: 'a Kustomization renders no chart; make a HelmRelease by hand' },
+  helm: { stop: 'a Kustomization does not render charts; create a HelmRelease by hand' },
 };
 const argoRules: Readonly<Record<string, FieldRule>> = {
   ...both,
@@ -92,12 +92,12 @@ export function fluxOfSource(source: Source): ToolObjects {
     stops: [
       ...stopsOf(spec, fluxRules),
       ...(strict
-        ? [{ field: 'spec.substitute.strict', message: 'is a flag of Flux, not a field; take it out first' }]
+        ? [{ field: 'spec.substitute.strict', message: 'is a flag of Flux, not a field; remove it first' }]
         : []),
     ],
     notes: spec.defaultNamespace
       ? [
-          'spec.defaultNamespace becomes targetNamespace, which objects follow that name another namespace themselves',
+          'spec.defaultNamespace becomes targetNamespace, which also applies to objects that name another namespace',
         ]
       : [],
     objects: [
@@ -127,7 +127,12 @@ export function argoOfSource(source: Source): ToolObjects {
     stops: [
       ...stopsOf(spec, argoRules),
       ...(skipHooks
-        ? [{ field: 'spec.helm.skipHooks', message: 'hooks would be run there; take them out of the chart' }]
+        ? [
+            {
+              field: 'spec.helm.skipHooks',
+              message: 'Argo CD would run the hooks; remove them from the chart',
+            },
+          ]
         : []),
     ],
     notes: [

@@ -40,10 +40,10 @@ export async function expectedObjects(context: ReadContext, digest: string): Pro
   });
   const wanted = [
     // Revisions do not change, and the template of their Service is the canary's.
-    ...(workloadKind(observation.canary).sides === 'revisions' ? [] : [named(primary)]),
+    ...(workloadKind(observation.canary).sides === 'revisions' ? [] : [expectedObject(primary)]),
     ...copies.map(({ kind, name, written }) => ({ apiVersion: 'v1', kind, name, wanted: written })),
-    ...scaler(context).map(named),
-    ...(await traffic(context, digest)).map(named),
+    ...scaler(context).map(expectedObject),
+    ...(await traffic(context, digest)).map(expectedObject),
   ];
   return Promise.all(
     wanted.map(async ({ apiVersion, kind, name, wanted: fields }) => {
@@ -112,6 +112,6 @@ async function traffic(context: ReadContext, primaryDigest: string): Promise<Kub
   return [...apex, services.primary, ...(services.canary ? [services.canary] : []), ...routes];
 }
 
-function named(wanted: KubernetesObject) {
+function expectedObject(wanted: KubernetesObject) {
   return { apiVersion: wanted.apiVersion, kind: wanted.kind, name: wanted.metadata.name, wanted };
 }

@@ -41,7 +41,8 @@ async function readGiven(walk: Walk, path: string): Promise<void> {
   if (!found) report(walk, path, 'does not exist or cannot be read');
   else if (found.isDirectory()) await readFolder(walk, path, 0);
   else if (found.isSymbolicLink()) reportLink(walk, path);
-  else if (!isManifest(path)) report(walk, path, 'is no .yaml, .yml or .json file, so no Source reads it');
+  else if (!isManifest(path))
+    report(walk, path, 'is not a .yaml, .yml or .json file, so Sources do not read it');
   else await readManifest(walk, path, found.size);
 }
 
@@ -205,7 +206,7 @@ export function workingTree(root: string): CommitReader {
   const demand = async (folder: string) => {
     const entry = (await tree.read([folder])).get(folder);
     if (entry?.kind !== 'folder')
-      throw new GitError('PathNotFound', `spec.path: ${folder} is no folder of the working tree`);
+      throw new GitError('PathNotFound', `spec.path: ${folder} is not a folder in the working tree`);
   };
   return {
     treeOidAt: async (_, folder) => {

@@ -46,7 +46,7 @@ export async function readCanaryWith<T>(
   const object = await connection.client.get({ ...kind, namespace, name });
   if (!object)
     throw new InputError(
-      `${describe({ ...kind, namespace, name })} does not exist; -n NAMESPACE looks elsewhere`,
+      `${describe({ ...kind, namespace, name })} not found; use -n NAMESPACE for another namespace`,
     );
   const canaries = await allCanaries(connection, object);
   const canary = typed(object, canaries, options);
@@ -134,7 +134,7 @@ export function readParts(
 const notAsked: HeadView = {
   kind: 'unknown',
   reason: 'Unknown',
-  message: 'Git is not asked by this command',
+  message: 'this command does not read Git',
 };
 
 /** A target that another tool applies runs what is at head. */
@@ -158,7 +158,7 @@ function assumedHead({ status, primary }: World): HeadView {
     kind: 'release',
     release: {
       digest,
-      commit: { commit, subject: subjectOf(status, digest), author: '', time: '' },
+      commit: { commit, subject: commitSubject(status, digest), author: '', time: '' },
       settingsKey: primary?.settingsKey ?? '',
       replicas: primary?.desiredReplicas,
       mountsConfig: status.run?.mountsConfig === true,
@@ -166,6 +166,6 @@ function assumedHead({ status, primary }: World): HeadView {
   };
 }
 
-function subjectOf({ serving = [], history = [] }: CanaryStatus, digest: string): string {
+function commitSubject({ serving = [], history = [] }: CanaryStatus, digest: string): string {
   return [...serving, ...history].find((entry) => entry.digest === digest)?.subject ?? '';
 }

@@ -64,7 +64,7 @@ function textOf({ state, subject, detail, actor, act }: CheckLine, screen: Scree
 
 function summary(lines: readonly CheckLine[]): string {
   const count = (state: CheckLine['state']) => lines.filter((line) => line.state === state).length;
-  return `${count('ok')} ok, ${count('warning')} to look at, ${count('failed')} failed`;
+  return `${count('ok')} ok, ${count('warning')} warnings, ${count('failed')} failed`;
 }
 
 /** A check that must not end the others: what it throws becomes a failed line. */

@@ -74,9 +74,14 @@ export function wrap(text: string, width: number, indent: string): string[] {
   return line ? [...lines, indent + line] : lines;
 }
 
-/** `1 rollout`, `2 rollouts`, `0 rollouts`; for words whose plural ends in `s` alone. */
-export function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
+/** Orders texts by code unit, the same on every machine. */
+export function compareTexts(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** `1 rollout`, `2 rollouts`, `0 rollouts`; `2 Canaries` with a plural of its own. */
+export function counted(count: number, word: string, plural = `${word}s`): string {
+  return `${count} ${count === 1 ? word : plural}`;
 }
 
 const units: ReadonlyArray<readonly [letter: string, seconds: number]> = [

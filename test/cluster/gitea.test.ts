@@ -47,7 +47,7 @@ describe('a real Gitea', () => {
     expect(await forge.mayWrite()).toBe(true);
   });
 
-  it('tells that a token may only read, and refuses its writes', async () => {
+  it('tells that a token read-only, and refuses its writes', async () => {
     const reader = await gitea.createUser('reader');
     const forge = await open('acme/shop', { username: reader.name, password: reader.token });
     expect(await forge.mayWrite()).toBe(false);
@@ -72,14 +72,14 @@ describe('check, of what a Source writes to a real Gitea', () => {
 
   it.each([
     // It shows readers where a push would begin, since they may propose changes so.
-    ['who may only read', 'looker', undefined, ['write:repository', 'write:issue'], ['ok', 'failed']],
-    ['whose token may only read', 'scoped', 'write', ['read:repository'], ['failed', 'ok']],
+    ['who read-only', 'looker', undefined, ['write:repository', 'write:issue'], ['ok', 'failed']],
+    ['whose token read-only', 'scoped', 'write', ['read:repository'], ['failed', 'ok']],
   ] as const)('fails for a user %s', async (_what, name, permission, scopes, states) => {
     const user = await gitea.createUser(name, scopes);
     if (permission) await gitea.api('PUT', `${REPOSITORY}/collaborators/${name}`, { permission });
     const lines = await checkAs(user, write);
     expect(lines.map(({ state }) => state)).toEqual(states);
-    expect(lines.find(({ state }) => state === 'failed')?.detail).toMatch(/may not push|may only read/);
+    expect(lines.find(({ state }) => state === 'failed')?.detail).toMatch(/may not push|read-only/);
     expect(JSON.stringify(lines)).not.toContain(user.token);
   });
 

@@ -123,7 +123,7 @@ describe('what install prints, on a real API server', () => {
           state: 'failed',
           actor: 'administrator',
           detail: expect.stringMatching(
-            /^may not .*create, patch, delete deployments\.apps in install-test-shop/,
+            /^cannot .*create, patch, delete deployments\.apps in install-test-shop/,
           ),
         }),
       );

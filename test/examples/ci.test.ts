@@ -76,7 +76,7 @@ describe.each(['github', 'gitlab'] as const)('the pipeline for %s', (name) => {
       const { code, text } = await run(...argvOf(command));
       expect(code, text).toBe(0);
       if (command.includes(' plan '))
-        expect(text).toMatch(new RegExp(`^${commentMark}[\\s\\S]*a rollout begins`));
+        expect(text).toMatch(new RegExp(`^${commentMark}[\\s\\S]*a rollout starts`));
     }
   });
 

@@ -72,8 +72,8 @@ const written = { target: version(2), promoted: version(2), targetReplicas: 2 };
 const stories: ReadonlyArray<readonly [string, Parameters<typeof scene>[0], string, RegExp]> = [
   ['initialized', { status: { phase: 'Initialized' } }, 'takenOver', /no pod restarts/],
   ['succeeded', { status: { phase: 'Succeeded' } }, 'takenOver', /no pod restarts/],
-  ['failed', { ...tried, status: { phase: 'Failed' } }, 'takenOver', /not tried again/],
-  ['waiting', { target: version(2), status: { phase: 'Waiting' } }, 'carriedOn', /gates are asked again/],
+  ['failed', { ...tried, status: { phase: 'Failed' } }, 'takenOver', /not retried/],
+  ['waiting', { target: version(2), status: { phase: 'Waiting' } }, 'carriedOn', /gates are checked again/],
   [
     'progressing',
     { ...onCanary, canaryWeight: 40, status: { phase: 'Progressing', canaryWeight: 40 } },
@@ -90,14 +90,9 @@ const stories: ReadonlyArray<readonly [string, Parameters<typeof scene>[0], stri
     'promoting',
     { ...written, canaryWeight: 60, status: { phase: 'Promoting', canaryWeight: 60 } },
     'carriedOn',
-    /promotion is brought to its end/,
+    /promotion continues/,
   ],
-  [
-    'finalising',
-    { ...written, status: { phase: 'Finalising' } },
-    'carriedOn',
-    /promotion is brought to its end/,
-  ],
+  ['finalising', { ...written, status: { phase: 'Finalising' } }, 'carriedOn', /promotion continues/],
   [
     'stalled',
     { ...written, canaryWeight: 100, status: { phase: 'Failed', canaryWeight: 100 } },
@@ -108,7 +103,7 @@ const stories: ReadonlyArray<readonly [string, Parameters<typeof scene>[0], stri
     'initializing',
     { targetReplicas: 2, status: { phase: 'Initializing' } },
     'carriedOn',
-    /initialization is brought/,
+    /initialization continues/,
   ],
   ['new-revision', { target: version(2), status: { phase: 'Succeeded' } }, 'rolledOut', /new analysis/],
   [
@@ -154,10 +149,10 @@ describe('adopt --dry-run', () => {
     await startFlagger();
     const { code, text } = await adopt('--dry-run');
     expect(flat(text)).toContain(
-      'flagger-system/flagger is running: Holdfast does nothing until that ends, and then: ',
+      'flagger-system/flagger is running: Holdfast waits until that ends, and then: ',
     );
     expect(flat(text)).toContain(
-      'shop/web: taken over no pod restarts, nothing is rolled out: Flagger left it in Succeeded',
+      'shop/web: taken over no pod restarts and nothing is rolled out: Flagger left it in Succeeded',
     );
     expect(text).toContain('1 Canary: 1 taken over');
     expect(code).toBe(0);
@@ -185,7 +180,7 @@ describe('adopt --dry-run', () => {
   test('is asked for by name: without it nothing is done', async () => {
     const { code, text } = await adopt();
     expect(code).toBe(2);
-    expect(text).toContain('--dry-run says what it would do');
+    expect(text).toContain('--dry-run shows what it would do');
   });
 });
 
@@ -196,7 +191,7 @@ describe('adopt --to flagger', () => {
     await untilReady();
     expect(await adopt('--to', 'flagger')).toMatchObject({
       code: 2,
-      text: expect.stringContaining('Holdfast runs'),
+      text: expect.stringContaining('Holdfast is running'),
     });
     await app.drain();
     const before = await podNames();
@@ -234,7 +229,7 @@ describe('adopt --to flagger', () => {
     await bed.pass(20_000);
     await asFlagger({ phase: 'Failed', lastAppliedSpec: '85d557f47b', lastPromotedSpec: '6c9f8b44d5' });
     expect((await foretold()).rows).toMatchObject([
-      { outcome: 'ours', what: expect.stringContaining('not tried again') },
+      { outcome: 'ours', what: expect.stringContaining('not retried') },
     ]);
     await bed.start();
     await eventually('barred', async () => {
@@ -253,7 +248,7 @@ describe('adopt --to flagger', () => {
     await otherTool(bed).apply(JSON.stringify(version(2)));
     const { code, text } = await adopt('--to', 'flagger');
     expect(code).toBe(1);
-    expect(flat(text)).toMatch(/refused .* Flagger would take it for promoted/);
+    expect(flat(text)).toMatch(/refused .* Flagger would treat as promoted/);
     expect(statusOf(await bed.canary()).phase).toBe('Succeeded');
   });
 

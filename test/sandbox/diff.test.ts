@@ -56,7 +56,7 @@ test.each([
   const table = await diff('canary/web');
   const { code, text } = await diff('web', '-o', 'json');
 
-  expect(table).toEqual({ code: 0, text: expect.stringContaining('nothing differs in') });
+  expect(table).toEqual({ code: 0, text: expect.stringContaining('no differences in') });
   expect(code).toBe(0);
   const found: CanaryDifference = JSON.parse(text);
   expect(found).toMatchObject({ canary: 'shop/web', differs: false, findings: [] });
@@ -158,7 +158,7 @@ test('a Source at rest differs in nothing, and what is asked is stored nowhere',
     'ConfigMap theirs same',
     'Secret vault same',
   ]);
-  expect(table).toEqual({ code: 0, text: expect.stringContaining('nothing differs in 5 objects') });
+  expect(table).toEqual({ code: 0, text: expect.stringContaining('no differences in 5 objects') });
   const written = bed.sandbox.requests.all().filter(({ method }) => method !== 'GET');
   expect(written.filter(({ query }) => !query.includes('dryRun=All'))).toEqual([]);
 });
@@ -205,12 +205,12 @@ test('each object of a Source that somebody changed is named with values and who
 test('what cannot be said is exit code 2, with the reason', async () => {
   expect(await diff('canary/web')).toMatchObject({
     code: 2,
-    text: expect.stringContaining('does not exist'),
+    text: expect.stringContaining('not found'),
   });
   expect(await diff('source/shop')).toMatchObject({
     code: 2,
-    text: expect.stringContaining('does not exist'),
+    text: expect.stringContaining('not found'),
   });
-  expect(await diff('job/shop')).toMatchObject({ code: 2, text: expect.stringContaining('neither canary') });
-  expect(await diff('source/')).toMatchObject({ code: 2, text: expect.stringContaining('names no object') });
+  expect(await diff('job/shop')).toMatchObject({ code: 2, text: expect.stringContaining('must be canary') });
+  expect(await diff('source/')).toMatchObject({ code: 2, text: expect.stringContaining('is not an object') });
 });

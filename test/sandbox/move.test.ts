@@ -135,17 +135,17 @@ test('from Flux to a Source and back: nothing is deleted, no pod restarts, pruni
   await writeFluxTree();
   const { there, back } = await thereAndBack('flux', fluxOwner);
   expect(there).toEqual([
-    'keep Flux from deleting anything',
-    'keep Flux from applying anything',
-    'let the Source take over what is there',
-    'take Kustomization flux-system/apps away, and nothing of what it applied',
+    'stop Flux from deleting',
+    'stop Flux from applying',
+    'let the Source take over the existing objects',
+    'delete Kustomization flux-system/apps, but none of the objects it applied',
     'turn pruning on',
   ]);
   expect(back).toEqual([
-    'keep Holdfast from applying and from deleting anything',
-    'let Kustomization flux-system/apps take over what is there',
-    'take Source flux-system/apps away, and nothing of what it applied',
-    'let go of what Holdfast applied',
+    'stop Holdfast from applying and deleting',
+    'let Kustomization flux-system/apps take over the existing objects',
+    'delete Source flux-system/apps, but none of the objects it applied',
+    'release the objects that Holdfast applied',
     'turn pruning on',
   ]);
   const text = await readFile(join(tree, 'prod', 'apps-flux.yaml'), 'utf8');
@@ -159,7 +159,7 @@ test('half-way to a Source the way back ends where it began', async () => {
   const before = await begin(flux);
   const text = await readFile(join(tree, 'prod', 'apps.yaml'), 'utf8');
 
-  const title = 'take Kustomization flux-system/apps away, and nothing of what it applied';
+  const title = 'delete Kustomization flux-system/apps, but none of the objects it applied';
   const journey = { api: bed, look, timeoutMs: 120_000 };
   await makeJourney({ ...journey, before: title, say: () => say('flux') });
   await makeJourney({ ...journey, say: () => say('flux', '--back') });
@@ -213,9 +213,9 @@ test('from Argo CD to a Source and back: nothing is deleted, no pod restarts', a
   };
   const { there } = await thereAndBack('argocd', owner);
   expect(there).toEqual([
-    'keep Argo CD from applying and from deleting anything',
-    'let the Source take over what is there',
-    'take Application argocd/shop away, and nothing of what it applied',
+    'stop Argo CD from applying and deleting',
+    'let the Source take over the existing objects',
+    'delete Application argocd/shop, but none of the objects it applied',
     'turn pruning on',
   ]);
 });

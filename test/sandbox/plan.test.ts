@@ -110,7 +110,7 @@ test('the cluster tells what is promoted, what it would refuse and what is not a
   expect(findings).toEqual({
     'ConfigMap shop/notes': [
       'differs',
-      expect.stringMatching(/^not by this commit: .*kubectl-edit/),
+      expect.stringMatching(/^not caused by this commit: .*kubectl-edit/),
       'data.level: debug -> info',
     ],
     'ConfigMap shop/theirs': ['refused', expect.stringContaining('Flux applies it')],
@@ -150,7 +150,7 @@ test('a metric is told as it is now, and why it cannot be had; Secrets are not r
   expect(measured[0]?.value).toBe(7);
   expect(measured.map(({ name, verdict, detail }) => [name, verdict, detail])).toEqual([
     ['open', 'fail', undefined],
-    ['closed', 'unknown', 'MetricTemplate shop/closed is asked with a Secret, which a plan does not read'],
+    ['closed', 'unknown', 'MetricTemplate shop/closed needs a Secret, which a plan does not read'],
     ['absent', 'unknown', expect.stringContaining('does not exist')],
   ]);
   expect(report.sources[0]).not.toHaveProperty('dryRun');

@@ -20,7 +20,7 @@ const client = {
 };
 
 it('names the Canary, the field and its author where one cannot be acted on', () => {
-  const { sound, lines } = checkCanaries(
+  const { valid, lines } = checkCanaries(
     [
       canary('good', { provider: 'contour' }),
       canary('bad', { provider: 'istio' }),
@@ -28,9 +28,9 @@ it('names the Canary, the field and its author where one cannot be acted on', ()
     ],
     options,
   );
-  expect(sound.map(({ metadata }) => metadata.name)).toEqual(['good']);
+  expect(valid.map(({ metadata }) => metadata.name)).toEqual(['good']);
   expect(lines).toMatchObject([
-    { state: 'ok', detail: '1 of 3 can be acted on' },
+    { state: 'ok', detail: '1 of 3 are valid' },
     {
       state: 'failed',
       subject: 'Canary default/bad',
@@ -47,13 +47,13 @@ it('names the Canary, the field and its author where one cannot be acted on', ()
 });
 
 it('asks only for the kinds that the providers in use write', async () => {
-  const { sound } = checkCanaries([canary('a', { provider: 'contour' }), canary('b', {})], options);
-  expect(await checkProviders(client, sound, 'kubernetes')).toMatchObject([
+  const { valid } = checkCanaries([canary('a', { provider: 'contour' }), canary('b', {})], options);
+  expect(await checkProviders(client, valid, 'kubernetes')).toMatchObject([
     {
       state: 'failed',
       subject: 'provider contour',
       actor: 'administrator',
-      detail: 'the cluster serves no HTTPProxy of projectcontour.io/v1',
+      detail: 'the cluster does not serve HTTPProxy of projectcontour.io/v1',
     },
     { state: 'ok', subject: 'provider kubernetes' },
   ]);

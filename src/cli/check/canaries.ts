@@ -9,9 +9,9 @@ import type { RouteKind } from '../../providers/routing/router.ts';
 import { routerFor, supportedProviders } from '../../providers/routing/table.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
 
-/** Canaries of the cluster that can be acted on, and a line for each that cannot. */
+/** Canaries of the cluster that are valid, and a line for each that cannot. */
 interface CheckedCanaries {
-  readonly sound: readonly Canary[];
+  readonly valid: readonly Canary[];
   readonly lines: readonly CheckLine[];
 }
 
@@ -20,16 +20,16 @@ export function checkCanaries(
   objects: readonly KubernetesObject[],
   options: { readonly defaultProvider: string; readonly intervalFloorMs: number },
 ): CheckedCanaries {
-  const sound: Canary[] = [];
+  const valid: Canary[] = [];
   const lines: CheckLine[] = [];
   for (const object of objects) {
     const problem = problemOf(object, options);
     if (typeof problem === 'string')
-      lines.push(bad('failed', describe(object), problem, { actor: 'author', act: 'change it in Git' }));
-    else sound.push(problem);
+      lines.push(bad('failed', describe(object), problem, { actor: 'author', act: 'fix it in Git' }));
+    else valid.push(problem);
   }
-  if (sound.length > 0) lines.unshift(ok('Canaries', `${sound.length} of ${objects.length} can be acted on`));
-  return { sound, lines };
+  if (valid.length > 0) lines.unshift(ok('Canaries', `${valid.length} of ${objects.length} are valid`));
+  return { valid, lines };
 }
 
 function problemOf(
@@ -41,7 +41,7 @@ function problemOf(
   const [first] = problems;
   if (first)
     return `${first.path}: ${first.message}${problems.length > 1 ? ` (and ${problems.length - 1} more)` : ''}`;
-  return parsed.ok ? parsed.value : 'cannot be read';
+  return parsed.ok ? parsed.value : 'cannot be parsed';
 }
 
 /** Kinds that the providers in use write, once each. */
@@ -58,7 +58,7 @@ export async function checkProviders(
 ): Promise<CheckLine[]> {
   const lines = [...routeKindsOf(canaries, defaultProvider)].map(async ([provider, kinds]) => {
     const subject = `provider ${provider}`;
-    if (sharesWorkload(provider)) return ok(subject, 'needs nothing but the workload itself');
+    if (sharesWorkload(provider)) return ok(subject, 'needs only the workload itself');
     if (!routerFor(provider)) {
       const detail = `is not supported by this version; supported: ${supportedProviders().join(', ')}`;
       return bad('failed', subject, detail, { actor: 'author' });
@@ -68,13 +68,13 @@ export async function checkProviders(
         await client.resolve(apiVersion, kind);
       } catch (error) {
         if (!isApiError(error, 'unknownKind')) throw error;
-        const detail = `the cluster serves no ${kind} of ${apiVersion}`;
+        const detail = `the cluster does not serve ${kind} of ${apiVersion}`;
         const act = 'install the CRDs of that provider, or change spec.provider of the Canaries';
         return bad('failed', subject, detail, { actor: 'administrator', act });
       }
     }
     const served = kinds.map(({ kind, apiVersion }) => `${kind} of ${apiVersion} is served`);
-    return ok(subject, served.join(', ') || 'needs nothing but Services');
+    return ok(subject, served.join(', ') || 'needs only Services');
   });
   return Promise.all(lines);
 }

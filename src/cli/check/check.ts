@@ -14,7 +14,13 @@ import { screenOf } from '../../terminal/output.ts';
 import { watchedKinds } from '../../workload/kinds.ts';
 import { scalerKindOf } from '../../workload/scaler.ts';
 import { addressPolicy, type CliCommand, emit, withConnection } from '../command.ts';
-import { commaList, outputOption, defaultNamespace as ownNamespace } from '../install/install.ts';
+import {
+  asUserOption,
+  holdfastNamespaceOption,
+  kubeconfigOption,
+  outputOption,
+  watchNamespacesOption,
+} from '../flags.ts';
 import { checkCanaries, checkProviders, routeKindsOf } from './canaries.ts';
 import { checkConflictingControllers, checkCrds, checkServer } from './cluster.ts';
 import { checkRights } from './rights.ts';
@@ -37,22 +43,17 @@ export const checkCommand: CliCommand = {
   register(program, context) {
     program
       .command('check')
+      .summary('check everything that Holdfast depends on')
       .description(
-        'look at the API server, CRDs, rights, Git and metrics; exit code 1 if something is missing',
+        'check the API server, CRDs, RBAC, Git and metrics that Holdfast depends on; exit code 1 if a check fails',
       )
-      .option('--source <file...>', 'files with Source objects; without it the Sources of the cluster', [])
-      .option(
-        '--kubeconfig <file>',
-        'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-      )
-      .option('--namespace <name>', 'namespace that Holdfast runs in', ownNamespace)
-      .option('--watch-namespaces <names>', 'only these namespaces (comma list)', commaList, [])
-      .option(
-        '--as <user>',
-        'check the rights of this user, as system:serviceaccount:holdfast-system:holdfast',
-      )
-      .option('--mesh-provider <name>', 'routing provider of Canaries that name none', 'kubernetes')
-      .option('--metrics-server <url>', 'Prometheus of built-in metrics', 'http://prometheus:9090')
+      .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', [])
+      .addOption(kubeconfigOption())
+      .addOption(holdfastNamespaceOption('--namespace'))
+      .addOption(watchNamespacesOption())
+      .addOption(asUserOption())
+      .option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider', 'kubernetes')
+      .option('--metrics-server <url>', 'Prometheus for the built-in metrics', 'http://prometheus:9090')
       .addOption(outputOption('text', ['text', 'json']))
       .action(async (flags: CheckFlags) => {
         const { kubeconfig, output } = flags;
@@ -119,17 +120,20 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
     defaultProvider,
     intervalFloorMs: limits.minAnalysisIntervalMs,
   });
-  sections.push({ title: 'Rights', lines: await rightsLines(parts, options, found.sound) });
-  const providers = await guarded('Providers', () => checkProviders(client, found.sound, defaultProvider));
-  const rivals = await guarded('Flagger', () => checkConflictingControllers(client));
-  sections.push({ title: 'Canaries', lines: [...canaries.lines, ...found.lines, ...providers, ...rivals] });
+  sections.push({ title: 'Rights', lines: await rightsLines(parts, options, found.valid) });
+  const providers = await guarded('Providers', () => checkProviders(client, found.valid, defaultProvider));
+  const conflicting = await guarded('Flagger', () => checkConflictingControllers(client));
+  sections.push({
+    title: 'Canaries',
+    lines: [...canaries.lines, ...found.lines, ...providers, ...conflicting],
+  });
   const sources = await sourcesOf(parts, options);
-  const git = await gitSection(parts, options, sources.sound);
+  const git = await gitSection(parts, options, sources.valid);
   sections.push({ ...git, lines: [...sources.lines, ...git.lines] });
-  const trust = await checkTrust({ client, transport, asUser: options.asUser }, sources.sound);
+  const trust = await checkTrust({ client, transport, asUser: options.asUser }, sources.valid);
   if (trust.length > 0) sections.push({ title: 'Accounts and keys', lines: trust });
   const asked = { client, http: parts.http, metricsServer, defaultProvider, templates: templates.objects };
-  const metrics = await guarded('Metrics', () => checkMetrics(asked, found.sound));
+  const metrics = await guarded('Metrics', () => checkMetrics(asked, found.valid));
   return [...sections, { title: 'Metrics', lines: metrics }];
 }
 
@@ -141,11 +145,11 @@ export async function clusterFindings(
   const { defaultProvider } = options;
   const crds = await checkCrds(parts.connection.client);
   const canaries = await listOf(parts, options, 'Canary');
-  const { sound } = checkCanaries(canaries.objects, {
+  const { valid } = checkCanaries(canaries.objects, {
     defaultProvider,
     intervalFloorMs: limits.minAnalysisIntervalMs,
   });
-  const rights = await rightsLines(parts, options, sound);
+  const rights = await rightsLines(parts, options, valid);
   const sources = await listOf(parts, options, 'Source');
   const lines = [...crds, ...canaries.lines, ...rights, ...sources.lines];
   return [...lines.filter(({ state }) => state !== 'ok'), ...unreadSources(sources.objects.length)];
@@ -153,8 +157,10 @@ export async function clusterFindings(
 
 function unreadSources(count: number): CheckLine[] {
   if (count === 0) return [];
-  const detail = `${count} in the cluster; where one holds a target, Git says what is wanted, and Git was not asked`;
-  return [bad('warning', 'Sources', detail, { actor: 'nobody', act: 'holdfast run --shadow asks it' })];
+  const detail = `${count} in the cluster; the desired state of their targets is in Git, which this command does not read`;
+  return [
+    bad('warning', 'Sources', detail, { actor: 'nobody', act: 'run holdfast run --shadow to include Git' }),
+  ];
 }
 
 type RightsQuery = Pick<CheckOptions, 'ownNamespace' | 'watchNamespaces' | 'asUser' | 'defaultProvider'>;
@@ -227,19 +233,19 @@ async function listOf(
 async function sourcesOf(
   parts: CheckParts,
   options: CheckOptions,
-): Promise<{ sound: readonly Source[]; lines: readonly CheckLine[] }> {
-  if (options.sources.length > 0) return { sound: options.sources, lines: [] };
+): Promise<{ valid: readonly Source[]; lines: readonly CheckLine[] }> {
+  if (options.sources.length > 0) return { valid: options.sources, lines: [] };
   const { objects, lines } = await listOf(parts, options, 'Source');
-  const sound: Source[] = [];
+  const valid: Source[] = [];
   const refused: CheckLine[] = [];
   for (const object of objects) {
     const parsed = parseSource(object);
-    if (parsed.ok) sound.push(parsed.value);
+    if (parsed.ok) valid.push(parsed.value);
     else {
       const [problem] = parsed.problems;
-      const detail = `${problem?.path ?? ''}: ${problem?.message ?? 'cannot be read'}`;
-      refused.push(bad('failed', describe(object), detail, { actor: 'author', act: 'change the Source' }));
+      const detail = `${problem?.path ?? ''}: ${problem?.message ?? 'cannot be parsed'}`;
+      refused.push(bad('failed', describe(object), detail, { actor: 'author', act: 'fix the Source' }));
     }
   }
-  return { sound, lines: [...lines, ...refused] };
+  return { valid, lines: [...lines, ...refused] };
 }

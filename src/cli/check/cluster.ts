@@ -25,7 +25,7 @@ export async function checkServer(transport: Transport, server: string): Promise
     minor?: string;
   };
   if (major === '1' && Number.parseInt(minor ?? '', 10) < oldestMinor) {
-    const act = `upgrade to 1.${oldestMinor} or newer; the guard on holdfast.dev annotations needs it`;
+    const act = `upgrade to 1.${oldestMinor} or newer; the admission policy for holdfast.dev annotations needs it`;
     return bad('warning', server, `answers, version ${gitVersion}`, { actor: 'administrator', act });
   }
   return ok(server, `answers, version ${gitVersion}`);
@@ -51,8 +51,8 @@ async function checkCrd(client: Pick<ClusterClient, 'get' | 'resolve'>, kind: Ki
   } catch (error) {
     if (!isApiError(error, 'forbidden')) throw error;
     await client.resolve(`${group}/${kinds[kind].version}`, kind);
-    const act = 'run this with the right to get CustomResourceDefinitions';
-    return bad('warning', kind, 'is served; its fields could not be looked at', {
+    const act = 'run this as a user who may get CustomResourceDefinitions';
+    return bad('warning', kind, 'is served; its schema could not be checked', {
       actor: 'administrator',
       act,
     });
@@ -77,7 +77,7 @@ function schemaLine(kind: KindName, crd: KubernetesObject): CheckLine {
   const missing = missingFields(kind, installed.schema?.openAPIV3Schema ?? {});
   if (missing.length === 0) return ok(kind, `${version} is served with all fields`);
   const more = missing.length > fieldsNamed ? ` and ${missing.length - fieldsNamed} more` : '';
-  const detail = `SchemaOutdated: another CRD was applied over ours and drops ${missing.slice(0, fieldsNamed).join(', ')}${more}`;
+  const detail = `SchemaOutdated: the installed CRD is not the one of this version and drops ${missing.slice(0, fieldsNamed).join(', ')}${more}`;
   return bad('warning', kind, detail, { actor: 'administrator', act: installCrds });
 }
 
@@ -116,7 +116,7 @@ export async function checkConflictingControllers(client: Pick<ClusterClient, 'l
   return [...found.values()].filter(isAvailable).map((deployment) =>
     bad('failed', describe(deployment), 'Flagger is running and acts on the same Canaries', {
       actor: 'administrator',
-      act: 'scale it to zero before Holdfast runs, and back to undo the step',
+      act: 'scale Flagger to zero before Holdfast runs; scale it up again to go back',
     }),
   );
 }

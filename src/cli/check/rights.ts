@@ -39,20 +39,21 @@ const needsUse = new Set([
   'horizontalpodautoscalers',
   'scaledobjects',
 ]);
-const act = 'bind the roles that holdfast install prints, or check with --as the user that Holdfast runs as';
+const act =
+  'bind the roles that holdfast install prints, or use --as to check the user that Holdfast runs as';
 
 /** Asks the API server for every right of the list that install prints. */
 export async function checkRights(transport: Transport, options: RightsOptions): Promise<CheckLine[]> {
   const questions = questionsFor(options);
   const answers = await askAll(transport, questions, options);
   if (!answers) {
-    const detail = 'this API server answers no SelfSubjectAccessReview, so rights could not be looked at';
+    const detail = 'this API server does not support SelfSubjectAccessReview, so rights could not be checked';
     return [bad('warning', options.asUser ?? 'you', detail, { actor: 'nobody' })];
   }
   const missing = answers.filter(({ refused }) => refused.length > 0);
   const who = options.asUser ?? 'you';
-  if (missing.length === 0) return [ok(who, `all ${questions.length} rights of the list`)];
-  const granted = ok(who, `${questions.length - missing.length} of ${questions.length} rights of the list`);
+  if (missing.length === 0) return [ok(who, `all ${questions.length} required rights`)];
+  const granted = ok(who, `${questions.length - missing.length} of ${questions.length} required rights`);
   return [granted, ...missing.map(({ question, refused }) => refusal(who, question, refused))];
 }
 
@@ -140,6 +141,6 @@ function refusal(who: string, { right, namespace, needed }: Question, verbs: rea
   const [plural = '', subresource] = right.resource.split('/');
   const resource = [right.group ? `${plural}.${right.group}` : plural, subresource].filter(Boolean).join('/');
   const where = namespace ? ` in ${namespace}` : '';
-  const detail = `may not ${verbs.join(', ')} ${resource}${where} (${right.why})`;
+  const detail = `cannot ${verbs.join(', ')} ${resource}${where} (${right.why})`;
   return bad(needed ? 'failed' : 'warning', who, detail, { actor: 'administrator', act });
 }

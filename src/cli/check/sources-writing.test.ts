@@ -114,10 +114,10 @@ describe('what a Source wants to write', () => {
     answers['/api/v1/repos/acme/shop'] = { status: 200, body: '{"permissions": {"push": false}}' };
     expect((await linesOf(everything))[1]).toMatchObject({
       what: 'failed forge',
-      detail: 'gitea takes the credentials, and they may only read',
+      detail: 'gitea accepts the credentials, but they are read-only',
     });
     answers['/api/v1/repos/acme/shop'] = { status: 200, body: '{}' };
-    expect((await linesOf(everything))[1]?.detail).toMatch(/does not tell whether they may write/);
+    expect((await linesOf(everything))[1]?.detail).toMatch(/does not report whether the user may write/);
     answers['/api/v1/repos/acme/shop/pulls'] = { status: 403, body: '{}' };
     expect(whatOf(await linesOf(everything))).toEqual(['ok push', 'failed forge']);
     expect(whatOf(await linesOf({ status: true }))).toEqual(['ok forge']);
@@ -130,7 +130,7 @@ describe('what a Source wants to write', () => {
   it('fails without anything to sign in with at the forge', async () => {
     const [forge] = await linesOf({ status: true }, { password: '', username: '' });
     expect(forge).toMatchObject({ what: 'failed forge', actor: 'administrator' });
-    expect(forge?.detail).toMatch(/holds nothing to sign in with at gitea/);
+    expect(forge?.detail).toMatch(/has no credentials for gitea/);
   });
 
   it('on a host that is no forge fails for statuses, and warns that of a revert only the branch is pushed', async () => {

@@ -78,7 +78,7 @@ async function checkReading(source: Source, transport: TransportOptions): Promis
     reference.commit ? {} : reference,
   );
   const where = reference.commit
-    ? `${url} can be read; whether it has commit ${reference.commit.slice(0, 7)} shows when it is fetched`
+    ? `${url} can be read; commit ${reference.commit.slice(0, 7)} is only looked up by a fetch`
     : `${resolved.refName} of ${url} is at ${resolved.commit.slice(0, 7)}`;
   return suspend
     ? bad('warning', subject, `${where}; it is suspended`, { actor: 'author' })
@@ -108,7 +108,7 @@ interface WritingChecks {
   readonly values: SecretValues | undefined;
 }
 
-const rights = 'give the rights that docs/guides/forges.md lists';
+const rights = 'grant the rights that docs/guides/forges.md lists';
 /** A branch that nobody has: asking for its pull request shows whether pull requests can be read. */
 const nobodysBranch = 'holdfast/check';
 
@@ -128,15 +128,12 @@ function checkPush(source: Source, { transport }: WritingChecks): Promise<readon
   const subject = `${describe(source)}, push`;
   const { ref, url, write } = source.spec;
   if ((write?.revert ?? 'none') !== 'none' && !ref.branch) {
-    const detail =
-      'spec.write.revert needs spec.ref.branch: nothing can be pushed to a tag or a fixed commit';
-    return Promise.resolve([bad('failed', subject, detail, { actor: 'author', act: 'change the Source' })]);
+    const detail = 'spec.write.revert needs spec.ref.branch: a tag or a fixed commit cannot be pushed to';
+    return Promise.resolve([bad('failed', subject, detail, { actor: 'author', act: 'fix the Source' })]);
   }
   return guarded(subject, async () => {
     await checkPushRight(transport);
-    return [
-      ok(subject, `the credentials may push to ${url}; that a branch is protected shows only at a push`),
-    ];
+    return [ok(subject, `the credentials may push to ${url}; branch protection is only checked by a push`)];
   });
 }
 
@@ -159,7 +156,7 @@ function checkForge(
     const forge = await openForge();
     if (!forge) return [unknownForge(source, subject)];
     if (credentialsOf(values).kind === 'none') {
-      const detail = `the Secret of spec.secretRef holds nothing to sign in with at ${forge.kind}`;
+      const detail = `the Secret of spec.secretRef has no credentials for ${forge.kind}`;
       return [bad('failed', subject, detail, { actor: 'administrator', act: rights })];
     }
     return [await checkToken(source, subject, forge)];
@@ -182,26 +179,28 @@ async function checkUser(
 }
 
 function readOnly(subject: string, forge: Forge): CheckLine {
-  const detail = `${forge.kind} takes the credentials, and they may only read`;
+  const detail = `${forge.kind} accepts the credentials, but they are read-only`;
   return bad('failed', subject, detail, { actor: 'administrator', act: rights });
 }
 
 function unknownForge({ spec }: Source, subject: string): CheckLine {
   const { host } = new URL(spec.url);
-  const detail = `${host} is no forge that is known`;
-  const todo = { actor: 'author', act: 'name it under the key forge of the Secret, if it is one' } as const;
+  const detail = `${host} is not a known forge`;
+  const todo = { actor: 'author', act: 'set the key forge in the Secret if it is one' } as const;
   return spec.write?.status
     ? bad('failed', subject, `${detail}, and spec.write.status needs one`, todo)
-    : bad('warning', subject, `${detail}: of a revert only the branch is pushed`, todo);
+    : bad('warning', subject, `${detail}: for a revert, only the branch is pushed`, todo);
 }
 
 async function checkToken({ spec }: Source, subject: string, forge: Forge): Promise<CheckLine> {
   const may = await forge.mayWrite();
   if (may === false) return readOnly(subject, forge);
   if ((spec.write?.revert ?? 'none') !== 'none') await forge.findPullRequest(nobodysBranch);
-  const words = may ? 'their user may write here' : 'it does not tell whether they may write';
+  const words = may
+    ? 'the user may write to the repository'
+    : 'it does not report whether the user may write';
   return ok(
     subject,
-    `${forge.kind} takes the credentials, and ${words}; a token's scopes show only at a write`,
+    `${forge.kind} accepts the credentials, and ${words}; token scopes are only checked by a write`,
   );
 }

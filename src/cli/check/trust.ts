@@ -54,23 +54,28 @@ async function checkAccount(
   const actor = 'administrator';
   if (!isThere)
     return [
-      bad('failed', subject, `${account}, which it writes as, does not exist`, {
+      bad('failed', subject, `${account} of spec.serviceAccountName does not exist`, {
         actor,
         act: 'create it, with a role',
       }),
     ];
-  if (may) return [ok(subject, `is written as ${account}`)];
+  if (may) return [ok(subject, `is applied as ${account}`)];
   if (may === undefined)
     return [
-      bad('warning', subject, `whether ${account} may be acted as could not be looked at`, {
+      bad('warning', subject, `could not check whether ${account} may be impersonated`, {
         actor: 'nobody',
       }),
     ];
-  return [bad('failed', subject, `${asUser ?? 'you'} may not act as ${account}`, { actor, act: mayAct })];
+  return [
+    bad('failed', subject, `${asUser ?? 'you'} cannot impersonate ${account}`, {
+      actor,
+      act: howToImpersonate,
+    }),
+  ];
 }
 
-const mayAct =
-  'apply the output of holdfast install --impersonation, or check with --as the user that Holdfast runs as';
+const howToImpersonate =
+  'apply the output of holdfast install --impersonation, or use --as to check the user that Holdfast runs as';
 
 async function checkSigners({ client }: TrustChecks, source: Source): Promise<CheckLine[]> {
   const { verify } = source.spec;
@@ -80,9 +85,11 @@ async function checkSigners({ client }: TrustChecks, source: Source): Promise<Ch
   try {
     const values = await secretsOf({ cluster: portOf(client) }, source).signers();
     const { ssh, pgp } = await readSigners(where, values ?? {});
-    return [ok(subject, `signatures of ${counted(ssh.length + pgp.length, 'key')} in Secret ${where} count`)];
+    return [
+      ok(subject, `trusts signatures of ${counted(ssh.length + pgp.length, 'key')} in Secret ${where}`),
+    ];
   } catch (error) {
-    return [refused(subject, error, 'put allowed signers of SSH or armoured PGP public keys into it')];
+    return [refused(subject, error, 'add SSH allowed signers or armoured PGP public keys to the Secret')];
   }
 }
 
@@ -91,9 +98,9 @@ async function checkDecryption({ client }: TrustChecks, source: Source): Promise
   const subject = describe(source);
   try {
     await decryptionOf(portOf(client), source);
-    return [ok(subject, 'has an age key to open encrypted files with')];
+    return [ok(subject, 'has an age key to decrypt files')];
   } catch (error) {
-    return [refused(subject, error, 'put the age key into it, under a name that ends in .agekey')];
+    return [refused(subject, error, 'add the age key to the Secret, under a name that ends in .agekey')];
   }
 }
 

@@ -108,7 +108,7 @@ describe('install', () => {
     (wrong) => {
       const result = runInstall({ ...options, ...wrong }, 'yaml');
       expect(result).toMatchObject({ exitCode: 2, stdout: '' });
-      expect(result.stderr).toMatch(/^holdfast install: .+\n$/);
+      expect(result.stderr).toMatch(/^error: .+\n$/);
     },
   );
 

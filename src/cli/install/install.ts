@@ -1,9 +1,8 @@
-import { Option } from 'commander';
 import { allCrds } from '../../api/kinds/crd.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { type CommandResult, type DataFormat, formatObjects } from '../../terminal/output.ts';
 import { type CliCommand, emit } from '../command.ts';
-import { accountName } from '../flags.ts';
+import { accountName, commaList, holdfastNamespaceOption, outputOption } from '../flags.ts';
 import { deployment, service } from './deployment.ts';
 import { networkPolicy, verbPolicy } from './policies.ts';
 import { rbacObjects } from './rbac.ts';
@@ -23,36 +22,29 @@ export const installCommand: CliCommand = {
   register(program, context) {
     program
       .command('install')
+      .summary('print the manifests to install Holdfast')
       .description(
-        'print what a cluster needs to run Holdfast; apply it with: kubectl apply --server-side -f -',
+        'print the manifests to install Holdfast; apply them with: kubectl apply --server-side -f -',
       )
-      .option('--crds-only', 'the CustomResourceDefinitions alone')
-      .option('--namespace <name>', 'namespace that Holdfast runs in', defaultNamespace)
+      .option('--crds-only', 'only the CustomResourceDefinitions')
+      .addOption(holdfastNamespaceOption('--namespace'))
       .option('--image <reference>', 'container image', imageOf(context.version))
-      .option('--watch-namespaces <names>', 'rights in these namespaces only (comma list)', commaList, [])
-      .option('--impersonation', 'rights to write as the service accounts that Sources name')
+      .option(
+        '--watch-namespaces <names>',
+        'grant rights in these namespaces only (comma-separated)',
+        commaList,
+        [],
+      )
+      .option('--impersonation', 'grant the right to impersonate the service accounts that Sources name')
       .option(
         '--default-service-account <name>',
-        'account of Sources that name none, in their namespace; implies --impersonation',
+        'service account, in the namespace of the Source, for Sources without serviceAccountName; implies --impersonation',
         accountName,
       )
       .addOption(outputOption('yaml', ['yaml', 'json']))
       .action(({ output, ...options }: InstallFlags) => emit(runInstall(options, output), context));
   },
 };
-
-/** `-o`, with a closed list of formats. */
-export function outputOption(preset: string, formats: readonly string[]): Option {
-  return new Option('-o, --output <format>', 'format of the output').choices(formats).default(preset);
-}
-
-/** Parts between commas, without empty ones. */
-export function commaList(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean);
-}
 
 /** What `holdfast install` is asked for. */
 interface InstallOptions {
@@ -67,9 +59,6 @@ interface InstallOptions {
   /** The account of Sources that name none; implies `impersonation`. */
   readonly defaultServiceAccount?: string;
 }
-
-/** Namespace that Holdfast runs in unless told otherwise. */
-export const defaultNamespace = 'holdfast-system';
 
 const name = 'holdfast';
 
@@ -113,11 +102,11 @@ function namespaceObject(namespace: string, labels: Record<string, string>): Kub
 export function runInstall(options: InstallOptions, format: DataFormat): CommandResult {
   const wrong = [options.namespace, ...(options.watchNamespaces ?? [])].find((text) => !isNamespace(text));
   if (wrong !== undefined) {
-    const stderr = `holdfast install: ${JSON.stringify(wrong.slice(0, 80))} is no name of a namespace\n`;
+    const stderr = `error: ${JSON.stringify(wrong.slice(0, 80))} is not a valid namespace name\n`;
     return { stdout: '', stderr, exitCode: 2 };
   }
   if (!/^[\w.:/@-]+$/.test(options.image))
-    return { stdout: '', stderr: 'holdfast install: --image is no image reference\n', exitCode: 2 };
+    return { stdout: '', stderr: 'error: --image is not a valid image reference\n', exitCode: 2 };
   return { stdout: formatObjects(installObjects(options), format), stderr: '', exitCode: 0 };
 }
 

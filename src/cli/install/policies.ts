@@ -38,7 +38,7 @@ export function verbPolicy({ name, labels }: PolicyOptions): KubernetesObject[] 
       // One for each verb: the message of a validation cannot ask the authorizer itself.
       validations: holdfastVerbs.map((verb) => ({
         expression: `!('${verb}' in variables.changed) || ${target}.check('${verb}').allowed()`,
-        message: `changing the annotation holdfast.dev/${verb} needs the right to ${verb} this object (RBAC verb)`,
+        message: `changing the annotation holdfast.dev/${verb} requires the RBAC verb ${verb} on this object`,
         reason: 'Forbidden',
       })),
     },

@@ -57,7 +57,7 @@ function roles({ name, namespace, labels, watchNamespaces, impersonation }: Rbac
         name: `${name}-apply`,
         labels: { ...labels },
         annotations: {
-          'holdfast.dev/description': `What Holdfast may apply from Git. To add a kind, label a ClusterRole of your own ${applyLabel}=true.`,
+          'holdfast.dev/description': `What Holdfast may apply from Git. To add a kind, label your own ClusterRole with ${applyLabel}=true.`,
         },
       },
       aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [applyLabel]: 'true' } }] },

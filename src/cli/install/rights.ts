@@ -45,15 +45,15 @@ export const ownRights: readonly Right[] = [
     why: 'leader election',
   },
   { group: 'coordination.k8s.io', resource: 'leases', verbs: ['create'], why: 'leader election' },
-  { group: '', resource: 'pods', verbs: read, why: 'whether the pod of the copy that leads is gone' },
+  { group: '', resource: 'pods', verbs: read, why: 'to see whether the pod of the leader is gone' },
   {
     group: '',
     resource: 'secrets',
     names: ['holdfast-key'],
     verbs: ['get'],
-    why: 'the key by which Secrets enter digests',
+    why: 'the key that hashes Secrets in digests',
   },
-  { group: '', resource: 'secrets', verbs: ['create'], why: 'the same key, made once' },
+  { group: '', resource: 'secrets', verbs: ['create'], why: 'to create that key once' },
 ];
 
 /** In every namespace whose Canaries or Sources are Holdfast's. */
@@ -62,9 +62,9 @@ export const watchedRights: readonly Right[] = [
     group: 'flagger.app',
     resource: 'canaries',
     verbs: [...readApplyAndPrune, ...holdfastVerbs],
-    why: 'Canaries, and the requests that Git makes by their annotations',
+    why: 'Canaries, and requests made in Git by their annotations',
   },
-  { group: 'flagger.app', resource: 'canaries/status', verbs: ['patch'], why: 'to report' },
+  { group: 'flagger.app', resource: 'canaries/status', verbs: ['patch'], why: 'to write status' },
   {
     group: 'flagger.app',
     resource: 'canaries/finalizers',
@@ -77,9 +77,9 @@ export const watchedRights: readonly Right[] = [
     group: 'holdfast.dev',
     resource: 'sources',
     verbs: [...readApplyAndPrune, ...holdfastVerbs],
-    why: 'what to keep applied, and the requests that Git makes by annotations',
+    why: 'Sources, and requests made in Git by their annotations',
   },
-  { group: 'holdfast.dev', resource: 'sources/status', verbs: ['patch'], why: 'to report' },
+  { group: 'holdfast.dev', resource: 'sources/status', verbs: ['patch'], why: 'to write status' },
   { group: 'apps', resource: 'deployments', verbs: readApplyAndPrune, why: 'targets and their primaries' },
   { group: 'apps', resource: 'daemonsets', verbs: readApplyAndPrune, why: 'targets and their primaries' },
   { group: 'apps', resource: 'statefulsets', verbs: readApplyAndPrune, why: 'targets' },
@@ -108,7 +108,7 @@ export const watchedRights: readonly Right[] = [
     group: 'discovery.k8s.io',
     resource: 'endpointslices',
     verbs: read,
-    why: 'which pods get requests by those Services, and on which port',
+    why: 'endpoints of those Services',
   },
   {
     group: '',
@@ -158,9 +158,9 @@ export const watchedRights: readonly Right[] = [
     resource: 'leases',
     names: ['flagger-leader-election'],
     verbs: read,
-    why: 'not to act while Flagger does',
+    why: 'to detect a running Flagger',
   },
-  { group: 'events.k8s.io', resource: 'events', verbs: ['create'], why: 'news for kubectl describe' },
+  { group: 'events.k8s.io', resource: 'events', verbs: ['create'], why: 'Events' },
 ];
 
 /**
@@ -172,13 +172,13 @@ export const unboundRights: readonly Right[] = [
     group: 'authentication.k8s.io',
     resource: 'tokenreviews',
     verbs: ['create'],
-    why: 'who opens a gate over HTTP',
+    why: 'to authenticate requests to gates',
   },
   {
     group: 'authorization.k8s.io',
     resource: 'subjectaccessreviews',
     verbs: ['create'],
-    why: 'whether that one may open it',
+    why: 'to authorize requests to gates',
   },
   { group: '', resource: 'nodes', verbs: ['list'], why: 'analysis.nodeOrder of DaemonSets' },
 ];
@@ -189,7 +189,7 @@ export const impersonationRights: readonly Right[] = [
     group: '',
     resource: 'serviceaccounts',
     verbs: ['impersonate'],
-    why: 'to write as the account that a Source names',
+    why: 'to apply as the service account of a Source',
   },
 ];
 

@@ -29,10 +29,10 @@ export const gateCommand: CliCommand = {
   register(program, context) {
     const command = program
       .command('gate')
-      .description('open, close or show the gates of a Canary that Holdfast serves itself')
+      .description('open, close or show the gates that Holdfast serves for a Canary')
       .addArgument(new Argument('<action>').choices(actions));
     withObjectFlags(command, 'Canary')
-      .option('--rollback', 'the gate of /rollback/check, which takes the release back while it is open')
+      .option('--rollback', 'the gate of /rollback/check; while it is open, the release is rolled back')
       .action(async (action: Action, subject: string, flags: ObjectFlags & { rollback?: boolean }) => {
         const { kubeconfig } = flags;
         const { version } = context;

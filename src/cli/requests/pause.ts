@@ -19,10 +19,14 @@ interface PauseOptions {
 }
 
 /** `holdfast pause`: no step and no promotion from here on; a revert under way finishes. */
-export const pauseCommand = command('pause', 'keep steps and promotion back until resume', true);
+export const pauseCommand = command(
+  'pause',
+  'pause a rollout: no step and no promotion until holdfast resume',
+  true,
+);
 
 /** `holdfast resume`: the rollout goes on. */
-export const resumeCommand = command('resume', 'let a paused rollout go on', false);
+export const resumeCommand = command('resume', 'resume a paused rollout', false);
 
 function command(name: string, description: string, paused: boolean): CliCommand {
   return {
@@ -58,6 +62,6 @@ export async function setPause(client: RequestClient, options: PauseOptions): Pr
       stderr: '',
       exitCode: 0,
     };
-  const text = paused ? 'paused: no step and no promotion until holdfast resume' : 'not paused any more';
+  const text = paused ? 'paused: no step and no promotion until holdfast resume' : 'resumed';
   return { stdout: `${describe(canary)}: ${text}\n`, stderr: '', exitCode: 0 };
 }

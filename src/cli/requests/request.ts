@@ -8,8 +8,8 @@ import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { InputError } from '../../server/options.ts';
 import type { DataFormat } from '../../terminal/output.ts';
-import { outputOption } from '../install/install.ts';
-import { subjectOf } from '../status.ts';
+import { kubeconfigOption, namespaceOption, outputOption } from '../flags.ts';
+import { parseObjectArgument } from '../status.ts';
 
 /** The part of the client that requests take. */
 export type RequestClient = Pick<ClusterClient, 'get' | 'list' | 'patch'>;
@@ -26,7 +26,7 @@ export async function readOne(
   const reference = { apiVersion: apiVersionOf(kind), kind, namespace, name };
   const object = await client.get(reference);
   if (object) return object;
-  throw new InputError(`${describe(reference)} does not exist; -n NAMESPACE looks elsewhere`);
+  throw new InputError(`${describe(reference)} not found; use -n NAMESPACE for another namespace`);
 }
 
 /** Sets one annotation of ours, or takes it away with null, and touches nothing else. */
@@ -90,12 +90,9 @@ export interface WaitFlags extends ObjectFlags {
 export function withObjectFlags(command: Command, kind: 'Canary' | 'Source'): Command {
   const word = kind.toLowerCase();
   return command
-    .argument(`<${word}>`, `name, or ${word}/name`)
-    .option(
-      '--kubeconfig <file>',
-      'kubeconfig; default: KUBECONFIG, the service account of the pod, ~/.kube/config',
-    )
-    .option('-n, --namespace <name>', "namespace; default: the kubeconfig's")
+    .argument(`<${word}>`, `NAME or ${word}/NAME`)
+    .addOption(kubeconfigOption())
+    .addOption(namespaceOption())
     .addOption(outputOption('text', ['text', 'json', 'yaml']));
 }
 
@@ -107,15 +104,15 @@ export function withTimeout(command: Command, presetSeconds: number): Command {
 /** `canary/web` or `web`. Throws InputError for another kind. */
 export function nameIn(text: string, kind: 'Canary' | 'Source'): string {
   if (!text.includes('/')) return text;
-  const subject = subjectOf(text, undefined);
+  const subject = parseObjectArgument(text, undefined);
   if (subject.kind === kind && subject.name) return subject.name;
-  throw new InputError(`${JSON.stringify(text)} is no ${kind}`);
+  throw new InputError(`${JSON.stringify(text)} is not a ${kind}`);
 }
 
 function seconds(text: string): number {
   const value = Number(text);
   if (Number.isFinite(value) && value > 0) return value;
-  throw new InputError(`--timeout: ${JSON.stringify(text)} is no number of seconds above 0`);
+  throw new InputError(`--timeout: ${JSON.stringify(text)} is not a number of seconds above 0`);
 }
 
 /** Where a release came to rest. */

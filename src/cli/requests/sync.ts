@@ -28,7 +28,7 @@ interface SyncOptions {
 export const syncCommand: CliCommand = {
   register(program, context) {
     const command = withObjectFlags(
-      program.command('sync').description('let a Source look at Git now'),
+      program.command('sync').description('make a Source fetch from Git now'),
       'Source',
     );
     withTimeout(command, 60).action(async (subject: string, flags: WaitFlags) => {
@@ -61,7 +61,7 @@ export async function sync(
     return now.handled?.sync === value ? now : undefined;
   });
   if (!status) {
-    const stderr = `${describe(source)}: nobody has looked at Git yet; does Holdfast run?\n`;
+    const stderr = `${describe(source)}: no fetch from Git yet; is Holdfast running?\n`;
     return { stdout: '', stderr, exitCode: 4 };
   }
   const ready = conditionOf(status, 'Ready');

@@ -59,7 +59,7 @@ function verbCommand(spec: VerbCommand): CliCommand {
     register(program, context) {
       const command = withObjectFlags(program.command(spec.name).description(spec.description), 'Canary')
         .option(spec.flag, spec.flagMeaning)
-        .option('--wait', 'go on until the release is good, failed or held');
+        .option('--wait', 'wait until the release is good, failed or held');
       withTimeout(command, 600).action(async (subject: string, flags: Flags) => {
         const { kubeconfig } = flags;
         const { version } = context;
@@ -90,17 +90,17 @@ export async function request(
   const revision = options.revision ?? (await spec.revision(client, canary));
   const value = tokenFor(revision, clock.nowMs());
   await annotate(client, canary, spec.verb, value);
-  const look = async () => canaryStatus(await readOne(client, 'Canary', options));
+  const readStatus = async () => canaryStatus(await readOne(client, 'Canary', options));
   const answered = await pollUntil(clock, Math.min(answerMs, options.timeoutMs), async () => {
-    const status = await look();
+    const status = await readStatus();
     return status.handled?.[spec.verb] === value ? status : undefined;
   });
   const answer = answered?.answers?.[spec.verb];
   if (!answered || !answer || answer.result === 'Refused' || !options.wait)
     return report(canary, spec, options, { value, answer });
   const outcome = await pollUntil(clock, options.timeoutMs, async () => {
-    const status = await look();
-    return hasMoved(answer, status) ? outcomeOf(status) : undefined;
+    const status = await readStatus();
+    return hasChangedSince(answer, status) ? outcomeOf(status) : undefined;
   });
   return report(canary, spec, options, { value, answer, outcome: outcome ?? 'TimedOut' });
 }
@@ -109,7 +109,7 @@ export async function request(
 const answerMs = 30_000;
 
 /** The write that holds the answer says nothing of what follows from it: that comes with a later one, which may be there already. */
-function hasMoved(answer: RequestAnswer, now: CanaryStatus): boolean {
+function hasChangedSince(answer: RequestAnswer, now: CanaryStatus): boolean {
   return now.lastTransitionTime !== answer.time;
 }
 
@@ -133,7 +133,7 @@ function report(
   }
   const subject = `${describe(canary)}: `;
   if (!answer) {
-    const stderr = `${subject}nobody has handled ${spec.verb} yet; does Holdfast run? It is done when it does\n`;
+    const stderr = `${subject}${spec.verb} is requested but not handled yet; is Holdfast running?\n`;
     return { stdout: '', stderr, exitCode };
   }
   const line = `${subject}${answer.result === 'Refused' ? `refused (${answer.reason}): ` : ''}${answer.message}\n`;
@@ -152,9 +152,10 @@ function codeOf(spec: VerbCommand, answer: Report['answer'], outcome: Report['ou
 export const promote: VerbCommand = {
   name: 'promote',
   verb: 'promote',
-  description: 'promote the release under way without further checks; one that is verified counts as good',
+  description:
+    'skip the remaining checks and promote the current release; after promotion, accept it as good',
   flag: '--revision <commit>',
-  flagMeaning: 'only if this commit or digest is under way; default: whatever is',
+  flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
   revision: (_client, canary) => releaseUnderWay(canary),
   isWanted: (outcome) => outcome === 'Succeeded',
 };
@@ -166,9 +167,9 @@ export const promoteCommand = verbCommand(promote);
 export const abort: VerbCommand = {
   name: 'abort',
   verb: 'abort',
-  description: 'end the release under way and go back to the last known good one',
+  description: 'stop the current release and go back to the last known good release',
   flag: '--revision <commit>',
-  flagMeaning: 'only if this commit or digest is under way; default: whatever is',
+  flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
   revision: (_client, canary) => releaseUnderWay(canary),
   isWanted: (outcome) => outcome === 'Failed',
 };
@@ -180,14 +181,14 @@ export const abortCommand = verbCommand(abort);
 export const retry: VerbCommand = {
   name: 'retry',
   verb: 'retry',
-  description: 'try the rejected release at head again',
+  description: 'retry the rejected release at head',
   flag: '--revision <commit>',
-  flagMeaning: 'only if this commit or digest is at head; default: whatever is',
+  flagMeaning: 'only if this commit or digest is at head (default: any)',
   revision(_client, canary) {
     const { rejected, lastAppliedSpec, run } = canaryStatus(canary);
     const digest = run?.digest ?? lastAppliedSpec;
     if (digest && rejected?.some((entry) => entry.digest === digest)) return digest;
-    throw new InputError(`${describe(canary)}: what is at head was not rejected`);
+    throw new InputError(`${describe(canary)}: the release at head was not rejected`);
   },
   isWanted: (outcome) => outcome === 'Succeeded',
 };
@@ -199,15 +200,13 @@ export const retryCommand = verbCommand(retry);
 export const rollback: VerbCommand = {
   name: 'rollback',
   verb: 'rollback-to',
-  description: 'go back to a kept release that proved itself',
+  description: 'roll back to an earlier good release',
   flag: '--to <commit>',
-  flagMeaning: 'commit or digest as holdfast history shows it; default: the good one before what runs now',
+  flagMeaning: 'commit or digest as listed by holdfast history (default: the previous good release)',
   async revision(client, canary) {
-    const wanted = before(canary, await storedReleases(client, canary));
+    const wanted = rollbackTarget(canary, await storedReleases(client, canary));
     if (wanted) return wanted.digest;
-    throw new InputError(
-      `${describe(canary)}: no older good release is kept; holdfast history shows what is`,
-    );
+    throw new InputError(`${describe(canary)}: no earlier good release is stored; see holdfast history`);
   },
   // What was at head is rejected, so the phase is Failed once the older release serves.
   isWanted: (outcome) => outcome === 'Failed' || outcome === 'Succeeded',
@@ -217,7 +216,7 @@ export const rollback: VerbCommand = {
 export const rollbackCommand = verbCommand(rollback);
 
 /** With a release under way the last-known-good, else the good one before it. */
-function before(canary: KubernetesObject, kept: readonly RecordView[]): RecordView | undefined {
+function rollbackTarget(canary: KubernetesObject, kept: readonly RecordView[]): RecordView | undefined {
   const { run, rejected = [] } = canaryStatus(canary);
   const bad = new Set(rejected.map(({ digest }) => digest));
   const good = kept.filter(({ digest, promotedTime }) => promotedTime !== undefined && !bad.has(digest));
@@ -228,5 +227,5 @@ function before(canary: KubernetesObject, kept: readonly RecordView[]): RecordVi
 function releaseUnderWay(canary: KubernetesObject): string {
   const digest = canaryStatus(canary).run?.digest;
   if (digest) return digest;
-  throw new InputError(`${describe(canary)}: no release is under way`);
+  throw new InputError(`${describe(canary)}: no rollout is in progress`);
 }

@@ -31,11 +31,12 @@ export const waitCommand: CliCommand = {
     const command = withObjectFlags(
       program
         .command('wait')
+        .summary('wait until the rollout of a Canary ends')
         .description(
-          'wait until a Canary has come to rest: exit code 0 good, 1 failed, 2 it cannot be said, 3 held, 4 time is up',
+          'wait until the rollout of a Canary ends; exit code 0 good, 1 failed, 2 error, 3 held, 4 timed out',
         ),
       'Canary',
-    ).option('--commit <commit>', 'the release of this commit, which has to change the release');
+    ).option('--commit <commit>', 'wait for the release of this commit, which must change the release');
     withTimeout(command, 600).action(async (subject: string, flags: WaitFlags & { commit?: string }) => {
       const { kubeconfig } = flags;
       const { version } = context;
@@ -69,7 +70,7 @@ export async function waitFor(
     return outcome && { canary, status, outcome };
   });
   if (!rest) {
-    const stderr = `${options.namespace}/${options.name}: still under way after ${options.timeoutMs / 1000} s\n`;
+    const stderr = `${options.namespace}/${options.name}: still in progress after ${options.timeoutMs / 1000} s\n`;
     return { stdout: '', stderr, exitCode: exitCodes.TimedOut };
   }
   const { canary, status, outcome } = rest;

@@ -15,45 +15,44 @@ import {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const inGit =
-  'put it into kustomization.yaml in the repository first, where Argo CD and Holdfast read it alike';
+const inGit = 'move it to kustomization.yaml in the repository first; Argo CD and Holdfast both read that';
 
 const specRules: Readonly<Record<string, FieldRule>> = {
   ...{ source: 'carried', destination: 'carried', syncPolicy: 'carried', project: 'carried' },
   ...{ revisionHistoryLimit: 'without effect', info: 'without effect' },
   sources: { stop: 'a Source reads one repository; make one Application of each first' },
-  sourceHydrator: { stop: 'a Source renders by itself; follow the branch that is hydrated' },
-  ignoreDifferences: { stop: 'say it on the objects: holdfast.dev/ignore-fields' },
+  sourceHydrator: { stop: 'a Source renders manifests itself; follow the hydrated branch' },
+  ignoreDifferences: { stop: 'set holdfast.dev/ignore-fields on the objects instead' },
 };
 
 const sourceRules: Readonly<Record<string, FieldRule>> = {
   ...{ repoURL: 'carried', path: 'carried', targetRevision: 'carried', name: 'without effect' },
   ...{ helm: 'carried', directory: 'carried' },
-  chart: { stop: 'a Source follows Git alone; keep the chart in the repository' },
-  plugin: { stop: 'a Source has no plugins; keep what it renders in the repository' },
+  chart: { stop: 'a Source reads only Git; keep the chart in the repository' },
+  plugin: { stop: 'a Source has no plugins; keep the rendered manifests in the repository' },
   kustomize: { stop: inGit },
   ref: { stop: 'a Source reads one repository' },
 };
 
 const directoryRules: Readonly<Record<string, FieldRule>> = {
   recurse: 'carried',
-  include: { stop: 'a Source has spec.ignore in its place; move the files into a folder of their own' },
-  exclude: { stop: 'a Source has spec.ignore in its place; move the files into a folder of their own' },
+  include: { stop: 'use spec.ignore of the Source, or move the files to a folder of their own' },
+  exclude: { stop: 'use spec.ignore of the Source, or move the files to a folder of their own' },
   jsonnet: { stop: 'Jsonnet is not rendered' },
 };
 
-const elsewhere = 'values go into values files in the repository, or into spec.source.helm.valuesObject';
+const elsewhere = 'move the values to values files in the repository, or to spec.source.helm.valuesObject';
 const helmRules: Readonly<Record<string, FieldRule>> = {
   ...{ releaseName: 'carried', valueFiles: 'carried', values: 'carried', valuesObject: 'carried' },
   ...{ namespace: 'carried', skipTests: 'without effect', skipSchemaValidation: 'without effect' },
   version: 'without effect',
   parameters: { stop: elsewhere },
   fileParameters: { stop: elsewhere },
-  ignoreMissingValueFiles: { stop: 'name only files that are there' },
-  passCredentials: { stop: 'nothing is fetched while a chart is rendered' },
-  skipCrds: { stop: 'CRDs of a chart are always part of it' },
-  kubeVersion: { stop: 'a chart is rendered for this cluster' },
-  apiVersions: { stop: 'a chart is rendered for this cluster' },
+  ignoreMissingValueFiles: { stop: 'list only files that exist' },
+  passCredentials: { stop: 'nothing is downloaded while a chart is rendered' },
+  skipCrds: { stop: 'CRDs of a chart are always rendered' },
+  kubeVersion: { stop: 'a chart is always rendered for this cluster' },
+  apiVersions: { stop: 'a chart is always rendered for this cluster' },
 };
 
 /** What the Source says, and which fields stop it. `credentials`: Secret with user and password for the repository. */
@@ -93,7 +92,7 @@ export function sourceOfArgo(
 
 const headStop: Stop = {
   field: 'spec.source.targetRevision',
-  message: 'HEAD does not say which branch that is; name it',
+  message: 'HEAD does not name a branch; set the branch',
 };
 
 /** Argo CD does not say whether a name is a branch or a tag: versions are taken for tags. */
@@ -131,7 +130,7 @@ function helmOf(
   return {
     stops: [
       ...stops,
-      ...(values === 'broken' ? [{ field: 'spec.source.helm.values', message: 'is no map in YAML' }] : []),
+      ...(values === 'broken' ? [{ field: 'spec.source.helm.values', message: 'is not a YAML map' }] : []),
       ...(outside.length > 0
         ? [{ field: 'spec.source.helm.valueFiles', message: 'values files must be in the repository' }]
         : []),
@@ -163,10 +162,10 @@ function notesOn({ spec }: KubernetesObject, credentials: string | undefined): s
   const found: Array<string | false> = [
     project !== undefined &&
       project !== 'default' &&
-      `what project ${project} allows is not carried: spec.allow and serviceAccountName bind a Source`,
+      `the restrictions of project ${project} are not migrated: use spec.allow and serviceAccountName of the Source`,
     options.length > 0 && `sync options have no counterpart: ${options.join(', ')}`,
     credentials === undefined && 'a repository that asks for credentials needs spec.secretRef',
-    'sync waves are not looked at: kinds are applied in their order; whatever is healthy is not waited for unless spec.wait says so',
+    'sync waves are ignored: objects are applied in the order of their kinds, and only spec.wait waits for health',
   ];
   return found.filter((note) => note !== false);
 }

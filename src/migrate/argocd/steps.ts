@@ -21,7 +21,7 @@ interface ApplicationSpec {
 
 /** Argo CD's ways. */
 export const argoToSource: ToSourceTool = {
-  hold: (input) => [held(input)],
+  hold: (input) => [suspendStep(input)],
   safe: ({ facts, former }) => [
     finding(
       facts,
@@ -37,22 +37,22 @@ export const argoToSource: ToSourceTool = {
     shellLine('kubectl', '-n', namespace, 'delete', 'applications.argoproj.io', name),
 };
 
-function held(input: ToSourceInput): HoldStep {
+function suspendStep(input: ToSourceInput): HoldStep {
   const { facts, former, owner } = input;
   const { namespace, name } = former;
   return {
-    title: 'keep Argo CD from applying and from deleting anything',
+    title: 'stop Argo CD from applying and deleting',
     requires: [
       finding(facts, 'Argo CD has applied it', ({ owner: live, members }) => {
         if (!live) return 'it is not in the cluster';
         return members.length > 0 || 'its list of resources is empty';
       }),
-      finding(facts, 'it stands for itself', ({ owner: live }) => {
+      finding(facts, 'no ApplicationSet generates it', ({ owner: live }) => {
         const set = live?.metadata.ownerReferences?.find(({ kind }) => kind === 'ApplicationSet');
         if (!set) return true;
-        return `ApplicationSet ${set.name} writes it; take the Application out of it first (spec.preserveResourcesOnDeletion: true), and keep its manifest in Git`;
+        return `ApplicationSet ${set.name} generates it; take the Application out of it first (spec.preserveResourcesOnDeletion: true), and keep its manifest in Git`;
       }),
-      finding(facts, 'the tree says what the cluster has', ({ owner: live }) => {
+      finding(facts, 'the repository matches the cluster', ({ owner: live }) => {
         const of = (object: KubernetesObject): unknown[] => {
           const { source, destination } = (object.spec ?? {}) as Record<string, unknown>;
           const { repoURL, path, targetRevision } = (source ?? {}) as Record<string, unknown>;
@@ -68,7 +68,7 @@ function held(input: ToSourceInput): HoldStep {
     ends: [
       finding(
         facts,
-        'it is not synced by itself, prunes nothing, and its deletion deletes nothing',
+        'automated sync and pruning are off, and deleting it deletes no other object',
         ({ owner: live }) => {
           return whyItActs(live) ?? true;
         },
@@ -103,7 +103,7 @@ function whyItActs(live: KubernetesObject | undefined): string | undefined {
   const { operationState } = (live.status ?? {}) as { operationState?: { phase?: string } };
   const isBusy =
     live.operation !== undefined || ['Running', 'Terminating'].includes(operationState?.phase ?? '');
-  return isBusy ? 'a sync is under way' : undefined;
+  return isBusy ? 'a sync is in progress' : undefined;
 }
 
 function specOf(object: KubernetesObject): ApplicationSpec {

@@ -9,7 +9,7 @@ import { type Run, runOf } from '../../rollout/run.ts';
 import { step } from '../../rollout/step.ts';
 import type { HeadView, World } from '../../rollout/world.ts';
 import type { CheckLine } from '../../terminal/check-report.ts';
-import { paint, printable, type Screen, type Tone, wrap } from '../../terminal/output.ts';
+import { counted, paint, printable, type Screen, type Tone, wrap } from '../../terminal/output.ts';
 import type { ObservedCanary } from './read-canaries.ts';
 
 /** What Holdfast would do with one Canary. */
@@ -101,7 +101,7 @@ function judgeAdoption(world: World): Verdict {
   const decisions = decide(world);
   const line = decisions[0]?.status.message ?? '';
   if (canary.metadata.deletionTimestamp !== undefined)
-    return { outcome: 'carriedOn', what: 'the deletion is brought to its end', why: line };
+    return { outcome: 'carriedOn', what: 'the deletion continues', why: line };
   if (canary.spec.suspend) return { outcome: 'waits', what: 'nothing', why: line };
   if (head.kind !== 'release') return withoutHead(head);
   if (primary?.digest !== undefined) return alreadyOurs(world, decisions);
@@ -117,13 +117,13 @@ function decide(world: World): Decision[] {
     const decision = step(now);
     decisions.push(decision);
     const next = { ...worldAfter(decision, now), nowMs: world.nowMs };
-    if (decision.status.run || whatCounts(next) === whatCounts(now)) break;
+    if (decision.status.run || comparedState(next) === comparedState(now)) break;
     now = next;
   }
   return decisions;
 }
 
-function whatCounts({ status, primary, records, rejected }: World): string {
+function comparedState({ status, primary, records, rejected }: World): string {
   return JSON.stringify([status, primary?.digest, records, rejected.length]);
 }
 
@@ -131,18 +131,18 @@ function withoutHead(head: Exclude<HeadView, { kind: 'release' }>): Verdict {
   const isInGit = head.kind === 'unknown' && head.reason === 'NoSource';
   if (!isInGit) return { outcome: 'refused', what: 'nothing', why: head.message };
   const why =
-    'Holdfast wrote its target from Git, which this command does not ask: holdfast run --shadow tells';
+    'Holdfast wrote its target from Git, which this command does not read; run holdfast run --shadow to include Git';
   return { outcome: 'ours', what: 'what Git says', why };
 }
 
 function alreadyOurs(world: World, decisions: readonly Decision[]): Verdict {
   const end = decisions.at(-1)?.status;
-  const why = end?.message ?? leftIn(world);
+  const why = end?.message ?? flaggerPhase(world);
   if (end?.run && !world.status.run) return { outcome: 'rolledOut', what: 'a rollout starts', why };
   const isFailed = end?.phase === 'Failed';
   return {
     outcome: 'ours',
-    what: isFailed ? 'what failed is not tried again until it changes' : 'goes on as it is',
+    what: isFailed ? 'the failed revision is not retried until it changes' : 'goes on as it is',
     why: isFailed ? why : 'its primary is marked as running a release of Holdfast',
   };
 }
@@ -150,62 +150,63 @@ function alreadyOurs(world: World, decisions: readonly Decision[]): Verdict {
 function adopted(world: World, decisions: readonly Decision[]): Verdict {
   const { phase = '' } = world.status;
   const end = decisions.at(-1)?.status;
-  const flagger = leftIn(world);
+  const flagger = flaggerPhase(world);
   const isStalled = phase === 'Failed' && (world.status.canaryWeight ?? 0) > 0;
   const process = phase === '' || phase === 'Initializing' ? 'initialization' : 'promotion';
   if (end?.phase === 'Initializing' || end?.postPromotion?.state === 'Converging')
     return {
       outcome: 'carriedOn',
-      what: isStalled ? 'the canary serves until the primary is up' : `the ${process} is brought to its end`,
+      what: isStalled ? 'the canary serves until the primary is up' : `the ${process} continues`,
       why: `${flagger}, and the primary has the target's template`,
     };
   const run = end && runOf(end);
-  if (run) return begun(world, run);
+  if (run) return rolloutStarted(world, run);
   if (end?.phase === 'Failed')
     return {
       outcome: 'takenOver',
-      what: 'what failed is not tried again until it changes',
-      why: `${flagger}, and the target holds what it had tried`,
+      what: 'the failed revision is not retried until it changes',
+      why: `${flagger}, and the target still has the failed revision`,
     };
   const isFinishing = phase === 'Promoting' || phase === 'Finalising';
   return {
     outcome: isFinishing ? 'carriedOn' : 'takenOver',
-    what: isFinishing ? 'the promotion is brought to its end' : 'no pod restarts, nothing is rolled out',
-    why: `${flagger}, and the primary runs what the target says`,
+    what: isFinishing ? 'the promotion continues' : 'no pod restarts and nothing is rolled out',
+    why: `${flagger}, and the primary runs the revision of the target`,
   };
 }
 
 /** A release begins right after the take-over: what Flagger was trying, or what came meanwhile. */
-function begun(world: World, run: Run): Verdict {
-  const why = leftIn(world);
+function rolloutStarted(world: World, run: Run): Verdict {
+  const why = flaggerPhase(world);
   if (run.keepsPods)
     return {
       outcome: 'carriedOn',
-      what: 'the same revision is tried again from the first step, with the pods that are there',
+      what: 'the analysis of the same revision restarts from the first step, with the existing pods',
       why,
     };
   if (world.status.phase === 'Waiting')
-    return { outcome: 'carriedOn', what: 'its gates are asked again', why };
+    return { outcome: 'carriedOn', what: 'its gates are checked again', why };
   return {
     outcome: 'rolledOut',
     what: world.canary.spec.skipAnalysis ? 'a rollout starts, without analysis' : 'a new analysis starts',
-    why: `the target holds another revision than the primary runs; ${why}`,
+    why: `the target has another revision than the primary; ${why}`,
   };
 }
 
 /** Nothing of Flagger's can be taken for a good release. */
 function notAdopted(world: World, line: string): Verdict {
-  if (!world.primary) return { outcome: 'carriedOn', what: 'the primary is created', why: 'there is none' };
+  if (!world.primary)
+    return { outcome: 'carriedOn', what: 'the primary is created', why: 'there is no primary yet' };
   if (world.adoptable && line.startsWith('Flagger promoted'))
-    return { outcome: 'carriedOn', what: 'the promotion is waited for', why: line };
+    return { outcome: 'carriedOn', what: 'waits for the promotion', why: line };
   return {
     outcome: 'rolledOut',
-    what: 'the primary is written from the target, and its pods restart',
-    why: `no release has proven itself, and the target holds another one than the primary; ${leftIn(world)}`,
+    what: 'the primary is updated from the target, and its pods restart',
+    why: `there is no last known good release, and the target has another revision than the primary; ${flaggerPhase(world)}`,
   };
 }
 
-function leftIn({ status: { phase, canaryWeight = 0 } }: World): string {
+function flaggerPhase({ status: { phase, canaryWeight = 0 } }: World): string {
   const share = canaryWeight > 0 ? ` with ${canaryWeight} % on the canary` : '';
   return `Flagger left it in ${phase || 'no phase'}${share}`;
 }
@@ -225,9 +226,7 @@ const indent = '    ';
 export function adoptionLines(plan: AdoptionPlan, screen: Screen): string[] {
   const acting = [...new Set(plan.canaries.flatMap(({ waitsFor }) => waitsFor ?? []))];
   return [
-    ...acting.flatMap((who) =>
-      wrap(`${who}: Holdfast does nothing until that ends, and then:`, screen.columns, ''),
-    ),
+    ...acting.flatMap((who) => wrap(`${who}: Holdfast waits until that ends, and then:`, screen.columns, '')),
     ...plan.canaries.flatMap((row) => rowLines(row, screen)),
     ...plan.cluster.flatMap((line) => clusterLines(line, screen)),
     summaryOf(plan),
@@ -260,11 +259,10 @@ function clusterLines({ state, subject, detail, act }: CheckLine, screen: Screen
 }
 
 function summaryOf({ canaries }: AdoptionPlan): string {
-  if (canaries.length === 0) return 'There is no Canary here.';
-  const counted = Object.entries(words).flatMap(([outcome, { word }]) => {
+  if (canaries.length === 0) return 'No Canaries found.';
+  const outcomes = Object.entries(words).flatMap(([outcome, { word }]) => {
     const count = canaries.filter((row) => row.outcome === outcome).length;
     return count > 0 ? [`${count} ${word}`] : [];
   });
-  const all = canaries.length === 1 ? '1 Canary' : `${canaries.length} Canaries`;
-  return `${all}: ${counted.join(', ')}`;
+  return `${counted(canaries.length, 'Canary', 'Canaries')}: ${outcomes.join(', ')}`;
 }

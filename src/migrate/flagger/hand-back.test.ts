@@ -41,21 +41,21 @@ const run = { digest: 'v1:b', commit: '', subject: '', startTime: '' } as never;
 
 describe('a Canary', () => {
   it.each<readonly [string, Partial<World>, string, RegExp]>([
-    ['at rest', {}, 'handedBack', /runs what the target holds/],
+    ['at rest', {}, 'handedBack', /runs the revision of the target/],
     [
       'whose target holds what failed',
       { target: bad, rejected },
       'handedBack',
-      /does not try it before it changes/,
+      /does not retry until it changes/,
     ],
     [
       'that Holdfast never took over',
       { primary: aWorkload({ digest: undefined }) },
       'notOurs',
-      /as it left it/,
+      /nothing has changed for Flagger/,
     ],
     ['with a release under way', { status: { phase: 'Progressing', run } }, 'refused', /holdfast abort/],
-    ['whose target nobody analysed', { target: bad }, 'refused', /take it for promoted/],
+    ['whose target nobody analysed', { target: bad }, 'refused', /treat as promoted/],
     [
       'whose canary has traffic',
       { route: { primaryWeight: 50, canaryWeight: 50, mirrored: false, matched: false, accepted: true } },
@@ -67,9 +67,9 @@ describe('a Canary', () => {
       'whose primary runs something else',
       { primary: aWorkload({ digest: 'v1:c' }) },
       'refused',
-      /last-known-good/,
+      /last known good/,
     ],
-    ['without a target', { target: undefined }, 'refused', /target is not there/],
+    ['without a target', { target: undefined }, 'refused', /target does not exist/],
     ['whose scaler is raised', { scaler: { ...scaler, primary: raised } }, 'refused', /minReplicas/],
   ])('%s', (_, more, outcome, words) => {
     const found = judgeHandBack(world(more));

@@ -39,10 +39,12 @@ export async function refuseWhileActive(
   };
   const lease = await client.get(reference);
   if (lease && isHeld(lease, nowMs))
-    throw new InputError(`Holdfast runs: Lease ${ownNamespace}/holdfast is held; scale it to zero first`);
+    throw new InputError(
+      `Holdfast is running (Lease ${ownNamespace}/holdfast is held); scale it to zero first`,
+    );
   const who = seen.find(({ foreignController }) => foreignController !== undefined)?.foreignController;
   if (who !== undefined)
-    throw new InputError(`${who}; scale Flagger to zero, run this again, and then let Flagger run`);
+    throw new InputError(`${who}; scale Flagger to zero, run this command again, and then start Flagger`);
 }
 
 function isHeld({ spec }: KubernetesObject, nowMs: number): boolean {
@@ -88,7 +90,7 @@ export function handBackLines(rows: readonly HandBackRow[], isDryRun: boolean, s
     `${printable(canary)}: ${words[outcome]}`,
     ...wrap(why, screen.columns, '    '),
   ]);
-  return rows.length > 0 ? lines : ['There is no Canary here.'];
+  return rows.length > 0 ? lines : ['No Canaries found.'];
 }
 
 /** Whether a Canary may be given back to Flagger now, and why (not). `notOurs`: Holdfast never took it over. */
@@ -105,35 +107,35 @@ export function judgeHandBack(world: World): HandBack {
   const { canary, status, primary } = world;
   if (canary.metadata.deletionTimestamp !== undefined) return refused('it is being deleted');
   if (primary?.digest === undefined)
-    return { outcome: 'notOurs', why: 'Holdfast did not take it over: Flagger finds it as it left it' };
+    return { outcome: 'notOurs', why: 'Holdfast did not take it over, so nothing has changed for Flagger' };
   if (runOf(status))
     return refused(
-      `a release is under way (${status.message ?? status.phase}); let it end, or stop it with holdfast abort`,
+      `a rollout is in progress (${status.message ?? status.phase}); wait until it ends, or stop it with holdfast abort`,
     );
   const problem = problemOf(world);
   if (problem) return refused(problem);
   const isBarred = world.target?.digest !== primary.digest;
   const why = isBarred
-    ? 'the target holds a revision that failed: Flagger does not try it before it changes'
-    : 'the primary runs what the target holds';
+    ? 'the target has a failed revision, which Flagger does not retry until it changes'
+    : 'the primary runs the revision of the target';
   return { outcome: 'handedBack', why };
 }
 
 function problemOf(world: World): string | undefined {
   const { canary, primary, target, route, scaler } = world;
   const good = lastKnownGood(world);
-  if (!good || primary?.digest !== good.digest) return 'its primary does not run the last-known-good';
-  if (!target) return 'its target is not there';
+  if (!good || primary?.digest !== good.digest) return 'its primary does not run the last known good release';
+  if (!target) return 'its target does not exist';
   if (
     target.digest === undefined ||
     !(target.digest === good.digest || rejectionOf(contextOf(world), target.digest))
   )
-    return 'the target holds a revision that was not rolled out, and Flagger would take it for promoted; start Holdfast again until it was';
+    return 'the target has a revision that was not rolled out, which Flagger would treat as promoted; start Holdfast again until it is rolled out';
   if ((route?.canaryWeight ?? 0) > 0) return 'the canary has traffic';
   if (!hasConverged(primary, planOf(canary, world.options).primaryReadyPercent))
     return `the primary is not ready: ${whyNotReady(primary)}`;
   if (scaler?.primary?.restoreMinReplicas !== undefined || scaler?.canary?.restoreMinReplicas !== undefined)
-    return 'the minReplicas of a scaler are still raised; start Holdfast again until it gave them back';
+    return 'minReplicas of a scaler is still raised; start Holdfast again until it is restored';
   return undefined;
 }
 

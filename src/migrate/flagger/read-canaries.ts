@@ -139,7 +139,7 @@ async function createLook(
 
   return async (object) => {
     const view = views.get(object.metadata.namespace ?? '');
-    if (!view) return { refusal: 'it is in no namespace' };
+    if (!view) return { refusal: 'it has no namespace' };
     const parts: ReadParts = { ...readParts(connection, view, options), ...shared };
     const read = readCanary(parts, object);
     if ('failure' in read) return { refusal: read.failure.message };
@@ -162,7 +162,7 @@ async function observation(parts: ReadParts, canary: Canary): Promise<Observatio
     const observed = await observe(parts, canary);
     return observed.kind === 'observed' ? observed.observation : undefined;
   });
-  if (!seen) throw new EngineError('WatchFailed', 'what belongs to it could not be listed in time', true);
+  if (!seen) throw new EngineError('WatchFailed', 'listing its objects timed out', true);
   refuseForeign(seen.primary, canary);
   for (const name of Object.values(serviceNames(canary)))
     refuseForeign(seen.view.get(serviceKind, name), canary);
@@ -196,9 +196,10 @@ const mostCharacters = 60;
  */
 function releaseDifferences(target: Release, primary: Release): FieldDifference[] {
   const [wanted, live] = [target, primary].map((release) => comparableTemplate(templateOf(release)));
-  const template = describeDifferences(bothWays(live, wanted), { isSecret: false, mostCharacters }).map(
-    under('spec.template.'),
-  );
+  const template = describeDifferences(differencesBothWays(live, wanted), {
+    isSecret: false,
+    mostCharacters,
+  }).map(withPathPrefix('spec.template.'));
   return [...template, ...configDifferences(target.configs, primary.configs)].slice(0, mostFields);
 }
 
@@ -211,9 +212,9 @@ function configDifferences(
   );
   const keys = [...new Set([...(wanted?.keys() ?? []), ...(live?.keys() ?? [])])].sort();
   return keys.flatMap((key) => {
-    const found = bothWays(contentOf(live?.get(key)), contentOf(wanted?.get(key)));
+    const found = differencesBothWays(configData(live?.get(key)), configData(wanted?.get(key)));
     return describeDifferences(found, { isSecret: key.startsWith('Secret/'), mostCharacters }).map(
-      under(`${key}: `),
+      withPathPrefix(`${key}: `),
     );
   });
 }
@@ -222,18 +223,18 @@ function kindAndName({ kind, metadata }: KubernetesObject): string {
   return configKey(kind, metadata.name);
 }
 
-function contentOf({ data, binaryData }: Partial<KubernetesObject> = {}): Record<string, unknown> {
+function configData({ data, binaryData }: Partial<KubernetesObject> = {}): Record<string, unknown> {
   return { data: data ?? {}, binaryData: binaryData ?? {} };
 }
 
 /** What the one lacks or says otherwise, and then what it has more. */
-function bothWays(live: unknown, wanted: unknown): Difference[] {
+function differencesBothWays(live: unknown, wanted: unknown): Difference[] {
   const missing = differencesOf(live, wanted);
   const known = new Set(missing.map(({ path }) => path));
   const more = differencesOf(wanted, live).filter(({ path }) => !known.has(path));
   return [...missing, ...more.map(({ path, wanted: had }) => ({ path, wanted: undefined, live: had }))];
 }
 
-function under(prefix: string): (difference: FieldDifference) => FieldDifference {
+function withPathPrefix(prefix: string): (difference: FieldDifference) => FieldDifference {
   return (difference) => ({ ...difference, path: prefix + difference.path });
 }

@@ -67,20 +67,20 @@ export function repositoryOf({
 function notesOn(spec: Fields): string[] {
   const found: Array<string | false> = [
     Boolean(spec.targetNamespace) &&
-      'spec.targetNamespace becomes defaultNamespace, which objects that name a namespace themselves do not follow',
+      'spec.targetNamespace becomes defaultNamespace, which only applies to objects without a namespace',
     Array.isArray(spec.healthChecks) &&
       spec.wait !== true &&
       spec.healthChecks.length > 0 &&
       'spec.healthChecks becomes wait: true, which waits for everything that is applied',
     Boolean(spec.interval) &&
-      'spec.interval has no counterpart: what somebody changes is put back within seconds; Git is asked every interval of the GitRepository',
+      'spec.interval has no counterpart: drift is reverted within seconds; Git is polled at the interval of the GitRepository',
   ];
   return found.filter((note) => note !== false);
 }
 
 // Which fields of a Kustomization and of its GitRepository stop a move. Pure.
 
-const inGit = 'put it into kustomization.yaml in the repository first, where Flux and Holdfast read it alike';
+const inGit = 'move it to kustomization.yaml in the repository first; Flux and Holdfast both read that';
 
 const kustomizationRules: Readonly<Record<string, FieldRule>> = {
   ...{
@@ -101,23 +101,23 @@ const kustomizationRules: Readonly<Record<string, FieldRule>> = {
   namePrefix: { stop: inGit },
   nameSuffix: { stop: inGit },
   commonMetadata: { stop: inGit },
-  buildMetadata: { stop: 'a Source adds no such annotations; take it out first' },
+  buildMetadata: { stop: 'a Source does not add annotations; remove it first' },
   kubeConfig: { stop: 'a Source applies to its own cluster; run Holdfast in the other one' },
-  healthCheckExprs: { stop: 'say it on the objects: holdfast.dev/healthy-when' },
+  healthCheckExprs: { stop: 'set holdfast.dev/healthy-when on the objects instead' },
   ignoreMissingComponents: { stop: inGit },
-  ignore: { stop: 'say it on the objects: holdfast.dev/ignore-fields' },
+  ignore: { stop: 'set holdfast.dev/ignore-fields on the objects instead' },
 };
 
 const repositoryRules: Readonly<Record<string, FieldRule>> = {
   ...{ url: 'carried', ref: 'carried', interval: 'carried', secretRef: 'carried', timeout: 'carried' },
   ...{ verify: 'carried', ignore: 'carried', sparseCheckout: 'without effect' },
   suspend: {
-    stop: 'Flux does not follow it now, so that what is applied may not be its head; resume it first',
+    stop: 'Flux does not reconcile it, so the applied revision may not be its head; resume it first',
   },
-  recurseSubmodules: { stop: 'submodules are not read; copy the manifests' },
+  recurseSubmodules: { stop: 'submodules are not read; copy the manifests into the repository' },
   include: { stop: 'a Source reads one repository; make one of each' },
   proxySecretRef: 'carried',
-  serviceAccountName: { stop: 'identities of clouds are not spoken; use a token in spec.secretRef' },
+  serviceAccountName: { stop: 'cloud identities are not supported; use a token in spec.secretRef' },
 };
 
 /** Of the Kustomization, but for what its fields say inside. */
@@ -133,7 +133,7 @@ function kustomizationStops(spec: Fields, git: Fields): Stop[] {
 function referenceStops(spec: Fields): Stop[] {
   const { kind } = (spec.sourceRef ?? {}) as { kind?: string };
   if (kind === 'GitRepository') return [];
-  return [{ field: 'spec.sourceRef.kind', message: `a Source follows Git alone, not ${kind ?? 'nothing'}` }];
+  return [{ field: 'spec.sourceRef.kind', message: `a Source reads only Git, not ${kind ?? 'nothing'}` }];
 }
 
 /** Of the GitRepository; its fields are named `GitRepository spec.x`. */
@@ -150,7 +150,7 @@ function repositoryStops(kustomization: KubernetesObject, repository: Kubernetes
     provider !== 'generic' &&
       provider !== 'github' && {
         field: 'spec.provider',
-        message: 'identities of clouds are not spoken; use a token in spec.secretRef',
+        message: 'cloud identities are not supported; use a token in spec.secretRef',
       },
     isElsewhere &&
       namesSecret && {
@@ -158,7 +158,7 @@ function repositoryStops(kustomization: KubernetesObject, repository: Kubernetes
         message:
           "a Source reads Secrets of its own namespace, which is the Kustomization's; copy them there, and name a GitRepository of that namespace",
       },
-    signer !== 'git' && { field: 'spec.verify.provider', message: 'is not known here' },
+    signer !== 'git' && { field: 'spec.verify.provider', message: 'is not supported' },
   ];
   return [
     ...stopsOf(rest, repositoryRules),
@@ -170,7 +170,7 @@ function repositoryStops(kustomization: KubernetesObject, repository: Kubernetes
 function dependencyStops({ dependsOn }: Fields): Stop[] {
   const names = (Array.isArray(dependsOn) ? dependsOn : []) as Array<{ readyExpr?: string }>;
   if (!names.some(({ readyExpr }) => readyExpr)) return [];
-  return [{ field: 'spec.dependsOn', message: 'readyExpr has no counterpart; take it out first' }];
+  return [{ field: 'spec.dependsOn', message: 'readyExpr has no counterpart; remove it first' }];
 }
 
 /** Flux's patterns begin at the root of the repository, a Source's at its path. */
@@ -181,7 +181,7 @@ function ignoreStops({ path }: Fields, git: Fields): Stop[] {
     {
       field: 'GitRepository spec.ignore',
       message:
-        'patterns with a slash begin at the root there and at spec.path here; use patterns without one',
+        'patterns with a slash start at the repository root in Flux and at spec.path in a Source; use patterns without a slash',
     },
   ];
 }
@@ -230,7 +230,7 @@ function decryptionIn({ decryption }: Fields): ConvertedField<SourceSpec['decryp
   if (provider === 'sops' && name) return { value: { secretRef: { name } }, stops: [] };
   return {
     stops: [
-      { field: 'spec.decryption', message: 'only SOPS with age keys in a Secret (secretRef) is opened here' },
+      { field: 'spec.decryption', message: 'only SOPS with age keys in a Secret (secretRef) is supported' },
     ],
   };
 }

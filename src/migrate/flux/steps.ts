@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { edited, type Files, identityOf } from '../edit.ts';
 import { type MoveFacts, pruneAfterAnnotation } from '../facts.ts';
 import { applyCommands, shellLine } from '../kubectl.ts';
-import { conditionOf, type Finding, finding, isObserved, isSameField, named } from '../steps.ts';
+import { conditionOf, type Finding, finding, isObserved, isSameField, listNames } from '../steps.ts';
 import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
 import type { Placed } from '../tree.ts';
 
@@ -19,17 +19,17 @@ interface KustomizationSpec {
 /** Flux's ways. `repository`: the GitRepository in the tree. */
 export function fluxToSource(repository: Placed | undefined): ToSourceTool {
   return {
-    hold: (input) => [withoutPruning(input), suspended(input)],
+    hold: (input) => [pruningOffStep(input), suspendStep(input)],
     safe: ({ facts, former }) => safeFindings(facts, `Kustomization ${former.namespace}/${former.name}`),
     also: ({ facts }) => (repository && facts && facts.repositoryUsers.length === 0 ? [repository] : []),
     remove: ({ namespace, name }) => shellLine('kubectl', '-n', namespace, 'delete', resource, name),
   };
 }
 
-function withoutPruning(input: ToSourceInput): HoldStep {
+function pruningOffStep(input: ToSourceInput): HoldStep {
   const { facts, former, owner } = input;
   return {
-    title: 'keep Flux from deleting anything',
+    title: 'stop Flux from deleting',
     requires: [
       finding(facts, 'Flux has applied it', ({ owner: live, members }) => {
         if (!live) return 'it is not in the cluster';
@@ -41,7 +41,7 @@ function withoutPruning(input: ToSourceInput): HoldStep {
           const { kind, namespace, name } = reference;
           return kind === 'Kustomization' && namespace === former.namespace && name === former.name;
         });
-        return !own || 'it applies Flux: move what it applies, and let it stay until Flux is taken out';
+        return !own || 'it applies Flux itself: migrate what it applies, and keep it until Flux is removed';
       }),
     ],
     edit: (files) =>
@@ -51,31 +51,33 @@ function withoutPruning(input: ToSourceInput): HoldStep {
         if (spec.deletionPolicy !== undefined) document.setIn(['spec', 'deletionPolicy'], 'Orphan');
       }),
     ends: [
-      finding(facts, 'Flux has seen prune: false, and no deletionPolicy that deletes', ({ owner: live }) => {
-        if (!live) return true;
-        const deletes = whyItDeletes(live);
-        if (deletes) return deletes;
-        return (
-          isObserved(live) || specOf(live).suspend === true || 'it has not looked at it since it was changed'
-        );
-      }),
+      finding(
+        facts,
+        'Flux has observed prune: false, and deletionPolicy does not delete',
+        ({ owner: live }) => {
+          if (!live) return true;
+          const deletes = whyItDeletes(live);
+          if (deletes) return deletes;
+          return isObserved(live) || specOf(live).suspend === true || 'Flux has not observed the change yet';
+        },
+      ),
     ],
     commands: applyCommands(facts, owner?.origin.file),
     verify: verify(input),
   };
 }
 
-function suspended(input: ToSourceInput): HoldStep {
+function suspendStep(input: ToSourceInput): HoldStep {
   const { facts, owner } = input;
   return {
-    title: 'keep Flux from applying anything',
+    title: 'stop Flux from applying',
     requires: [],
     edit: (files) => edit(files, owner, (document) => document.setIn(['spec', 'suspend'], true)),
     ends: [
-      finding(facts, 'it is suspended, and no apply is under way', ({ owner: live }) => {
+      finding(facts, 'it is suspended, and no apply is in progress', ({ owner: live }) => {
         if (!live) return true;
         if (specOf(live).suspend !== true) return 'it is not suspended';
-        return conditionOf(live, 'Reconciling')?.status !== 'True' || 'an apply is under way';
+        return conditionOf(live, 'Reconciling')?.status !== 'True' || 'an apply is in progress';
       }),
     ],
     commands: applyCommands(facts, owner?.origin.file),
@@ -102,13 +104,13 @@ function whyItDeletes(live: KubernetesObject): string | undefined {
 
 /** Somebody looks at the wrong cluster, or at a tree that is not applied. */
 function sameFinding({ facts, owner }: ToSourceInput): Finding {
-  return finding(facts, 'the tree says what the cluster has', ({ owner: live }) => {
+  return finding(facts, 'the repository matches the cluster', ({ owner: live }) => {
     if (!live || !owner) return true;
     const fields = ['path', 'sourceRef', 'targetNamespace', 'serviceAccountName'];
     const of = (object: KubernetesObject, field: string) =>
       ((object.spec ?? {}) as Record<string, unknown>)[field];
     const other = fields.filter((field) => !isSameField(of(live, field), of(owner.object, field)));
-    return other.length === 0 || `another ${named(other.map((field) => `spec.${field}`))}`;
+    return other.length === 0 || `another ${listNames(other.map((field) => `spec.${field}`))}`;
   });
 }
 

@@ -1,4 +1,5 @@
 import { planOf } from '../../api/canary/plan.ts';
+import { namespacedName } from '../../engine/checks/checks.ts';
 import type { Comparison } from '../../health/comparison.ts';
 import { differences } from '../../health/expectation.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
@@ -31,8 +32,10 @@ export interface CanaryDifference {
   readonly objects: readonly ObjectDifference[];
 }
 
-const mostFields = 100;
-const mostCharacters = 400;
+/** How many fields of an object `holdfast diff` lists. */
+export const mostFields = 100;
+/** How much of a value `holdfast diff` shows. */
+export const mostCharacters = 400;
 
 /** Compares a Canary's objects with those its release gives. Pure. */
 export function canaryDifferenceOf(
@@ -44,9 +47,8 @@ export function canaryDifferenceOf(
   const findings = differences(world.primary, expectedState(world, plan, release.digest));
   const objects = expected.map(compareObject);
   const { digest, commit, subject } = release;
-  const { namespace, name } = world.canary.metadata;
   return {
-    canary: `${namespace ?? ''}/${name}`,
+    canary: namespacedName(world.canary),
     release: { digest, commit, subject },
     differs: findings.length > 0 || objects.some(({ state }) => state !== 'same'),
     findings,

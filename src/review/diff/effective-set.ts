@@ -85,7 +85,8 @@ export async function readSetOf(
 async function sourceOf({ client }: Connection, { namespace, name }: SourceQuery): Promise<Source> {
   const reference = { apiVersion: apiVersionOf('Source'), kind: 'Source', namespace, name };
   const object = await client.get(reference);
-  if (!object) throw new InputError(`${describe(reference)} does not exist; -n NAMESPACE looks elsewhere`);
+  if (!object)
+    throw new InputError(`${describe(reference)} not found; use -n NAMESPACE for another namespace`);
   const parsed = parseSource(object);
   if (!parsed.ok)
     throw new InputError(
@@ -104,7 +105,7 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
   };
   const seen = commitSeen(source);
   const commit = seen
-    ? { commit: seen, subject: subjectOf(source, seen), author: '', time: '' }
+    ? { commit: seen, subject: commitSubject(source, seen), author: '', time: '' }
     : (await repository.poll(signal)).head;
   const snapshot = await readSnapshot(parts, source, state, { commit, signal });
   const digests = digestsSeen(parts.canaries(), snapshot);
@@ -118,7 +119,7 @@ function commitSeen({ status }: Source): string | undefined {
   return waits ? status?.appliedCommit : (status?.head?.commit ?? status?.appliedCommit);
 }
 
-function subjectOf({ status }: Source, commit: string): string {
+function commitSubject({ status }: Source, commit: string): string {
   return status?.head?.commit === commit ? (status.head.subject ?? '') : '';
 }
 

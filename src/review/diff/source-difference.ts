@@ -2,6 +2,7 @@ import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
+import { namespacedName } from '../../engine/checks/checks.ts';
 import { EngineError } from '../../engine/failure.ts';
 import { type DryApplied, dryApply } from '../../engine/sync/apply/apply-object.ts';
 import { inParallel } from '../../engine/sync/apply/apply-order.ts';
@@ -12,7 +13,7 @@ import { createDryCluster } from '../../server/cluster.ts';
 import { describeDifferences } from '../../workload/compare/difference-text.ts';
 import { managerOfChange } from '../../workload/compare/drift.ts';
 import { differencesOf } from '../../workload/compare/semantic-compare.ts';
-import type { ObjectDifference } from './canary-difference.ts';
+import { mostCharacters, mostFields, type ObjectDifference } from './canary-difference.ts';
 import type { EffectiveSet } from './effective-set.ts';
 
 /** An object of a Source beside the cluster's. `refused`: it would not be applied, and `message` says why. */
@@ -32,8 +33,6 @@ export interface SourceDifference {
   readonly objects: readonly SourceObjectDifference[];
 }
 
-const mostFields = 100;
-const mostCharacters = 400;
 const manager = 'holdfast';
 
 /**
@@ -49,9 +48,8 @@ export async function sourceDifferenceOf(
     objects[index] = await compareObject(client, set.source, object);
   });
   const problems = set.problems.map(formatProblem);
-  const { namespace, name } = set.source.metadata;
   return {
-    source: `${namespace ?? ''}/${name}`,
+    source: namespacedName(set.source),
     commit: { commit: set.commit.commit, subject: set.commit.subject },
     differs: problems.length > 0 || objects.some(({ state }) => state !== 'same'),
     problems,
@@ -91,12 +89,12 @@ export function compareApplied(
   live: KubernetesObject,
   { wanted, written }: DryApplied,
 ): Pick<SourceObjectDifference, 'fields' | 'changedBy'> & { readonly state: 'same' | 'differs' } {
-  const [before, after] = [contentOf(live), contentOf(written)];
+  const [before, after] = [declaredPart(live), declaredPart(written)];
   const changed = differencesOf(before, after);
   // What apply would take away is in none of the fields that it wants.
   const removed = differencesOf(after, before).filter((difference) => difference.live === undefined);
   if (changed.length + removed.length === 0) return { state: 'same', fields: [] };
-  const culprit = managerOfChange(live, contentOf(wanted), manager);
+  const culprit = managerOfChange(live, declaredPart(wanted), manager);
   const isSecret = live.kind === 'Secret';
   const words = { isSecret, mostCharacters };
   const fields = [
@@ -114,7 +112,7 @@ function asRemoved({ path, expected }: FieldDifference): FieldDifference {
 }
 
 /** Everything that Git may say of an object. */
-function contentOf(object: KubernetesObject): Record<string, unknown> {
+function declaredPart(object: KubernetesObject): Record<string, unknown> {
   const { apiVersion: _, kind: __, metadata, status: ___, ...rest } = object;
   const { labels, annotations } = metadata;
   return { ...rest, metadata: { labels, annotations } };

@@ -1,6 +1,7 @@
 import type { OnFailure } from '../../api/canary/analysis.ts';
 import { planOf } from '../../api/canary/plan.ts';
 import type { PostPromotionStatus } from '../../api/canary/status.ts';
+import { namespacedName } from '../../engine/checks/checks.ts';
 import { causes } from '../../health/causes.ts';
 import { finding } from '../../health/check-results.ts';
 import type { Comparison } from '../../health/comparison.ts';
@@ -44,7 +45,7 @@ export function explain(world: World, assumed: readonly string[]): Explanation {
   const primary = compare(world.primary, expectedState(world, plan, release?.digest));
   const judgement = judge(world, primary);
   return {
-    canary: `${canary.metadata.namespace ?? ''}/${canary.metadata.name}`,
+    canary: namespacedName(canary),
     assumed,
     phase: status.phase ?? '',
     state: status.postPromotion?.state ?? '',
@@ -116,7 +117,7 @@ function ofChecks(world: World, run: Run, evidence: readonly string[]): Judgemen
 /** Where there is nothing to go back to, it is held (phases/failure.ts). */
 function whereTo(world: World, run: Run, decision: FailureDecision): FailureDecision {
   if (decision.action === 'hold' || wayBack(lastKnownGood(world), run)) return decision;
-  return { action: 'hold', why: `${decision.why}; but there is no last-known-good to go back to` };
+  return { action: 'hold', why: `${decision.why}; but there is no last known good release to go back to` };
 }
 
 function hasAllTraffic({ state, reason }: PostPromotionStatus): boolean {

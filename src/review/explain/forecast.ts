@@ -70,11 +70,11 @@ function momentOf({ status, actions }: Decision, timeMs: number): Moment {
 
 /** Why nothing can be said about the time after this decision; undefined when something can. */
 function endOf({ status, actions, check, wakeAfterMs }: Decision, now: World): string | undefined {
-  if (check) return `then metrics are asked: ${check.metrics.join(', ')}`;
+  if (check) return `then these metrics are queried: ${check.metrics.join(', ')}`;
   if (actions.some(({ type }) => !foreseeable.has(type)))
-    return 'what follows depends on how the pods take this';
+    return 'what follows depends on how the pods behave';
   if (hasChanged(status, now) || actions.length > 0 || wakeAfterMs !== undefined) return undefined;
-  return 'then nothing by itself, until the cluster or Git changes';
+  return 'then nothing until the cluster or Git changes';
 }
 
 /**

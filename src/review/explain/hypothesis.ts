@@ -58,7 +58,7 @@ function promoted(world: World): World {
   const run = {
     digest: imagined,
     commit: '',
-    subject: 'a release to come',
+    subject: 'a future release',
     startTime: time,
     restartKey: planOf(world.canary, world.options).restartKey,
     mountsConfig: false,
@@ -160,7 +160,7 @@ function parseOne(text: string): Hypothesis {
       return { others: countOf(value, text) };
     default:
       throw new InputError(
-        `--what-if ${text}: say onFailure=..., cause=..., canary=..., checks=fail or others=..., as --what-if cause=CrashLoop`,
+        `--what-if ${text}: must be onFailure=..., cause=..., canary=..., checks=fail or others=..., for example --what-if cause=CrashLoop`,
       );
   }
 }

@@ -50,14 +50,14 @@ export function planCanary(input: CanaryInput): CanaryPlanned | undefined {
   if (plan.state === 'missing') return { ...told, change: 'missing', summary: plan.message };
   if (plan.state === 'frozen') return { ...told, change: 'frozen', summary: plan.message };
   if (!release) {
-    const why = problem ?? 'the Canary is in no file';
-    return { ...told, change: 'frozen', summary: `the release before stays until this is fixed: ${why}` };
+    const why = problem ?? 'the Canary is in none of the files';
+    return { ...told, change: 'frozen', summary: `the current release stays until this is fixed: ${why}` };
   }
   const change = changeOf(input, release);
   if (change === undefined)
     return standing?.deviation === undefined
       ? undefined
-      : { ...told, change: 'none', summary: 'nothing of it changes' };
+      : { ...told, change: 'none', summary: 'it does not change' };
   const canary = plan.object;
   if (!canary || change === 'settings' || change === 'spec' || change === 'rejected')
     return { ...told, change, summary: summaryOf(input, change, before?.release, release) };
@@ -73,9 +73,9 @@ export function planCanary(input: CanaryInput): CanaryPlanned | undefined {
 
 function removalWords(removal: Removal | undefined): string {
   if (removal?.fate === 'stays')
-    return `it leaves Git and stays in the cluster${removal.reason ? `: ${removal.reason}` : ''}`;
-  if (removal?.fate === 'pruned') return 'it leaves Git together with its target, and is deleted';
-  return 'it leaves Git; its target takes the traffic back before it is deleted';
+    return `removed from Git, stays in the cluster${removal.reason ? `: ${removal.reason}` : ''}`;
+  if (removal?.fate === 'pruned') return 'removed from Git together with its target, deleted';
+  return 'removed from Git, deleted once its target takes the traffic back';
 }
 
 type Change = 'release' | 'first' | 'again' | 'rejected' | 'settings' | 'spec' | undefined;
@@ -135,18 +135,18 @@ function summaryOf(
 ): string {
   switch (change) {
     case 'first':
-      return 'the first release: it goes straight to the primary, without analysis';
+      return 'first release: promoted to the primary without analysis';
     case 'again':
-      return 'what is promoted already: no analysis; a release under way ends, and the primary runs this again';
+      return 'already promoted: no analysis; a rollout in progress ends, and the primary runs this release again';
     case 'rejected':
-      return `this release was rejected before (${rejectionOf(promoted, release)?.reason ?? ''}) and is not rolled out again without holdfast.dev/retry`;
+      return `this release was rejected before (${rejectionOf(promoted, release)?.reason ?? ''}) and is only rolled out again with holdfast.dev/retry`;
     case 'settings':
-      return 'replicas, strategy or deadlines alone: applied to the primary without analysis';
+      return 'only replicas, strategy or deadlines change: applied to the primary without analysis';
     case 'spec':
-      return 'the Canary alone: what comes next is rolled out by the new spec';
+      return 'only the Canary changes: the next rollout uses the new spec';
     case 'release': {
       const parts = old ? partsOf(old, release) : [];
-      return `a rollout begins${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
+      return `a rollout starts${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
     }
   }
 }
@@ -166,7 +166,7 @@ function partsOf(old: Release, now: Release): string[] {
 
 function revertOf({ before, promoted }: CanaryInput, canary: Canary, isFirst: boolean): Revertible {
   const { onFailure } = effectivePostPromotion(canary, 0);
-  if (isFirst) return { possible: 'no', onFailure, why: 'there is no release before it to go back to' };
+  if (isFirst) return { possible: 'no', onFailure, why: 'there is no earlier release to go back to' };
   const good = promoted?.standing.promoted;
   const from = promoted?.standing.from;
   const base = before?.release?.commit;
@@ -179,18 +179,18 @@ function revertOf({ before, promoted }: CanaryInput, canary: Canary, isFirst: bo
     return {
       ...common,
       possible: 'no',
-      why: 'onFailure is halt: a failed release stands still for a person to decide',
+      why: 'onFailure is halt: a failed release stays until a person decides',
     };
   if (onFailure === 'hold')
     return {
       ...common,
       possible: 'no',
-      why: 'onFailure is hold: a failed release is held, and a revert takes a change in Git or holdfast rollback',
+      why: 'onFailure is hold: a failed release is held until Git changes or somebody runs holdfast rollback',
     };
   if (to && to.from !== 'base')
-    return { ...common, possible: 'yes', why: `a failed release is taken back to ${commitWords(to)}` };
+    return { ...common, possible: 'yes', why: `a failed release is rolled back to ${commitWords(to)}` };
   const why =
-    'a failed release is taken back to what is promoted by then; that was not looked up, and base is taken for it';
+    'a failed release is rolled back to the release promoted by then; it was not looked up, so base is assumed';
   return { ...common, possible: 'unknown', why };
 }
 

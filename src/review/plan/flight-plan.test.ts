@@ -75,8 +75,8 @@ describe('a flight plan', () => {
     const { holds } = flight({ stepWeight: 50, webhooks }, {}, { window });
     expect(holds.map(({ name, effect }) => `${name}: ${effect}`)).toEqual([
       'windows of the Source: closed now; the release starts at 2026-11-23T07:00Z',
-      'ask (confirm-rollout): it starts once this agrees; it fails after 1h',
-      'load (rollout): asked at every check; a no counts as a failed check',
+      'ask (confirm-rollout): the rollout starts once it approves; it fails after 1h',
+      'load (rollout): called at every check; a refusal counts as a failed check',
     ]);
     expect(JSON.stringify(holds)).not.toContain('swordfish');
   });

@@ -163,13 +163,18 @@ function asMetric(id: string, metric: CanaryMetric, when: FlightMetric['when']):
 
 /** What each type of webhook can do to a release that is under way, in the order in which they are asked. */
 const effects: ReadonlyArray<readonly [HookType, FlightHold['kind'], string, 'always' | 'analysis']> = [
-  ['confirm-rollout', 'gate', 'it starts once this agrees', 'always'],
-  ['pre-rollout', 'hook', 'asked before the first traffic; a no counts as a failed check', 'analysis'],
-  ['rollout', 'hook', 'asked at every check; a no counts as a failed check', 'analysis'],
-  ['confirm-traffic-increase', 'gate', 'each step waits until this agrees', 'analysis'],
-  ['confirm-promotion', 'gate', 'the primary is written once this agrees', 'analysis'],
-  ['rollback', 'hook', 'asked all the time; a yes takes the release back', 'analysis'],
-  ['post-promotion', 'hook', 'asked at every check after promotion; a no counts as a failed check', 'always'],
+  ['confirm-rollout', 'gate', 'the rollout starts once it approves', 'always'],
+  ['pre-rollout', 'hook', 'called before the first traffic; a refusal counts as a failed check', 'analysis'],
+  ['rollout', 'hook', 'called at every check; a refusal counts as a failed check', 'analysis'],
+  ['confirm-traffic-increase', 'gate', 'each step waits until it approves', 'analysis'],
+  ['confirm-promotion', 'gate', 'the primary is updated once it approves', 'analysis'],
+  ['rollback', 'hook', 'called all the time; approval rolls the release back', 'analysis'],
+  [
+    'post-promotion',
+    'hook',
+    'called at every check after promotion; a refusal counts as a failed check',
+    'always',
+  ],
 ];
 
 function holdsOf(
@@ -197,7 +202,7 @@ function windowHold({ open, nextOpeningMs }: NonNullable<FlightOptions['window']
   const next =
     nextOpeningMs === undefined ? '' : ` at ${new Date(nextOpeningMs).toISOString().slice(0, 16)}Z`;
   const effect = open
-    ? 'open now; a release that comes while it is closed waits for the next opening'
+    ? 'open now; a release that arrives while it is closed waits for the next opening'
     : `closed now; the release starts${next}`;
   return { kind: 'window', name: 'windows of the Source', effect };
 }

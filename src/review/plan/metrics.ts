@@ -54,7 +54,7 @@ export async function measure(
       const reading = await metrics
         .read(question, AbortSignal.timeout(planDeadlineMs))
         .catch((error: Error): MetricReading => ({ kind: 'error', detail: error.message }));
-      return asMeasured(one, metric, reading);
+      return measuredFrom(one, metric, reading);
     }),
   );
 }
@@ -64,7 +64,7 @@ function metricOf({ spec }: Canary, { name, when }: FlightMetric): CanaryMetric 
   return metricsById(metrics).get(name);
 }
 
-function asMeasured(one: FlightMetric, metric: CanaryMetric, reading: MetricReading): Measured {
+function measuredFrom(one: FlightMetric, metric: CanaryMetric, reading: MetricReading): Measured {
   if (reading.kind !== 'value') return unknown(one, reading.detail);
   const outcome = { key: '', atMs: 0, readings: [{ name: metric.name, reading }], hooks: [] };
   const [result] = judge([metric], outcome, 'analysis');
@@ -89,7 +89,7 @@ function whySecret(
     );
   const { secretRef } = recordOf(recordOf(template?.spec).provider);
   return template && secretRef
-    ? `${describe(template)} is asked with a Secret, which a plan does not read`
+    ? `${describe(template)} needs a Secret, which a plan does not read`
     : undefined;
 }
 
@@ -145,12 +145,12 @@ async function checkOne(
     case 'noData':
       return bad('warning', subject, `no data now: ${reading.detail}`, {
         actor: 'author',
-        act: 'send some traffic, or look at the query and the labels it selects',
+        act: 'send some traffic, or check the query and the labels it selects',
       });
     case 'error':
       return bad('failed', subject, reading.detail, {
         actor: 'administrator',
-        act: 'look at the address (--metrics-server, spec.metricsServer or the MetricTemplate) and whether it can be reached from here',
+        act: 'check the address (--metrics-server, spec.metricsServer or the MetricTemplate) and that it is reachable from here',
       });
   }
 }

@@ -1,5 +1,7 @@
 /** Which objects of a Source differ between two commits. Pure. */
+
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { namespacedName } from '../../engine/checks/checks.ts';
 import { isCanary } from '../../engine/sync/scope/canary-objects.ts';
 import { canaryKey } from '../../release/candidates.ts';
 import type { CanaryPlan } from '../../release/select.ts';
@@ -33,7 +35,7 @@ export function objectChanges(
     .map((entry): ObjectChange => {
       const removal = removals.get(objectKey(entry.object));
       return {
-        ...named(entry, rolesBefore, 'removed'),
+        ...changedObject(entry, rolesBefore, 'removed'),
         diff: objectDiff({ before: entry.object, after: undefined }),
         ...(removal ? { fate: removal.fate } : {}),
         ...(removal?.reason ? { fateReason: removal.reason } : {}),
@@ -45,10 +47,10 @@ export function objectChanges(
 function changeOf(before: KubernetesObject | undefined, entry: RenderedObject, roles: Roles): ObjectChange[] {
   const diff = objectDiff({ before, after: entry.object });
   if (before && diff.length === 0) return [];
-  return [{ ...named(entry, roles, before ? 'changed' : 'added'), diff }];
+  return [{ ...changedObject(entry, roles, before ? 'changed' : 'added'), diff }];
 }
 
-function named(
+function changedObject(
   { object, origin }: RenderedObject,
   roles: Roles,
   change: ObjectChange['change'],
@@ -56,7 +58,7 @@ function named(
   const { apiVersion, kind, metadata } = object;
   const known = roles.get(objectKey(object));
   const own = isCanary(object)
-    ? { role: 'canary' as const, canaries: [`${metadata.namespace ?? ''}/${metadata.name}`] }
+    ? { role: 'canary' as const, canaries: [namespacedName(object)] }
     : { role: known?.role ?? ('other' as const), canaries: known?.canaries ?? [] };
   return {
     change,

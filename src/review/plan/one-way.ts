@@ -59,10 +59,10 @@ function refusedChanges(source: Source, before: KubernetesObject, after: Kuberne
   if (fields.length === 0) return [];
   const what = fields.join(', ');
   if (mayRecreate(source, after)) {
-    const message = `${what} cannot be changed in place: it is deleted and made anew, as ${forceAnnotation} or spec.force says`;
+    const message = `${what} is immutable: the object is deleted and recreated, because ${forceAnnotation} or spec.force is set`;
     return [{ rule: 'recreated', severity: 'oneWay', message }];
   }
-  const message = `${what} cannot be changed in place: the API server will refuse it; make an object of another name, or annotate it with ${forceAnnotation}: "enabled" to have it deleted and made anew`;
+  const message = `${what} is immutable: the API server will reject the change; rename the object, or annotate it with ${forceAnnotation}: "enabled" to delete and recreate it`;
   return [{ rule: 'immutableField', severity: 'refused', message }];
 }
 
@@ -138,7 +138,7 @@ function crdVersions(before: KubernetesObject, after: KubernetesObject): OneWayF
     found.push(
       oneWay(
         'crdVersion',
-        `objects are stored as ${stored(now) ?? 'no version'} and no more as ${stored(old)}: those written meanwhile may not be readable after going back`,
+        `objects are stored as ${stored(now) ?? 'no version'} and no longer as ${stored(old)}: objects written in the meantime may be unreadable after a revert`,
       ),
     );
   const gone = old
@@ -148,7 +148,7 @@ function crdVersions(before: KubernetesObject, after: KubernetesObject): OneWayF
     found.push(
       oneWay(
         'crdVersion',
-        `version ${gone.join(', ')} is taken out: the API server refuses it while objects are stored in it, and who asks for it gets an error`,
+        `version ${gone.join(', ')} is removed: the API server rejects this while objects are stored in it, and clients that use it get an error`,
       ),
     );
   const unserved = old.filter(
@@ -158,7 +158,7 @@ function crdVersions(before: KubernetesObject, after: KubernetesObject): OneWayF
     found.push({
       rule: 'crdVersion',
       severity: 'note',
-      message: `version ${unserved.map(({ name }) => name).join(', ')} is served no more: who asks for it gets an error`,
+      message: `version ${unserved.map(({ name }) => name).join(', ')} is no longer served: clients that use it get an error`,
     });
   return found;
 }
@@ -174,7 +174,7 @@ function volumeSize(before: KubernetesObject, after: KubernetesObject): OneWayFi
       {
         rule: 'volumeSize',
         severity: 'refused',
-        message: `a volume cannot shrink (${old} to ${now}): the API server will refuse it`,
+        message: `a volume cannot shrink (${old} to ${now}): the API server will reject it`,
       },
     ];
   return [oneWay('volumeSize', `the volume grows from ${old} to ${now} and cannot shrink again`)];
@@ -182,8 +182,7 @@ function volumeSize(before: KubernetesObject, after: KubernetesObject): OneWayFi
 
 function jobRuns(before: KubernetesObject | undefined): OneWayFinding[] {
   if (before) return [];
-  const message =
-    'it runs as soon as it is applied, and what it did stays: a revert does not run it backwards';
+  const message = 'it runs as soon as it is applied, and a revert does not undo what it did';
   return [oneWay('jobRuns', message)];
 }
 
@@ -195,18 +194,16 @@ function serviceType(before: KubernetesObject, after: KubernetesObject): OneWayF
     return [
       oneWay(
         'serviceType',
-        `type ${old} becomes ${now}: its external address is given up, and may be another one after going back`,
+        `type ${old} becomes ${now}: its external address is released and may differ after a revert`,
       ),
     ];
   if (old === 'ExternalName' || now === 'ExternalName')
-    return [
-      oneWay('serviceType', `type ${old} becomes ${now}: its cluster address changes, also after going back`),
-    ];
+    return [oneWay('serviceType', `type ${old} becomes ${now}: its cluster IP changes, also after a revert`)];
   if (now === 'ClusterIP')
     return [
       oneWay(
         'serviceType',
-        `type ${old} becomes ${now}: its node ports are given up, and may be others after going back`,
+        `type ${old} becomes ${now}: its node ports are released and may differ after a revert`,
       ),
     ];
   return [{ rule: 'serviceType', severity: 'note', message: `type ${old} becomes ${now}` }];
@@ -215,10 +212,7 @@ function serviceType(before: KubernetesObject, after: KubernetesObject): OneWayF
 function frozenConfig(before: KubernetesObject | undefined, after: KubernetesObject): OneWayFinding[] {
   if (!before || before.immutable === true || after.immutable !== true) return [];
   return [
-    oneWay(
-      'frozenConfig',
-      'immutable: true cannot be taken back: only deleting it and making it anew changes it',
-    ),
+    oneWay('frozenConfig', 'immutable: true cannot be undone: the object can only be deleted and recreated'),
   ];
 }
 
@@ -266,12 +260,12 @@ function asChange(object: KubernetesObject, lost: readonly string[], origin: str
     return {
       ...common,
       severity: 'note',
-      message: `it loses ${what}; a revert brings them back, since this config is part of the release`,
+      message: `it loses ${what}; a revert restores them, because this config is part of the release`,
     };
   return {
     ...common,
     severity: 'oneWay',
-    message: `it loses ${what}; it is no part of releases, so a revert does not bring them back and its pods will not find them`,
+    message: `it loses ${what}; it is not part of a release, so a revert does not restore them and its pods will not find them`,
   };
 }
 

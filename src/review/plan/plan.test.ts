@@ -58,7 +58,7 @@ describe('a plan', () => {
       {
         canary: 'shop/web',
         change: 'release',
-        summary: 'a rollout begins: the pod template changes',
+        summary: 'a rollout starts: the pod template changes',
         flight: { strategy: 'canary', steps: [{ weight: 10 }, { weight: 50 }], shortestMs: 90_000 },
         revert: { possible: 'unknown', onFailure: 'auto', to: { from: 'base' } },
       },
@@ -74,7 +74,7 @@ describe('a plan', () => {
     const config = only(await bed.plan());
     expect(objectsOf(config)).toEqual(['changed ConfigMap settings config']);
     expect(config.canaries).toMatchObject([
-      { change: 'release', summary: 'a rollout begins: config changes' },
+      { change: 'release', summary: 'a rollout starts: config changes' },
     ]);
 
     bed.repository.commit({ 'apps/web.yaml': deploymentText('shop/web:1', { replicas: 5 }) });
@@ -95,7 +95,7 @@ describe('a plan', () => {
     expect(report.head).toEqual({ revision: '' });
     rmSync(join(bed.folder, 'apps'), { recursive: true });
     const gone = only(await bed.plan({ base: 'HEAD', head: undefined }));
-    expect(gone.problems).toEqual([expect.stringContaining('apps is no folder of the working tree')]);
+    expect(gone.problems).toEqual([expect.stringContaining('apps is not a folder in the working tree')]);
     expect(gone.objects).toEqual([]);
   });
 
@@ -182,7 +182,7 @@ describe('a plan', () => {
     expect(only(await bed.plan({ paths: ['apps'] })).canaries).toMatchObject([
       {
         change: 'removed',
-        summary: 'it leaves Git and stays in the cluster: spec.prune of the Source is off',
+        summary: 'removed from Git, stays in the cluster: spec.prune of the Source is false',
       },
     ]);
     bed.repository.commit({ 'apps/canary.yaml': canaryText() });
@@ -239,7 +239,7 @@ describe('the Sources of a plan', () => {
     bed.repository.commit({ 'apps/web.yaml': deploymentText('shop/web:2') });
     const report = await bed.plan();
     expect(only(report)).toMatchObject({ source: '.', path: '.', canaries: [{ change: 'release' }] });
-    expect(report.notes[0]).toContain('no Source was found');
+    expect(report.notes[0]).toContain('no Source found');
   });
 
   it('give objects of a folder without a Source the namespace that was named', async () => {

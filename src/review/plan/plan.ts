@@ -87,7 +87,7 @@ async function pairsOf(
   if (before.sources.length + after.sources.length === 0) {
     const whole = sourceAt('', namespace);
     const note =
-      'no Source was found in the repository: it is taken as one; name them with --source or --path';
+      'no Source found in the repository, so the repository is read as one; name Sources with --source or --path';
     return { pairs: [{ key: '.', before: whole, after: whole }], notes: [...notes, note] };
   }
   const choice = { remotes: await repository.remotes(), branch };

@@ -38,12 +38,12 @@ function notesOf(cluster: ReturnType<typeof clusterWith>, keys: readonly string[
 
 test('a Source that may not be read is told', async () => {
   const notes = await notesOf(clusterWith({ Source: forbidden, Canary: undefined }), ['shop/web']);
-  expect(notes).toEqual([expect.stringContaining('did not tell of Source delivery/shop: ')]);
+  expect(notes).toEqual([expect.stringContaining('cannot read Source delivery/shop from the cluster: ')]);
 });
 
 test('Canaries that may not be read are told', async () => {
   const notes = await notesOf(clusterWith({ Source: undefined, Canary: forbidden }), ['shop/web']);
-  expect(notes).toEqual([expect.stringContaining('did not tell of 1 Canary: ')]);
+  expect(notes).toEqual([expect.stringContaining('cannot read 1 Canary from the cluster: ')]);
 });
 
 test('more Canaries than are asked about are told', async () => {

@@ -1,4 +1,4 @@
-/** Whom a plan asks, by what was wished on the command line. */
+/** What a plan reads from the cluster, the ledger and metric servers, depending on the flags. */
 
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
@@ -11,6 +11,7 @@ import { inParallel } from '../../engine/sync/apply/apply-order.ts';
 import type { LocalRepository } from '../../git/store/local-repository.ts';
 import type { HttpClient } from '../../http/types.ts';
 import type { Connection } from '../../server/connection.ts';
+import { counted } from '../../terminal/output.ts';
 import { measure } from './metrics.ts';
 import { type PromotedStates, promotedInLedger } from './promoted-releases.ts';
 import { type PromotedState, promotedStateOf } from './promoted-state.ts';
@@ -56,10 +57,10 @@ async function look(
   question: LookQuestion,
 ): Promise<PromotedStates> {
   const inCluster = client && (await promotedInCluster(client, question));
-  const standings = new Map(ledger?.standings);
-  for (const [key, standing] of inCluster?.standings ?? [])
+  const standings = new Map(ledger?.states);
+  for (const [key, standing] of inCluster?.states ?? [])
     if (standing.promoted || !standings.has(key)) standings.set(key, standing);
-  return { standings, notes: inCluster?.notes ?? [] };
+  return { states: standings, notes: inCluster?.notes ?? [] };
 }
 
 async function templatesIn(
@@ -70,7 +71,7 @@ async function templatesIn(
     return { templates: items, notes: [] };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    return { templates: [], notes: [`MetricTemplates of the cluster cannot be read: ${error.message}`] };
+    return { templates: [], notes: [`cannot read the MetricTemplates of the cluster: ${error.message}`] };
   }
 }
 
@@ -90,37 +91,31 @@ export async function promotedInCluster(
   const failures: string[] = [];
   await inParallel(keys.slice(0, mostCanaries), async (key) => {
     const [namespace = '', name = ''] = key.split('/');
-    const found = await asked(client, { kind: 'Canary', namespace, name });
+    const found = await readStatus(client, { kind: 'Canary', namespace, name });
     if (typeof found === 'string') failures.push(found);
     else if (found) standings.set(key, promotedStateOf(found as CanaryStatus));
   });
   const { namespace = '', name } = source.metadata;
-  const applied = await asked(client, { kind: 'Source', namespace, name });
+  const applied = await readStatus(client, { kind: 'Source', namespace, name });
   return {
-    standings,
+    states: standings,
     notes: [
       ...(typeof applied === 'string'
-        ? [`the cluster did not tell of Source ${namespace}/${name}: ${applied}`]
+        ? [`cannot read Source ${namespace}/${name} from the cluster: ${applied}`]
         : []),
       ...(typeof applied === 'object' ? sourceNotes(applied as SourceStatus, baseCommit) : []),
       ...(failures.length > 0
-        ? [`the cluster did not tell of ${canaryCount(failures.length)}: ${failures[0]}`]
+        ? [`cannot read ${counted(failures.length, 'Canary', 'Canaries')} from the cluster: ${failures[0]}`]
         : []),
       ...(keys.length > mostCanaries
-        ? [
-            `the cluster was asked about ${mostCanaries} of ${keys.length} Canaries: of the others nothing is known`,
-          ]
+        ? [`only ${mostCanaries} of ${keys.length} Canaries were looked up in the cluster`]
         : []),
     ],
   };
 }
 
-function canaryCount(count: number): string {
-  return count === 1 ? '1 Canary' : `${count} Canaries`;
-}
-
 /** The status; a text is why it cannot be had; undefined where there is no such object. */
-async function asked(
+async function readStatus(
   client: Client,
   { kind, namespace, name }: { kind: 'Canary' | 'Source'; namespace: string; name: string },
 ): Promise<object | string | undefined> {
@@ -138,9 +133,9 @@ function sourceNotes({ appliedCommit, conditions = [] }: SourceStatus, baseCommi
   const ready = conditions.find(({ type }) => type === 'Ready');
   const isBase = !appliedCommit || baseCommit === '' || appliedCommit === baseCommit;
   return [
-    ...(isBase ? [] : [`the cluster has ${appliedCommit.slice(0, 7)} applied, which is not base`]),
+    ...(isBase ? [] : [`the cluster has applied ${appliedCommit.slice(0, 7)}, which is not base`]),
     ...(ready && ready.status !== 'True'
-      ? [`in the cluster the Source is not ready: ${ready.message ?? ready.reason}`]
+      ? [`the Source is not ready in the cluster: ${ready.message ?? ready.reason}`]
       : []),
   ];
 }

@@ -9,7 +9,7 @@ import { type RenderedSource, renderSide, type SideParts } from './rendered-sour
 
 /** What a look at the cluster or the ledger found. */
 export interface PromotedStates {
-  readonly standings: ReadonlyMap<string, PromotedState>;
+  readonly states: ReadonlyMap<string, PromotedState>;
   /** Why somebody could not be asked. */
   readonly notes: readonly string[];
 }
@@ -79,8 +79,8 @@ export async function promotedInLedger(
     if (clusters.size === 0) return undefined;
     const names = [...clusters].sort().join(', ');
     return {
-      standings: new Map(),
-      notes: [`the ledger knows the clusters ${names}: choose one with --cluster-name`],
+      states: new Map(),
+      notes: [`the ledger has several clusters (${names}): choose one with --cluster-name`],
     };
   }
   const standings = new Map<string, PromotedState>();
@@ -93,6 +93,6 @@ export async function promotedInLedger(
     );
     standings.set(key, promotedStateFromLedger(commit, subject));
   }
-  if (standings.size > 0) return { standings, notes: [] };
-  return { standings, notes: [`there is no ledger ref below ${ledgerPrefix(cluster)} in this clone`] };
+  if (standings.size > 0) return { states: standings, notes: [] };
+  return { states: standings, notes: [`found no ledger ref below ${ledgerPrefix(cluster)} in this clone`] };
 }

@@ -29,8 +29,8 @@ beforeAll(() => {
 afterAll(() => bed.close());
 
 async function plan(head: string, standing: PromotedState): Promise<CanaryPlanned | undefined> {
-  const standings = new Map([['shop/web', standing]]);
-  const look = async () => ({ standings, notes: [] });
+  const states = new Map([['shop/web', standing]]);
+  const look = async () => ({ states, notes: [] });
   const report = await bed.plan({ base: bad ?? '', head }, { look });
   return report.sources[0]?.canaries[0];
 }
@@ -53,7 +53,7 @@ describe('a plan beside what is promoted', () => {
       revert: { possible: 'yes', to: { commit: good, from: 'cluster' } },
     });
     expect(found?.standing?.deviation).toBe(
-      `base is not what runs: the cluster has ${good?.slice(0, 7)} "Sell" promoted: what base says was rejected (ChecksFailed)`,
+      `base is not what runs: the cluster has ${good?.slice(0, 7)} "Sell" promoted: the release at base was rejected (ChecksFailed)`,
     );
   });
 
@@ -86,7 +86,7 @@ describe('a plan beside what is promoted', () => {
     expect((await plan('fix', held))?.standing?.deviation).toMatch(/base is not what runs: .*; it is held$/);
     expect(await plan('fix', promotedStateOf({}))).toMatchObject({
       change: 'first',
-      standing: { deviation: 'in the cluster nothing of this Canary has proven itself yet' },
+      standing: { deviation: 'the cluster has no promoted release of this Canary yet' },
     });
   });
 
@@ -94,7 +94,7 @@ describe('a plan beside what is promoted', () => {
     const elsewhere = promotedStateFromLedger('c'.repeat(40), '');
     const found = await plan('fix', elsewhere);
     expect(found).toMatchObject({ change: 'release', revert: { possible: 'yes' } });
-    expect(found?.standing?.deviation).toMatch(/cannot be told, since it cannot be read here$/);
+    expect(found?.standing?.deviation).toMatch(/it cannot be read here, so it was not compared with base$/);
   });
 });
 
@@ -104,20 +104,18 @@ describe('the ledger in the clone', () => {
     expect(await promotedInLedger(repository, undefined)).toBeUndefined();
     bed.repository.git('update-ref', 'refs/holdfast/prod/shop/web/lkg', good ?? '');
     const one = await promotedInLedger(repository, undefined);
-    expect(one?.standings.get('shop/web')).toMatchObject({
+    expect(one?.states.get('shop/web')).toMatchObject({
       from: 'ledger',
       promoted: { commit: good, subject: 'Sell' },
     });
-    expect((await plan('fix', one?.standings.get('shop/web') as PromotedState))?.standing?.deviation).toMatch(
+    expect((await plan('fix', one?.states.get('shop/web') as PromotedState))?.standing?.deviation).toMatch(
       /^base is not what runs: the ledger has .* "Sell" promoted$/,
     );
     bed.repository.git('update-ref', 'refs/holdfast/test/shop/web/lkg', bad ?? '');
     expect((await promotedInLedger(repository, undefined))?.notes).toEqual([
-      'the ledger knows the clusters prod, test: choose one with --cluster-name',
+      'the ledger has several clusters (prod, test): choose one with --cluster-name',
     ]);
-    expect((await promotedInLedger(repository, 'test'))?.standings.get('shop/web')?.promoted?.commit).toBe(
-      bad,
-    );
+    expect((await promotedInLedger(repository, 'test'))?.states.get('shop/web')?.promoted?.commit).toBe(bad);
     expect((await promotedInLedger(repository, 'other'))?.notes[0]).toContain(
       'no ledger ref below refs/holdfast/other/',
     );

@@ -69,23 +69,23 @@ export function compareWithBase(
     return {
       ...standing,
       isBase: false,
-      deviation: `in ${who} nothing of this Canary has proven itself yet`,
+      deviation: `${who} has no promoted release of this Canary yet`,
     };
   const name = commitWords(promoted);
   if (promotedDigest === undefined || baseDigest === undefined) {
-    const why = `${who} has ${name} promoted; whether that is what base says cannot be told, since it cannot be read here`;
+    const why = `${who} has ${name} promoted; it cannot be read here, so it was not compared with base`;
     return { ...standing, deviation: why };
   }
   const isBase = promotedDigest === baseDigest;
   if (isBase && state !== 'Held' && state !== 'Reverting') return { ...standing, isBase };
-  const rejected = baseRejected ? `: what base says was rejected (${baseRejected.reason})` : '';
+  const rejected = baseRejected ? `: the release at base was rejected (${baseRejected.reason})` : '';
   const stands = state
     ? `; it is ${state.toLowerCase()}`
     : phase === 'Progressing'
-      ? '; a rollout is under way'
+      ? '; a rollout is in progress'
       : '';
   const what = isBase
-    ? `base is promoted in ${who}, but a newer release stands there${stands}`
+    ? `base is promoted in ${who}, but a newer release is already there${stands}`
     : `base is not what runs: ${who} has ${name} promoted${rejected}${stands}`;
   return { ...standing, isBase, deviation: what };
 }
@@ -98,6 +98,6 @@ export function commitWords({
   readonly commit: string;
   readonly subject: string;
 }): string {
-  const id = commit === '' ? 'a release of no commit' : commit.slice(0, 7);
+  const id = commit === '' ? 'a release without a commit' : commit.slice(0, 7);
   return subject ? `${id} ${JSON.stringify(subject)}` : id;
 }

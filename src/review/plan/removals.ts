@@ -36,7 +36,7 @@ export function removalsOf(input: RemovalInput): Map<string, Removal> {
   const members = [...staying, ...leaving];
   const keep: ReadonlySet<string> = new Set();
   const plan = planPrune({ source, members, wanted, keep, canaries, isApproved: false, holderOf });
-  const guard = plan.guard ?? 'such objects take more with them than themselves';
+  const guard = plan.guard ?? 'deleting such an object deletes others with it';
   const fates: Array<readonly [RenderedObject['object'], Removal]> = [
     ...plan.remove.map((object) => [object, { fate: 'pruned' }] as const),
     ...plan.handBack.map((object) => [object, { fate: 'handedBack' }] as const),
@@ -49,8 +49,8 @@ export function removalsOf(input: RemovalInput): Map<string, Removal> {
 }
 
 function whyAllStay(source: Source | undefined, isBroken: boolean): string | undefined {
-  if (!source) return 'the Source leaves Git; what it applied stays';
+  if (!source) return 'the Source is removed from Git; its objects stay';
   if (source.spec.apply === false) return 'spec.apply is false: another tool applies it';
-  if (source.spec.prune !== true) return 'spec.prune of the Source is off';
-  return isBroken ? 'nothing is pruned while a file of head cannot be read' : undefined;
+  if (source.spec.prune !== true) return 'spec.prune of the Source is false';
+  return isBroken ? 'nothing is pruned while a file at head cannot be read' : undefined;
 }

@@ -47,7 +47,9 @@ describe('a comment', () => {
       const text = planMarkdown(report({ objects, oneWay: [oneWay] }), most);
       expect(Buffer.byteLength(text)).toBeLessThanOrEqual(most);
       expect(text).toContain('everything in the namespace is deleted');
-      expect(text).toMatch(new RegExp(`Left out, since a comment holds ${most} bytes: .*\\d+ difference`));
+      expect(text).toMatch(
+        new RegExp(`Left out, because a comment holds at most ${most} bytes: .*\\d+ difference`),
+      );
     }
   });
 

@@ -46,7 +46,7 @@ function fitted(title: string, pieces: readonly Piece[], mostBytes: number): str
   }
   if (left.size === 0) return text;
   const what = [...left].map(([word, count]) => counted(count, word)).join(', ');
-  return `${text}\n_Left out, since a comment holds ${mostBytes} bytes: ${what}. The whole plan is what \`holdfast plan\` prints._\n`;
+  return `${text}\n_Left out, because a comment holds at most ${mostBytes} bytes: ${what}. Run \`holdfast plan\` for the whole plan._\n`;
 }
 
 const severities = { oneWay: '⚠️ one-way', refused: '⛔ refused', note: 'ℹ️ note' } as const;
@@ -65,7 +65,7 @@ function urgent(source: SourcePlanned): Piece[] {
         .map((line) => `- ${escaped(line)}\n`)
         .join('')}`,
       brief: `\n**Canary ${escaped(canary.canary)}**: ${escaped(canary.summary)}\n`,
-      what: 'flight plan',
+      what: 'rollout',
     })),
     ...dryRun.map((finding) => ({
       text: `- dry run: ${escaped(dryRunWords(finding))}\n`,
@@ -74,7 +74,7 @@ function urgent(source: SourcePlanned): Piece[] {
     ...notes.map((note) => ({ text: `\n> ${escaped(note)}\n`, what: 'note' })),
   ];
   if (found.length === 0 && source.objects.length === 0) return [];
-  const changed = source.change === 'same' ? '' : `, itself ${source.change}`;
+  const changed = source.change === 'same' ? '' : `, the Source itself is ${source.change}`;
   const heading = `\n#### Source ${escaped(source.source)} (${escaped(source.path)})${changed}\n\n`;
   return [{ text: heading, what: 'heading' }, ...found];
 }

@@ -103,7 +103,7 @@ export function summaryWords(summary: PlanSummary): string {
     parts.length > 0 ? `objects: ${parts.join(', ')}` : 'no object changes',
     ...(rollouts > 0 ? [counted(rollouts, 'rollout')] : []),
     ...(oneWay > 0 ? [counted(oneWay, 'one-way change')] : []),
-    ...(refused > 0 ? [`${counted(refused, 'change')} that the API server refuses`] : []),
+    ...(refused > 0 ? [`${counted(refused, 'change')} that the API server rejects`] : []),
     ...(problems > 0 ? [counted(problems, 'problem')] : []),
   ].join('; ');
 }
@@ -160,13 +160,13 @@ function flightWords(flight: FlightPlan): string[] {
   const sum = spans.length > 0 ? ` (${spans.join(', ')})` : '';
   const steps = flight.isAnalysed
     ? [
-        `${flight.strategy} by ${flight.provider}: ${stepWords(flight.steps)}, a check every ${formatSpan(intervalMs)}, failed check ${threshold} stops it`,
+        `${flight.strategy} by ${flight.provider}: ${stepWords(flight.steps)}, a check every ${formatSpan(intervalMs)}, stops after ${counted(threshold, 'failed check')}`,
       ]
     : [`no analysis, by ${flight.provider}`];
   return [
     ...steps,
-    ...(flight.isStuck ? ['no step of spec.analysis leads further from there: change stepWeight'] : []),
-    `shortest ${formatSpan(shortestMs)}${sum}, and what pods take to become ready`,
+    ...(flight.isStuck ? ['no step of spec.analysis goes beyond this weight: change stepWeight'] : []),
+    `takes at least ${formatSpan(shortestMs)}${sum}, plus the time until pods are ready`,
   ];
 }
 
@@ -200,7 +200,7 @@ function metricWords(metric: FlightMetric, measured: readonly Measured[] | undef
   ];
   const now = measured?.find((one) => one.name === name && one.when === when);
   const during = when === 'analysis' ? 'during analysis' : 'after promotion';
-  return `measured ${during}: ${name} ${bounds.join(' and ') || 'without bounds'}, over ${window}${nowWords(now)}`;
+  return `metric ${during}: ${name} ${bounds.join(' and ') || 'without bounds'}, over ${window}${nowWords(now)}`;
 }
 
 function nowWords(now: Measured | undefined): string {

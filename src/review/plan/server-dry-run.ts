@@ -43,10 +43,7 @@ export async function serverDryRun(
   const notAsked = answers.flatMap((answer) => (answer?.notAsked ? [answer.notAsked] : []));
   return {
     findings: answers.flatMap((answer) => (answer?.finding ? [answer.finding] : [])),
-    notes:
-      notAsked.length > 0
-        ? [`the API server was not asked about ${counted(notAsked.length, 'object')}: ${notAsked[0]}`]
-        : [],
+    notes: notAsked.length > 0 ? [`no dry run of ${counted(notAsked.length, 'object')}: ${notAsked[0]}`] : [],
   };
 }
 
@@ -65,9 +62,9 @@ interface Answer {
 /** Values of the cluster are no part of a plan, and without them the objects are others. */
 function whyNotAsked({ spec }: Source): string | undefined {
   if (spec.apply === false) return 'no dry run: spec.apply is false, so another tool applies these objects';
-  if (spec.decryption) return 'no dry run: the Source is encrypted, and a plan reads no key';
+  if (spec.decryption) return 'no dry run: the Source is encrypted, and a plan does not read the key';
   return (spec.substitute?.from ?? []).length > 0
-    ? 'no dry run: variables of the Source are in the cluster, and a plan reads none'
+    ? 'no dry run: variables of the Source come from the cluster, and a plan does not read them'
     : undefined;
 }
 
@@ -76,11 +73,12 @@ async function askOwn({ client, source, changed }: Context, object: KubernetesOb
   const applied = await dryApply(createDryCluster(client), source, { object, live });
   const name = describe(object);
   const isOurs = changed.has(objectKey(object));
-  const elsewhere = isOurs ? {} : { message: 'not by this commit: the cluster is not as base says' };
+  const elsewhere = isOurs ? {} : { message: 'not caused by this commit: the cluster differs from base' };
   if (!live) return isOurs ? {} : { finding: { object: name, state: 'missing', fields: [], ...elsewhere } };
   const { state, fields, changedBy } = compareApplied(live, applied);
   if (state === 'same') return {};
-  const by = changedBy && !isOurs ? { message: `${elsewhere.message ?? ''}; ${changedBy} changed it` } : {};
+  const by =
+    changedBy && !isOurs ? { message: `${elsewhere.message ?? ''}; last changed by ${changedBy}` } : {};
   return { finding: { object: name, state, fields: fields.map(inOneLine), ...elsewhere, ...by } };
 }
 

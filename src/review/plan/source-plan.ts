@@ -47,10 +47,10 @@ export async function planSource(pair: RenderedPair, context: SourceContext): Pr
     isBroken: afterSide.problems.length > 0,
     holderOf: (object) => context.holders(object, key),
   });
-  const known = await lookAt(pair, source, context);
+  const known = await readPromoted(pair, source, context);
   const canaries = await canariesOf({ ...pair, beforeSide: before }, source, { ...known, removals }, context);
   const objects = objectChanges(before, afterSide, removals);
-  const changed = new Set(objects.map(keyOfChange));
+  const changed = new Set(objects.map(changeKey));
   const dryRun =
     pair.after && (await context.probes.dryRun?.({ source: pair.after, side: afterSide, changed }));
   const changes = oneWayChanges({ source, before: before.entries, after: afterSide.entries, removals });
@@ -67,7 +67,7 @@ export async function planSource(pair: RenderedPair, context: SourceContext): Pr
   };
 }
 
-function keyOfChange({ apiVersion, kind, namespace, name }: ObjectChange): string {
+function changeKey({ apiVersion, kind, namespace, name }: ObjectChange): string {
   const metadata = namespace === undefined ? { name } : { name, namespace };
   return objectKey({ apiVersion, kind, metadata });
 }
@@ -85,14 +85,14 @@ interface Known {
   readonly notes: readonly string[];
 }
 
-async function lookAt(
+async function readPromoted(
   { beforeSide, afterSide }: RenderedPair,
   source: Source,
   { probes, parts, baseCommit, request: { repository } }: SourceContext,
 ): Promise<Known> {
   const keys = canaryKeys(afterSide.plans, beforeSide.plans);
   if (!probes.look || keys.length === 0) return { promoted: new Map(), sides: new Map(), notes: [] };
-  const { standings, notes } = await probes.look({ keys, source, baseCommit });
+  const { states: standings, notes } = await probes.look({ keys, source, baseCommit });
   const own = new Map([...standings].filter(([key]) => keys.includes(key)));
   const found = await promotedOf(parts, { source, repository }, own);
   return { ...found, notes };
@@ -110,7 +110,7 @@ async function canariesOf(
   if (afterSide.brokenFiles.has('')) return planned;
   for (const key of canaryKeys(afterSide.plans, beforeSide.plans)) {
     const [before, after] = [beforeSide.canaries.get(key), afterSide.canaries.get(key)];
-    const removal = after ? undefined : removals.get(keyOfCanary(key));
+    const removal = after ? undefined : removals.get(canaryObjectKey(key));
     const one = planCanary({ key, before, after, promoted: promoted.get(key), removal, options });
     if (!one) continue;
     const canary = after?.plan.state === 'release' ? after.plan.object : undefined;
@@ -122,7 +122,7 @@ async function canariesOf(
   return planned;
 }
 
-function keyOfCanary(key: string): string {
+function canaryObjectKey(key: string): string {
   const [namespace = '', name = ''] = key.split('/');
   return objectKey({ apiVersion: apiVersionOf('Canary'), kind: 'Canary', metadata: { namespace, name } });
 }
@@ -153,11 +153,13 @@ function notesOf({ beforeSide, afterSide, before }: RenderedPair, source: Source
   const names = (substitute?.from ?? []).map(({ kind, name }) => `${kind} ${name}`).join(', ');
   return [
     ...(before && !afterSide.isAbsent && beforeSide.problems.length > 0
-      ? [`base cannot be read whole (${beforeSide.problems[0]}): what it held of it counts as new`]
+      ? [
+          `base cannot be read completely (${beforeSide.problems[0]}): objects that could not be read count as new`,
+        ]
       : []),
-    ...(names ? [`variables of ${names} are in the cluster: they stand here as they are written`] : []),
-    ...(decryption ? ['files that SOPS encrypted are compared as they are encrypted'] : []),
-    ...(suspend ? ['the Source is suspended: nothing of this is applied'] : []),
+    ...(names ? [`variables of ${names} come from the cluster: they are shown unexpanded`] : []),
+    ...(decryption ? ['files encrypted with SOPS are compared in their encrypted form'] : []),
+    ...(suspend ? ['the Source is suspended: none of this is applied'] : []),
   ];
 }
 

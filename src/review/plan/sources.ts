@@ -1,8 +1,10 @@
 /** Which Sources a plan is about, and what each is at base and at head. */
+
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
+import { namespacedName } from '../../engine/checks/checks.ts';
 import type { CommitReader } from '../../engine/sync/context/context.ts';
 import { windowProblems } from '../../engine/windows.ts';
 import { GitError } from '../../git/errors.ts';
@@ -37,7 +39,7 @@ export async function sourcesIn(
   const { files } = await reader.readFiles(commit, '', { signal }).catch((error: unknown) => {
     if (!(error instanceof GitError) || error.code !== 'TooLarge') throw error;
     throw new InputError(
-      'the repository holds too many manifests to look for Sources: name them with --source',
+      'the repository has too many manifests to search for Sources: name them with --source',
     );
   });
   const some = files.filter(({ bytes }) =>
@@ -98,8 +100,9 @@ function fromUrl(address: string): [string, string] {
 
 /** Sources of both sides by name, head's order first. Pure. */
 export function pairSources(before: readonly Source[], after: readonly Source[]): SourcePair[] {
-  const keyOf = ({ metadata }: Source) => `${metadata.namespace ?? ''}/${metadata.name}`;
-  const [old, now] = [before, after].map((list) => new Map(list.map((source) => [keyOf(source), source])));
+  const [old, now] = [before, after].map(
+    (list) => new Map(list.map((source) => [namespacedName(source), source])),
+  );
   const keys = new Set([...(now?.keys() ?? []), ...(old?.keys() ?? [])]);
   return [...keys].map((key) => ({ key, before: old?.get(key), after: now?.get(key) }));
 }

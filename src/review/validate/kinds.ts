@@ -80,7 +80,7 @@ function routeRemarks(canary: Canary, defaultProvider: string): Remark[] {
   }
   // Named ones are told as fields that this version does not act on.
   if (canary.spec.provider !== undefined) return [];
-  const message = `is missing, and the default provider ${defaultProvider} is none of ${supportedProviders().join(', ')}`;
+  const message = `is missing, and the default provider ${defaultProvider} is not supported; supported: ${supportedProviders().join(', ')}`;
   return [{ severity: 'problem', path: 'spec.provider', message }];
 }
 
@@ -93,7 +93,7 @@ function sourceRemarks(source: Source): Remark[] {
 function templateRemarks({ spec }: MetricTemplate): Remark[] {
   const { type } = spec.provider;
   if (metricProvider(type)) return [];
-  const message = `${type} is valid, but this version asks ${supportedMetricProviders().join(', ')} only; checks that use it have no value`;
+  const message = `${type} is valid, but this version only supports ${supportedMetricProviders().join(', ')}; checks that use it have no value`;
   return [{ severity: 'warning', path: 'spec.provider.type', message }];
 }
 

@@ -12,7 +12,7 @@ export function namespaceFindings({ objects }: RenderResult, complete: boolean):
       file: origin.file,
       line: origin.line,
       field: 'metadata.namespace',
-      message: `${object.kind} ${object.metadata.name} names no namespace; add it, or set spec.defaultNamespace of the Source`,
+      message: `${object.kind} ${object.metadata.name} has no namespace; set it, or set spec.defaultNamespace of the Source`,
       severity: complete ? 'problem' : 'warning',
     }));
 }
