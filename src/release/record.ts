@@ -1,11 +1,13 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { gitPart } from '../api/digest.ts';
+import { isRecord } from '../api/json.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
-import { clip, limits } from '../api/limits.ts';
-import { labelValue, shortHash, shortName } from '../api/metadata.ts';
+import { limits } from '../api/limits.ts';
+import { canaryLabel, labelValue, shortHash, shortName } from '../api/metadata.ts';
 import type { CommitInfo } from '../api/observed.ts';
+import { shorten } from '../api/text.ts';
 import { digestOf } from './digest.ts';
-import { canonicalJson, isRecord, recordOf, textOf } from './json.ts';
+import { canonicalJson, recordOf, textOf } from './json.ts';
 import { digestedPart, type Release, settingsOf, type WorkloadSettings } from './release.ts';
 import { isService } from './service-content.ts';
 
@@ -67,7 +69,7 @@ export function sequenceIn(annotations: Record<string, string>): number | undefi
 
 /** Labels that select every record of a canary (its parts included). */
 export function recordLabels(canaryName: string): Record<string, string> {
-  return { [labelCanary]: labelValue(canaryName), [labelRecord]: 'release' };
+  return { [canaryLabel]: labelValue(canaryName), [labelRecord]: 'release' };
 }
 
 /**
@@ -98,8 +100,8 @@ export function stampAnnotations(release: Release, stamp: RecordStamp): Record<s
   return {
     [recordAnnotations.digest]: release.digest,
     [recordAnnotations.commit]: commit.commit,
-    [recordAnnotations.subject]: clip(commit.subject, limits.subjectCharacters),
-    [recordAnnotations.author]: clip(commit.author, limits.subjectCharacters),
+    [recordAnnotations.subject]: shorten(commit.subject, limits.subjectCharacters),
+    [recordAnnotations.author]: shorten(commit.author, limits.subjectCharacters),
     [recordAnnotations.commitTime]: commit.time,
     [recordAnnotations.settings]: JSON.stringify(settings),
     ...(stamp.promotedTime ? { [recordAnnotations.promotedTime]: stamp.promotedTime } : {}),
@@ -137,7 +139,7 @@ export function decodeRecord(
     return refused(`its annotation ${recordAnnotations.digest} names another release than its bytes`);
   if (!hasLabels(first, recordLabels(release.canary.name)))
     return refused(
-      `its labels are not ${labelCanary}=${release.canary.name} and ${labelRecord}=release any more`,
+      `its labels are not ${canaryLabel}=${release.canary.name} and ${labelRecord}=release any more`,
     );
   if (recordName(release.canary, release.digest) !== name || release.canary.namespace !== (namespace ?? '')) {
     return refused('its bytes are those of another canary or release');
@@ -294,7 +296,5 @@ function inMebibytes(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }
 
-/** Label of the Secrets Holdfast keeps its memory in: the canary they belong to. */
-export const labelCanary = 'holdfast.dev/canary';
 /** What a Secret holds: `release` or `rejections`. */
 export const labelRecord = 'holdfast.dev/record';

@@ -1,3 +1,4 @@
+import { isRecord } from '../api/json.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { FileProblem, Origin, RenderedObject, RenderLimits, SourceFile } from './rendered-object.ts';
 import { decodeText, lineFinder, readDocuments, YamlFault } from './yaml/documents.ts';
@@ -182,8 +183,4 @@ function textMessage(value: unknown): string {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,8 @@
 /** Both sides of one workload in the rollout core's words: its pods of older templates, and those of the one that is tried (ADR 21). */
+
 import type { RouteView } from '../api/observed.ts';
 import type { StuckPod } from '../rollout/world.ts';
+import { noPodFacts } from './pods/pod-facts.ts';
 import { promotedDigestOf, stepShareOf } from './shared/names.ts';
 import type { NativeKind, PodsView, TriedPods } from './shared/native-kind.ts';
 import type { ViewSource } from './shared/workload-kind.ts';
@@ -74,11 +76,7 @@ function withoutPods(whole: PodsView): PodsView {
     availableReplicas: 0,
     updatedReadyReplicas: 0,
     faults: [],
-    restarts: 0,
-    imagesMatch: true,
-    images: [],
-    podContainers: [],
-    endpoints: undefined,
+    ...noPodFacts,
   };
 }
 

@@ -1,6 +1,6 @@
 /** A workload that is rolled out in place, as it is written at each stage of a release (ADR 21). Each stage is one whole object. */
 import type { Canary } from '../api/canary/canary.ts';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
 import { canonicalJson } from '../release/json.ts';
 import { type Release, templateOf, type WorkloadSettings } from '../release/release.ts';
 import { nativeKind } from './kinds.ts';
@@ -15,7 +15,7 @@ import {
   shareAnnotation,
 } from './shared/names.ts';
 import type { HeldFields, IncomingRelease } from './shared/native-kind.ts';
-import { RefusedError } from './shared/refusal.ts';
+import { refuseTarget } from './shared/refusal.ts';
 
 /** Where a release stands on the one workload. `older`: what the older pods run. */
 export type Stage =
@@ -139,5 +139,5 @@ function refuse(source: NativeSource, stage: Stage): void {
   if (!unfit) return;
   const { field, message, isLive } = unfit;
   const object = (isLive ? source.live : undefined) ?? source.release.target;
-  throw new RefusedError({ reason: 'TargetInvalid', object: describe(object), field, message });
+  refuseTarget(object, field, message);
 }

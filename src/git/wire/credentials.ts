@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import type { SecretValues } from '../../api/kubernetes.ts';
 import type { HttpTls } from '../../http/dispatchers.ts';
 import type { HttpAuth, HttpRequest } from '../../http/types.ts';
 import { GitError } from '../errors.ts';
@@ -154,9 +155,6 @@ export function proxyFromSecret(name: string, data: SecretValues): string {
 function unusableProxy(secret: string, problem: string): GitError {
   return new GitError('Unauthorized', `Secret ${secret} of spec.proxySecretRef: ${problem}`);
 }
-
-/** Bytes of a Secret's `data` after base64 decoding, by key. */
-export type SecretValues = Readonly<Record<string, Uint8Array>>;
 
 /** One value with the key it was found under, for messages. */
 interface NamedValue {

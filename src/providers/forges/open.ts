@@ -1,10 +1,11 @@
 import type { Clock } from '../../api/clock.ts';
+import type { SecretValues } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { HttpClient, HttpResponse } from '../../http/types.ts';
 import { ForgeError, forgeErrorOf } from './errors.ts';
 import { createForge } from './forge.ts';
 import type { GithubAppTokens } from './github.ts';
-import { credentialsOf, type SecretValues, secretText } from './secret.ts';
+import { credentialsOf, secretText } from './secret.ts';
 import type { ForgeNetworkSettings } from './send.ts';
 import { dialects, forgeNames, forgeOfHost, forgeOfName } from './table.ts';
 import type { Forge, ForgeKind } from './types.ts';

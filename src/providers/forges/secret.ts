@@ -1,9 +1,7 @@
+import type { SecretValues } from '../../api/kubernetes.ts';
 import type { HttpAuth } from '../../http/types.ts';
 import { ForgeError } from './errors.ts';
 import type { ForgeCredentials, GithubApp } from './types.ts';
-
-/** Bytes of a Secret's `data` after base64 decoding, by key. */
-export type SecretValues = Readonly<Record<string, Uint8Array>>;
 
 /** The value of one key as one line of text, without the line feed at its end; undefined when it is missing or empty. Throws ForgeError. */
 export function secretText(values: SecretValues, key: string): string | undefined {

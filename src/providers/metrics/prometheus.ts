@@ -1,6 +1,8 @@
 /** Prometheus and what speaks its API (flagger-behaviour.md 4, S29). */
+
 import * as z from 'zod';
 import type { MetricReading } from '../../api/observed.ts';
+import { shorten } from '../../api/text.ts';
 import type { HttpAuth, HttpResponse } from '../../http/types.ts';
 import type { MetricHttp, MetricProvider, MetricRequest } from './provider.ts';
 
@@ -72,7 +74,9 @@ function readAnswer({ status, body }: HttpResponse): Answer | MetricReading {
   const json = parse(body);
   if (status < 200 || status > 299) {
     const { data } = errorSchema.safeParse(json);
-    return failure(`HTTP ${status}${data ? `: ${clip(`${data.errorType ?? 'error'}: ${data.error}`)}` : ''}`);
+    return failure(
+      `HTTP ${status}${data ? `: ${shorten(`${data.errorType ?? 'error'}: ${data.error}`, messageLimit)}` : ''}`,
+    );
   }
   const envelope = envelopeSchema.safeParse(json);
   if (envelope.success) return envelope.data.data;
@@ -107,7 +111,7 @@ function readingOf(answer: Answer, { nowMs, windowMs }: MetricRequest): MetricRe
   const value = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
   return Number.isFinite(value)
     ? { kind: 'value', value }
-    : { kind: 'noData', detail: `the value is ${clip(text)}` };
+    : { kind: 'noData', detail: `the value is ${shorten(text, messageLimit)}` };
 }
 
 function samplesOf(answer: Answer): Array<z.infer<typeof sample>> | undefined {
@@ -117,8 +121,4 @@ function samplesOf(answer: Answer): Array<z.infer<typeof sample>> | undefined {
 
 function failure(detail: string): MetricReading & { kind: 'error' } {
   return { kind: 'error', detail };
-}
-
-function clip(text: string): string {
-  return text.length <= messageLimit ? text : `${text.slice(0, messageLimit - 1)}…`;
 }

@@ -1,5 +1,7 @@
 /** Why pods are not ready, in Kubernetes' own words. What only takes its time (pulling, mounting, initialising) comes last. */
+
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { shorten } from '../../api/text.ts';
 import type { PodFault } from '../../health/workload-view.ts';
 import { type ContainerStatus, isReady, type Pod, type PodCondition } from './pods.ts';
 
@@ -38,7 +40,7 @@ function deploymentFaults({ metadata, spec, status }: KubernetesObject): PodFaul
     pod: metadata.name,
     container: undefined,
     reason,
-    message: clip(message),
+    message: shortMessage(message),
   });
   const paused = (spec as { paused?: boolean }).paused === true;
   const { conditions } = (status ?? {}) as { conditions?: PodCondition[] };
@@ -86,7 +88,12 @@ function podFault(
   pod: Pod,
   { reason, message }: { reason?: string | undefined; message?: string | undefined },
 ): PodFault {
-  return { pod: pod.metadata.name, container: undefined, reason: reason ?? 'Error', message: clip(message) };
+  return {
+    pod: pod.metadata.name,
+    container: undefined,
+    reason: reason ?? 'Error',
+    message: shortMessage(message),
+  };
 }
 
 /** Why the cluster took the pod away, where it did. */
@@ -107,7 +114,7 @@ function containerFault(pod: string, status: ContainerStatus, lostAt: string | u
       pod,
       container: status.name,
       reason,
-      message: clip(message),
+      message: shortMessage(message),
       ...(lastReason === undefined ? {} : { lastReason }),
     },
   ];
@@ -143,7 +150,6 @@ function rank({ reason }: PodFault): number {
   return worstFirst.length + mildest.indexOf(reason) + 1;
 }
 
-function clip(message: string | undefined): string {
-  const text = (message ?? '').trim();
-  return text.length <= messageLimit ? text : `${text.slice(0, messageLimit - 1)}…`;
+function shortMessage(message = ''): string {
+  return shorten(message.trim(), messageLimit);
 }
