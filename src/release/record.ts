@@ -121,7 +121,7 @@ export function decodeRecord(
   if (!first) return { problem: 'the release record has no first Secret' };
   const { name, namespace } = first.metadata;
   const refused = (problem: string) => ({
-    problem: `Secret ${namespace ?? ''}/${name} is no release record to return to: ${problem}`,
+    problem: `Secret ${namespace ?? ''}/${name} is not a usable release record: ${problem}`,
   });
   if (first.type !== recordType)
     return refused(`it is of type ${first.type ?? 'Opaque'}, so somebody else made it`);
@@ -136,13 +136,13 @@ export function decodeRecord(
     );
   }
   if (recordOf(first.metadata.annotations)[recordAnnotations.digest] !== release.digest)
-    return refused(`its annotation ${recordAnnotations.digest} names another release than its bytes`);
+    return refused(`its annotation ${recordAnnotations.digest} does not match its content`);
   if (!hasLabels(first, recordLabels(release.canary.name)))
     return refused(
       `its labels are not ${canaryLabel}=${release.canary.name} and ${labelRecord}=release any more`,
     );
   if (recordName(release.canary, release.digest) !== name || release.canary.namespace !== (namespace ?? '')) {
-    return refused('its bytes are those of another canary or release');
+    return refused('its content belongs to another canary or release');
   }
   const annotations = recordOf(first.metadata.annotations);
   return {
@@ -256,11 +256,13 @@ function unpackRelease(
   try {
     content = JSON.parse(gunzipSync(packed, { maxOutputLength: limits.recordBytes }).toString('utf8'));
   } catch {
-    return { problem: 'its bytes are damaged (no gzip of JSON)' };
+    return { problem: 'its content is damaged (not gzipped JSON)' };
   }
   if (!isRecord(content) || content.layout !== layout)
-    return { problem: 'it has a layout this version does not know' };
-  return isRelease(content.release) ? { ok: content.release } : { problem: 'it lacks fields of a release' };
+    return { problem: 'its layout is not known to this version' };
+  return isRelease(content.release)
+    ? { ok: content.release }
+    : { problem: 'fields of a release are missing' };
 }
 
 function isRelease(value: unknown): value is Release {
@@ -285,7 +287,7 @@ export function recordTooLarge(release: Release): string | undefined {
     .sort((left, right) => right.size - left.size);
   const { namespace, name } = release.canary;
   const about = biggest ? `, ${inMebibytes(biggest.size)} of it ${describe(biggest.object)}` : '';
-  return `the release of Canary ${namespace}/${name} has ${inMebibytes(bytes)}${about}; no more than ${inMebibytes(limits.recordBytes)} can be kept to return to: take large ConfigMaps or Secrets out of its pod template`;
+  return `the release of Canary ${namespace}/${name} has ${inMebibytes(bytes)}${about}; no more than ${inMebibytes(limits.recordBytes)} can be stored for a rollback: remove large ConfigMaps or Secrets from its pod template`;
 }
 
 function sizeOf(object: KubernetesObject): number {

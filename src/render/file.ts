@@ -157,11 +157,11 @@ function metadataProblems(metadata: Record<string, unknown>): DocumentProblem[] 
   if (!isText(metadata.name)) {
     if (metadata.generateName === undefined || metadata.name !== undefined)
       problem('name', textMessage(metadata.name));
-    else problem('generateName', 'would make a new object at every commit: give the object a name');
+    else problem('generateName', 'would create a new object at every commit; set metadata.name');
   }
   const { namespace } = metadata;
   if (namespace !== undefined && namespace !== null && typeof namespace !== 'string')
-    problem('namespace', 'must be text: quote it');
+    problem('namespace', 'must be a string: quote it');
   for (const field of ['labels', 'annotations']) problems.push(...textMapProblems(field, metadata[field]));
   return problems;
 }
@@ -173,12 +173,12 @@ function textMapProblems(field: string, value: unknown): DocumentProblem[] {
   // The file is broken with the first one; looking up the lines of thousands would be slow.
   return wrong.slice(0, 10).map((key) => ({
     path: `metadata.${field}[${JSON.stringify(key)}]`,
-    message: 'must be text: quote it',
+    message: 'must be a string: quote it',
   }));
 }
 
 function textMessage(value: unknown): string {
-  return value === undefined || value === null || value === '' ? 'is missing' : 'must be text: quote it';
+  return value === undefined || value === null || value === '' ? 'is missing' : 'must be a string: quote it';
 }
 
 function isText(value: unknown): value is string {

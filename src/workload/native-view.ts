@@ -51,7 +51,7 @@ function stepRoute(whole: PodsView, weightPercent: number, tried: TriedPods | un
   const { observed, desiredReplicas, replicas } = whole;
   const accepted = observed && tried?.isReached(weightPercent) === true;
   const ready = tried?.view.updatedReadyReplicas ?? 0;
-  const problem = `${ready} new pods are ready, of ${replicas} in all; ${desiredReplicas} are wanted`;
+  const problem = `${ready} new pods are ready, of ${replicas} pods in total; ${desiredReplicas} are desired`;
   return { ...routeAt(weightPercent), accepted, ...(accepted ? {} : { problem }) };
 }
 

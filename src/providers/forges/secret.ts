@@ -7,7 +7,7 @@ import type { ForgeCredentials, GithubApp } from './types.ts';
 export function secretText(values: SecretValues, key: string): string | undefined {
   const text = new TextDecoder().decode(values[key] ?? new Uint8Array()).trim();
   if (/\p{Cc}/u.test(text)) {
-    throw new ForgeError('Unauthorized', `the Secret's ${key} holds a control character; write it anew`);
+    throw new ForgeError('Unauthorized', `the Secret's ${key} contains a control character; set it again`);
   }
   return text || undefined;
 }
@@ -69,7 +69,7 @@ function apiOf(values: SecretValues): string | undefined {
   if (isPlain && (url.protocol === 'https:' || url.protocol === 'http:')) return url.href.replace(/\/+$/, '');
   throw new ForgeError(
     'Unauthorized',
-    'githubAppBaseURL must be the API of your GitHub as https://host/api/v3',
+    'githubAppBaseURL must be the URL of the GitHub API, as https://host/api/v3',
   );
 }
 

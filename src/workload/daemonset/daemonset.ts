@@ -93,7 +93,7 @@ function refuseHostPorts(target: KubernetesObject, { spec }: PodTemplate): void 
       refuseTarget(
         target,
         field,
-        `${cause}, so a canary pod could never run beside the primary's; reach the pods through a Service instead, or roll it out in place with provider native`,
+        `${cause}, so a canary pod could never run on the same node as the primary's; use a Service instead, or roll out in place with provider native`,
       );
     }
   }

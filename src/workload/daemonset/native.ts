@@ -231,7 +231,7 @@ function unfit({ settings, live, isFirst }: IncomingRelease): Unsuitable | undef
   if (!isFirst || nodes >= 2) return undefined;
   return {
     field: 'spec.template.spec.nodeSelector',
-    message: `finds ${nodes} nodes, and provider native needs at least 2: a share of one pod is all of it`,
+    message: `matches ${nodes} nodes; provider native needs at least 2, since one pod cannot be split`,
     isLive: true,
   };
 }

@@ -113,17 +113,17 @@ function unfit({ settings, spec, replicas, live, isFirst }: IncomingRelease): Un
     return {
       field: 'spec.strategy.type',
       message:
-        'must be RollingUpdate for provider native: Recreate stops all old pods before the first new one; change it, or choose a provider that copies',
+        'must be RollingUpdate for provider native: Recreate stops all old pods before the first new one; change it or choose another provider',
     };
   if (spec.paused === true)
     return {
       field: 'spec.paused',
-      message: 'must not be set for provider native, which holds the rolling update itself',
+      message: 'must not be set for provider native, which pauses the rolling update itself',
     };
   if (live && isPausedByAnother(live))
     return {
       field: 'spec.paused',
-      message: 'somebody else paused it, and nothing is rolled out or back meanwhile: kubectl rollout resume',
+      message: 'was paused by somebody else, so nothing is rolled out or back; run kubectl rollout resume',
       isLive: true,
     };
   return isFirst

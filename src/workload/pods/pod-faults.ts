@@ -48,7 +48,9 @@ function deploymentFaults({ metadata, spec, status }: KubernetesObject): PodFaul
     ({ type, status: state }) => type === 'ReplicaFailure' && state === 'True',
   );
   return [
-    ...(paused ? [fault('DeploymentPaused', 'spec.paused is true: no pod of a new template is made')] : []),
+    ...(paused
+      ? [fault('DeploymentPaused', 'spec.paused is true: no pods are created for a new template')]
+      : []),
     ...failures.map(({ reason, message }) => fault(reason ?? 'FailedCreate', message)),
   ];
 }
@@ -80,7 +82,7 @@ function wholePodFault(pod: Pod): PodFault[] {
   const isWell = containerStatuses.length > 0 && containerStatuses.every(({ ready }) => ready === true);
   const ready = conditionOf(pod, 'Ready');
   if (!isWell || !ready || initContainerStatuses.some(({ state }) => state?.waiting)) return [];
-  const message = ready.message ?? 'its containers were ready when its node was last heard of';
+  const message = ready.message ?? 'its containers were ready when its node last reported';
   return [podFault(pod, { reason: disruptionOf(pod) ?? ready.reason ?? 'NodeNotReady', message })];
 }
 

@@ -45,11 +45,7 @@ export function generatedServices(source: ServiceSource): GeneratedServices {
   const names = serviceNames(canary);
   const settings = canary.spec.service;
   if (source.ports.length === 0)
-    refuseTarget(
-      canary,
-      'spec.service.port',
-      'is needed: the generated Services have to know which port to offer',
-    );
+    refuseTarget(canary, 'spec.service.port', 'is required: the generated Services need a port');
   if (names.primary.length > longestServiceName)
     refuseTarget(
       canary,

@@ -196,7 +196,7 @@ function reachesSomebody(source: ViewSource, selected: readonly Pod[]): boolean 
 function nobody({ metadata, spec }: KubernetesObject, selected: readonly Pod[]): PodFault {
   const common = { pod: metadata.name, container: undefined };
   if (selected.length > 0) {
-    const message = `Service ${metadata.name} selects ${selected.length} ready pods, and none is an endpoint of the port that its requests come by: see whether they have its targetPort`;
+    const message = `Service ${metadata.name} selects ${selected.length} ready pods, but none is an endpoint of the port that receives the requests; check that they have its targetPort`;
     return { ...common, reason: 'NoPodSelected', message };
   }
   const labels = Object.entries(selectorOf(spec) ?? {}).map(([key, value]) => `${key}=${value}`);

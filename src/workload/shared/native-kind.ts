@@ -122,7 +122,7 @@ export function tooFewReplicas(replicas = 1): Unsuitable | undefined {
   if (replicas >= 2) return undefined;
   return {
     field: 'spec.replicas',
-    message: `must be at least 2 for provider native, and is ${replicas}: a share of one pod is all of it; choose a provider that copies`,
+    message: `must be at least 2 for provider native, not ${replicas}, since one pod cannot be split; change it or choose another provider`,
   };
 }
 
@@ -132,6 +132,6 @@ export function replacedByHand({ strategy }: WorkloadSettings): Unsuitable | und
   if (type === undefined || type === 'RollingUpdate') return undefined;
   return {
     field: 'spec.updateStrategy.type',
-    message: `must be RollingUpdate for provider native, not ${String(type)}: pods would only be replaced by hand, and never come back by themselves`,
+    message: `must be RollingUpdate for provider native, not ${String(type)}: pods would not be replaced automatically, neither for a release nor for a rollback`,
   };
 }

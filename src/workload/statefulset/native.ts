@@ -117,14 +117,14 @@ function unfit({ settings, replicas, isFirst }: IncomingRelease): Unsuitable | u
     return {
       field: 'spec.updateStrategy.rollingUpdate.partition',
       message:
-        'must be 0 or absent for provider native, which steps by it: pods below it would run an older release for ever, and no release would ever be whole',
+        'must be 0 or absent for provider native, which changes it for each step: pods below it would keep an older release, and no release would be complete',
     };
   if (!isFirst) return undefined;
   if (replicas === undefined)
     return {
       field: 'spec.replicas',
       message:
-        'is missing: provider native holds a StatefulSet by a partition, which is a number and no share, so that a scaler that adds pods at a step would start the new release in them; set it, and leave out autoscalerRef',
+        'is required: provider native limits a StatefulSet by its partition, which is a number of pods, so pods that an autoscaler adds during a step would run the new release; set it and remove autoscalerRef',
     };
   return tooFewReplicas(replicas);
 }
