@@ -127,7 +127,7 @@ describe('what was changed is refused, and never shown', () => {
   ])('%s', async (_, edit) => {
     expect(await change(edit, ...regex)).toMatchObject({
       line: 0,
-      message: expect.stringContaining('its MAC does not fit'),
+      message: expect.stringContaining('MAC mismatch'),
     });
   });
 
