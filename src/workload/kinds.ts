@@ -48,8 +48,7 @@ export function workloadKind(canary: Canary): WorkloadKind {
   );
 }
 
-// The table of kinds that are rolled out in place: a further one is one more file and one more line here.
-
+/** Kinds that are rolled out in place: another one is one more file and one more entry here. */
 const nativeKinds: readonly NativeKind[] = [nativeDeployment, nativeStatefulSet, nativeDaemonSet];
 
 /** The kind of a Canary's target. Throws RefusedError for one that cannot be rolled out in place. */

@@ -18,7 +18,7 @@ export interface NativeView {
 /** What the core sees of a workload that is rolled out in place. */
 export function viewNative(kind: NativeKind, source: ViewSource): NativeView {
   const { workload } = source;
-  const { whole, tried } = kind.sight(source);
+  const { whole, tried } = kind.splitView(source);
   const promoted = promotedDigestOf(workload);
   const share = stepShareOf(workload);
   if (promoted === undefined)
@@ -29,11 +29,11 @@ export function viewNative(kind: NativeKind, source: ViewSource): NativeView {
       // Of a change that its controller has not seen nobody knows which pods it would wait for.
       stuckPods: whole.observed ? (kind.stuck?.(source) ?? []) : [],
     };
-  const isBrought = share === undefined || share === 0;
+  const isWithheld = share === undefined || share === 0;
   return {
-    primary: oldSide(whole, promoted, isBrought ? undefined : tried),
-    target: isBrought || !tried ? withoutPods(whole) : tried.view,
-    route: isBrought ? routeAt(0) : stepRoute(whole, share, tried),
+    primary: oldSide(whole, promoted, isWithheld ? undefined : tried),
+    target: isWithheld || !tried ? withoutPods(whole) : tried.view,
+    route: isWithheld ? routeAt(0) : stepRoute(whole, share, tried),
     stuckPods: [],
   };
 }

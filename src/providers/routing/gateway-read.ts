@@ -106,14 +106,14 @@ function answerRefusal(
 ): string | undefined {
   const isOld = ({ observedGeneration = 0 }: RouteCondition) => observedGeneration < generation;
   const about = (type: string) => conditions.filter((condition) => condition.type === type);
-  const told = [...about('Accepted'), ...about('ResolvedRefs')];
-  if (told.some(isOld))
+  const relevant = [...about('Accepted'), ...about('ResolvedRefs')];
+  if (relevant.some(isOld))
     return `has not observed generation ${generation} of HTTPRoute ${route} yet; check that its controller runs`;
   if (about('Accepted').length === 0)
     return `has not accepted HTTPRoute ${route} yet: condition Accepted is missing`;
   // Some rules are left out, or those of an older generation are kept.
   const partly = about('PartiallyInvalid').find((one) => one.status === 'True' && !isOld(one));
-  const refused = told.find(({ status }) => status !== 'True') ?? partly;
+  const refused = relevant.find(({ status }) => status !== 'True') ?? partly;
   if (!refused) return undefined;
   const { type, status, reason = 'no reason', message = '' } = refused;
   return `does not accept HTTPRoute ${route}: ${type} is ${status}, ${reason}: ${message}`.trim();

@@ -110,8 +110,6 @@ export function daemonSettingsFields({ strategy, minReadySeconds, revisionHistor
   };
 }
 
-// A DaemonSet and its pods in the rollout core's words.
-
 /** Node selector of a DaemonSet at rest: no node carries it (Flagger's key). */
 export const scaleToZeroSelector = 'flagger.app/scale-to-zero';
 

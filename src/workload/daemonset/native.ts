@@ -36,14 +36,14 @@ const ALL_PODS = 'all';
 export const nativeDaemonSet: NativeKind = {
   kind: 'DaemonSet',
   settingsFields: daemonSettingsFields,
-  unfit,
-  bring: ({ isSameTemplate }) => ({
+  unsuitable,
+  withhold: ({ isSameTemplate }) => ({
     spec: onDelete,
     template: 'promoted',
     ...(isSameTemplate ? { marks: { [triedRevisionAnnotation]: ALL_PODS } } : {}),
   }),
   next,
-  sight(source) {
+  splitView(source) {
     const whole = wholeOf(source);
     if (isBeforeFirstStep(source.workload)) return { whole, tried: undefined };
     const isSame = markOf(source.workload, triedRevisionAnnotation) === ALL_PODS;
@@ -224,7 +224,7 @@ function triedIn(source: ViewSource, whole: PodsView): TriedPods {
   };
 }
 
-function unfit({ settings, live, isFirst }: IncomingRelease): Unsuitable | undefined {
+function unsuitable({ settings, live, isFirst }: IncomingRelease): Unsuitable | undefined {
   const byHand = replacedByHand(settings);
   if (byHand) return byHand;
   const { desiredNumberScheduled: nodes = 0 } = (live?.status ?? {}) as { desiredNumberScheduled?: number };

@@ -68,8 +68,6 @@ function strategyField(strategy: Record<string, unknown> | undefined): Record<st
   };
 }
 
-// A Deployment and its pods in the rollout core's words.
-
 interface DeploymentSpec {
   replicas?: number;
   strategy?: Record<string, unknown>;

@@ -30,8 +30,8 @@ const NO_DEADLINE_SECONDS = 2_147_483_647;
 export const nativeDeployment: NativeKind = {
   kind: 'Deployment',
   settingsFields,
-  unfit,
-  bring: () => {
+  unsuitable,
+  withhold: () => {
     const { spec } = heldBy(FIRST_HOLD);
     return { spec: { ...spec, paused: true } };
   },
@@ -50,7 +50,7 @@ export const nativeDeployment: NativeKind = {
     });
     return { held: heldBy(hold), replace: [] };
   },
-  sight(source) {
+  splitView(source) {
     const whole = viewDeployment(source);
     return { whole, tried: isBeforeFirstStep(source.workload) ? undefined : triedIn(source, whole) };
   },
@@ -108,7 +108,7 @@ function percentIn(value: unknown): number | undefined {
   return text === undefined ? undefined : Number(text);
 }
 
-function unfit({ settings, spec, replicas, live, isFirst }: IncomingRelease): Unsuitable | undefined {
+function unsuitable({ settings, spec, replicas, live, isFirst }: IncomingRelease): Unsuitable | undefined {
   if (settings.strategy?.type === 'Recreate')
     return {
       field: 'spec.strategy.type',

@@ -67,8 +67,6 @@ function own(entries: Readonly<Record<string, string>> | undefined): Record<stri
   return Object.fromEntries(kept);
 }
 
-// A Knative Service and the revision of one of its sides, in the rollout core's words.
-
 interface ServiceStatus {
   observedGeneration?: number;
   latestCreatedRevisionName?: string;

@@ -38,7 +38,7 @@ export interface GeneratedServices {
 
 /**
  * Builds the Services. One that exists already and is not ours keeps its type, metadata and owners: ports and selector are taken over (see
- * taken-over.ts). Throws RefusedError without ports, for a name too long, or when a Service belongs to another controller.
+ * existing-service.ts). Throws RefusedError without ports, for a name too long, or when a Service belongs to another controller.
  */
 export function generatedServices(source: ServiceSource): GeneratedServices {
   const { canary, label, live } = source;

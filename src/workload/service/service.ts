@@ -128,8 +128,6 @@ function refuseLong(target: KubernetesObject, name: string): void {
   );
 }
 
-// A Service that is a copy of the target, and the pods it selects, in the rollout core's words.
-
 /** `true` on a canary's side that no release uses: it counts as one without pods. There is nothing to scale. */
 export const atRestAnnotation = 'holdfast.dev/at-rest';
 

@@ -25,8 +25,8 @@ const NO_ORDINAL = 2_147_483_647;
 export const nativeStatefulSet: NativeKind = {
   kind: 'StatefulSet',
   settingsFields: statefulSettingsFields,
-  unfit,
-  bring: ({ replicas, live }) => heldFrom(NO_ORDINAL, replicas ?? 1, live),
+  unsuitable,
+  withhold: ({ replicas, live }) => heldFrom(NO_ORDINAL, replicas ?? 1, live),
   next({ source, weightPercent }) {
     const { workload } = source;
     const pods = heldPods(workload);
@@ -35,7 +35,7 @@ export const nativeStatefulSet: NativeKind = {
       replace: [],
     };
   },
-  sight(source) {
+  splitView(source) {
     const whole = viewStatefulSet(source);
     return { whole, tried: isBeforeFirstStep(source.workload) ? undefined : triedIn(source, whole) };
   },
@@ -109,7 +109,7 @@ function rollingUpdateOf(strategy: WorkloadSettings['strategy']): Record<string,
   return strategy?.rollingUpdate as Record<string, unknown> | null | undefined;
 }
 
-function unfit({ settings, replicas, isFirst }: IncomingRelease): Unsuitable | undefined {
+function unsuitable({ settings, replicas, isFirst }: IncomingRelease): Unsuitable | undefined {
   const byHand = replacedByHand(settings);
   if (byHand) return byHand;
   const partition = rollingUpdateOf(settings.strategy)?.partition ?? 0;

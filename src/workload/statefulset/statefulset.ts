@@ -50,8 +50,6 @@ function refuse({ release }: WorkloadSource): never {
   );
 }
 
-// A StatefulSet and its pods in the rollout core's words.
-
 interface StatefulSetStatus {
   observedGeneration?: number;
   replicas?: number;
