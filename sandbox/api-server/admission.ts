@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import { isRecord } from '../../src/api/json.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { withDefaults } from './defaults.ts';
 import { ApiError, badRequest, invalid } from './errors.ts';
-import { asRecord, asRecords, asString, at, isRecord } from './json.ts';
+import { asRecord, asRecords, asString, at } from './json.ts';
 import { apiVersionOf, type KindInfo } from './kinds.ts';
 import type { Store } from './store.ts';
 import { pruneAndDefault, schemaProblems, unknownFields } from './structural-schema.ts';

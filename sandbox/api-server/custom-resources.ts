@@ -1,5 +1,6 @@
+import { isRecord } from '../../src/api/json.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asRecord, asRecords, asString, at, isRecord, sameJson } from './json.ts';
+import { asRecord, asRecords, asString, at, sameJson } from './json.ts';
 import type { KindInfo, ScalePaths } from './kinds.ts';
 import { mergeFromSchema } from './merge-schema.ts';
 import { type ApiWorld, timestamp, updateObject } from './object-writer.ts';

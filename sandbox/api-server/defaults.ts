@@ -1,5 +1,6 @@
+import { isRecord } from '../../src/api/json.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asRecord, asRecords, asString, isRecord, type JsonRecord } from './json.ts';
+import { asRecord, asRecords, asString, type JsonRecord } from './json.ts';
 
 type Defaulter = (object: KubernetesObject) => KubernetesObject;
 

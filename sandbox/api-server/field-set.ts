@@ -1,5 +1,6 @@
+import { isRecord } from '../../src/api/json.ts';
 import { ApiError } from './errors.ts';
-import { asRecord, isRecord, type JsonRecord } from './json.ts';
+import { asRecord, type JsonRecord } from './json.ts';
 import { childNode, type MergeNode } from './merge-schema.ts';
 
 /** Paths of fields, in the path elements of `fieldsV1` (`f:name`, `k:{"name":"app"}`, `v:"value"`) joined by SEPARATOR. */

@@ -1,12 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isRecord } from '../../src/api/json.ts';
 
 /** A JSON object of unknown shape. */
 export type JsonRecord = Record<string, unknown>;
-
-/** True for JSON objects, false for lists, null and scalars. */
-export function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** The value as an object; anything else counts as empty. */
 export function asRecord(value: unknown): JsonRecord {

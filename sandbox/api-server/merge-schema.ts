@@ -1,4 +1,5 @@
-import { asRecord, isRecord } from './json.ts';
+import { isRecord } from '../../src/api/json.ts';
+import { asRecord } from './json.ts';
 
 /**
  * How server-side apply merges one value. Without a node: objects are merged field by field, lists are atomic, which is also

@@ -1,6 +1,7 @@
 import { applyPatch, type Operation } from 'rfc6902';
+import { isRecord } from '../../src/api/json.ts';
 import { ApiError, badRequest } from './errors.ts';
-import { asRecord, asString, clone, isRecord, type JsonRecord, sameJson } from './json.ts';
+import { asRecord, asString, clone, type JsonRecord, sameJson } from './json.ts';
 import { childNode, type MergeNode } from './merge-schema.ts';
 
 /** JSON merge patch (RFC 7386). Neither argument is changed. */

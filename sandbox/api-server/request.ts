@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
+import { isRecord } from '../../src/api/json.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { ApiError, badRequest, unknownPath } from './errors.ts';
-import { isRecord } from './json.ts';
 import { type KindInfo, type KindRegistry, toStored } from './kinds.ts';
 
 /** One HTTP request after its body was read. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../../src/api/json.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { ApiError } from './errors.ts';
 import {
@@ -10,7 +11,7 @@ import {
   SEPARATOR,
   toFieldsV1,
 } from './field-set.ts';
-import { asRecord, asRecords, asString, isRecord, type JsonRecord, sameJson } from './json.ts';
+import { asRecord, asRecords, asString, type JsonRecord, sameJson } from './json.ts';
 import { childNode, type MergeNode } from './merge-schema.ts';
 
 /** Who writes, and through which door. */

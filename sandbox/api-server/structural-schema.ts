@@ -1,5 +1,6 @@
+import { isRecord } from '../../src/api/json.ts';
 import type { FieldProblem } from './errors.ts';
-import { asList, asRecord, asRecords, clone, isRecord, type JsonRecord, sameJson } from './json.ts';
+import { asList, asRecord, asRecords, clone, type JsonRecord, sameJson } from './json.ts';
 
 /** Paths (`.spec.foo`) of fields that a structural schema does not declare. */
 export function unknownFields(value: unknown, schema: JsonRecord, path = ''): string[] {

@@ -1,4 +1,4 @@
-import { clip } from '../../src/api/limits.ts';
+import { shorten } from '../../src/api/text.ts';
 import { paint, printable, screenOf } from '../../src/terminal/output.ts';
 import type { DemoListener } from './context.ts';
 import type { DemoEvent } from './events.ts';
@@ -66,7 +66,7 @@ function composeLiveLine(
   const width = Math.min(lineWidth(screen), screen.columns) - 1;
   const left = `${spinner}${seconds(elapsedMs).padStart(7)}  `;
   const room = Math.max(0, width - left.length - right.length - 2);
-  const middle = clip(printable(now), room).padEnd(room);
+  const middle = shorten(printable(now), room).padEnd(room);
   return `${paint(screen, 'quiet', left)}${middle}  ${paint(screen, totals?.failed ? 'bad' : 'good', right)}`;
 }
 

@@ -1,4 +1,4 @@
-import { clip } from '../../src/api/limits.ts';
+import { shorten } from '../../src/api/text.ts';
 import { paint, printable, type Tone, wrap } from '../../src/terminal/output.ts';
 import type { DemoEvent, Ended, Quiet, Started, StateChanged } from './events.ts';
 import type { NextCommand } from './options.ts';
@@ -81,7 +81,7 @@ function opening({ screen, glyphs }: TextStyle, { stage, namespace, provider, sa
   const requests = sampled ? '' : ', no requests';
   return [
     `${paint(screen, 'strong', 'Holdfast demo')}: one good release, one bad release, one git revert`,
-    paint(screen, 'quiet', clip(`   ${stage}`, lineWidth(screen))),
+    paint(screen, 'quiet', shorten(`   ${stage}`, lineWidth(screen))),
     `${paint(screen, 'quiet', `   namespace ${namespace}, provider ${provider}${requests}`)}   ${bars}`,
   ];
 }

@@ -1,7 +1,9 @@
 /** What people are told of a release at the moments that matter: one value for status line, event, alert, commit status and pull request. */
+
 import * as z from 'zod';
 import { nothing, rolloutReasons } from './reasons.ts';
 import { text, timestamp } from './schema.ts';
+import { shorten } from './text.ts';
 
 /** How much it matters: info is good news, warn asks for a look, error says that a release went wrong. */
 const severitySchema = z.enum(['info', 'warn', 'error']);
@@ -96,13 +98,13 @@ export function revertCommand(commit: string): string | undefined {
 export function lineOf(incident: Incident, maxCharacters = LINE_CHARACTERS): string {
   const act = actOf(incident.reason);
   const whole = act ? `${incident.message}; ${act}` : incident.message;
-  return cut(whole.length <= maxCharacters ? whole : incident.message, maxCharacters);
+  return shorten(whole.length <= maxCharacters ? whole : incident.message, maxCharacters);
 }
 
 /** Everything in one paragraph, for a Kubernetes Event and the log: at most 1,000 characters. */
 export function eventTextOf(incident: Incident): string {
   const rest = factsOf(incident).map(({ title, value }) => `${title}: ${value}`);
-  return cut([incident.message, ...rest].join('. '), EVENT_CHARACTERS);
+  return shorten([incident.message, ...rest].join('. '), EVENT_CHARACTERS);
 }
 
 /** Everything as plain text, one fact a line. */
@@ -183,8 +185,4 @@ function valueInMarkdown(title: string, value: string): string {
   if (title === 'You can run') return `\`${value.replaceAll('`', '')}\``;
   if (title === 'Runbook' && URL.canParse(value)) return `[${value}](${value})`;
   return escapedMarkdown(value);
-}
-
-function cut(text: string, maxCharacters: number): string {
-  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1)}…`;
 }

@@ -101,3 +101,6 @@ export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 }
+
+/** Bytes of a Secret's `data` after base64 decoding, by key. */
+export type SecretValues = Readonly<Record<string, Uint8Array>>;

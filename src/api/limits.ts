@@ -104,8 +104,3 @@ export const limits = {
   /** Milliseconds a drain after SIGTERM may take. */
   drainMs: 20_000,
 } as const;
-
-/** Text cut to a number of characters, with an ellipsis where something was left out. */
-export function clip(text: string, maxCharacters: number): string {
-  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1).trimEnd()}…`;
-}

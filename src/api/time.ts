@@ -58,8 +58,3 @@ export function sinceMs(nowMs: number, time: string | undefined): number {
   const thenMs = time === undefined ? Number.NaN : Date.parse(time);
   return Number.isNaN(thenMs) ? 0 : Math.max(0, nowMs - thenMs);
 }
-
-/** Text cut to a limit in characters, with a mark where it was cut. */
-export function shorten(text: string, maxCharacters: number): string {
-  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1)}…`;
-}

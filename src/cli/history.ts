@@ -1,9 +1,9 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { labelValue } from '../api/metadata.ts';
+import { canaryLabel, labelValue } from '../api/metadata.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { recordViews } from '../engine/records/records.ts';
-import { labelCanary, labelRecord } from '../release/record.ts';
+import { labelRecord } from '../release/record.ts';
 import { newestFirst } from '../rollout/run.ts';
 import type { RecordView } from '../rollout/world.ts';
 import {
@@ -170,7 +170,7 @@ export async function storedReleases(
   client: Pick<RequestClient, 'list'>,
   { metadata: { name, namespace = '' } }: KubernetesObject,
 ): Promise<RecordView[]> {
-  const labelSelector = `${labelCanary}=${labelValue(name)},${labelRecord}=release`;
+  const labelSelector = `${canaryLabel}=${labelValue(name)},${labelRecord}=release`;
   const { items } = await client.list('v1', 'Secret', { namespace, labelSelector, metadataOnly: true });
   const kept = recordViews(items, { namespace, name }).sort(newestFirst);
   return [...kept.filter(isProven), ...kept.filter((record) => !isProven(record))];

@@ -91,7 +91,7 @@ describe('validate', () => {
     [
       'a metric without values',
       { 'a.yaml': canary.replace('name: request-success-rate', 'name: latency'), 'd.yaml': deployment },
-      /^a\.yaml:13: spec\.analysis\.metrics\[0\]: "latency" has no value/,
+      /^a\.yaml:13: spec\.analysis\.metrics\[0\]: "latency" is not built in/,
     ],
     [
       'two Canaries on one target',
@@ -109,7 +109,7 @@ describe('validate', () => {
         'a.yaml': canary.replace('{port: 80}', '{port: 80, targetPort: web}'),
         'd.yaml': deployment.replace('image:', 'ports: [{name: http, containerPort: 8080}], image:'),
       },
-      /^a\.yaml:7: spec\.service\.targetPort: Canary shop\/web: "web" is the name of no TCP port of Deployment shop\/web, .*its ports: http \(8080\)/,
+      /^a\.yaml:7: spec\.service\.targetPort: Canary shop\/web: "web" is not the name of a TCP port of Deployment shop\/web, .*its ports: http \(8080\)/,
     ],
     [
       'a large file',

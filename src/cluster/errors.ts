@@ -213,9 +213,9 @@ function messageFor(
   const fields = causes.map((cause) => text(cause.field)).filter(Boolean);
   if (subject.secret) {
     const where = fields.length > 0 ? ` at ${fields.slice(0, 5).join(', ')}` : '';
-    return `${head}${reason ? ` ${reason}` : ''}${where} (the server's text is withheld: it may repeat the Secret)`;
+    return `${head}${reason ? ` ${reason}` : ''}${where} (the server's message is omitted: it may contain the Secret)`;
   }
-  const said = text(status.message) || reason || 'no explanation from the server';
+  const said = text(status.message) || reason || 'no message from the server';
   return `${head} ${said}`.slice(0, maximumMessageLength);
 }
 

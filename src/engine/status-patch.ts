@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '../api/kubernetes.ts';
-import { clip, limits } from '../api/limits.ts';
+import { limits } from '../api/limits.ts';
+import { shorten } from '../api/text.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -87,5 +88,5 @@ const shownLines = 5;
 export function listed(lines: readonly string[]): string {
   const shown = lines.slice(0, shownLines).join('; ');
   const left = lines.length - shownLines;
-  return clip(left > 0 ? `${shown}; and ${left} more` : shown, limits.conditionMessageCharacters);
+  return shorten(left > 0 ? `${shown}; and ${left} more` : shown, limits.conditionMessageCharacters);
 }

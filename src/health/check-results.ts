@@ -3,7 +3,8 @@ import { type CanaryMetric, metricsById } from '../api/canary/metrics.ts';
 import type { CheckResult } from '../api/canary/status.ts';
 import { type HookAnswer, type HookType, hooksOf } from '../api/canary/webhooks.ts';
 import type { MetricReading } from '../api/observed.ts';
-import { shorten, stamp } from '../api/time.ts';
+import { shorten } from '../api/text.ts';
+import { stamp } from '../api/time.ts';
 import type { Comparison } from './comparison.ts';
 
 /** Longest detail that a status holds, in characters. */

@@ -87,7 +87,7 @@ export function guardedLookup(policy: AddressPolicy, resolve: Resolver = systemL
 
 /** The message of a refused host. */
 export function refusal(host: string, problem: string): string {
-  return `${host} may not be reached: ${problem}; the operator can allow the host`;
+  return `${host} is not allowed: ${problem}; the operator can allow the host`;
 }
 
 function hostName(url: URL): string {

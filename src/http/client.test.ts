@@ -114,7 +114,7 @@ test('a server that never answers is cut by the idle deadline', async () => {
   const error = await failure(newClient(), { url: server.url, limits: { idleTimeoutMs: 50 } });
   expect(error).toMatchObject({
     code: 'Timeout',
-    message: expect.stringMatching(/^GET 127.0.0.1:\d+: silent for 0.05 s$/),
+    message: expect.stringMatching(/^GET 127.0.0.1:\d+: no data for 0.05 s$/),
   });
 });
 

@@ -227,9 +227,7 @@ function authorization(auth: HttpAuth): string {
 function refuseRedirect({ url, method }: Exchange, status: number, headers: Record<string, string>): void {
   const location = headers.location;
   if (status < 300 || status > 399 || !location) return;
-  const target = URL.canParse(location, url.href)
-    ? new URL(location, url.href).origin
-    : 'an unreadable address';
+  const target = URL.canParse(location, url.href) ? new URL(location, url.href).origin : 'an invalid address';
   throw new HttpError(
     'Redirected',
     url.host,
@@ -309,9 +307,9 @@ function startDeadline(
   const controller = new AbortController();
   const fail = (code: 'Timeout' | 'Aborted', text: string) => () =>
     controller.abort(new HttpError(code, what.host, `${what.method} ${what.host}: ${text}`));
-  const onIdle = fail('Timeout', `silent for ${seconds(limits.idleTimeoutMs)}`);
+  const onIdle = fail('Timeout', `no data for ${seconds(limits.idleTimeoutMs)}`);
   const onTotal = fail('Timeout', `not finished within ${seconds(limits.totalTimeoutMs)}`);
-  const onCaller = fail('Aborted', 'given up by the caller');
+  const onCaller = fail('Aborted', 'cancelled by the caller');
   const total = setTimeout(onTotal, limits.totalTimeoutMs);
   let idle = setTimeout(onIdle, limits.idleTimeoutMs);
   if (caller?.aborted) onCaller();

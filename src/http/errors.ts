@@ -42,25 +42,25 @@ export function toHttpError(method: string, host: string, error: unknown): HttpE
   const code = errorCode(error);
   const what = `${method} ${host}`;
   if (code === 'UND_ERR_CONNECT_TIMEOUT') {
-    return new HttpError('Timeout', host, `${what}: no connection within the connect deadline`);
+    return new HttpError('Timeout', host, `${what}: timed out while connecting`);
   }
   if (CERTIFICATE_ALERTS.test(code)) {
     return new HttpError(
       'ClientCertificate',
       host,
-      `${what}: the server wants a client certificate that it knows, or another one (${code})`,
+      `${what}: the server requires a client certificate that it accepts (${code})`,
     );
   }
   const proxyStatus = refusedTunnel(error);
   if (proxyStatus === '407')
-    return new HttpError('ProxyCredentials', host, `${what}: the proxy wants other credentials (407)`);
+    return new HttpError('ProxyCredentials', host, `${what}: the proxy requires valid credentials (407)`);
   if (proxyStatus)
     return new HttpError('Unreachable', host, `${what}: the proxy refused the connection (${proxyStatus})`);
   if (TLS_CODES.test(code)) {
-    return new HttpError('Tls', host, `${what}: the server's certificate was not accepted (${code})`);
+    return new HttpError('Tls', host, `${what}: the server's certificate is not trusted (${code})`);
   }
   if (code === 'UND_ERR_SOCKET')
-    return new HttpError('Closed', host, `${what}: the connection was closed before the whole answer came`);
+    return new HttpError('Closed', host, `${what}: the connection was closed before the answer was complete`);
   return new HttpError('Unreachable', host, `${what}: ${code || 'the connection failed'}`);
 }
 

@@ -1,9 +1,10 @@
+import { isRecord } from '../api/json.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { FileProblem } from '../render/rendered-object.ts';
 import type { LineOf } from './candidates.ts';
 import { configKeyOf, digestOf } from './digest.ts';
-import { isRecord, pointerSteps, recordOf, recordsOf, textOf } from './json.ts';
+import { pointerSteps, recordOf, recordsOf, textOf } from './json.ts';
 import { type ServicePortSpec, servicePorts, undeclaredPort, unknownPort } from './ports.ts';
 import { type ConfigReference, configReferences, isTracked } from './refs.ts';
 import {

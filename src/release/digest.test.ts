@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { isRecord } from '../api/json.ts';
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import { buildRelease } from './build.ts';
 import {
@@ -11,7 +12,6 @@ import {
   template,
   testKey,
 } from './fixtures.test-support.ts';
-import { isRecord } from './json.ts';
 
 const mounted = template({
   volumes: [{ name: 'c', configMap: { name: 'flags' } }],

@@ -1,9 +1,5 @@
+import { isRecord } from '../api/json.ts';
 /** Reading of JSON whose shape nobody has checked: manifests may hold anything anywhere. */
-
-/** A JSON object (not null, not an array). */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** The value if it is a JSON object, else an empty one. */
 export function recordOf(value: unknown): Record<string, unknown> {

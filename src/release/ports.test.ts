@@ -97,7 +97,7 @@ describe('a targetPort by name', () => {
       object: 'Canary shop/pay',
       field: 'spec.service.targetPort',
       message:
-        '"web" is the name of no TCP port of Deployment shop/pay, so that no pod of it would get a request; its ports: http (8080), dns (53/UDP), 9090. Name one of them, or give the number',
+        '"web" is not the name of a TCP port of Deployment shop/pay, so its pods would get no requests (its ports: http (8080), dns (53/UDP), 9090); use one of them, or the number',
     });
   });
 
@@ -124,7 +124,7 @@ describe('a targetPort by number', () => {
     expect(warningOf({ port: 80, targetPort: 9999 })).toEqual({
       field: 'spec.service.targetPort',
       message: expect.stringMatching(
-        /^sends requests to port 9999, which no container of Deployment shop\/pay declares and no probe asks \(its ports: http \(8080\), /,
+        /^sends requests to port 9999, which no container of Deployment shop\/pay declares and no probe checks \(its ports: http \(8080\), /,
       ),
     });
     expect(warningOf({ port: 53 })?.field).toBe('spec.service.port');

@@ -184,7 +184,7 @@ export function unknownPort(
   if (name === undefined) return undefined;
   return {
     field: 'spec.service.targetPort',
-    message: `"${name}" is the name of no TCP port of ${describe(target)}, so that no pod of it would get a request; its ports: ${portWords(template)}. Name one of them, or give the number`,
+    message: `"${name}" is not the name of a TCP port of ${describe(target)}, so its pods would get no requests (its ports: ${portWords(template)}); use one of them, or the number`,
   };
 }
 
@@ -199,6 +199,6 @@ export function undeclaredPort(
   if (number === undefined) return undefined;
   return {
     field: service?.targetPort === undefined ? 'spec.service.port' : 'spec.service.targetPort',
-    message: `sends requests to port ${number}, which no container of ${describe(target)} declares and no probe asks (its ports: ${portWords(template)}); if nothing listens there, every request fails and no endpoint shows it. Declare it, or better ask it by a readinessProbe`,
+    message: `sends requests to port ${number}, which no container of ${describe(target)} declares and no probe checks (its ports: ${portWords(template)}); if nothing listens there, every request fails while the endpoints are ready. Declare the port, or better check it with a readinessProbe`,
   };
 }

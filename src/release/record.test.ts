@@ -120,7 +120,7 @@ test('a missing part is named', () => {
 test('a release above 8 MiB is refused with what to do', () => {
   const result = encodeRecord(large(12_000_000));
   expect(result.problem).toMatch(
-    /Canary shop\/pay has 11.4 MiB, 11.4 MiB of it ConfigMap shop\/big; no more than 8.0 MiB .* take large ConfigMaps/,
+    /Canary shop\/pay has 11.4 MiB, 11.4 MiB of it ConfigMap shop\/big; no more than 8.0 MiB .* remove large ConfigMaps/,
   );
 });
 

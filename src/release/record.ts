@@ -1,11 +1,13 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { gitPart } from '../api/digest.ts';
+import { isRecord } from '../api/json.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
-import { clip, limits } from '../api/limits.ts';
-import { labelValue, shortHash, shortName } from '../api/metadata.ts';
+import { limits } from '../api/limits.ts';
+import { canaryLabel, labelValue, shortHash, shortName } from '../api/metadata.ts';
 import type { CommitInfo } from '../api/observed.ts';
+import { shorten } from '../api/text.ts';
 import { digestOf } from './digest.ts';
-import { canonicalJson, isRecord, recordOf, textOf } from './json.ts';
+import { canonicalJson, recordOf, textOf } from './json.ts';
 import { digestedPart, type Release, settingsOf, type WorkloadSettings } from './release.ts';
 import { isService } from './service-content.ts';
 
@@ -67,7 +69,7 @@ export function sequenceIn(annotations: Record<string, string>): number | undefi
 
 /** Labels that select every record of a canary (its parts included). */
 export function recordLabels(canaryName: string): Record<string, string> {
-  return { [labelCanary]: labelValue(canaryName), [labelRecord]: 'release' };
+  return { [canaryLabel]: labelValue(canaryName), [labelRecord]: 'release' };
 }
 
 /**
@@ -98,8 +100,8 @@ export function stampAnnotations(release: Release, stamp: RecordStamp): Record<s
   return {
     [recordAnnotations.digest]: release.digest,
     [recordAnnotations.commit]: commit.commit,
-    [recordAnnotations.subject]: clip(commit.subject, limits.subjectCharacters),
-    [recordAnnotations.author]: clip(commit.author, limits.subjectCharacters),
+    [recordAnnotations.subject]: shorten(commit.subject, limits.subjectCharacters),
+    [recordAnnotations.author]: shorten(commit.author, limits.subjectCharacters),
     [recordAnnotations.commitTime]: commit.time,
     [recordAnnotations.settings]: JSON.stringify(settings),
     ...(stamp.promotedTime ? { [recordAnnotations.promotedTime]: stamp.promotedTime } : {}),
@@ -119,7 +121,7 @@ export function decodeRecord(
   if (!first) return { problem: 'the release record has no first Secret' };
   const { name, namespace } = first.metadata;
   const refused = (problem: string) => ({
-    problem: `Secret ${namespace ?? ''}/${name} is no release record to return to: ${problem}`,
+    problem: `Secret ${namespace ?? ''}/${name} is not a usable release record: ${problem}`,
   });
   if (first.type !== recordType)
     return refused(`it is of type ${first.type ?? 'Opaque'}, so somebody else made it`);
@@ -134,13 +136,13 @@ export function decodeRecord(
     );
   }
   if (recordOf(first.metadata.annotations)[recordAnnotations.digest] !== release.digest)
-    return refused(`its annotation ${recordAnnotations.digest} names another release than its bytes`);
+    return refused(`its annotation ${recordAnnotations.digest} does not match its content`);
   if (!hasLabels(first, recordLabels(release.canary.name)))
     return refused(
-      `its labels are not ${labelCanary}=${release.canary.name} and ${labelRecord}=release any more`,
+      `its labels are not ${canaryLabel}=${release.canary.name} and ${labelRecord}=release any more`,
     );
   if (recordName(release.canary, release.digest) !== name || release.canary.namespace !== (namespace ?? '')) {
-    return refused('its bytes are those of another canary or release');
+    return refused('its content belongs to another canary or release');
   }
   const annotations = recordOf(first.metadata.annotations);
   return {
@@ -254,11 +256,13 @@ function unpackRelease(
   try {
     content = JSON.parse(gunzipSync(packed, { maxOutputLength: limits.recordBytes }).toString('utf8'));
   } catch {
-    return { problem: 'its bytes are damaged (no gzip of JSON)' };
+    return { problem: 'its content is damaged (not gzipped JSON)' };
   }
   if (!isRecord(content) || content.layout !== layout)
-    return { problem: 'it has a layout this version does not know' };
-  return isRelease(content.release) ? { ok: content.release } : { problem: 'it lacks fields of a release' };
+    return { problem: 'its layout is not known to this version' };
+  return isRelease(content.release)
+    ? { ok: content.release }
+    : { problem: 'fields of a release are missing' };
 }
 
 function isRelease(value: unknown): value is Release {
@@ -283,7 +287,7 @@ export function recordTooLarge(release: Release): string | undefined {
     .sort((left, right) => right.size - left.size);
   const { namespace, name } = release.canary;
   const about = biggest ? `, ${inMebibytes(biggest.size)} of it ${describe(biggest.object)}` : '';
-  return `the release of Canary ${namespace}/${name} has ${inMebibytes(bytes)}${about}; no more than ${inMebibytes(limits.recordBytes)} can be kept to return to: take large ConfigMaps or Secrets out of its pod template`;
+  return `the release of Canary ${namespace}/${name} has ${inMebibytes(bytes)}${about}; no more than ${inMebibytes(limits.recordBytes)} can be stored for a rollback: remove large ConfigMaps or Secrets from its pod template`;
 }
 
 function sizeOf(object: KubernetesObject): number {
@@ -294,7 +298,5 @@ function inMebibytes(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }
 
-/** Label of the Secrets Holdfast keeps its memory in: the canary they belong to. */
-export const labelCanary = 'holdfast.dev/canary';
 /** What a Secret holds: `release` or `rejections`. */
 export const labelRecord = 'holdfast.dev/record';

@@ -1,8 +1,10 @@
+import { isRecord } from '../api/json.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { clip, limits } from '../api/limits.ts';
-import { labelValue, shortHash, shortName } from '../api/metadata.ts';
-import { isRecord, recordOf, textOf } from './json.ts';
-import { labelCanary, labelRecord } from './record.ts';
+import { limits } from '../api/limits.ts';
+import { canaryLabel, labelValue, shortHash, shortName } from '../api/metadata.ts';
+import { shorten } from '../api/text.ts';
+import { recordOf, textOf } from './json.ts';
+import { labelRecord } from './record.ts';
 
 /** Type of the Secret that keeps a canary's rejected digests. */
 export const rejectionsType = 'holdfast.dev/rejections';
@@ -34,7 +36,7 @@ export function encodeRejections(
     .filter((rejection) => !seen.has(rejection.digest) && seen.add(rejection.digest))
     .slice(0, limits.rejectedDigests)
     .map((rejection) =>
-      known({ ...rejection, reason: clip(rejection.reason, limits.conditionMessageCharacters) }),
+      known({ ...rejection, reason: shorten(rejection.reason, limits.conditionMessageCharacters) }),
     );
   return {
     apiVersion: 'v1',
@@ -42,7 +44,7 @@ export function encodeRejections(
     metadata: {
       name: rejectionsName(canary),
       ...(canary.namespace ? { namespace: canary.namespace } : {}),
-      labels: { [labelCanary]: labelValue(canary.name), [labelRecord]: 'rejections' },
+      labels: { [canaryLabel]: labelValue(canary.name), [labelRecord]: 'rejections' },
     },
     type: rejectionsType,
     data: { rejections: Buffer.from(JSON.stringify(kept)).toString('base64') },

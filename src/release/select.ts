@@ -156,7 +156,7 @@ function referencesIn(target: KubernetesObject, { tracksConfig }: Context): Conf
 function frozen(candidate: Candidate, problems: FileProblem[] | readonly FileProblem[]): CanaryPlan {
   const [first, ...others] = problems;
   const more = others.length > 0 ? ` (and ${others.length} more)` : '';
-  const message = `the previous plan stays until this is fixed: ${first ? formatProblem(first) : ''}${more}`;
+  const message = `the previous plan stays in effect until this is fixed: ${first ? formatProblem(first) : ''}${more}`;
   return { state: 'frozen', canary: candidate.name, message, problems: [...problems] };
 }
 

@@ -1,5 +1,6 @@
+import { isRecord } from '../api/json.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { fromEntries, isRecord, numberOf, recordOf, recordsOf, textOf } from './json.ts';
+import { fromEntries, numberOf, recordOf, recordsOf, textOf } from './json.ts';
 
 /** What a Service says of who gets a request, in one form whether the API server filled in its defaults or not. */
 export interface ServiceContent {

@@ -1,3 +1,4 @@
+import { isRecord } from '../api/json.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { FileProblem, Origin, RenderedObject, RenderLimits, SourceFile } from './rendered-object.ts';
 import { decodeText, lineFinder, readDocuments, YamlFault } from './yaml/documents.ts';
@@ -156,11 +157,11 @@ function metadataProblems(metadata: Record<string, unknown>): DocumentProblem[] 
   if (!isText(metadata.name)) {
     if (metadata.generateName === undefined || metadata.name !== undefined)
       problem('name', textMessage(metadata.name));
-    else problem('generateName', 'would make a new object at every commit: give the object a name');
+    else problem('generateName', 'would create a new object at every commit; set metadata.name');
   }
   const { namespace } = metadata;
   if (namespace !== undefined && namespace !== null && typeof namespace !== 'string')
-    problem('namespace', 'must be text: quote it');
+    problem('namespace', 'must be a string: quote it');
   for (const field of ['labels', 'annotations']) problems.push(...textMapProblems(field, metadata[field]));
   return problems;
 }
@@ -172,18 +173,14 @@ function textMapProblems(field: string, value: unknown): DocumentProblem[] {
   // The file is broken with the first one; looking up the lines of thousands would be slow.
   return wrong.slice(0, 10).map((key) => ({
     path: `metadata.${field}[${JSON.stringify(key)}]`,
-    message: 'must be text: quote it',
+    message: 'must be a string: quote it',
   }));
 }
 
 function textMessage(value: unknown): string {
-  return value === undefined || value === null || value === '' ? 'is missing' : 'must be text: quote it';
+  return value === undefined || value === null || value === '' ? 'is missing' : 'must be a string: quote it';
 }
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -48,7 +48,7 @@ export async function buildChart(builder: Builder, input: HelmInput): Promise<Bu
   const built = await objectsIn(first, input, file);
   if (first === second) return built;
   const changing = changingFields(built.objects, (await objectsIn(second, input, file)).objects);
-  const message = `two renderings of the same files differ (${changing}): every look would be a new release; give these fields fixed values`;
+  const message = `two renderings of the same files differ (${changing}), so every poll would make a new release; set these fields to fixed values`;
   return { objects: [], problems: [{ file, line: 0, message }], bytes: 0 };
 }
 
@@ -99,7 +99,7 @@ function templatePath(folder: string, source: string): string {
 }
 
 function hookProblem(file: string, what: string, hooks: readonly string[]): FileProblem {
-  const message = `${what} is a hook (${hooks.join(', ')}), and hooks are not run; turn it off by the chart's values, or leave all hooks out with spec.helm.skipHooks: true`;
+  const message = `${what} is a hook (${hooks.join(', ')}), and hooks are not run; disable it in the chart's values, or skip all hooks with spec.helm.skipHooks: true`;
   return { file, line: 0, message };
 }
 

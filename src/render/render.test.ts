@@ -148,12 +148,12 @@ test('problems name file, line and field, and the other files are read', () => {
   };
   expect(problemsOf(texts)).toEqual([
     'name.yaml:3: metadata.name: is missing',
-    'name.yaml:4: metadata.labels["a"]: must be text: quote it',
-    'word.yaml:4: metadata.name: must be text: quote it',
-    'generate.yaml:4: metadata.generateName: would make a new object at every commit: give the object a name',
+    'name.yaml:4: metadata.labels["a"]: must be a string: quote it',
+    'word.yaml:4: metadata.name: must be a string: quote it',
+    'generate.yaml:4: metadata.generateName: would create a new object at every commit; set metadata.name',
     'kind.yaml:6: apiVersion: is missing',
     'kind.yaml:6: kind: is missing',
-    'annotation.yaml:7: metadata.annotations["c"]: must be text: quote it',
+    'annotation.yaml:7: metadata.annotations["c"]: must be a string: quote it',
     'list.yaml:3: items[0]: is not a Kubernetes object (a mapping)',
     'list.yaml:4: items[1].metadata: is missing or no mapping',
     'kustomization.yaml:1: is a file for kustomize, which the plain renderer does not build',

@@ -100,7 +100,7 @@ test('a broken application is a problem of its own file, and the others are rend
   const files = { ...monorepo(2), 'apps/a0/kustomization.yaml': 'resources:\n  - https://example.com/x\n' };
   const { read } = await render(files);
   expect(read.flatMap(({ problems }) => problems).map(formatProblem)).toEqual([
-    'apps/a0/kustomization.yaml:2: resources[0]: is remote; nothing is fetched while rendering: copy it into the repository and name it by path',
+    'apps/a0/kustomization.yaml:2: resources[0]: is remote, and nothing is fetched while rendering; copy it into the repository and reference it by path',
   ]);
   expect(read.flatMap(({ objects }) => objects).map(({ object }) => object.metadata.name)).toEqual(['a1']);
 });
@@ -130,7 +130,7 @@ test('without the program the Source says which one it needs', async () => {
     },
   );
   expect(read.flatMap(({ problems }) => problems).map(formatProblem)).toEqual([
-    'Chart.yaml: needs helm, which is not installed where Holdfast runs: name it with --helm',
+    'Chart.yaml: needs helm, which is not installed where Holdfast runs; set its path with --helm',
   ]);
 });
 

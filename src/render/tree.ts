@@ -22,7 +22,7 @@ export interface Tree {
   }>;
 }
 
-/** A path that a file in `folder` writes, as a path from the root; undefined when it leads out of the repository. */
+/** A path that a file in `folder` writes, as a path from the root; undefined when it is outside the repository. */
 export function pathFrom(folder: string, reference: string): string | undefined {
   const segments = folder === '' ? [] : folder.split('/');
   for (const segment of reference.split('/')) {

@@ -51,7 +51,7 @@ function nested(files: readonly SourceFile[]): Units {
     .filter(({ path }) => !isBelow(folderOfPath(folderOfPath(path)), chartFolders))
     .map(({ path }): FileProblem => {
       const message =
-        'this folder is a chart; give it a Source of its own whose path it is, or leave it out with spec.ignore';
+        'this folder is a chart; create a Source with this path, or exclude it with spec.ignore';
       return { file: path, line: 0, message };
     });
   const isFree = (path: string) => !isBuilt(path) && !isBelow(folderOfPath(path), chartFolders);
@@ -100,7 +100,7 @@ async function renderUnit(unit: Unit, context: UnitContext): Promise<UnitResult>
   const file = unit.program === 'helm' ? 'Chart.yaml' : 'kustomization.yaml';
   const at = unit.folder === '' ? file : `${unit.folder}/${file}`;
   if (!builder) {
-    const message = `needs ${unit.program}, which is not installed where Holdfast runs: name it with --${unit.program}`;
+    const message = `needs ${unit.program}, which is not installed where Holdfast runs; set its path with --${unit.program}`;
     return { built: refused([{ file: at, line: 0, message }]), files: new Map() };
   }
   const version = await builder.version().catch((error: Error) => error);
@@ -173,7 +173,7 @@ async function chartFiles(folder: string, named: readonly string[], tree: Tree) 
       valuesFiles.push(path);
       continue;
     }
-    const what = path === undefined ? 'leads out of the repository' : 'is no file of the repository';
+    const what = path === undefined ? 'is outside the repository' : 'is not a file of the repository';
     problems.push({ file: '', line: 0, field: 'spec.helm.valuesFiles', message: `${name} ${what}` });
   }
   return { files, problems, valuesFiles };

@@ -60,7 +60,7 @@ async function readFolder(walk: Walk, folder: string, depth: number): Promise<vo
     report(
       walk,
       folder,
-      'is a repository of its own (a submodule); submodules are not read: copy the manifests or make a Source of their own',
+      'is a repository of its own (a submodule); submodules are not read: copy the manifests or create a Source for the submodule',
     );
     return;
   }
@@ -98,7 +98,7 @@ async function readManifest(walk: Walk, path: string, bytes: number): Promise<vo
 }
 
 function reportLink(walk: Walk, path: string): void {
-  report(walk, path, 'symbolic links are not followed; replace it by the file it points at');
+  report(walk, path, 'symbolic links are not followed; replace it with the file it points to');
 }
 
 function report(walk: Walk, path: string, message: string): void {

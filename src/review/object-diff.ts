@@ -1,7 +1,8 @@
 /** The difference of two versions of an object as lines of YAML. Pure. */
 
+import { isRecord } from '../api/json.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { canonicalJson, fromEntries, isRecord, recordOf } from '../release/json.ts';
+import { canonicalJson, fromEntries, recordOf } from '../release/json.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 import { isSecretName, redacted } from '../workload/compare/difference-text.ts';
 import { diffLines, type Hunk, splitLines } from '../writeback/line-diff.ts';

@@ -1,7 +1,8 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
 import { eventTextOf, type Incident, lineOf } from '../api/incident.ts';
 import { present } from '../api/kubernetes.ts';
-import { shorten, stamp } from '../api/time.ts';
+import { shorten } from '../api/text.ts';
+import { stamp } from '../api/time.ts';
 import type { Decision, RolloutEvent } from './action.ts';
 import type { Context } from './context.ts';
 import { newIncident, remembered } from './incident.ts';

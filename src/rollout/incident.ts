@@ -6,7 +6,8 @@ import { type Incident, type IncidentOutcome, revertCommand, type Severity } fro
 import { present } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
-import { shorten, stamp } from '../api/time.ts';
+import { shorten } from '../api/text.ts';
+import { stamp } from '../api/time.ts';
 import { diagnose } from '../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../health/readiness.ts';
 import { gateReason } from './hooks.ts';

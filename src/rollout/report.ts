@@ -1,6 +1,7 @@
 import type { CanaryPhase, CanaryStatus, Serving } from '../api/canary/status.ts';
 import type { Condition } from '../api/kubernetes.ts';
-import { shorten, stamp } from '../api/time.ts';
+import { shorten } from '../api/text.ts';
+import { stamp } from '../api/time.ts';
 import { driftComparisons } from '../health/drift.ts';
 import { hasConverged } from '../health/readiness.ts';
 import type { WorkloadView } from '../health/workload-view.ts';

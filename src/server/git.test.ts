@@ -262,9 +262,13 @@ describe('a GitHub App', () => {
 
   const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
   test.each([
-    ['a key that is none', { githubAppPrivateKey: 'hunter2' }, 'githubAppPrivateKey is no RSA private key'],
+    [
+      'a key that is none',
+      { githubAppPrivateKey: 'hunter2' },
+      'githubAppPrivateKey is not an RSA private key',
+    ],
     ['half an App', { githubAppID: '' }, 'a GitHub App needs githubAppID'],
-    ['an address that is none', { githubAppBaseURL: 'ftp://x' }, 'githubAppBaseURL must be the API'],
+    ['an address that is none', { githubAppBaseURL: 'ftp://x' }, 'githubAppBaseURL must be the URL'],
     [
       'a key of somebody else',
       { githubAppPrivateKey: other.export({ type: 'pkcs1', format: 'pem' }).toString() },
@@ -322,7 +326,7 @@ describe('a proxy', () => {
   test('carries all of Git by CONNECT, and the certificate is still checked', async () => {
     expect(await pollWith(secure, { credentials: trusted, proxy: settings() })).toBe(head);
     expect(new Set(proxy.asked)).toEqual(new Set([`CONNECT ${new URL(secure.url).host} ${sent}`]));
-    await expect(pollWith(secure, { proxy: settings() })).rejects.toThrow(/certificate was not accepted/);
+    await expect(pollWith(secure, { proxy: settings() })).rejects.toThrow(/certificate is not trusted/);
   });
 
   test('goes together with a client certificate', async () => {
@@ -351,7 +355,7 @@ describe('a proxy', () => {
     for (const server of [secure, plain]) {
       const polled = pollWith(server, wrong);
       await expect(polled).rejects.toMatchObject({ code: 'Unauthorized' });
-      await expect(polled).rejects.toThrow(/the proxy wants other credentials \(407\)/);
+      await expect(polled).rejects.toThrow(/the proxy requires valid credentials \(407\)/);
       await expect(polled).rejects.not.toThrow(/hunter2/);
     }
   });

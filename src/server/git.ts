@@ -1,6 +1,6 @@
 import type { Clock } from '../api/clock.ts';
 import { sourceIntervalMs, sourceRetryIntervalMs, sourceTimeoutMs } from '../api/defaults.ts';
-import { present } from '../api/kubernetes.ts';
+import { present, type SecretValues } from '../api/kubernetes.ts';
 import type { Source } from '../api/source/source.ts';
 import type {
   OpenPoller,
@@ -23,7 +23,6 @@ import {
   credentialsFromSecret,
   type GitCredentials,
   proxyFromSecret,
-  type SecretValues,
   tlsFromSecret,
 } from '../git/wire/credentials.ts';
 import type { HttpClient } from '../http/types.ts';

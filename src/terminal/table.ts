@@ -1,4 +1,4 @@
-import { clip } from '../api/limits.ts';
+import { shorten } from '../api/text.ts';
 import { paint, printable, type Screen, type Tone } from './output.ts';
 
 /** One column of a table. */
@@ -52,5 +52,5 @@ function shrink<Row>(columns: ReadonlyArray<TableColumn<Row>>, widths: number[],
 
 function pad(text: string, index: number, widths: readonly number[]): string {
   const width = widths[index] ?? text.length;
-  return clip(text, width).padEnd(width);
+  return shorten(text, width).padEnd(width);
 }

@@ -1,6 +1,5 @@
 /** The table of target kinds: a further kind is one more file and one more line here. */
 import type { Canary } from '../api/canary/canary.ts';
-import { describe } from '../api/kubernetes.ts';
 import { daemonSet } from './daemonset/daemonset.ts';
 import { nativeDaemonSet } from './daemonset/native.ts';
 import { deployment } from './deployment/deployment.ts';
@@ -8,7 +7,7 @@ import { nativeDeployment } from './deployment/native.ts';
 import { knative } from './knative/knative.ts';
 import { service } from './service/service.ts';
 import type { NativeKind } from './shared/native-kind.ts';
-import { RefusedError } from './shared/refusal.ts';
+import { refuseTarget } from './shared/refusal.ts';
 import type { WorkloadKind } from './shared/workload-kind.ts';
 import { nativeStatefulSet } from './statefulset/native.ts';
 import { statefulSet } from './statefulset/statefulset.ts';
@@ -42,16 +41,14 @@ export function workloadKind(canary: Canary): WorkloadKind {
   const { kind, name } = canary.spec.targetRef;
   const found = kindOf(canary.spec.targetRef);
   if (found) return found;
-  throw new RefusedError({
-    reason: 'TargetInvalid',
-    object: describe(canary),
-    field: 'spec.targetRef.kind',
-    message: `${kind} ${name} cannot be rolled out by this version; supported: ${kinds.map((one) => one.kind).join(', ')}`,
-  });
+  return refuseTarget(
+    canary,
+    'spec.targetRef.kind',
+    `${kind} ${name} cannot be rolled out by this version; supported: ${kinds.map((one) => one.kind).join(', ')}`,
+  );
 }
 
-// The table of kinds that are rolled out in place: a further one is one more file and one more line here.
-
+/** Kinds that are rolled out in place: another one is one more file and one more entry here. */
 const nativeKinds: readonly NativeKind[] = [nativeDeployment, nativeStatefulSet, nativeDaemonSet];
 
 /** The kind of a Canary's target. Throws RefusedError for one that cannot be rolled out in place. */
@@ -59,10 +56,9 @@ export function nativeKind(canary: Canary): NativeKind {
   const { kind } = canary.spec.targetRef;
   const found = nativeKinds.find((one) => one.kind === kind);
   if (found) return found;
-  throw new RefusedError({
-    reason: 'TargetInvalid',
-    object: describe(canary),
-    field: 'spec.targetRef.kind',
-    message: `must be one of ${nativeKinds.map((one) => one.kind).join(', ')} for provider native, not ${kind}`,
-  });
+  return refuseTarget(
+    canary,
+    'spec.targetRef.kind',
+    `must be one of ${nativeKinds.map((one) => one.kind).join(', ')} for provider native, not ${kind}`,
+  );
 }

@@ -71,7 +71,7 @@ describe('a StatefulSet in place', () => {
 
   it('is refused where a partition cannot hold it', () => {
     const field = (change: Partial<IncomingRelease>) =>
-      nativeStatefulSet.unfit({ ...bringing, ...change })?.field;
+      nativeStatefulSet.unsuitable({ ...bringing, ...change })?.field;
     const partition = { strategy: { type: 'RollingUpdate', rollingUpdate: { partition: 2 } } };
     expect([
       field({}),
@@ -91,7 +91,7 @@ describe('a StatefulSet in place', () => {
   });
 
   it('is brought above every ordinal, and stepped by a share of the number it was brought with', () => {
-    expect(nativeStatefulSet.bring(bringing)).toMatchObject({
+    expect(nativeStatefulSet.withhold(bringing)).toMatchObject({
       spec: { replicas: 3, updateStrategy: { rollingUpdate: { partition: 2_147_483_647 } } },
     });
     const marks = { 'holdfast.dev/promoted': 'a', 'holdfast.dev/share': '20', 'holdfast.dev/held-pods': '5' };
@@ -137,7 +137,7 @@ describe('a DaemonSet in place', () => {
 
   it('is refused where its controller replaces nothing, or has one node alone', () => {
     const field = (change: Partial<IncomingRelease>) =>
-      nativeDaemonSet.unfit({ ...bringing, ...change })?.field;
+      nativeDaemonSet.unsuitable({ ...bringing, ...change })?.field;
     const single = { ...bringing.live, status: { desiredNumberScheduled: 1 } } as KubernetesObject;
     expect([field({}), field(onDelete), field({ live: single })]).toEqual([
       undefined,
@@ -193,11 +193,11 @@ describe('a DaemonSet in place', () => {
   });
 
   it('takes no node for a release whose template is that of the older pods', () => {
-    const brought = nativeDaemonSet.bring({ ...bringing, isSameTemplate: true });
+    const brought = nativeDaemonSet.withhold({ ...bringing, isSameTemplate: true });
     const all = { ...marked, ...brought.marks };
     expect(next({ marks: all, pods: on('old old old old') })).toEqual(['promoted', 'all']);
     const status = { desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 2 };
     const source = look('DaemonSet', { marks: all, pods: on('old old'), status });
-    expect(nativeDaemonSet.sight(source).tried?.isReached(50)).toBe(true);
+    expect(nativeDaemonSet.splitView(source).tried?.isReached(50)).toBe(true);
   });
 });

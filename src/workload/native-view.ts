@@ -1,6 +1,8 @@
 /** Both sides of one workload in the rollout core's words: its pods of older templates, and those of the one that is tried (ADR 21). */
+
 import type { RouteView } from '../api/observed.ts';
 import type { StuckPod } from '../rollout/world.ts';
+import { noPodFacts } from './pods/pod-facts.ts';
 import { promotedDigestOf, stepShareOf } from './shared/names.ts';
 import type { NativeKind, PodsView, TriedPods } from './shared/native-kind.ts';
 import type { ViewSource } from './shared/workload-kind.ts';
@@ -16,7 +18,7 @@ export interface NativeView {
 /** What the core sees of a workload that is rolled out in place. */
 export function viewNative(kind: NativeKind, source: ViewSource): NativeView {
   const { workload } = source;
-  const { whole, tried } = kind.sight(source);
+  const { whole, tried } = kind.splitView(source);
   const promoted = promotedDigestOf(workload);
   const share = stepShareOf(workload);
   if (promoted === undefined)
@@ -27,11 +29,11 @@ export function viewNative(kind: NativeKind, source: ViewSource): NativeView {
       // Of a change that its controller has not seen nobody knows which pods it would wait for.
       stuckPods: whole.observed ? (kind.stuck?.(source) ?? []) : [],
     };
-  const isBrought = share === undefined || share === 0;
+  const isWithheld = share === undefined || share === 0;
   return {
-    primary: oldSide(whole, promoted, isBrought ? undefined : tried),
-    target: isBrought || !tried ? withoutPods(whole) : tried.view,
-    route: isBrought ? routeAt(0) : stepRoute(whole, share, tried),
+    primary: oldSide(whole, promoted, isWithheld ? undefined : tried),
+    target: isWithheld || !tried ? withoutPods(whole) : tried.view,
+    route: isWithheld ? routeAt(0) : stepRoute(whole, share, tried),
     stuckPods: [],
   };
 }
@@ -49,7 +51,7 @@ function stepRoute(whole: PodsView, weightPercent: number, tried: TriedPods | un
   const { observed, desiredReplicas, replicas } = whole;
   const accepted = observed && tried?.isReached(weightPercent) === true;
   const ready = tried?.view.updatedReadyReplicas ?? 0;
-  const problem = `${ready} new pods are ready, of ${replicas} in all; ${desiredReplicas} are wanted`;
+  const problem = `${ready} new pods are ready, of ${replicas} pods in total; ${desiredReplicas} are desired`;
   return { ...routeAt(weightPercent), accepted, ...(accepted ? {} : { problem }) };
 }
 
@@ -74,11 +76,7 @@ function withoutPods(whole: PodsView): PodsView {
     availableReplicas: 0,
     updatedReadyReplicas: 0,
     faults: [],
-    restarts: 0,
-    imagesMatch: true,
-    images: [],
-    podContainers: [],
-    endpoints: undefined,
+    ...noPodFacts,
   };
 }
 

@@ -32,7 +32,7 @@ const held: Stage = {
   weightPercent: 25,
   held: heldBy({ surgePercent: 25, unavailablePercent: 0 }),
 };
-const brought: Stage = { kind: 'brought', older };
+const brought: Stage = { kind: 'withheld', older };
 
 interface Change {
   readonly live?: KubernetesObject;

@@ -1,6 +1,6 @@
 /** A workload that is rolled out in place, as it is written at each stage of a release (ADR 21). Each stage is one whole object. */
 import type { Canary } from '../api/canary/canary.ts';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
 import { canonicalJson } from '../release/json.ts';
 import { type Release, templateOf, type WorkloadSettings } from '../release/release.ts';
 import { nativeKind } from './kinds.ts';
@@ -15,7 +15,7 @@ import {
   shareAnnotation,
 } from './shared/names.ts';
 import type { HeldFields, IncomingRelease } from './shared/native-kind.ts';
-import { RefusedError } from './shared/refusal.ts';
+import { refuseTarget } from './shared/refusal.ts';
 
 /** Where a release stands on the one workload. `older`: what the older pods run. */
 export type Stage =
@@ -23,9 +23,9 @@ export type Stage =
   | { readonly kind: 'whole' }
   /** The same, on the way back from a release that was tried. */
   | { readonly kind: 'returning' }
-  /** It is there, and no pod of it. */
-  | { readonly kind: 'brought'; readonly older: Release }
-  /** Its pods are there as far as it is held. */
+  /** It is in place, and none of its pods is started yet. */
+  | { readonly kind: 'withheld'; readonly older: Release }
+  /** As many of its pods run as the step allows. */
   | {
       readonly kind: 'held';
       readonly older: Release;
@@ -82,7 +82,9 @@ export function nativeWorkload(source: NativeSource, stage: Stage): KubernetesOb
 
 function heldAt(source: NativeSource, stage: Stage): HeldFields | undefined {
   if (stage.kind === 'held') return stage.held;
-  return stage.kind === 'brought' ? nativeKind(source.canary).bring(bringing(source, stage)) : undefined;
+  return stage.kind === 'withheld'
+    ? nativeKind(source.canary).withhold(incomingRelease(source, stage))
+    : undefined;
 }
 
 /** The template, and what stands for its config. */
@@ -122,9 +124,9 @@ function marks(stage: Stage, live: KubernetesObject | undefined): Record<string,
   };
 }
 
-function bringing({ release, settings, replicas, live }: NativeSource, stage: Stage): IncomingRelease {
+function incomingRelease({ release, settings, replicas, live }: NativeSource, stage: Stage): IncomingRelease {
   const spec = (release.target.spec ?? {}) as Record<string, unknown>;
-  const isFirst = stage.kind === 'brought';
+  const isFirst = stage.kind === 'withheld';
   const isSameTemplate = isFirst && isSameIn(release, stage.older);
   return { settings, spec, replicas, live, isFirst, isSameTemplate };
 }
@@ -135,9 +137,9 @@ function isSameIn(release: Release, older: Release): boolean {
 }
 
 function refuse(source: NativeSource, stage: Stage): void {
-  const unfit = nativeKind(source.canary).unfit(bringing(source, stage));
-  if (!unfit) return;
-  const { field, message, isLive } = unfit;
+  const unsuitable = nativeKind(source.canary).unsuitable(incomingRelease(source, stage));
+  if (!unsuitable) return;
+  const { field, message, isLive } = unsuitable;
   const object = (isLive ? source.live : undefined) ?? source.release.target;
-  throw new RefusedError({ reason: 'TargetInvalid', object: describe(object), field, message });
+  refuseTarget(object, field, message);
 }

@@ -6,7 +6,7 @@ import { durationOr } from '../api/time.ts';
 import type { ScalerSide, ScalerView } from '../rollout/world.ts';
 import { copyableEntries } from './shared/metadata.ts';
 import { primaryName } from './shared/names.ts';
-import { RefusedError, refuseForeign } from './shared/refusal.ts';
+import { refuseForeign, refuseTarget } from './shared/refusal.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -143,12 +143,11 @@ function primaryBounds(kind: ScalerKind, canary: Canary, source: KubernetesObjec
   const { minReplicas = minReplicasOf(kind, source), maxReplicas = boundOf(source, kind.maximum) } =
     given ?? {};
   if (given && minReplicas > maxReplicas)
-    throw new RefusedError({
-      reason: 'TargetInvalid',
-      object: describe(canary),
-      field: 'spec.autoscalerRef.primaryScalerReplicas',
-      message: `the primary would have at least ${minReplicas} and at most ${maxReplicas} pods`,
-    });
+    refuseTarget(
+      canary,
+      'spec.autoscalerRef.primaryScalerReplicas',
+      `the primary would have at least ${minReplicas} and at most ${maxReplicas} pods`,
+    );
   return { [kind.minimum.field]: minReplicas, [kind.maximum.field]: maxReplicas };
 }
 
@@ -205,25 +204,20 @@ function namespaceOf(canary: Canary): string {
 
 /** Of another version fields would be read wrongly; of another workload it would be copied for nothing. */
 function refuseOther(kind: ScalerKind, canary: Canary, scaler: KubernetesObject): void {
-  const refuse = (field: string, message: string): never => {
-    throw new RefusedError({ reason: 'TargetInvalid', object: describe(scaler), field, message });
-  };
-  if (scaler.apiVersion !== kind.apiVersion) refuse('apiVersion', `must be ${kind.apiVersion}`);
+  if (scaler.apiVersion !== kind.apiVersion) refuseTarget(scaler, 'apiVersion', `must be ${kind.apiVersion}`);
   const { name } = ((scaler.spec as Fields | undefined)?.scaleTargetRef ?? {}) as { name?: string };
   const target = canary.spec.targetRef.name;
   if (name !== target)
-    refuse('spec.scaleTargetRef.name', `must be ${target}, the target of ${describe(canary)}`);
+    refuseTarget(scaler, 'spec.scaleTargetRef.name', `must be ${target}, the target of ${describe(canary)}`);
 }
 
 // What of a ScaledObject names the target's own pods, rewritten for the primary (flagger-behaviour.md 2.10).
 
-type TriggerFields = Record<string, unknown>;
-
 /** Triggers and the name of the generated HorizontalPodAutoscaler, as the primary's ScaledObject has them. */
-function primaryTriggers(canary: Canary, spec: TriggerFields): TriggerFields {
-  const triggers = Array.isArray(spec.triggers) ? (spec.triggers as TriggerFields[]) : [];
-  const advanced = spec.advanced as TriggerFields | undefined;
-  const config = advanced?.horizontalPodAutoscalerConfig as TriggerFields | undefined;
+function primaryTriggers(canary: Canary, spec: Fields): Fields {
+  const triggers = Array.isArray(spec.triggers) ? (spec.triggers as Fields[]) : [];
+  const advanced = spec.advanced as Fields | undefined;
+  const config = advanced?.horizontalPodAutoscalerConfig as Fields | undefined;
   const named = typeof config?.name === 'string' ? { ...config, name: `${config.name}-primary` } : config;
   return {
     triggers: triggers.map((trigger) => ofPrimary(canary, trigger)),
@@ -231,8 +225,8 @@ function primaryTriggers(canary: Canary, spec: TriggerFields): TriggerFields {
   };
 }
 
-function ofPrimary(canary: Canary, trigger: TriggerFields): TriggerFields {
-  const metadata = trigger.metadata as TriggerFields | undefined;
+function ofPrimary(canary: Canary, trigger: Fields): Fields {
+  const metadata = trigger.metadata as Fields | undefined;
   const query = queryOf(canary, trigger.name, metadata?.query);
   return query === undefined ? trigger : { ...trigger, metadata: { ...metadata, query } };
 }

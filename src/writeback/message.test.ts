@@ -98,7 +98,7 @@ describe('what a revert in Git is told with', () => {
     expect(direct).not.toMatch(/merge|closed/);
     const whole = { why: 'its own lines also shape Service shop/web', others: ['Service shop/web'] };
     const draft = revertBody(story(status, { revert, whole }), 'markdown');
-    expect(draft).toMatch(/\*\*The whole commit is taken back here\*\*.*\n\n- Service shop\/web/);
+    expect(draft).toMatch(/\*\*This reverts the whole commit\*\*.*\n\n- Service shop\/web/);
     expect(draft).toContain('merge this');
   });
 

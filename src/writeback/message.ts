@@ -48,15 +48,15 @@ export function revertBody(story: RevertDescription, format: MessageFormat): str
     evidenceText(evidence, { revert, next }, { format, documentation }),
     '',
     `Commit ${revert.bad} was rolled out as Canary ${where.namespace}/${where.canary} in cluster ${where.cluster} and failed (${revert.reason}).`,
-    `The cluster went back to ${revert.good}, and stays there until Git holds another release.`,
+    `The cluster went back to ${revert.good}, and stays there until Git has another release.`,
     '',
     ...(whole ? wholeLines(whole, format) : exactLines()),
     '',
     'Files:',
     ...files.map((file) => (format === 'markdown' ? `- ${escapedMarkdown(file)}` : `- ${file}`)),
     '',
-    ...(byCommit ? [] : ['A fix as a new commit is just as good: this is closed then.']),
-    'Nothing is written a second time for this release.',
+    ...(byCommit ? [] : ['You can push a fix as a new commit instead; this is closed then.']),
+    'This release is not reverted a second time.',
     '',
     `Holdfast-Canary: ${where.namespace}/${where.canary}`,
     `Holdfast-Cluster: ${where.cluster}`,
@@ -67,7 +67,7 @@ export function revertBody(story: RevertDescription, format: MessageFormat): str
 
 function exactLines(): string[] {
   return [
-    'Only the lines of this workload are taken back; what else the commit changed, and every later commit, stays.',
+    'Only the lines of this workload are reverted; all other changes of this commit and of later commits stay.',
     'The result was rendered: the release is byte for byte the last-known-good, and no other object changes.',
   ];
 }
@@ -80,7 +80,7 @@ function wholeLines(
   const because = format === 'markdown' ? escapedMarkdown(why) : why;
   const mark = format === 'markdown' ? '**' : '';
   return [
-    `${mark}The whole commit is taken back here${mark}, because ${because}. Please check before merging; this also changes:`,
+    `${mark}This reverts the whole commit${mark}, because ${because}. Please check before merging; this also changes:`,
     '',
     ...concerned,
   ];
@@ -88,12 +88,12 @@ function wholeLines(
 
 /** Said on a pull request that is closed because Git moved on. */
 export function closedComment(head: string): string {
-  return `Closed: ${head.slice(0, 7)} holds another release, so there is nothing left to take back.`;
+  return `Closed: ${head.slice(0, 7)} has another release, so there is nothing left to revert.`;
 }
 
 /** Said on the pull request when another commit brings the rejected release back. */
 export function bumpComment(commit: string, digest: string): string {
-  return `${commit} holds the same release again (${digest.slice(0, 15)}). It stays rejected and is not rolled out; to try it anyway, annotate the Canary with holdfast.dev/retry.`;
+  return `${commit} has the same release again (${digest.slice(0, 15)}). It stays rejected and is not rolled out; to try it anyway, annotate the Canary with holdfast.dev/retry.`;
 }
 
 /** Pull requests are Markdown; commit messages are read as they are. */

@@ -226,7 +226,7 @@ const objects: readonly Hostile[] = [
       );
       return withEntries([{ name: 'big.yaml', oid: pointer.oid }], [pointer]);
     },
-    problems: [/^big\.yaml: is a pointer of Git LFS/],
+    problems: [/^big\.yaml: is a Git LFS pointer/],
   },
   { name: '.. and what leads up', ...names('..', '../up.yaml', '../../etc/cron.d/x.yaml', '/abs.yaml') },
   { name: '.git in the spellings of Unix and HFS+', ...names('.git', '.GIT', '.g\u200cit', '.git\u200f') },
@@ -334,7 +334,7 @@ const servers: readonly Hostile[] = [
     name: 'a pack that is cut',
     make: () => sending(honest.subarray(0, -60)),
     code: 'Unreachable',
-    says: /damaged or was cut/,
+    says: /damaged or truncated/,
   },
   {
     name: 'a pack with a flipped byte',
@@ -352,13 +352,13 @@ const servers: readonly Hostile[] = [
     name: 'a pack with more than its objects',
     make: () => sending(sealed(Buffer.concat([honest.subarray(0, -20), Buffer.alloc(99)]))),
     code: 'Unreachable',
-    says: /more than its objects/,
+    says: /trailing data/,
   },
   {
     name: 'a pack of another version',
     make: () => sending(sealed(flipped(honest, 7).subarray(0, -20))),
     code: 'Unreachable',
-    says: /no pack of version 2/,
+    says: /not a version 2 pack/,
   },
   {
     name: 'a pack without end',
@@ -453,7 +453,7 @@ const servers: readonly Hostile[] = [
     name: 'a listing that is cut',
     make: () => ({ refs: [], listing: (response) => response.end(line('# service=git-upload-pack\n')) }),
     code: 'Unreachable',
-    says: /cut/,
+    says: /truncated/,
   },
 ];
 

@@ -148,12 +148,12 @@ describe('what kustomize itself refuses is a problem of the kustomization', () =
         'app/a.yaml': deployment,
         'app/p.yaml': deployment.replace('name: web', 'name: none'),
       },
-      /^app\/kustomization\.yaml: kustomize refuses it: no resource matches strategic merge patch/,
+      /^app\/kustomization\.yaml: kustomize failed: no resource matches strategic merge patch/,
     ],
     [
       'a file above its own kustomization',
       { 'app/kustomization.yaml': 'resources: [../a.yaml]\n', 'a.yaml': deployment },
-      /^app\/kustomization\.yaml: kustomize refuses it: .*security; file/,
+      /^app\/kustomization\.yaml: kustomize failed: .*security; file/,
     ],
     [
       'a generator that would run a program',
@@ -162,12 +162,12 @@ describe('what kustomize itself refuses is a problem of the kustomization', () =
         'app/g.yaml':
           'apiVersion: example.com/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: "exec: {path: ./run}"\n',
       },
-      /^app\/kustomization\.yaml: kustomize refuses it: /,
+      /^app\/kustomization\.yaml: kustomize failed: /,
     ],
     [
       'bases that refer to one another',
       { 'app/kustomization.yaml': 'resources: [../b]\n', 'b/kustomization.yaml': 'resources: [../app]\n' },
-      /kustomize refuses it: .*cycle detected/,
+      /kustomize failed: .*cycle detected/,
     ],
   ];
   it.each(refused)('%s', async (_, files, expected) => {

@@ -109,7 +109,7 @@ export abstract class RevisionModel extends NativeModel {
   protected override change(action: Action): void {
     switch (action.type) {
       case 'ApplyCanary':
-        return this.apply(action.digest, { kind: 'brought', older: this.releaseOf(this.asked() ?? '') });
+        return this.apply(action.digest, { kind: 'withheld', older: this.releaseOf(this.asked() ?? '') });
       case 'ApplyPrimary':
         return this.apply(action.digest, { kind: 'whole' });
       case 'SetTraffic':

@@ -176,7 +176,7 @@ const bad: readonly Bad[] = [
   {
     name: 'match',
     analysis: { match: [{ headers: { a: { exact: 'b' } } }] },
-    says: ['SpecWarnings', 'SpecWarnings', 'spec.analysis.match: is left out: provider kubernetes'],
+    says: ['SpecWarnings', 'SpecWarnings', 'spec.analysis.match: is ignored: provider kubernetes'],
   },
 ];
 

@@ -78,7 +78,7 @@ test('a step is not followed by the next one before the gateway took it, and peo
   await untilWritten(40);
   await bed.pass(SOME_STEPS_MS);
   expect([await written(), (await seen()).phase]).toEqual([40, 'Progressing']);
-  expect(String((await seen()).message)).toContain('has not seen generation');
+  expect(String((await seen()).message)).toContain('has not observed generation');
   letGo();
   await waitForPhase(bed, 'Succeeded');
 });

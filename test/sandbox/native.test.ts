@@ -139,7 +139,7 @@ test('what cannot be held at a step is refused before anything is written, and s
   await pause(true);
   await bed.commit('paused by hand', { 'web.json': web('shop/web:2') });
   await eventually('the refusal', async () =>
-    condition(await bed.canary(), 'Ready')?.message?.includes('somebody else paused it'),
+    condition(await bed.canary(), 'Ready')?.message?.includes('was paused by somebody else'),
   );
   expect(imageOf(await live())).toBe('shop/web:1');
   await pause(false);
@@ -309,9 +309,13 @@ test('somebody who pauses it at a step is told of, and it goes on when it is res
   await eventually('a step', async () => statusOf(await bed.canary()).canaryWeight === 40);
   await patch({ paused: true });
   const ready = async () => condition(await bed.canary(), 'Ready');
-  await eventually('the refusal', async () => (await ready())?.message?.includes('somebody else paused it'), {
-    seen: ready,
-  });
+  await eventually(
+    'the refusal',
+    async () => (await ready())?.message?.includes('was paused by somebody else'),
+    {
+      seen: ready,
+    },
+  );
   expect(statusOf(await bed.canary()).phase).toBe('Progressing');
   await patch({ paused: false });
   await eventually('the promotion', async () => statusOf(await bed.canary()).lastPromotedCommit === v2);

@@ -69,7 +69,7 @@ describe('a targetPort whose name the template lacks never becomes the last-know
     });
     await bed.pass(20_000);
     expect(message).toMatch(
-      /canary\.json:\d+: spec\.service\.targetPort: .*"web" is the name of no TCP port/,
+      /canary\.json:\d+: spec\.service\.targetPort: .*"web" is not the name of a TCP port/,
     );
     expect(await primaryImage()).toBe('shop/web:1');
     expect(await lastKnownGood()).toBe(good);
@@ -91,7 +91,7 @@ describe('a targetPort whose name the template lacks never becomes the last-know
       return found?.reason === 'InvalidManifests' ? found : undefined;
     });
     await bed.pass(20_000);
-    expect(ready.message).toContain('"web" is the name of no TCP port of Deployment shop/web');
+    expect(ready.message).toContain('"web" is not the name of a TCP port of Deployment shop/web');
     expect(ready.message).toContain('http (8080)');
     expect(await lastKnownGood()).toBeUndefined();
     expect(await bed.get('apps/v1', 'Deployment', 'web-primary')).toBeUndefined();

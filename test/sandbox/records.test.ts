@@ -145,7 +145,7 @@ test('a damaged record that Git cannot give back is reported, not used, and noth
         ...marked({ annotations: { ...first.metadata.annotations, 'holdfast.dev/parts': '1' } }),
         data: { release: 'H4sIAAAA' },
       },
-      /its bytes are damaged/,
+      /its content is damaged/,
     ],
     [
       'the labels of another Canary',

@@ -134,7 +134,7 @@ function isBuiltIn(metric: CanaryMetric): boolean {
 
 function sourceProblems(metric: CanaryMetric, path: string): Problem[] {
   if (metric.templateRef || metric.query || isBuiltIn(metric)) return [];
-  const message = `"${metric.name.slice(0, 60)}" has no value: name a templateRef, or use ${builtInMetrics.join(' or ')}`;
+  const message = `"${metric.name.slice(0, 60)}" is not built in; set its templateRef, or use ${builtInMetrics.join(' or ')}`;
   return [{ path, message }];
 }
 

@@ -32,7 +32,7 @@ describe('a Canary that the schema lets in', () => {
   });
 
   test.each([
-    [{ metrics: [{ name: 'latency' }] }, 'spec.analysis.metrics[0] "latency" has no value'],
+    [{ metrics: [{ name: 'latency' }] }, 'spec.analysis.metrics[0] "latency" is not built in'],
     [{ metrics: [{ name: 'request-duration' }] }, 'spec.analysis.metrics[0].thresholdRange.max is missing'],
     [
       { metrics: [{ name: 'request-duration', thresholdRange: { min: 5, max: 1 } }] },

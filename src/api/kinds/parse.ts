@@ -2,9 +2,11 @@
  * Documents -> typed objects, or problems for people. Accepts and refuses what the API server with our CRDs does, but for the annotation that may
  * stand for spec.postPromotion, which no server looks into.
  */
+
 import type * as z from 'zod';
 import type { AlertProvider } from '../alert-provider.ts';
 import { type Canary, withAnnotatedPostPromotion } from '../canary/canary.ts';
+import { isRecord } from '../json.ts';
 import { limits } from '../limits.ts';
 import type { MetricTemplate } from '../metric-template.ts';
 import { fieldPath, nearest, type Problem, problemOf } from '../problems.ts';
@@ -119,10 +121,6 @@ function capped(problems: Problem[]): Problem[] {
   if (problems.length <= limits.problemsPerObject) return problems;
   const left = problems.length - limits.problemsPerObject;
   return [...problems.slice(0, limits.problemsPerObject), { path: '', message: `and ${left} more problems` }];
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 // Fields that the API server would drop without a word: users must hear of them.

@@ -1,10 +1,9 @@
 import { systemClock } from '../../api/clock.ts';
-import { describe } from '../../api/kubernetes.ts';
+import { describe, type SecretValues } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { sshSigner } from '../../git/sign/ssh-signature.ts';
 import type { GitReference } from '../../git/types.ts';
-import type { SecretValues } from '../../git/wire/credentials.ts';
 import { resolveReference } from '../../git/wire/references.ts';
 import {
   createGitTransport,

@@ -140,7 +140,7 @@ describe('loadClusterAccess', () => {
     expect(await current()).toBe('Bearer hi-1');
     clock.advance(25_000);
     expect(await current()).toBe('Bearer hi-2');
-    await expect(load(file)).rejects.toThrow(/exec credential plug-ins are refused/);
+    await expect(load(file)).rejects.toThrow(/exec credential plug-ins are not allowed/);
   });
 
   it('does not repeat what a failing plug-in printed', async () => {
@@ -209,9 +209,9 @@ describe('loadClusterAccess', () => {
       () => write('bad', 'a: [\ntoken: hunter2: x'),
       /bad:\d+: invalid YAML$/,
     ],
-    ['a list', () => write('list', '[]'), /list: there is no|no current-context/],
+    ['a list', () => write('list', '[]'), /list: does not exist|current-context is not set/],
     ['a missing server', () => write('s', '{"clusters":[{"name":"x","cluster":{}}]}'), /server is missing/],
-    ['an unknown context', () => write('c', '{"current-context":"prod"}'), /there is no context "prod"/],
+    ['an unknown context', () => write('c', '{"current-context":"prod"}'), /context "prod" does not exist/],
     ['a server that is no URL', () => kubeconfig({ cluster: { server: 'nonsense' } }), /not a URL/],
   ])('explains %s', async (_, file, message) => {
     const error = await load(file()).catch((reason) => reason);

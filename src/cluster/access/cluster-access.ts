@@ -50,7 +50,7 @@ async function findContext(options: AccessOptions): Promise<SelectedContext> {
   if (await exists(home)) return selectContext(await readKubeconfig([home]), options.context);
   throw localError(
     'configuration',
-    'no cluster: give --kubeconfig FILE, set KUBECONFIG, or run inside a pod',
+    'no cluster configured: use --kubeconfig FILE, set KUBECONFIG, or run inside a pod',
   );
 }
 
@@ -91,13 +91,13 @@ function refuseUnsafe(
   if (cluster.skipTLSVerify && !loopback && !options.allowInsecureTls) {
     throw localError(
       'configuration',
-      `kubeconfig: insecure-skip-tls-verify for ${hostname} is refused; give its certificate authority`,
+      `kubeconfig: insecure-skip-tls-verify for ${hostname} is not allowed; set its certificate authority`,
     );
   }
   if (user.exec && !options.allowExec) {
     throw localError(
       'configuration',
-      'kubeconfig: exec credential plug-ins are refused here; use a token, a token file or a certificate',
+      'kubeconfig: exec credential plug-ins are not allowed here; use a token, a token file or a certificate',
     );
   }
   const unsupported = unsupportedSetting(user);

@@ -202,7 +202,7 @@ function readCredential(command: string, output: string): ExecCredential {
   if (token === undefined && (cert === undefined || key === undefined)) {
     throw localError(
       'configuration',
-      `credential plug-in ${command}: gave neither a token nor a client certificate with key`,
+      `credential plug-in ${command}: returned neither a token nor a client certificate with key`,
     );
   }
   return {

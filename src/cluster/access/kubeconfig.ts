@@ -49,7 +49,8 @@ export async function readKubeconfig(files: readonly string[]): Promise<Kubeconf
 /** The named context, or the current one. Throws a `configuration` error that says which name is missing. */
 export function selectContext(config: Kubeconfig, wanted: string | undefined): SelectedContext {
   const name = wanted ?? config.currentContext;
-  if (!name) throw localError('configuration', 'kubeconfig: no current-context; name one with --context');
+  if (!name)
+    throw localError('configuration', 'kubeconfig: current-context is not set; choose one with --context');
   const context = named(config.contexts, name, 'context');
   const user = context.user ? named(config.users, context.user, 'user') : { name: '', impersonateGroups: [] };
   return {
@@ -137,6 +138,6 @@ function firstByName<T extends { readonly name: string }>(entries: readonly T[])
 
 function named<T extends { readonly name: string }>(entries: readonly T[], name: string, what: string): T {
   const found = entries.find((entry) => entry.name === name);
-  if (!found) throw localError('configuration', `kubeconfig: there is no ${what} "${name}"`);
+  if (!found) throw localError('configuration', `kubeconfig: ${what} "${name}" does not exist`);
   return found;
 }

@@ -228,7 +228,7 @@ function parseRequirement(text: string): (labels: Readonly<Record<string, string
     return operator === '!=' ? (labels) => labels[key] !== value : (labels) => labels[key] === value;
   }
   const exists = existence.exec(text);
-  if (!exists) throw localError('invalid', `label selector: "${text}" is not understood`);
+  if (!exists) throw localError('invalid', `label selector "${text}" cannot be parsed`);
   const [, negated, key = ''] = exists;
   return negated ? (labels) => !Object.hasOwn(labels, key) : (labels) => Object.hasOwn(labels, key);
 }

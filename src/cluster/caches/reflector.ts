@@ -129,13 +129,11 @@ async function connectOnce(
     if (stopping.aborted) return 0;
     askedPauseMs = Math.min(isApiError(error) ? (error.retryAfterMs ?? 0) : 0, longestRetryAfterMs);
     if (connection.abortedHere()) noteSilence(progress);
-    health.lastError = connection.abortedHere()
-      ? `nothing heard for ${tuning.silenceMs} ms`
-      : messageOf(error);
+    health.lastError = connection.abortedHere() ? `no data for ${tuning.silenceMs} ms` : messageOf(error);
     const { apiVersion, kind, namespace } = options.selection;
     options.logger.warn(
       { apiVersion, kind, namespace, reason: health.lastError },
-      'watch broke; connecting again',
+      'watch ended; reconnecting',
     );
   } finally {
     cancelHeld();

@@ -173,7 +173,7 @@ async function watchWithInitialEvents(
     opening.release();
   }
   if (position.resourceVersion === undefined)
-    throw localError('transient', `watch ${info.plural}: ended before the whole state came`);
+    throw localError('transient', `watch ${info.plural}: ended before the initial list was complete`);
   return true;
 }
 
@@ -270,7 +270,10 @@ function parseJson(info: ResourceInfo, line: string): { type?: unknown; object?:
   } catch {
     // Reported below, without the line: it may hold a Secret.
   }
-  throw localError('badAnswer', `watch ${info.plural}: a line of ${line.length} characters is no event`);
+  throw localError(
+    'badAnswer',
+    `watch ${info.plural}: a line of ${line.length} characters is not a watch event`,
+  );
 }
 
 function bookmark(info: ResourceInfo, object: unknown): WatchEvent {

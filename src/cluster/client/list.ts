@@ -125,7 +125,7 @@ function itemsOf(info: ResourceInfo, body: ListBody): KubernetesObject[] {
 export function asKind(info: ResourceInfo, item: unknown): KubernetesObject {
   const object = item as KubernetesObject | null;
   if (typeof object?.metadata?.name !== 'string') {
-    throw localError('badAnswer', `${info.plural}: the server sent something without metadata.name`);
+    throw localError('badAnswer', `${info.plural}: the server sent an object without metadata.name`);
   }
   return { ...object, apiVersion: info.apiVersion, kind: info.kind };
 }

@@ -77,7 +77,7 @@ export function startElection(options: ElectionOptions): Election {
     watch.start();
     await win();
     if (stopping.signal.aborted) return;
-    logger.info({ identity: candidate.identity }, 'leader election: this process leads');
+    logger.info({ identity: candidate.identity }, 'leader election: became leader');
     announce(leadership.signal);
     await keep();
     leadership.abort();
@@ -180,7 +180,7 @@ function newCandidate(
     onRenewal: (record) => watch.renewed(record?.holder === candidate.identity ? undefined : record),
     async whyGone(record, signal) {
       const why = await watch.readWhyGone(record, signal);
-      if (why) logger.info({ holder: record.holder, why }, 'leader election: the holder is gone');
+      if (why) logger.info({ holder: record.holder, why }, 'leader election: the leader is gone');
       return why;
     },
     record: undefined,

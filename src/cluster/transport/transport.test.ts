@@ -81,7 +81,7 @@ describe('transport', () => {
     const onRead = await failureOf(transport.request({ ...read, deadlineMs: 100 }));
     const onWrite = await failureOf(transport.request({ ...write, deadlineMs: 100 }));
     expect(onRead).toMatchObject({ kind: 'timeout', effectUnknown: false, actor: 'nobody', retryable: true });
-    expect(onRead.message).toBe('get Pod shop/web: no full answer within 100 ms');
+    expect(onRead.message).toBe('get Pod shop/web: timed out after 100 ms');
     expect(onWrite).toMatchObject({ kind: 'timeout', effectUnknown: true });
   });
 

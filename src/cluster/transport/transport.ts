@@ -118,8 +118,8 @@ async function withDeadline<T>(
     if (!link.signal.aborted) throw failure;
     const { effectUnknown } = failure;
     const [kind, why] = link.abortedHere()
-      ? (['timeout', `no full answer within ${deadlineMs} ms`] as const)
-      : (['aborted', 'given up by Holdfast'] as const);
+      ? (['timeout', `timed out after ${deadlineMs} ms`] as const)
+      : (['aborted', 'cancelled by Holdfast'] as const);
     throw localError(kind, `${request.verb} ${request.object}: ${why}`, { effectUnknown });
   } finally {
     cancel();

@@ -1,6 +1,5 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { labelValue } from '../../api/metadata.ts';
-import { labelCanary } from '../../release/record.ts';
+import { canaryLabel, labelValue } from '../../api/metadata.ts';
 import { serviceNameLabel } from '../../workload/pods/endpoints.ts';
 
 interface Names {
@@ -43,9 +42,9 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
     case 'EndpointSlice':
       return sideServices(names).includes(labels?.[serviceNameLabel] ?? '');
     case 'Secret':
-      return labels?.[labelCanary] === labelValue(names.canary);
+      return labels?.[canaryLabel] === labelValue(names.canary);
     default:
-      return name === names.apex || labels?.[labelCanary] === labelValue(names.canary);
+      return name === names.apex || labels?.[canaryLabel] === labelValue(names.canary);
   }
 }
 

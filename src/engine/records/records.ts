@@ -1,12 +1,12 @@
 /** Holdfast's memory in the cluster: release records and rejections (design section 5, "Where the LKG lives"). */
+
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { labelValue } from '../../api/metadata.ts';
+import { canaryLabel, labelValue } from '../../api/metadata.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Cluster } from '../../contracts/cluster.ts';
 import {
   type DecodedRecord,
   decodeRecord,
-  labelCanary,
   type RecordStamp,
   recordAnnotations,
   recordLabels,
@@ -77,7 +77,7 @@ export function recordVersion(secrets: readonly KubernetesObject[], name: string
 /** Reads the records of one Canary from the watched metadata, in no order. */
 export function recordViews(secrets: readonly KubernetesObject[], canary: CanaryName): RecordView[] {
   return secrets
-    .filter(({ metadata }) => metadata.labels?.[labelCanary] === labelValue(canary.name))
+    .filter(({ metadata }) => metadata.labels?.[canaryLabel] === labelValue(canary.name))
     .flatMap((secret) => recordView(secret))
     .filter(({ digest, name }) => name === recordName(canary, digest));
 }

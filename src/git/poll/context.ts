@@ -84,8 +84,8 @@ export async function requireCommit({ reader }: Session, oid: string): Promise<C
   throw new GitError('RefNotFound', `${oid} is not a commit; spec.ref must lead to one`);
 }
 
-/** The id itself. Throws GitError NotFound for what is no full commit id. */
+/** The id itself. Throws GitError NotFound for what is not a full commit id. */
 export function checkCommitId(commit: string): string {
   if (/^[0-9a-f]{40}$/.test(commit)) return commit;
-  throw new GitError('NotFound', `${JSON.stringify(commit.slice(0, 80))} is no full commit id`);
+  throw new GitError('NotFound', `${JSON.stringify(commit.slice(0, 80))} is not a full commit id`);
 }

@@ -36,10 +36,10 @@ export function validityProblem(
   timeMs: number,
 ): string | undefined {
   const { namespaces, validAfterMs, validBeforeMs } = signer;
-  if (namespaces && !isListed(namespaces, namespace)) return `its key may not sign for ${namespace}`;
+  if (namespaces && !isListed(namespaces, namespace))
+    return `its key is not allowed to sign for ${namespace}`;
   if (validAfterMs !== undefined && timeMs < validAfterMs) return 'its key was not valid yet at that time';
-  if (validBeforeMs !== undefined && timeMs >= validBeforeMs)
-    return 'its key was not valid any more at that time';
+  if (validBeforeMs !== undefined && timeMs >= validBeforeMs) return 'its key had expired by that time';
   return undefined;
 }
 
@@ -81,7 +81,7 @@ function optionsOf(text: string): Map<string, string> {
     const [name = '', ...value] = option.split('=');
     const known = name.toLowerCase();
     if (!knownOptions.has(known))
-      throw new Error(`${JSON.stringify(name.slice(0, 40))} is no option and no type of key`);
+      throw new Error(`${JSON.stringify(name.slice(0, 40))} is neither an option nor a key type`);
     options.set(known, unquoted(value.join('=')));
   }
   return options;
@@ -91,7 +91,8 @@ function keyOf(type: string, text: string): Buffer {
   if (!/^[A-Za-z0-9+/]{16,4096}={0,2}$/.test(text)) throw new Error('the key is not base64');
   const key = Buffer.from(text, 'base64');
   const length = key.length >= 4 ? key.readUInt32BE() : 0;
-  if (key.subarray(4, 4 + length).toString('latin1') !== type) throw new Error(`the key is no ${type}`);
+  if (key.subarray(4, 4 + length).toString('latin1') !== type)
+    throw new Error(`the key is not of type ${type}`);
   return key;
 }
 
@@ -102,7 +103,7 @@ function timeOption(options: ReadonlyMap<string, string>, name: string): number 
   const [, year, month, day, hour = '00', minute = '00', second = '00'] =
     /^(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?Z?$/.exec(text) ?? [];
   const ms = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  if (Number.isNaN(ms)) throw new Error(`${name} is no time as YYYYMMDDHHMMSSZ`);
+  if (Number.isNaN(ms)) throw new Error(`${name} is not a time in the format YYYYMMDDHHMMSSZ`);
   return ms;
 }
 

@@ -29,10 +29,10 @@ export async function verifyPgp(
     throw new Error('its PGP signature cannot be read');
   });
   if (signature.packets.length === 0 || signature.packets.length > maxSignatures)
-    throw new Error('it carries no PGP signature, or too many');
+    throw new Error('it has no PGP signature, or more than one');
   // Other types are not made over these very bytes: a text may differ in its blanks, and a standalone one is made over nothing.
   if (signature.packets.some(({ signatureType }) => signatureType !== openpgp.enums.signature.binary))
-    throw new Error('its PGP signature is not one of a document (type 0)');
+    throw new Error('its PGP signature is not the signature of a document (type 0)');
   const message = await openpgp.createMessage({ binary: payload });
   const { signatures } = await openpgp.verify({
     message,
@@ -50,11 +50,13 @@ export async function verifyPgp(
     } catch (error) {
       const why = error instanceof Error ? error.message.slice(0, 160) : 'unknown';
       refusals.push(
-        signer ? `${nameOf(signer.getUserIDs())} (${id}): ${why}` : `the key ${id} is none of the keys given`,
+        signer
+          ? `${nameOf(signer.getUserIDs())} (${id}): ${why}`
+          : `key ${id} is not among the keys of the Secret`,
       );
     }
   }
-  throw new Error(`its PGP signature does not count: ${refusals.join('; ')}`);
+  throw new Error(`its PGP signature is not valid: ${refusals.join('; ')}`);
 }
 
 async function readKeys(blocks: readonly string[]) {

@@ -39,7 +39,7 @@ export function signedCommit(bytes: Uint8Array): Signed {
     if (!skips) kept.push(line);
   }
   const count = headers.filter((line) => line.startsWith(signatureHeader)).length;
-  if (count > 1) throw new Error('it carries more than one signature');
+  if (count > 1) throw new Error('it has more than one signature');
   const signature = signatures.length > 0 ? bounded(signatures.join('\n')) : undefined;
   return { payload: latin1(`${kept.join('\n')}\n${body}`), signature, timeMs: timeOf(kept, 'committer') };
 }
@@ -76,7 +76,7 @@ function latin1(text: string): Buffer {
 function split(bytes: Uint8Array): { headers: string[]; body: string } {
   const text = textOf(bytes);
   const end = text.indexOf('\n\n');
-  if (end < 0) throw new Error('it has no end of its headers');
+  if (end < 0) throw new Error('its headers do not end');
   return { headers: text.slice(0, end).split('\n'), body: text.slice(end + 1) };
 }
 
@@ -88,7 +88,7 @@ function lastBeginning(text: string): number | undefined {
 function timeOf(headers: readonly string[], who: string): number {
   const line = headers.find((header) => header.startsWith(`${who} `)) ?? '';
   const seconds = Number(/ (\d{1,11}) [+-]\d{4}$/.exec(line)?.[1] ?? Number.NaN);
-  if (Number.isNaN(seconds)) throw new Error(`it does not say when (${who})`);
+  if (Number.isNaN(seconds)) throw new Error(`it has no ${who} time`);
   return seconds * 1000;
 }
 

@@ -37,7 +37,7 @@ export async function readSigners(
     }
   }
   if (ssh.length + pgp.length > 0) return { ssh, pgp };
-  throw new GitError('SignersUnusable', `spec.verify.secretRef: nobody is in Secret ${where}`);
+  throw new GitError('SignersUnusable', `spec.verify.secretRef: Secret ${where} contains no keys`);
 }
 
 /** Who signed it. Throws Error that says why its signature does not count. */
@@ -47,5 +47,5 @@ export async function signerOf({ payload, signature, timeMs }: Signed, signers: 
     return verifySsh(payload, signature, { signers: signers.ssh, timeMs });
   if (signature.startsWith('-----BEGIN PGP SIGNATURE-----'))
     return verifyPgp(payload, signature, signers.pgp);
-  throw new Error('its signature is neither of SSH nor of PGP');
+  throw new Error('its signature is neither SSH nor PGP');
 }

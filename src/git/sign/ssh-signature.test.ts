@@ -32,8 +32,8 @@ it('refuses other keys with a message that shows none of them', () => {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
   const whole = opensshKey('ed25519', '');
   const keys = [
-    ['no Ed25519', rsa.export({ format: 'pem', type: 'pkcs8' }).toString()],
-    ['no Ed25519', opensshKey('ecdsa', '')],
+    ['not an Ed25519', rsa.export({ format: 'pem', type: 'pkcs8' }).toString()],
+    ['not an Ed25519', opensshKey('ecdsa', '')],
     ['passphrase', opensshKey('ed25519', 'secret')],
     ['cannot be read', 'hello'],
     ['cannot be read', whole.replace(/\n.{70}\n/, '\nAAAA\n')],

@@ -40,13 +40,13 @@ export function verifySsh(
       `${fingerprint} signed it for ${JSON.stringify(signature.namespace.slice(0, 40))}, not for git`,
     );
   const listed = signers.filter(({ key }) => key.equals(signature.key));
-  if (listed.length === 0) throw new Error(`${fingerprint} is none of the allowed signers`);
+  if (listed.length === 0) throw new Error(`${fingerprint} is not among the allowed signers`);
   const refusals = listed.map((signer) => validityProblem(signer, namespace, timeMs));
   const at = refusals.indexOf(undefined);
   const { principals } = listed[Math.max(at, 0)] ?? { principals: '' };
   if (at < 0) throw new Error(`${principals} (${fingerprint}) signed it, but ${refusals[0]}`);
   if (!isGenuine(signature, payload))
-    throw new Error(`the signature by ${principals} (${fingerprint}) is not one of this content`);
+    throw new Error(`the signature by ${principals} (${fingerprint}) does not match the content`);
   return `${principals} (${fingerprint})`;
 }
 
@@ -54,7 +54,7 @@ function parseSshSignature(armored: string): SshSignature {
   const [, body] =
     /^-----BEGIN SSH SIGNATURE-----\n([A-Za-z0-9+/=\n]+)\n-----END SSH SIGNATURE-----\n?$/.exec(armored) ??
     [];
-  if (body === undefined) throw unreadableSignature('its armour is broken');
+  if (body === undefined) throw unreadableSignature('its armor is malformed');
   const bytes = Buffer.from(body.replaceAll('\n', ''), 'base64');
   if (!bytes.subarray(0, magic.length).equals(magic)) throw unreadableSignature('it is none');
   const reader = createFieldReader(bytes, magic.length, unreadableSignature);
@@ -72,7 +72,7 @@ function parseSshSignature(armored: string): SshSignature {
     type: inner.field().toString('latin1'),
     bytes: inner.field(),
   };
-  if (!reader.isAtEnd() || !inner.isAtEnd()) throw unreadableSignature('something follows it');
+  if (!reader.isAtEnd() || !inner.isAtEnd()) throw unreadableSignature('it has trailing data');
   if (hash !== 'sha256' && hash !== 'sha512')
     throw unreadableSignature('its hash is neither sha256 nor sha512');
   return signature;
@@ -119,7 +119,7 @@ function rsa(n: Buffer, e: Buffer): KeyObject {
 /** An uncompressed point: 4, then both coordinates. */
 function ecPoint(point: Buffer, crv: string, size: number): KeyObject {
   if (point.length !== 1 + 2 * size || point[0] !== 4)
-    throw unreadableSignature('its key is no point of the curve');
+    throw unreadableSignature('its public key is not a point on the curve');
   const x = point.subarray(1, 1 + size).toString('base64url');
   const y = point.subarray(1 + size).toString('base64url');
   return createPublicKey({ key: { kty: 'EC', crv, x, y }, format: 'jwk' });
@@ -128,12 +128,12 @@ function ecPoint(point: Buffer, crv: string, size: number): KeyObject {
 /** A positive number of SSH, which may begin with a zero byte or leave zeros out, in exactly so many bytes. */
 function numberOf(mpint: Buffer, size: number): Buffer {
   const bare = mpint[0] === 0 ? mpint.subarray(1) : mpint;
-  if (bare.length > size) throw unreadableSignature('a number of it is too long');
+  if (bare.length > size) throw unreadableSignature('one of its integers is too long');
   return Buffer.concat([Buffer.alloc(size - bare.length), bare]);
 }
 
 function unreadableSignature(why: string): Error {
-  return new Error(`its SSH signature cannot be used: ${why}`);
+  return new Error(`its SSH signature is not valid: ${why}`);
 }
 
 const MAGIC = 'SSHSIG';
@@ -149,7 +149,7 @@ const SEED_BYTES = 32;
  */
 export function sshSigner(pem: string): (bytes: Buffer) => string {
   const key = readPrivateKey(pem.trim());
-  if (key.asymmetricKeyType !== 'ed25519') throw unusable('it is no Ed25519 key');
+  if (key.asymmetricKeyType !== 'ed25519') throw unusable('it is not an Ed25519 key');
   const publicKey = publicKeyOf(key);
   return (bytes) => {
     const head = [field(NAMESPACE), field(''), field('sha512')];
@@ -189,13 +189,13 @@ function seedOf(bytes: Buffer): Buffer {
     throw unusable('it cannot be read');
   const reader = createFieldReader(bytes, OPENSSH_MAGIC.length, unusable);
   const cipher = reader.field().toString('latin1');
-  if (cipher !== 'none') throw unusable('it is locked by a passphrase');
+  if (cipher !== 'none') throw unusable('it is protected by a passphrase');
   reader.field();
   reader.field();
   if (reader.number() !== 1) throw unusable('it holds more than one key');
   reader.field();
   const inner = createFieldReader(reader.field(), 8, unusable);
-  if (inner.field().toString('latin1') !== 'ssh-ed25519') throw unusable('it is no Ed25519 key');
+  if (inner.field().toString('latin1') !== 'ssh-ed25519') throw unusable('it is not an Ed25519 key');
   inner.field();
   const seed = inner.field().subarray(0, SEED_BYTES);
   if (seed.length !== SEED_BYTES) throw unusable('it cannot be read');
@@ -229,7 +229,7 @@ function createFieldReader(bytes: Buffer, start: number, fail: (why: string) => 
   let offset = start;
   function take(length: number): Buffer {
     const value = bytes.subarray(offset, offset + length);
-    if (value.length !== length) throw fail('it is cut short');
+    if (value.length !== length) throw fail('it is truncated');
     offset += length;
     return value;
   }

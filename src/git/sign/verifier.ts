@@ -60,7 +60,7 @@ export function createVerifier({ mode, secretName, values }: Verification): Veri
       if (mode === 'Tag')
         throw notVerified(
           `commit ${oid.slice(0, 7)}`,
-          'no signed tag that leads to it was followed since the start',
+          'no signed tag that points to it has been read since the start',
         );
       remember(verified, oid, await verifyCommit(session, oid, signers));
     },
@@ -82,11 +82,11 @@ function remember(verified: Map<string, string>, key: string, who: string): void
 async function verifyCommit(session: Session, oid: string, signers: Signers): Promise<string> {
   const object = await readObject(session.reader, oid);
   try {
-    if (object?.type !== 'commit') throw new Error('it is no commit');
+    if (object?.type !== 'commit') throw new Error('it is not a commit');
     const signed = signedCommit(object.bytes);
     const tree = `tree ${(await readCommitObject(session.reader, oid))?.tree}\n`;
     if (signed.payload.subarray(0, tree.length).toString('latin1') !== tree)
-      throw new Error('the tree that would be read is not the one that was signed');
+      throw new Error('its tree is not the one that was signed');
     return await signerOf(signed, signers);
   } catch (error) {
     throw refusal(`commit ${oid.slice(0, 7)}`, error);
@@ -103,11 +103,11 @@ async function verifyTag(
   if (!(await readObject(session.reader, want))) await session.deepen(want, 1);
   const object = await readObject(session.reader, want);
   try {
-    if (object?.type !== 'tag') throw new Error('it is no annotated tag, so that it cannot be signed');
+    if (object?.type !== 'tag') throw new Error('it is not an annotated tag, and only those can be signed');
     if (object.bytes.length > maxTagBytes) throw new Error(`it has more than ${maxTagBytes} bytes`);
     const tag = signedTag(object.bytes);
     if (tag.type !== 'commit' || tag.object !== commit)
-      throw new Error(`it does not name the commit ${commit.slice(0, 7)}`);
+      throw new Error(`it does not point to commit ${commit.slice(0, 7)}`);
     if (`refs/tags/${tag.name}` !== refName)
       throw new Error(`it was signed as tag ${JSON.stringify(tag.name.slice(0, 80))}`);
     return await signerOf(tag, signers);

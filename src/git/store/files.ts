@@ -93,11 +93,11 @@ function entryProblem(walk: Walk, entry: TreeEntry, path: string): FileProblem |
     return problem(
       path,
       'Submodule',
-      'submodules are not read; copy the manifests or make a Source of their own',
+      'submodules are not read; copy the manifests or create a Source for the submodule',
     );
   }
   if (kind === 'symlink' && (isWanted(walk, path) || !entry.name.includes('.'))) {
-    return problem(path, 'Symlink', 'symbolic links are not followed; replace it by the file it points at');
+    return problem(path, 'Symlink', 'symbolic links are not followed; replace it with the file it points to');
   }
   return undefined;
 }
@@ -230,7 +230,7 @@ const POINTER = /^version https:\/\/(git-lfs|hawser)\.github\.com\/spec\//;
 
 /** What to tell about a pointer, after its path. */
 const lfsPointer =
-  'is a pointer of Git LFS, whose content is not in the repository; keep the file in Git itself';
+  'is a Git LFS pointer, and its content is not in the repository; store the file in Git itself';
 
 /** Whether a file stands for one that Git LFS keeps elsewhere: read as what it says, it would be nonsense. */
 function isLfsPointer(bytes: Uint8Array): boolean {

@@ -77,11 +77,11 @@ describe('a repository on this machine', () => {
   it('says what to do where a commit is not there', async () => {
     const repository = await opened(join(root, 'shop'));
     await expect(repository.commitAt('nowhere')).rejects.toThrow(
-      /"nowhere" names no commit here; fetch it, or give its full id/,
+      /"nowhere" is not a commit of this clone; fetch it, or give its full id/,
     );
     await expect(repository.commitAt('HEAD~7')).rejects.toThrow(/goes back further than this clone does/);
-    await expect(repository.commitAt('~')).rejects.toThrow(/is no branch, tag or commit id/);
-    await expect(openLocalRepository(root)).rejects.toThrow(/is in no Git repository/);
+    await expect(repository.commitAt('~')).rejects.toThrow(/is not a branch, tag or commit id/);
+    await expect(openLocalRepository(root)).rejects.toThrow(/is not in a Git repository/);
   });
 
   it('tells a partial clone from a damaged one', async () => {

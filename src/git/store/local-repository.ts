@@ -69,7 +69,7 @@ async function findRepository(start: string): Promise<{ root: string; folders: G
   for (let at = start; ; at = dirname(at)) {
     const folders = await foldersAt(join(at, '.git'));
     if (folders) return { root: at, folders };
-    if (dirname(at) === at) throw new GitError('NotFound', `${start} is in no Git repository`);
+    if (dirname(at) === at) throw new GitError('NotFound', `${start} is not in a Git repository`);
   }
 }
 
@@ -93,7 +93,7 @@ async function whole<T>({ gitdir }: ObjectReader, commit: string, work: () => Pr
     if (!(error instanceof GitError) || error.code !== 'Corrupt') throw error;
     const why = error.cause instanceof Error ? `: ${error.cause.message}` : '';
     const what = `${gitdir} does not hold all of commit ${commit}${why}`;
-    throw new GitError('NotFound', `${what}; clone it without --filter, or fetch it anew`, error);
+    throw new GitError('NotFound', `${what}; clone it without --filter, or fetch it again`, error);
   }
 }
 

@@ -115,7 +115,7 @@ export async function requireObject(
 }
 
 function corrupt({ gitdir }: ObjectReader, cause: unknown, what = ''): GitError {
-  const message = `the local Git store ${gitdir} is damaged${what} and will be fetched anew`;
+  const message = `the local Git store ${gitdir} is damaged${what} and is fetched again`;
   return new GitError('Corrupt', message, cause);
 }
 
@@ -170,7 +170,7 @@ function personOf(line = ''): { name: string; address: string; time: number } {
  */
 export function createPause(signal?: AbortSignal): () => Promise<void> {
   return async () => {
-    if (signal?.aborted) throw new GitError('Aborted', 'the Git operation was given up by the caller');
+    if (signal?.aborted) throw new GitError('Aborted', 'the Git operation was cancelled');
     await setImmediate();
   };
 }

@@ -24,13 +24,13 @@ export async function resolveRevision(
   const { name, steps } = parsed(revision);
   const oid = await idOf(folders, name);
   const first = oid && (await peeled(reader, oid));
-  if (!first) throw notFound(revision, 'names no commit here; fetch it, or give its full id');
+  if (!first) throw notFound(revision, 'is not a commit of this clone; fetch it, or give its full id');
   return back(reader, first, { revision, steps });
 }
 
 function parsed(revision: string): { name: string; steps: number } {
   const [, name = '', moves = ''] = /^([^~^]+)((?:~\d{0,4}|\^1?)*)$/.exec(revision) ?? [];
-  if (name === '') throw notFound(revision, 'is no branch, tag or commit id, with ~n or ^ after it');
+  if (name === '') throw notFound(revision, 'is not a branch, tag or commit id (~n and ^ may follow)');
   const steps = (moves.match(/~\d*|\^1?/g) ?? []).reduce((sum, move) => {
     return sum + (/^~\d/.test(move) ? Number(move.slice(1)) : 1);
   }, 0);

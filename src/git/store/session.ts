@@ -77,7 +77,7 @@ export function createSession(
       if (await hasWholeCommit(reader, commit)) return;
       throw new GitError(
         'NotFound',
-        `the Git server reported success but did not send commit ${commit}; it may be gone`,
+        `the Git server reported success but did not send commit ${commit}; it may have been removed`,
       );
     },
     deepen: (commit, depth) => fetch(commit, depth),

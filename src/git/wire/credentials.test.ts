@@ -63,8 +63,8 @@ test('reads a client certificate, and names the keys that do not fit together', 
   const problems: Array<[Record<string, string>, string]> = [
     [{ 'tls.crt': testCertificate }, 'holds tls.crt without its key; add tls.key'],
     [{ 'tls.key': testKey }, 'holds tls.key without its certificate; add tls.crt'],
-    [{ 'tls.crt': 'none', 'tls.key': testKey }, 'tls.crt is no certificate in PEM format'],
-    [{ 'tls.crt': testCertificate, 'tls.key': 'none' }, 'tls.key is no private key in PEM format'],
+    [{ 'tls.crt': 'none', 'tls.key': testKey }, 'tls.crt is not a certificate in PEM format'],
+    [{ 'tls.crt': testCertificate, 'tls.key': 'none' }, 'tls.key is not a private key in PEM format'],
     [{ 'tls.crt': testCertificate, 'tls.key': otherKey }, 'tls.key is not the key of tls.crt'],
   ];
   for (const [data, message] of problems) {

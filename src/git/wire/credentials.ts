@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import type { SecretValues } from '../../api/kubernetes.ts';
 import type { HttpTls } from '../../http/dispatchers.ts';
 import type { HttpAuth, HttpRequest } from '../../http/types.ts';
 import { GitError } from '../errors.ts';
@@ -81,7 +82,7 @@ function chooseAuth(where: string, { token, username, password }: Given): HttpAu
 /** Of a Secret that was looked at already; the environment may hold anything. */
 function plain(where: string, key: string, value: string): string {
   if (!/\p{Cc}/u.test(value)) return value;
-  throw new GitError('Unauthorized', `${where}: the Git ${key} holds a control character; write it anew`);
+  throw new GitError('Unauthorized', `${where}: the Git ${key} contains a control character; set it again`);
 }
 
 /**
@@ -97,9 +98,10 @@ function clientCertificate(
   if (!key) throw unusable(secret, `holds ${certificate?.key} without its key; add tls.key`);
   if (!certificate) throw unusable(secret, `holds ${key.key} without its certificate; add tls.crt`);
   const first = certificateOf(certificate);
-  if (!first) throw unusable(secret, `${certificate.key} is no certificate in PEM format`);
+  if (!first) throw unusable(secret, `${certificate.key} is not a certificate in PEM format`);
   const privateKey = privateKeyOf(key);
-  if (!privateKey) throw unusable(secret, `${key.key} is no private key in PEM format without a passphrase`);
+  if (!privateKey)
+    throw unusable(secret, `${key.key} is not a private key in PEM format without a passphrase`);
   if (!first.checkPrivateKey(privateKey))
     throw unusable(secret, `${key.key} is not the key of ${certificate.key}`);
   return { cert: textOf(certificate.bytes) ?? '', key: textOf(key.bytes) ?? '' };
@@ -155,9 +157,6 @@ function unusableProxy(secret: string, problem: string): GitError {
   return new GitError('Unauthorized', `Secret ${secret} of spec.proxySecretRef: ${problem}`);
 }
 
-/** Bytes of a Secret's `data` after base64 decoding, by key. */
-export type SecretValues = Readonly<Record<string, Uint8Array>>;
-
 /** One value with the key it was found under, for messages. */
 interface NamedValue {
   readonly key: string;
@@ -184,6 +183,6 @@ function lineOf(secret: string, key: string, bytes: Uint8Array | undefined): str
   if (text === undefined || !/\p{Cc}/u.test(text)) return text;
   throw new GitError(
     'Unauthorized',
-    `Secret ${secret}: the Git ${key} holds a control character; write it anew`,
+    `Secret ${secret}: the Git ${key} contains a control character; set it again`,
   );
 }

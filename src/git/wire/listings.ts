@@ -197,5 +197,5 @@ function unlessAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): 
 }
 
 function abortedError(): GitError {
-  return new GitError('Aborted', 'the Git operation was given up by the caller');
+  return new GitError('Aborted', 'the Git operation was cancelled');
 }

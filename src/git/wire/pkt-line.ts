@@ -32,7 +32,7 @@ function packetLength(bytes: Buffer): number | undefined {
   if (bytes.length < 4) return undefined;
   const digits = bytes.toString('latin1', 0, 4);
   if (!/^[0-9a-fA-F]{4}$/.test(digits)) {
-    throw new GitError('Unreachable', "the server's answer is not Git's protocol; check spec.url");
+    throw new GitError('Unreachable', 'the server did not answer in the Git protocol; check spec.url');
   }
   return Number.parseInt(digits, 16);
 }
@@ -57,7 +57,7 @@ export async function checkListing(url: string, listing: Uint8Array): Promise<vo
     }
   }
   if (Buffer.from(listing.slice(-4)).toString('latin1') !== '0000') {
-    throw new GitError('Unreachable', `${url}: the answer to the ref listing was cut`);
+    throw new GitError('Unreachable', `${url}: the ref listing was truncated`);
   }
 }
 

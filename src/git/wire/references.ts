@@ -73,7 +73,7 @@ function checkName(name: string): string {
   if (!short || short.length > 250 || /[\p{Cc} ~^:?*[\\]|\.\.|@\{|\/\/|^\/|\/$|\.lock$/u.test(short)) {
     throw new GitError(
       'Refused',
-      `spec.ref names ${JSON.stringify(name.slice(0, 80))}, which is no valid ref name`,
+      `spec.ref names ${JSON.stringify(name.slice(0, 80))}, which is not a valid ref name`,
     );
   }
   return short;
@@ -92,7 +92,7 @@ export async function listRefs(
     if (error instanceof git.Errors.SmartHttpError) {
       throw new GitError('NotFound', `${url} answers, but not as a Git server; check spec.url`, error);
     }
-    throw new GitError('Unreachable', `${url}: the answer to the ref listing cannot be read`, error);
+    throw new GitError('Unreachable', `${url}: the ref listing cannot be read`, error);
   }
 }
 

@@ -40,7 +40,7 @@ test.each([
 });
 
 test.each(['main', '>=', '1.2.3.4', 'v1..2', '>=1 <b'])('text %j is refused as a range', (range) => {
-  expect(() => best(range)).toThrow('is no version range');
+  expect(() => best(range)).toThrow('is not a version range');
 });
 
 // What Masterminds semver 3.4, which Flux reads ranges with, says of each; 60,000 random ones gave the same.

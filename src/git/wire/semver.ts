@@ -48,7 +48,7 @@ function alternativeOf(text: string, whole: string): Alternative {
     return { range: read(bounds), not: [...text.matchAll(NOT)].map(([, version = '']) => read(version)) };
   } catch {
     const shown = JSON.stringify(whole.slice(0, 80));
-    throw new GitError('Refused', `spec.ref.semver: ${shown} is no version range`);
+    throw new GitError('Refused', `spec.ref.semver: ${shown} is not a version range`);
   }
 }
 

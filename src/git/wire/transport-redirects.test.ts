@@ -106,7 +106,7 @@ test('an https server is trusted by the authority of the Secret only', async () 
   try {
     expect(await failedPoll({ url })).toMatchObject({
       code: 'Unreachable',
-      message: expect.stringContaining('certificate was not accepted'),
+      message: expect.stringContaining('certificate is not trusted'),
     });
     expect((await fixture.source({ url, credentials: trusting }).poll(signal)).head.commit).toBe(commit);
   } finally {

@@ -173,12 +173,12 @@ function rebased(base: string, suffix: string, method: string, answer: HttpStrea
   const from = new URL(base);
   const moved = target
     ? `${target.origin}${target.pathname.replace(/\/info\/refs$/, '')}`
-    : 'an unreadable address';
+    : 'an invalid address';
   const follow = method === 'GET' && suffix === DISCOVERY && target?.href.endsWith(DISCOVERY);
   if (!target || !follow || target.origin !== from.origin || target.username || target.password) {
     throw new GitError(
       'Redirected',
-      `${base} redirects (${answer.status}) to ${moved}; credentials do not go there by themselves, so set spec.url to the address you trust`,
+      `${base} redirects (${answer.status}) to ${moved}; credentials are not sent there; if you trust that address, set spec.url to it`,
     );
   }
   return target.href.slice(0, -DISCOVERY.length);

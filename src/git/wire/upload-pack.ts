@@ -73,7 +73,7 @@ function serverError(request: FetchRequest, text: string): GitError {
   if (/not our ref|unadvertised object|bad object|no such/i.test(words)) {
     return new GitError(
       'NotFound',
-      `the Git server does not give out commit ${request.want} (it said: ${words})`,
+      `the Git server does not serve commit ${request.want} (it said: ${words})`,
     );
   }
   return new GitError('Unreachable', `the Git server reported an error: ${words}`);

@@ -89,7 +89,7 @@ async function changesOf(context: WritingContext, commit: string, signal: AbortS
     tree,
   }));
   if (parent === undefined)
-    throw new GitError('NotFound', `commit ${commit} is the first of its history; nothing came before it`);
+    throw new GitError('NotFound', `commit ${commit} has no parent, so there is nothing before it`);
   // Asked for by its id, so that a store that holds only this one commit gets it too.
   const before = await context.atCommit(parent, signal, async (_session, found) => found.tree);
   const paths = await context.atCommit(commit, signal, ({ reader }) => changedPaths(reader, before, tree));

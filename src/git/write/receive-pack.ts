@@ -54,7 +54,7 @@ export async function checkPushRight(options: TransportOptions): Promise<void> {
 
 function requireReports({ url }: TransportOptions, { capabilities }: Advertisement): void {
   if (!capabilities.has('report-status'))
-    throw new GitError('Rejected', `${url}: the Git server cannot say whether a push succeeded`);
+    throw new GitError('Rejected', `${url}: the Git server does not report whether a push succeeded`);
 }
 
 function refuseMoved(
@@ -65,7 +65,7 @@ function refuseMoved(
   const found = refs.get(ref);
   if (found === before) return;
   const where = found === undefined ? 'does not exist' : `is at ${found}`;
-  throw new GitError('Conflict', `${url}: ${ref} ${where}, not where it was seen; looked at again`);
+  throw new GitError('Conflict', `${url}: ${ref} ${where} and was changed since it was read; trying again`);
 }
 
 interface Advertisement {

@@ -141,7 +141,7 @@ function keep(objects: NewObject[], object: NewObject): string {
 
 function notAFile(name: Buffer): GitError {
   const shown = JSON.stringify(name.toString('utf8').slice(0, 80));
-  return new GitError('Refused', `${shown} is no regular file or folder in Git; it is not written`);
+  return new GitError('Refused', `${shown} is not a regular file or folder in Git and is not written`);
 }
 
 /** More changed paths than this are no release of one workload but a move of the whole repository. */

@@ -157,7 +157,7 @@ describe('addresses and tokens', () => {
   });
 
   test.each([
-    [undefined, 'Secret chat is not there'],
+    [undefined, 'Secret chat does not exist'],
     [{ token: 'x' }, 'Secret chat has no key address'],
   ])('a Secret %o says what is missing and is tried again', async (secret, message) => {
     const answer = await send({ type: 'slack', secretRef: { name: 'chat' } }, secret ? { secret } : {});

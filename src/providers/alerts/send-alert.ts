@@ -68,7 +68,7 @@ function receiverOf(
   secret: Readonly<Record<string, string>> | undefined,
 ): Receiver | string {
   const who = `AlertProvider ${metadata.namespace ?? ''}/${metadata.name}`;
-  if (spec.secretRef && !secret) return `${who}: Secret ${spec.secretRef.name} is not there`;
+  if (spec.secretRef && !secret) return `${who}: Secret ${spec.secretRef.name} does not exist`;
   const address = (spec.secretRef ? secret?.address : spec.address)?.trim();
   if (!address)
     return `${who}: ${spec.secretRef ? `Secret ${spec.secretRef.name} has no key address` : 'spec.address is empty'}`;

@@ -136,6 +136,6 @@ function readWith<T>({ where, dialect }: Parts, answer: unknown, read: (answer: 
   try {
     return read(answer);
   } catch {
-    throw new ForgeError('Invalid', `${where}: the answer is not what the API of ${dialect.kind} gives`);
+    throw new ForgeError('Invalid', `${where}: unexpected answer from the ${dialect.kind} API`);
   }
 }

@@ -158,7 +158,7 @@ function rsaKey(pem: string): KeyObject {
   } catch {
     // The parser's message may quote the key.
   }
-  throw new ForgeError('Unauthorized', 'githubAppPrivateKey is no RSA private key in PEM format');
+  throw new ForgeError('Unauthorized', 'githubAppPrivateKey is not an RSA private key in PEM format');
 }
 
 async function exchange(app: GithubApp, connection: AppConnection) {
@@ -170,7 +170,8 @@ async function exchange(app: GithubApp, connection: AppConnection) {
     path: `/app/installations/${id}/access_tokens`,
   });
   const read = tokenSchema.safeParse(answer);
-  if (!read.success) throw new ForgeError('Invalid', 'GitHub gave no token for the App’s installation');
+  if (!read.success)
+    throw new ForgeError('Invalid', 'GitHub returned no token for the installation of the App');
   return { token: read.data.token, endsMs: Date.parse(read.data.expires_at) };
 }
 
@@ -183,7 +184,8 @@ async function findInstallation(connection: ForgeConnection, { owner }: { readon
     throw error;
   });
   const read = installationSchema.safeParse(answer);
-  if (!read.success) throw new ForgeError('Invalid', `GitHub told no installation of the App for ${owner}`);
+  if (!read.success)
+    throw new ForgeError('Invalid', `GitHub returned no installation of the App for ${owner}`);
   return String(read.data.id);
 }
 

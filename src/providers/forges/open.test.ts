@@ -95,7 +95,7 @@ describe('which forge serves a repository', () => {
     const source = sourceAt('https://git.example.com/acme/shop.git');
     expect((await open(source, secretOf({ forge: 'Forgejo\n' })))?.kind).toBe('gitea');
     const unknown = open(source, secretOf({ forge: 'gogs' }));
-    await expect(unknown).rejects.toThrow(/is gogs; known are bitbucket, forgejo, gitea, github/);
+    await expect(unknown).rejects.toThrow(/is gogs; must be one of bitbucket, forgejo, gitea, github/);
   });
 });
 
@@ -152,7 +152,7 @@ describe('signing in', () => {
     expect(() => credentialsOf(values({ githubAppID: '1' }))).toThrow(/one of them is missing/);
     const app = { githubAppID: '1', githubAppInstallationID: '../2', githubAppPrivateKey: 'k' };
     expect(() => credentialsOf(values(app))).toThrow(/must be a number/);
-    expect(() => credentialsOf(values({ bearerToken: 'a\r\nb' }))).toThrow(/bearerToken holds a control/);
+    expect(() => credentialsOf(values({ bearerToken: 'a\r\nb' }))).toThrow(/bearerToken contains a control/);
   });
 
   it('gives a token to GitHub and GitLab as bearer, to Gitea as it came', () => {
@@ -215,7 +215,7 @@ describe('a GitHub App', () => {
       nowMs: () => nowMs,
     };
     const signedIn = tokens.of({ ...app, privateKey: 'hunter2' }, connection);
-    await expect(signedIn).rejects.toThrow('githubAppPrivateKey is no RSA private key in PEM format');
+    await expect(signedIn).rejects.toThrow('githubAppPrivateKey is not an RSA private key in PEM format');
   });
 
   it('cannot sign in at another forge', async () => {
@@ -224,6 +224,6 @@ describe('a GitHub App', () => {
       sourceAt('https://gitlab.com/acme/shop'),
       secret,
     );
-    await expect(opened).rejects.toThrow(/GitHub App cannot sign in at gitlab/);
+    await expect(opened).rejects.toThrow(/GitHub App cannot be used with gitlab/);
   });
 });

@@ -1,10 +1,11 @@
 import type { Clock } from '../../api/clock.ts';
+import type { SecretValues } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { HttpClient, HttpResponse } from '../../http/types.ts';
 import { ForgeError, forgeErrorOf } from './errors.ts';
 import { createForge } from './forge.ts';
 import type { GithubAppTokens } from './github.ts';
-import { credentialsOf, type SecretValues, secretText } from './secret.ts';
+import { credentialsOf, secretText } from './secret.ts';
 import type { ForgeNetworkSettings } from './send.ts';
 import { dialects, forgeNames, forgeOfHost, forgeOfName } from './table.ts';
 import type { Forge, ForgeKind } from './types.ts';
@@ -62,7 +63,7 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
 /** Of an App, GitHub tells its user's rights, and it is no user. */
 function forApp(forge: Forge): Forge {
   if (forge.kind !== 'github') {
-    throw new ForgeError('Unauthorized', `a GitHub App cannot sign in at ${forge.kind}; use a token`);
+    throw new ForgeError('Unauthorized', `a GitHub App cannot be used with ${forge.kind}; use a token`);
   }
   return { ...forge, mayWrite: async () => (await forge.mayWrite()) || undefined };
 }
@@ -79,7 +80,7 @@ async function kindOf(
   if (named !== undefined && !kind) {
     throw new ForgeError(
       'Invalid',
-      `the Secret's key forge is ${named.slice(0, 40)}; known are ${forgeNames()}`,
+      `the Secret's key forge is ${named.slice(0, 40)}; must be one of ${forgeNames()}`,
     );
   }
   return kind ?? forgeOfHost(url.hostname) ?? (path ? await probe(url, path, way) : undefined);

@@ -1,15 +1,13 @@
+import type { SecretValues } from '../../api/kubernetes.ts';
 import type { HttpAuth } from '../../http/types.ts';
 import { ForgeError } from './errors.ts';
 import type { ForgeCredentials, GithubApp } from './types.ts';
-
-/** Bytes of a Secret's `data` after base64 decoding, by key. */
-export type SecretValues = Readonly<Record<string, Uint8Array>>;
 
 /** The value of one key as one line of text, without the line feed at its end; undefined when it is missing or empty. Throws ForgeError. */
 export function secretText(values: SecretValues, key: string): string | undefined {
   const text = new TextDecoder().decode(values[key] ?? new Uint8Array()).trim();
   if (/\p{Cc}/u.test(text)) {
-    throw new ForgeError('Unauthorized', `the Secret's ${key} holds a control character; write it anew`);
+    throw new ForgeError('Unauthorized', `the Secret's ${key} contains a control character; set it again`);
   }
   return text || undefined;
 }
@@ -71,7 +69,7 @@ function apiOf(values: SecretValues): string | undefined {
   if (isPlain && (url.protocol === 'https:' || url.protocol === 'http:')) return url.href.replace(/\/+$/, '');
   throw new ForgeError(
     'Unauthorized',
-    'githubAppBaseURL must be the API of your GitHub as https://host/api/v3',
+    'githubAppBaseURL must be the URL of the GitHub API, as https://host/api/v3',
   );
 }
 

@@ -29,7 +29,7 @@ const MESSAGE_LIMIT = 200;
 
 const HINTS: Readonly<Record<ForgeErrorCode, string>> = {
   Unauthorized: "; renew the token in the Source's Secret",
-  Forbidden: '; give the token the rights of docs/guides/forges.md',
+  Forbidden: '; grant the token the permissions listed in docs/guides/forges.md',
   NotFound: '; it does not exist, or the token may not see it',
   Unavailable: '',
   Invalid: '',

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type { HookAnswer, HookFacts, HookType, Webhook } from '../../api/canary/webhooks.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import { webhookTimeoutMs } from '../../api/defaults.ts';
-import { clip, limits } from '../../api/limits.ts';
+import { limits } from '../../api/limits.ts';
+import { shorten } from '../../api/text.ts';
 import type { HttpClient } from '../../http/types.ts';
 
 /** What calling needs: the one outbound client, and the time between attempts. */
@@ -93,7 +94,7 @@ function readHookAnswer(status: number, body: Uint8Array): Attempt {
   return {
     verdict: isClear ? 'refused' : 'unreachable',
     status,
-    detail: clip(`answered ${status}${said ? `: ${said}` : ''}`, MAX_DETAIL_CHARACTERS),
+    detail: shorten(`answered ${status}${said ? `: ${said}` : ''}`, MAX_DETAIL_CHARACTERS),
     isWorthRetrying,
   };
 }
@@ -104,7 +105,7 @@ function failedAttempt(error: unknown): Attempt {
   const detail = error instanceof Error ? error.message : 'the request failed';
   return {
     verdict: 'unreachable',
-    detail: clip(detail, MAX_DETAIL_CHARACTERS),
+    detail: shorten(detail, MAX_DETAIL_CHARACTERS),
     isWorthRetrying: code === 'Unreachable' || code === 'Closed' || code === 'Timeout',
   };
 }

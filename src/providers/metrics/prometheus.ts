@@ -1,7 +1,9 @@
 /** Prometheus and what speaks its API (flagger-behaviour.md 4, S29). */
+
 import * as z from 'zod';
 import { limits } from '../../api/limits.ts';
 import type { MetricReading } from '../../api/observed.ts';
+import { shorten } from '../../api/text.ts';
 import type { HttpAuth, HttpResponse } from '../../http/types.ts';
 import type { MetricHttp, MetricProvider, MetricRequest } from './provider.ts';
 
@@ -60,7 +62,7 @@ function ask(request: MetricRequest, http: MetricHttp): Promise<HttpResponse> {
 /** The instant query's URL; white space in a query has no meaning and is collapsed, as Flagger does. */
 function queryUrl(address: string, promql: string): string {
   const base = URL.canParse(address) ? new URL(address) : undefined;
-  if (!base) throw new Error('the provider address is no URL; it must be http(s)://host[:port][/path]');
+  if (!base) throw new Error('the provider address is not a URL; it must be http(s)://host[:port][/path]');
   base.pathname = `${base.pathname.replace(/\/+$/, '')}/api/v1/query`;
   base.search = new URLSearchParams({ query: promql.replace(/\s+/g, ' ').trim() }).toString();
   base.hash = '';
@@ -80,7 +82,9 @@ function readAnswer({ status, body }: HttpResponse): Answer | MetricReading {
   const json = parse(body);
   if (status < 200 || status > 299) {
     const { data } = errorSchema.safeParse(json);
-    return failure(`HTTP ${status}${data ? `: ${clip(`${data.errorType ?? 'error'}: ${data.error}`)}` : ''}`);
+    return failure(
+      `HTTP ${status}${data ? `: ${shorten(`${data.errorType ?? 'error'}: ${data.error}`, messageLimit)}` : ''}`,
+    );
   }
   const envelope = envelopeSchema.safeParse(json);
   if (envelope.success) return envelope.data.data;
@@ -100,22 +104,22 @@ function parse(body: Uint8Array): unknown {
 /** One series, one finite and fresh number: anything else is not knowing (S29). */
 function readingOf(answer: Answer, { nowMs, windowMs }: MetricRequest): MetricReading {
   const samples = samplesOf(answer);
-  if (!samples) return failure(`the query gives a ${answer.resultType}; it must give one number`);
+  if (!samples) return failure(`the query returns a ${answer.resultType}; it must return one number`);
   const [first, ...others] = samples;
-  if (!first) return { kind: 'noData', detail: 'the query gives no series' };
+  if (!first) return { kind: 'noData', detail: 'the query returns no series' };
   if (others.length > 0)
-    return failure(`the query gives ${samples.length} series; aggregate them to one, as with sum(...)`);
+    return failure(`the query returns ${samples.length} series; aggregate them to one, as with sum(...)`);
   const [seconds, text] = first;
   const ageMs = nowMs - seconds * 1_000;
   if (Math.abs(ageMs) > windowMs + clockSkewMs)
     return {
       kind: 'noData',
-      detail: `the answer is for a time ${Math.round(ageMs / 1_000)} s ago; stale, or a clock is wrong`,
+      detail: `the sample is ${Math.round(ageMs / 1_000)} s old; the data is stale or a clock is wrong`,
     };
   const value = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
   return Number.isFinite(value)
     ? { kind: 'value', value }
-    : { kind: 'noData', detail: `the value is ${clip(text)}` };
+    : { kind: 'noData', detail: `the value is ${shorten(text, messageLimit)}` };
 }
 
 function samplesOf(answer: Answer): Array<z.infer<typeof sample>> | undefined {
@@ -125,8 +129,4 @@ function samplesOf(answer: Answer): Array<z.infer<typeof sample>> | undefined {
 
 function failure(detail: string): MetricReading & { kind: 'error' } {
   return { kind: 'error', detail };
-}
-
-function clip(text: string): string {
-  return text.length <= messageLimit ? text : `${text.slice(0, messageLimit - 1)}…`;
 }

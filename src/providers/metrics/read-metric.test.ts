@@ -85,7 +85,7 @@ describe('what a Prometheus answers', () => {
       json({ status: 'success', data: { resultType: 'scalar', result: [nowSeconds, '-3'] } }),
       { kind: 'value', value: -3 },
     ],
-    ['nothing', vector(), { kind: 'noData', detail: 'the query gives no series' }],
+    ['nothing', vector(), { kind: 'noData', detail: 'the query returns no series' }],
     ['NaN', vector('NaN'), { kind: 'noData', detail: 'the value is NaN' }],
     ['+Inf', vector('+Inf'), { kind: 'noData', detail: 'the value is +Inf' }],
     ['empty text', vector(''), { kind: 'noData', detail: 'the value is ' }],
@@ -93,12 +93,12 @@ describe('what a Prometheus answers', () => {
     [
       'two series',
       vector('1', '2'),
-      { kind: 'error', detail: 'the query gives 2 series; aggregate them to one, as with sum(...)' },
+      { kind: 'error', detail: 'the query returns 2 series; aggregate them to one, as with sum(...)' },
     ],
     [
       'a matrix',
       json({ status: 'success', data: { resultType: 'matrix', result: [] } }),
-      { kind: 'error', detail: 'the query gives a matrix; it must give one number' },
+      { kind: 'error', detail: 'the query returns a matrix; it must return one number' },
     ],
     [
       'a number that is no text',
@@ -111,7 +111,7 @@ describe('what a Prometheus answers', () => {
         status: 'success',
         data: { resultType: 'vector', result: [{ value: [nowSeconds - 120, '1'] }] },
       }),
-      { kind: 'noData', detail: 'the answer is for a time 120 s ago; stale, or a clock is wrong' },
+      { kind: 'noData', detail: 'the sample is 120 s old; the data is stale or a clock is wrong' },
     ],
     [
       'HTML',
@@ -286,7 +286,7 @@ describe('a MetricTemplate', () => {
     [
       'its address is none',
       { template: aTemplate('nonsense') },
-      'the provider address is no URL; it must be http(s)://host[:port][/path]',
+      'the provider address is not a URL; it must be http(s)://host[:port][/path]',
     ],
     [
       'its address carries credentials',

@@ -140,7 +140,7 @@ function requiredTemplate({ canary, metric, template }: MetricSource): MetricTem
   throw new TemplateError(
     reference
       ? `MetricTemplate ${reference.namespace}/${reference.name} does not exist`
-      : `metric ${metric.name} has no value: name a templateRef`,
+      : `metric ${metric.name} is not built in; set its templateRef`,
   );
 }
 
@@ -172,6 +172,6 @@ function templateEndpoint(
 /** A Canary's interval where PromQL expects a duration: only its leading number and unit, since the CRD leaves the rest open. */
 function promDuration(interval: string): string {
   const found = /^[0-9]{1,9}(m|s)/.exec(interval)?.[0];
-  if (!found) throw new TemplateError('interval is no duration such as 30s or 1m');
+  if (!found) throw new TemplateError('interval must be a duration such as 30s or 1m');
   return found;
 }

@@ -78,7 +78,7 @@ export function metricSubject(
 function refuseUnsafe(subject: MetricSubject): void {
   for (const [field, value] of Object.entries(subject))
     if (!(field.toLowerCase().endsWith('pods') ? podPattern : dnsName).test(value))
-      throw new TemplateError(`${field} is not a DNS name and cannot stand in a query`);
+      throw new TemplateError(`${field} is not a DNS name and cannot be used in a query`);
 }
 
 /** Pods of a workload of this name: those of a Deployment carry two suffixes, those of other kinds one. */

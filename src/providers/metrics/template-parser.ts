@@ -57,8 +57,7 @@ class Reader {
 
   expectEnd(): void {
     const piece = this.#peek();
-    if (piece?.kind === 'action')
-      throw this.#error(piece.offset, `${piece.tokens[0]?.text} belongs to no if`);
+    if (piece?.kind === 'action') throw this.#error(piece.offset, `${piece.tokens[0]?.text} has no if`);
   }
 
   #action(piece: Piece & { kind: 'action' }, depth: number): Node {
@@ -82,11 +81,11 @@ class Reader {
     for (;;) {
       branches.push({ condition, body: this.body(depth + 1) });
       const closing = this.#peek();
-      if (closing?.kind !== 'action') throw this.#error(offset, 'this if has no end');
+      if (closing?.kind !== 'action') throw this.#error(offset, 'this if has no matching end');
       this.#next += 1;
       const [word, following, ...rest] = closing.tokens;
       if (word?.text === 'end') return { kind: 'if', branches };
-      if (condition === undefined) throw this.#error(closing.offset, 'a second else belongs to no if');
+      if (condition === undefined) throw this.#error(closing.offset, 'this if has more than one else');
       if (following && following.text !== 'if')
         throw this.#error(following.offset, `"${following.text}" cannot follow else`);
       condition = following ? this.#pipe(new Words(rest, closing.offset), 0) : undefined;
@@ -101,7 +100,7 @@ class Reader {
     }
     if (depth > 0 && words.last !== ')') throw this.#error(words.offset, 'a closing parenthesis is missing');
     if (depth === 0 && words.last === ')')
-      throw this.#error(words.offset, 'a parenthesis closes what was not opened');
+      throw this.#error(words.offset, 'a closing parenthesis has no opening one');
     if (pipe.some((command) => command.length === 0)) throw this.#error(words.offset, 'a value is missing');
     return pipe;
   }
@@ -229,7 +228,7 @@ function tokens(template: string, body: string, offset: number): Token[] {
     wordPattern.lastIndex = position;
     const match = wordPattern.exec(body);
     if (!match?.groups)
-      throw errorAt(template, offset + position, `"${body[position]}" is not understood here`);
+      throw errorAt(template, offset + position, `"${body[position]}" is not expected here`);
     const kind = kinds.find((candidate) => match.groups?.[candidate] !== undefined);
     if (kind) {
       const text = kind === 'string' ? unquoted(template, match[0], offset + position) : match[0];

@@ -98,7 +98,7 @@ class Renderer {
     const values = [...rest.map((operand) => this.#operand(operand)), ...piped];
     if (apply) return this.#at(head.offset, () => apply(...values));
     if (values.length > 0)
-      throw errorAt(this.#template, head.offset, 'this is no function and takes no values');
+      throw errorAt(this.#template, head.offset, 'this is not a function and takes no arguments');
     return this.#operand(head);
   }
 
@@ -114,7 +114,7 @@ class Renderer {
       throw errorAt(
         this.#template,
         offset,
-        `${name} is unknown; known are ${Object.keys(this.#values).join(', ')}`,
+        `${name} is unknown; must be one of ${Object.keys(this.#values).join(', ')}`,
       );
     return this.#at(offset, () => fields.reduce<Value>((value, field) => entryOf(value, field), holder));
   }

@@ -87,8 +87,8 @@ describe('the HTTPProxy', () => {
   });
 
   it.each([
-    [{}, 'Contour has not answered yet'],
-    [{ currentStatus: 'valid' }, 'Contour has not answered yet'],
+    [{}, 'Contour has not reported a status yet'],
+    [{ currentStatus: 'valid' }, 'Contour has not reported a status yet'],
     [{ currentStatus: 'orphaned', conditions: [refused] }, 'is not included by a root HTTPProxy'],
     [
       { currentStatus: 'invalid', description: 'one service is missing', conditions: [refused] },
@@ -96,7 +96,7 @@ describe('the HTTPProxy', () => {
     ],
     [
       { currentStatus: 'orphaned', conditions: [{ ...refused, observedGeneration: 0 }] },
-      'Contour has not seen generation 1 yet',
+      'Contour has not observed generation 1 yet',
     ],
     [
       {

@@ -175,9 +175,9 @@ function refusal({ metadata, status }: HttpProxy): string | undefined {
   const { name, generation = 0 } = metadata;
   const valid = status?.conditions?.find(({ type }) => type === 'Valid');
   if (!status?.currentStatus || !valid)
-    return `HTTPProxy ${name}: Contour has not answered yet; see that it runs and serves this ingress class`;
+    return `HTTPProxy ${name}: Contour has not reported a status yet; check that it runs and serves this ingress class`;
   if ((valid.observedGeneration ?? 0) < generation)
-    return `HTTPProxy ${name}: Contour has not seen generation ${generation} yet; see that it runs`;
+    return `HTTPProxy ${name}: Contour has not observed generation ${generation} yet; check that it runs`;
   if (status.currentStatus === 'valid' && valid.status === 'True') return undefined;
   if (status.currentStatus === 'orphaned')
     return `HTTPProxy ${name} is not included by a root HTTPProxy, so it gets no traffic; add it to the includes of one`;

@@ -77,7 +77,7 @@ export function foreignReading(
   if (context.successor)
     return { ...all, ...canaryHasAll, accepted: problem === undefined, ...(problem ? { problem } : {}) };
   const { primary, canary } = context.names;
-  return { ...unreadable(`${title}: ${primary} and ${canary} are named, others have the requests`), ...all };
+  return { ...unreadable(`${title}: requests go to other backends than ${primary} and ${canary}`), ...all };
 }
 
 const canaryHasAll = { primaryWeight: 0, canaryWeight: 100 };

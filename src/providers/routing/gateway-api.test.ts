@@ -178,13 +178,13 @@ describe('acceptance', () => {
   const accepted = { type: 'Accepted', status: 'True', observedGeneration: 3 };
 
   it.each([
-    ['no parent answered', undefined, 'Gateway infra/public has not answered yet'],
+    ['no parent answered', undefined, 'Gateway infra/public has not reported a status'],
     [
       'refused',
       [{ ...accepted, status: 'False', reason: 'NotAllowedByListeners' }],
       'Accepted is False, NotAllowedByListeners',
     ],
-    ['old generation', [{ ...accepted, observedGeneration: 2 }], 'has not seen generation 3'],
+    ['old generation', [{ ...accepted, observedGeneration: 2 }], 'has not observed generation 3'],
     ['condition missing', [], 'condition Accepted is missing'],
     [
       'a Service is missing',
@@ -194,12 +194,12 @@ describe('acceptance', () => {
     [
       'references looked up for an older generation',
       [accepted, { type: 'ResolvedRefs', status: 'True', observedGeneration: 2 }],
-      'has not seen generation 3',
+      'has not observed generation 3',
     ],
     [
       'refused for an older generation',
       [{ ...accepted, status: 'False', reason: 'NoMatchingParent', observedGeneration: 2 }],
-      'has not seen generation 3',
+      'has not observed generation 3',
     ],
     [
       'taken in part',
@@ -222,7 +222,7 @@ describe('acceptance', () => {
 
     const reading = gatewayApi.read(aContext(canary), [{ ...route!, status }]);
 
-    expect(reading?.problem).toContain('Gateway shop/inner has not answered yet');
+    expect(reading?.problem).toContain('Gateway shop/inner has not reported a status');
   });
 });
 
@@ -245,7 +245,7 @@ describe('several answers', () => {
     const reading = read([parent], [taken('example.com/one', 2), taken('example.com/two', 1)]);
 
     expect(reading?.accepted).toBe(false);
-    expect(reading?.problem).toContain('(example.com/two) has not seen generation 2');
+    expect(reading?.problem).toContain('(example.com/two) has not observed generation 2');
     expect(read([parent], [taken('example.com/one', 2), taken('example.com/two', 2)])?.accepted).toBe(true);
   });
 

@@ -43,7 +43,7 @@ function check({ spec }: Canary): RouteProblem[] {
     report(
       'error',
       'spec.service.gatewayRefs',
-      'is needed: provider gatewayapi:v1 has to know which Gateway the route belongs to',
+      'is required: provider gatewayapi:v1 needs the Gateway of the route',
     );
   if (analysis?.sessionAffinity && analysis.match?.length && analysis.iterations)
     report('warning', 'spec.analysis.sessionAffinity', 'has no effect together with analysis.match');
@@ -54,9 +54,9 @@ function check({ spec }: Canary): RouteProblem[] {
       'has no effect together with steps; it needs analysis.iterations',
     );
   if (service?.corsPolicy?.allowOrigins?.length)
-    report('warning', 'spec.service.corsPolicy.allowOrigins', 'is left out, as in Flagger; use allowOrigin');
+    report('warning', 'spec.service.corsPolicy.allowOrigins', 'is ignored, as in Flagger; use allowOrigin');
   if (service?.corsPolicy?.maxAge && parseDurationMs(service.corsPolicy.maxAge) === undefined)
-    report('error', 'spec.service.corsPolicy.maxAge', 'is no duration such as 24h');
+    report('error', 'spec.service.corsPolicy.maxAge', 'must be a duration such as 24h');
   return [...problems, ...matchProblems(service?.match, analysis?.match)];
 }
 

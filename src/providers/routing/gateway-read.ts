@@ -77,7 +77,7 @@ export function readHttpRoute(route: HttpRoute, context: RouteContext): RouteRea
 function refusal(route: HttpRoute, named: readonly ParentRef[]): string | undefined {
   const { name, namespace } = route.metadata;
   const parents = route.spec.parentRefs ?? [];
-  if (parents.length === 0) return `HTTPRoute ${name} has no parentRefs, so that no Gateway takes it`;
+  if (parents.length === 0) return `HTTPRoute ${name} has no parentRefs, so no Gateway serves it`;
   const absent = named.find((one) => !parents.some((parent) => sameParent(one, parent, namespace)));
   if (absent) return `HTTPRoute ${name} does not name ${titleOf(absent, namespace)} in its parentRefs`;
   return parents.map((parent) => parentRefusal(route, parent)).find((reason) => reason !== undefined);
@@ -89,7 +89,7 @@ function parentRefusal({ metadata, status }: HttpRoute, parent: ParentRef): stri
   const title = titleOf(parent, namespace);
   const answers = (status?.parents ?? []).filter(({ parentRef }) => sameParent(parentRef, parent, namespace));
   if (answers.length === 0)
-    return `${title} has not answered yet about HTTPRoute ${name}; see that it exists and that its controller runs`;
+    return `${title} has not reported a status for HTTPRoute ${name} yet; check that it exists and that its controller runs`;
   for (const { conditions = [], controllerName } of answers) {
     const by = answers.length > 1 && controllerName ? ` (${controllerName})` : '';
     const reason = answerRefusal(conditions, name, generation);
@@ -106,17 +106,17 @@ function answerRefusal(
 ): string | undefined {
   const isOld = ({ observedGeneration = 0 }: RouteCondition) => observedGeneration < generation;
   const about = (type: string) => conditions.filter((condition) => condition.type === type);
-  const told = [...about('Accepted'), ...about('ResolvedRefs')];
-  if (told.some(isOld))
-    return `has not seen generation ${generation} of HTTPRoute ${route} yet; see that its controller runs`;
+  const relevant = [...about('Accepted'), ...about('ResolvedRefs')];
+  if (relevant.some(isOld))
+    return `has not observed generation ${generation} of HTTPRoute ${route} yet; check that its controller runs`;
   if (about('Accepted').length === 0)
-    return `has not said whether it takes HTTPRoute ${route}: condition Accepted is missing`;
+    return `has not accepted HTTPRoute ${route} yet: condition Accepted is missing`;
   // Some rules are left out, or those of an older generation are kept.
   const partly = about('PartiallyInvalid').find((one) => one.status === 'True' && !isOld(one));
-  const refused = told.find(({ status }) => status !== 'True') ?? partly;
+  const refused = relevant.find(({ status }) => status !== 'True') ?? partly;
   if (!refused) return undefined;
   const { type, status, reason = 'no reason', message = '' } = refused;
-  return `does not take HTTPRoute ${route}: ${type} is ${status}, ${reason}: ${message}`.trim();
+  return `does not accept HTTPRoute ${route}: ${type} is ${status}, ${reason}: ${message}`.trim();
 }
 
 function titleOf(

@@ -39,8 +39,7 @@ function check({ spec }: Canary): RouteProblem[] {
       message: 'has no effect with provider knative',
     }));
   if (!match?.length) return problems;
-  const message =
-    'cannot be used: provider knative divides all requests by weight and cannot tell them apart';
+  const message = 'is not supported: provider knative splits requests by weight only';
   return [...problems, { severity: 'error', path: `${path}.match`, message }];
 }
 
@@ -102,7 +101,7 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
       .reduce((total, { percent }) => total + percent, 0);
   const split = percentOf(sum(true), sum(false));
   if (!split)
-    return unreadable(`Knative Service ${found.metadata.name}: its status says nothing of traffic yet`);
+    return unreadable(`Knative Service ${found.metadata.name}: its status does not report traffic yet`);
   const problem = refusal(found);
   return {
     ...split,
@@ -118,7 +117,7 @@ function refusal(found: KubernetesObject): string | undefined {
   const { name, generation = 0 } = found.metadata;
   const { status } = found as KnativeService;
   if ((status?.observedGeneration ?? 0) < generation)
-    return `Knative Service ${name}: its controller has not seen generation ${generation} yet; see that it runs`;
+    return `Knative Service ${name}: its controller has not observed generation ${generation} yet; check that it runs`;
   const routes = status?.conditions?.find(({ type }) => type === 'RoutesReady');
   if (routes?.status === 'True') return undefined;
   const message = routes ? `: ${routes.message ?? routes.status}` : ' yet: no condition RoutesReady';

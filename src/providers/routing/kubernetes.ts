@@ -31,7 +31,7 @@ function check({ spec }: Canary): RouteProblem[] {
     problems.push({
       severity: 'warning',
       path: 'spec.analysis.match',
-      message: 'is left out: provider kubernetes cannot tell requests apart',
+      message: 'is ignored: provider kubernetes cannot route by request',
     });
   if (spec.analysis?.sessionAffinity)
     problems.push({
@@ -43,7 +43,7 @@ function check({ spec }: Canary): RouteProblem[] {
     problems.push({
       severity: 'warning',
       path: 'spec.analysis.iterations',
-      message: 'counts as 10: provider kubernetes cannot split traffic by weight',
+      message: 'defaults to 10: provider kubernetes cannot split traffic by weight',
     });
   return problems;
 }
@@ -65,7 +65,8 @@ function objects({ apex, label }: RouteContext, target: RouteTarget): Kubernetes
 function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {
   const apex = findRoute(context, service, live);
   if (!apex) return undefined;
-  if (!context.label) return unreadable(`Service ${context.names.apex} is the target, and no route`);
+  if (!context.label)
+    return unreadable(`Service ${context.names.apex} is the target and cannot be the route`);
   const { key, primary, canary } = context.label;
   const value = (apex.spec as { selector?: Record<string, string> } | undefined)?.selector?.[key];
   const taken = { mirrored: false, matched: false, accepted: true };

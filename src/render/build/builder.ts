@@ -36,11 +36,11 @@ export function failedBuild(problem: FileProblem, { reason }: ProcessResult & { 
 
 /** Why a program gave nothing, for people. What it said is cut, freed of our folder's name, and of what the files may hold as secrets. */
 export function failureText(name: string, result: ProcessResult & { ok: false }): string {
-  if (result.reason === 'time') return `${name} did not end in time; is there a loop?`;
-  if (result.reason === 'output') return `${name} prints more than is taken`;
-  if (result.reason === 'memory') return `${name} needs more memory than it is given`;
+  if (result.reason === 'time') return `${name} timed out; check for a loop`;
+  if (result.reason === 'output') return `${name} printed more output than is allowed`;
+  if (result.reason === 'memory') return `${name} exceeded its memory limit`;
   const said = withoutNoise(result.said);
-  return `${name} refuses it: ${said === '' ? 'without saying why' : said}`;
+  return `${name} failed: ${said === '' ? 'no message' : said}`;
 }
 
 const longestSaid = 600;

@@ -89,7 +89,7 @@ test.each([
   ['ssh://git@example.com/x.git//base?ref=1', /:2: resources\[0\]: is remote/],
   ['file:///etc', /:2: resources\[0\]: is remote/],
   ['/etc/passwd', /:2: resources\[0\]: is absolute/],
-  ['../../outside', /:2: resources\[0\]: \.\.\/\.\.\/outside leads out of the repository/],
+  ['../../outside', /:2: resources\[0\]: \.\.\/\.\.\/outside is outside the repository/],
   ['nothing.yaml', /:2: resources\[0\]: nothing\.yaml does not exist/],
   ['link.yaml', /:2: resources\[0\]: link\.yaml: is or leads through a symbolic link/],
   ['empty', /:2: resources\[0\]: empty holds no kustomization file/],
@@ -148,7 +148,7 @@ test('refuses more than the limits', async () => {
     'app/big': 'x'.repeat(2000),
   };
   const few = await collect(files, 'app', { ...limits, renderInputFiles: 2 });
-  expect(few.problems.join()).toContain('more than 2 files are referred to');
+  expect(few.problems.join()).toContain('more than 2 files are referenced');
   const small = await collect(files, 'app', { ...limits, renderInputFileBytes: 1999 });
   expect(small.problems.join()).toContain('big has 2000 bytes; at most 1999 are read');
   const together = await collect(files, 'app', { ...limits, renderInputBytes: 2000 });

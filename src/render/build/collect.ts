@@ -164,7 +164,7 @@ function follow(
   return references.flatMap((reference): Wanted[] => {
     const target = pathFrom(folder, reference.path);
     const want = { ...reference, file, target: target ?? '' };
-    if (target === undefined) report(walk, want, `${reference.path} leads out of the repository`);
+    if (target === undefined) report(walk, want, `${reference.path} is outside the repository`);
     if (target === undefined || walk.seen.has(target)) return [];
     walk.seen.add(target);
     return [want];
@@ -184,9 +184,9 @@ function isKept(walk: Walk, want: Wanted, entry: TreeEntry | undefined): entry i
     entry.bytes.length > limits.renderInputFileBytes
       ? `${want.path} has ${entry.bytes.length} bytes; at most ${limits.renderInputFileBytes} are read`
       : files.size > limits.renderInputFiles
-        ? `more than ${limits.renderInputFiles} files are referred to`
+        ? `more than ${limits.renderInputFiles} files are referenced`
         : walk.bytes > limits.renderInputBytes
-          ? `the files referred to have more than ${limits.renderInputBytes} bytes together`
+          ? `the referenced files have more than ${limits.renderInputBytes} bytes together`
           : undefined;
   if (excess !== undefined) report(walk, want, excess);
   return excess === undefined;

@@ -47,7 +47,7 @@ function createBuilder(
 
   async function ask(): Promise<string> {
     const result = await run(versionArgs, new Map(), new AbortController().signal).catch(() => undefined);
-    if (!result) throw new Error(`${basename(program)} cannot be started; is it a program?`);
+    if (!result) throw new Error(`${basename(program)} cannot be started; check that it is an executable`);
     if (!result.ok) throw new Error(`${basename(program)} cannot be run (${result.reason})`);
     const { size, mtimeMs } = statSync(program);
     // Builds of one version may differ.

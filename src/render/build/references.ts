@@ -182,6 +182,6 @@ function checked(
 function pathProblem(path: string, use: Use): string | undefined {
   const cloned = use === 'base' && /@|^(www\.)?github\.com(\/|$)/i.test(path);
   if (path.includes(':') || cloned)
-    return 'is remote; nothing is fetched while rendering: copy it into the repository and name it by path';
+    return 'is remote, and nothing is fetched while rendering; copy it into the repository and reference it by path';
   return path.startsWith('/') ? 'is absolute; write it relative to this folder' : undefined;
 }

@@ -7,7 +7,7 @@ import { decryptionWith } from './decrypt.ts';
 import { sealedSecret, testKey } from './sealed.test-support.ts';
 
 const recipient = 'age1ryxa7kpjem0m7m9099qq654jpenqshvl5ynajyl5e4p3ulymwd6q9jlr0y';
-const refused = `is encrypted by SOPS for ${recipient}, and no key of spec.decryption opens it`;
+const refused = `is encrypted with SOPS for ${recipient}, and no key of spec.decryption opens it`;
 
 /** Every file below holds the data key of the Secret, so that one that is taken shows its password. */
 const dataKey = await dataKeyOfSecret();

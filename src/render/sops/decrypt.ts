@@ -54,7 +54,7 @@ export const withoutKeys: Decryption = {
   open: (file, limits) =>
     guarded(file, () => {
       if (!isEncrypted(file, limits)) return undefined;
-      throw new SopsFault('is encrypted by SOPS; set spec.decryption to the Secret with its age key');
+      throw new SopsFault('is encrypted with SOPS; set spec.decryption to the Secret with its age key');
     }),
 };
 

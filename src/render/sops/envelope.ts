@@ -43,7 +43,7 @@ export async function dataKeyOf({ age, others }: Envelope, keys: AgeKeys): Promi
   if (age.length === 0) {
     const by = others.length > 0 ? others.join(', ') : 'no age key';
     throw new SopsFault(
-      `is encrypted by SOPS with ${by}; only age is supported: add an age recipient ("sops updatekeys")`,
+      `is encrypted with SOPS and ${by}; only age is supported: add an age recipient ("sops updatekeys")`,
     );
   }
   for (const { enc } of age.slice(0, limits.ageEntriesPerFile)) {
@@ -58,7 +58,7 @@ export async function dataKeyOf({ age, others }: Envelope, keys: AgeKeys): Promi
     .map(({ recipient }) => recipient)
     .slice(0, 3)
     .join(', ');
-  throw new SopsFault(`is encrypted by SOPS for ${recipients}, and no key of spec.decryption opens it`);
+  throw new SopsFault(`is encrypted with SOPS for ${recipients}, and no key of spec.decryption opens it`);
 }
 
 /** One decrypted value: its text, and what it is in YAML and JSON. */
@@ -115,7 +115,7 @@ export function createMac(
         wanted.length === found.length && timingSafeEqual(Buffer.from(wanted), Buffer.from(found));
       if (!isEqual)
         throw new SopsFault(
-          'was changed after SOPS encrypted it (its MAC does not fit): encrypt it again with "sops edit"',
+          'was changed after SOPS encrypted it (MAC mismatch): encrypt it again with "sops edit"',
         );
     },
   };

@@ -127,7 +127,7 @@ function closing(reader: Reader): void {
 
 function unclosed(): ExpansionFault {
   return new ExpansionFault(
-    'holds an expression "${..." that is not closed, or of no known form; write "$${" for the characters themselves',
+    'holds an expression "${..." that is not closed or not supported; write "$${" for the characters themselves',
   );
 }
 

@@ -71,7 +71,7 @@ test('what cannot be filled in is told with its field, and without any value', (
 test('an object that is none afterwards is refused', () => {
   const labels = object({}, { labels: { app: '${count}' } });
   expect(substitute({ object: labels }, { values, strict: false }, limits).problems).toEqual([
-    { path: 'metadata.labels["app"]', message: 'must be text: quote it' },
+    { path: 'metadata.labels["app"]', message: 'must be a string: quote it' },
   ]);
   const nameless = object({}, { name: '${none}' });
   expect(substitute({ object: nameless }, { values, strict: false }, limits).problems).toEqual([

@@ -29,7 +29,10 @@ export function substitute(
     const { objects, problems } = objectsOf(filled);
     const [only] = objects;
     if (only && problems.length === 0 && objects.length === 1) return { object: only.object };
-    return { problems: problems.length > 0 ? problems : [{ path: '', message: 'is no object any more' }] };
+    return {
+      problems:
+        problems.length > 0 ? problems : [{ path: '', message: 'is not an object after substitution' }],
+    };
   } catch (error) {
     if (!(error instanceof ExpansionFault)) throw error;
     return { problems: [{ path: walk.path, message: error.message }] };

@@ -23,7 +23,7 @@ const dotFloat = /^\.[0-9](?:_?[0-9])*(?:[eE][-+]?[0-9](?:_?[0-9])*)?$/;
 export function readPlain(text: string): ScalarResult {
   const word = words.get(text);
   if (word !== undefined) return { value: word };
-  if (noNumber.test(text)) return { problem: 'is not a number that JSON knows: quote it' };
+  if (noNumber.test(text)) return { problem: 'is not a number in JSON: quote it' };
   if (text.startsWith('.'))
     return dotFloat.test(text) ? readFloat(text.replaceAll('_', ''), text) : { value: text };
   return /^[-+0-9]/.test(text) ? readNumber(text) : { value: text };
@@ -79,7 +79,7 @@ function readBinary(text: string): ScalarResult {
       value: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(plain, 'base64')),
     };
   } catch {
-    return { problem: 'encodes bytes that are no UTF-8 text: use binaryData or data of a Secret' };
+    return { problem: 'encodes bytes that are not UTF-8 text: use binaryData or data of a Secret' };
   }
 }
 

@@ -116,7 +116,10 @@ function keyOf(key: ParsedNode, walk: Walk): string {
   const scalar = isAlias(key) ? targetOf(key, walk) : key;
   const name = keyText(scalar);
   if (name === undefined) {
-    throw new YamlFault(isScalar(scalar) ? 'a key must be text: quote it' : 'a key must be text', offset);
+    throw new YamlFault(
+      isScalar(scalar) ? 'a key must be a string: quote it' : 'a key must be a string',
+      offset,
+    );
   }
   checkText(name, offset, walk);
   return name;

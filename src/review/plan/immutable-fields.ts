@@ -1,6 +1,7 @@
 /** Fields that API servers do not let anybody change. Pure. */
+import { isRecord } from '../../api/json.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { canonicalJson, isRecord, recordOf } from '../../release/json.ts';
+import { canonicalJson, recordOf } from '../../release/json.ts';
 
 /** Paths by kind, as the API server refuses them on update (Kubernetes 1.34). */
 const immutable: Readonly<Record<string, readonly string[]>> = {

@@ -150,7 +150,7 @@ describe('a plan', () => {
     });
     const refused = only(await bed.plan());
     const place =
-      /^apps\/canary\.yaml:7: spec\.service\.targetPort: Canary shop\/web: "web" is the name of no/;
+      /^apps\/canary\.yaml:7: spec\.service\.targetPort: Canary shop\/web: "web" is not the name of/;
     expect(refused.problems).toEqual([expect.stringMatching(place)]);
     expect(refused.canaries).toMatchObject([{ change: 'frozen' }]);
 

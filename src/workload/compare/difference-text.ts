@@ -1,5 +1,5 @@
 /** Differences in words that may stand in a status: short, on one line, and without anything secret. */
-import { clip } from '../../api/limits.ts';
+import { shorten } from '../../api/text.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import type { Difference } from './semantic-compare.ts';
 
@@ -66,7 +66,7 @@ function namesSecret(path: string): boolean {
 function textOf(value: unknown, most: number): string {
   const text = (typeof value === 'string' ? value : JSON.stringify(withoutSecrets(value))) ?? 'null';
   const line = text.replace(/\s+/g, ' ').trim();
-  return clip(line, most);
+  return shorten(line, most);
 }
 
 /** A whole object may hold variables: those with a value of their own are told by name alone where the name says so. */

@@ -2,6 +2,7 @@
  * The semantic subset compare: does a live object already say everything that is wanted? Fields the API server adds, other spellings of
  * one quantity and the order of associative lists make no difference.
  */
+import { isRecord } from '../../api/json.ts';
 import { keyOf, pairingOf } from './list-keys.ts';
 import { sameQuantity } from './quantity.ts';
 
@@ -135,10 +136,6 @@ function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '' || value === 0 || value === false) return true;
   if (Array.isArray(value)) return value.length === 0;
   return isRecord(value) && Object.values(value).every(isEmpty);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function pathOf(place: Place): string {

@@ -1,13 +1,15 @@
 /** DaemonSets as targets (flagger-behaviour.md 2.10): one pod a node, scaled to zero by a node selector that no node answers to. */
-import { describe, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
+
+import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import { templateOf, type WorkloadSettings } from '../../release/release.ts';
 import { podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
 import { currentDaemonPods, type Pod } from '../pods/pods.ts';
 import { canaryWorkload, primaryWorkload } from '../shared/copied-workload.ts';
-import { digestAnnotation, settingsAnnotation } from '../shared/names.ts';
-import { RefusedError } from '../shared/refusal.ts';
+import { identityOf } from '../shared/metadata.ts';
+import { settingsAnnotation } from '../shared/names.ts';
+import { refuseTarget } from '../shared/refusal.ts';
 import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
 
 /** The DaemonSet entry of the table of kinds. */
@@ -66,7 +68,7 @@ function refuseOnDelete(target: KubernetesObject): void {
   const { updateStrategy } = (target.spec ?? {}) as { updateStrategy?: { type?: string } };
   const type = updateStrategy?.type;
   if (type === undefined || type === 'RollingUpdate') return;
-  refuse(
+  refuseTarget(
     target,
     'spec.updateStrategy.type',
     `must be RollingUpdate, not ${type}: pods would never be replaced`,
@@ -88,17 +90,13 @@ function refuseHostPorts(target: KubernetesObject, { spec }: PodTemplate): void 
       const field = `spec.template.spec.${list}[${index}].ports[${taken}]`;
       const cause =
         hostNetwork === true ? 'hostNetwork makes it a port of the node' : 'hostPort is a port of the node';
-      refuse(
+      refuseTarget(
         target,
         field,
-        `${cause}, so a canary pod could never run beside the primary's; reach the pods through a Service instead, or roll it out in place with provider native`,
+        `${cause}, so a canary pod could never run on the same node as the primary's; use a Service instead, or roll out in place with provider native`,
       );
     }
   }
-}
-
-function refuse(target: KubernetesObject, field: string, message: string): never {
-  throw new RefusedError({ reason: 'TargetInvalid', object: describe(target), field, message });
 }
 
 /** Every setting with an explicit value, Kubernetes' default where Git says nothing: what was dropped from Git must not stay. */
@@ -111,8 +109,6 @@ export function daemonSettingsFields({ strategy, minReadySeconds, revisionHistor
     revisionHistoryLimit: revisionHistoryLimit ?? 10,
   };
 }
-
-// A DaemonSet and its pods in the rollout core's words.
 
 /** Node selector of a DaemonSet at rest: no node carries it (Flagger's key). */
 export const scaleToZeroSelector = 'flagger.app/scale-to-zero';
@@ -137,11 +133,7 @@ export function viewDaemonSet(source: ViewSource): Omit<WorkloadView, keyof Drif
   const { template } = workload.spec as unknown as { template: PodTemplate };
   const facts = podFacts(current, template, source);
   return {
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
-    digest: metadata.annotations?.[digestAnnotation],
-    settingsKey: metadata.annotations?.[settingsAnnotation],
+    ...identityOf(workload),
     observed,
     desiredReplicas: desiredPods(workload, status.desiredNumberScheduled ?? 0),
     replicas: status.currentNumberScheduled ?? 0,

@@ -36,14 +36,14 @@ const ALL_PODS = 'all';
 export const nativeDaemonSet: NativeKind = {
   kind: 'DaemonSet',
   settingsFields: daemonSettingsFields,
-  unfit,
-  bring: ({ isSameTemplate }) => ({
+  unsuitable,
+  withhold: ({ isSameTemplate }) => ({
     spec: onDelete,
     template: 'promoted',
     ...(isSameTemplate ? { marks: { [triedRevisionAnnotation]: ALL_PODS } } : {}),
   }),
   next,
-  sight(source) {
+  splitView(source) {
     const whole = wholeOf(source);
     if (isBeforeFirstStep(source.workload)) return { whole, tried: undefined };
     const isSame = markOf(source.workload, triedRevisionAnnotation) === ALL_PODS;
@@ -224,14 +224,14 @@ function triedIn(source: ViewSource, whole: PodsView): TriedPods {
   };
 }
 
-function unfit({ settings, live, isFirst }: IncomingRelease): Unsuitable | undefined {
+function unsuitable({ settings, live, isFirst }: IncomingRelease): Unsuitable | undefined {
   const byHand = replacedByHand(settings);
   if (byHand) return byHand;
   const { desiredNumberScheduled: nodes = 0 } = (live?.status ?? {}) as { desiredNumberScheduled?: number };
   if (!isFirst || nodes >= 2) return undefined;
   return {
     field: 'spec.template.spec.nodeSelector',
-    message: `finds ${nodes} nodes, and provider native needs at least 2: a share of one pod is all of it`,
+    message: `matches ${nodes} nodes; provider native needs at least 2, since one pod cannot be split`,
     isLive: true,
   };
 }

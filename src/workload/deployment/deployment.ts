@@ -7,7 +7,8 @@ import { podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
 import { currentPods, type Pod } from '../pods/pods.ts';
 import { canaryWorkload, primaryWorkload } from '../shared/copied-workload.ts';
-import { digestAnnotation, settingsAnnotation } from '../shared/names.ts';
+import { identityOf } from '../shared/metadata.ts';
+import { settingsAnnotation } from '../shared/names.ts';
 import { keepsReadyPod } from '../shared/rolling-update.ts';
 import type { ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
 
@@ -67,8 +68,6 @@ function strategyField(strategy: Record<string, unknown> | undefined): Record<st
   };
 }
 
-// A Deployment and its pods in the rollout core's words.
-
 interface DeploymentSpec {
   replicas?: number;
   strategy?: Record<string, unknown>;
@@ -95,11 +94,7 @@ export function viewDeployment(source: ViewSource): Omit<WorkloadView, keyof Dri
   const current = currentOf(workload, { pods, replicaSets, observed });
   const desiredReplicas = spec.replicas ?? 1;
   return {
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
-    digest: metadata.annotations?.[digestAnnotation],
-    settingsKey: metadata.annotations?.[settingsAnnotation],
+    ...identityOf(workload),
     observed,
     desiredReplicas,
     replicas: status.replicas ?? 0,

@@ -30,8 +30,8 @@ const NO_DEADLINE_SECONDS = 2_147_483_647;
 export const nativeDeployment: NativeKind = {
   kind: 'Deployment',
   settingsFields,
-  unfit,
-  bring: () => {
+  unsuitable,
+  withhold: () => {
     const { spec } = heldBy(FIRST_HOLD);
     return { spec: { ...spec, paused: true } };
   },
@@ -50,7 +50,7 @@ export const nativeDeployment: NativeKind = {
     });
     return { held: heldBy(hold), replace: [] };
   },
-  sight(source) {
+  splitView(source) {
     const whole = viewDeployment(source);
     return { whole, tried: isBeforeFirstStep(source.workload) ? undefined : triedIn(source, whole) };
   },
@@ -108,22 +108,22 @@ function percentIn(value: unknown): number | undefined {
   return text === undefined ? undefined : Number(text);
 }
 
-function unfit({ settings, spec, replicas, live, isFirst }: IncomingRelease): Unsuitable | undefined {
+function unsuitable({ settings, spec, replicas, live, isFirst }: IncomingRelease): Unsuitable | undefined {
   if (settings.strategy?.type === 'Recreate')
     return {
       field: 'spec.strategy.type',
       message:
-        'must be RollingUpdate for provider native: Recreate stops all old pods before the first new one; change it, or choose a provider that copies',
+        'must be RollingUpdate for provider native: Recreate stops all old pods before the first new one; change it or choose another provider',
     };
   if (spec.paused === true)
     return {
       field: 'spec.paused',
-      message: 'must not be set for provider native, which holds the rolling update itself',
+      message: 'must not be set for provider native, which pauses the rolling update itself',
     };
   if (live && isPausedByAnother(live))
     return {
       field: 'spec.paused',
-      message: 'somebody else paused it, and nothing is rolled out or back meanwhile: kubectl rollout resume',
+      message: 'was paused by somebody else, so nothing is rolled out or back; run kubectl rollout resume',
       isLive: true,
     };
   return isFirst

@@ -2,12 +2,14 @@
  * Knative Services as targets (flagger-behaviour.md 2.10, 3.12): no copies. Both sides are revisions of the one Service: the canary is the
  * newest, the primary the one that an annotation names, and the Service itself divides the requests between them.
  */
+
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import type { DriftView, PodFault, WorkloadView } from '../../health/workload-view.ts';
+import { noPodFacts } from '../pods/pod-facts.ts';
 import { atRestAnnotation, atRestPatch } from '../service/service.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
-import { copyableEntries, withoutBookkeeping } from '../shared/metadata.ts';
-import { digestAnnotation, settingsAnnotation } from '../shared/names.ts';
+import { copyableEntries, identityOf, withoutBookkeeping } from '../shared/metadata.ts';
+import { settingsAnnotation } from '../shared/names.ts';
 import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
 import { primaryRevisionOf } from './annotations.ts';
 
@@ -65,8 +67,6 @@ function own(entries: Readonly<Record<string, string>> | undefined): Record<stri
   return Object.fromEntries(kept);
 }
 
-// A Knative Service and the revision of one of its sides, in the rollout core's words.
-
 interface ServiceStatus {
   observedGeneration?: number;
   latestCreatedRevisionName?: string;
@@ -99,11 +99,8 @@ function viewKnative({ workload, side, revisions = [] }: ViewSource): Omit<Workl
   const desired = !isPrimary && metadata.annotations?.[atRestAnnotation] === 'true' ? 0 : 1;
   const count = desired === 1 && name !== undefined && ready?.status === 'True' ? 1 : 0;
   return {
-    name: name ?? metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
-    digest: metadata.annotations?.[digestAnnotation],
-    settingsKey: metadata.annotations?.[settingsAnnotation],
+    ...identityOf(workload),
+    ...(name === undefined ? {} : { name }),
     observed: isPrimary || latestRevisionOf(workload) !== undefined,
     desiredReplicas: desired,
     replicas: desired,
@@ -116,11 +113,7 @@ function viewKnative({ workload, side, revisions = [] }: ViewSource): Omit<Workl
     // Another revision gets the requests in one step; none goes away for it.
     keepsReadyPod: true,
     faults: desired === 1 && ready?.status === 'False' ? [faultOf(name ?? metadata.name, ready)] : [],
-    restarts: 0,
-    imagesMatch: true,
-    images: [],
-    podContainers: [],
-    endpoints: undefined,
+    ...noPodFacts,
   };
 }
 

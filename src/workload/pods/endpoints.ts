@@ -12,8 +12,8 @@ export const endpointSliceKind = { apiVersion: 'discovery.k8s.io/v1', kind: 'End
 /** Label of an EndpointSlice: the Service that it is of. */
 export const serviceNameLabel = 'kubernetes.io/service-name';
 
-/** A port as the API server gives it; both defaults are filled in there. */
-interface LivePort {
+/** A port of a Service as the API server returns it, with its defaults filled in. */
+export interface LivePort {
   readonly name?: string;
   readonly protocol?: string;
   readonly port: number;
@@ -59,7 +59,7 @@ export function endpointsOf(source: EndpointSource, pods: readonly Pod[]): numbe
 export function ownPorts({ metadata, spec }: KubernetesObject): readonly LivePort[] {
   const { ports = [] } = (spec ?? {}) as { ports?: readonly LivePort[] };
   const taken = metadata.annotations?.[takenOverAnnotation]?.split(',');
-  return ports.filter((one) => !taken || taken.includes(keyOf(one)));
+  return ports.filter((one) => !taken || taken.includes(portKey(one)));
 }
 
 /**
@@ -71,11 +71,12 @@ export function haveSameTargets(
   other: KubernetesObject | undefined,
 ): boolean {
   if (!one || !other) return true;
-  const targets = new Map(ownPorts(one).map((port) => [keyOf(port), targetOf(port)]));
-  return ownPorts(other).every((port) => (targets.get(keyOf(port)) ?? targetOf(port)) === targetOf(port));
+  const targets = new Map(ownPorts(one).map((port) => [portKey(port), targetOf(port)]));
+  return ownPorts(other).every((port) => (targets.get(portKey(port)) ?? targetOf(port)) === targetOf(port));
 }
 
-function keyOf({ port, protocol = 'TCP' }: LivePort): string {
+/** A port as `80/TCP`: no two ports of one Service have the same. */
+export function portKey({ port, protocol = 'TCP' }: Pick<LivePort, 'port' | 'protocol'>): string {
   return `${port}/${protocol}`;
 }
 

@@ -17,7 +17,16 @@ type PodFacts = Pick<
   | 'undeclaredPorts'
 >;
 
-/** Different images of one name that are told; more would only fill the status. */
+/** The facts where there are no pods, or where they are not looked at. */
+export const noPodFacts: Omit<PodFacts, 'updatedReadyReplicas' | 'undeclaredPorts'> = {
+  restarts: 0,
+  imagesMatch: true,
+  images: [],
+  podContainers: [],
+  endpoints: undefined,
+};
+
+/** Different images of one name that are reported; more would only fill the status. */
 const mostImages = 4;
 
 /** Facts about the pods of the current template, and the Service that is to send them requests, if it exists. */

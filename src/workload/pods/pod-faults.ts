@@ -1,5 +1,7 @@
 /** Why pods are not ready, in Kubernetes' own words. What only takes its time (pulling, mounting, initialising) comes last. */
+
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { shorten } from '../../api/text.ts';
 import type { PodFault } from '../../health/workload-view.ts';
 import { type ContainerStatus, isReady, type Pod, type PodCondition } from './pods.ts';
 
@@ -38,7 +40,7 @@ function deploymentFaults({ metadata, spec, status }: KubernetesObject): PodFaul
     pod: metadata.name,
     container: undefined,
     reason,
-    message: clip(message),
+    message: shortMessage(message),
   });
   const paused = (spec as { paused?: boolean }).paused === true;
   const { conditions } = (status ?? {}) as { conditions?: PodCondition[] };
@@ -46,7 +48,9 @@ function deploymentFaults({ metadata, spec, status }: KubernetesObject): PodFaul
     ({ type, status: state }) => type === 'ReplicaFailure' && state === 'True',
   );
   return [
-    ...(paused ? [fault('DeploymentPaused', 'spec.paused is true: no pod of a new template is made')] : []),
+    ...(paused
+      ? [fault('DeploymentPaused', 'spec.paused is true: no pods are created for a new template')]
+      : []),
     ...failures.map(({ reason, message }) => fault(reason ?? 'FailedCreate', message)),
   ];
 }
@@ -78,7 +82,7 @@ function wholePodFault(pod: Pod): PodFault[] {
   const isWell = containerStatuses.length > 0 && containerStatuses.every(({ ready }) => ready === true);
   const ready = conditionOf(pod, 'Ready');
   if (!isWell || !ready || initContainerStatuses.some(({ state }) => state?.waiting)) return [];
-  const message = ready.message ?? 'its containers were ready when its node was last heard of';
+  const message = ready.message ?? 'its containers were ready when its node last reported';
   return [podFault(pod, { reason: disruptionOf(pod) ?? ready.reason ?? 'NodeNotReady', message })];
 }
 
@@ -86,7 +90,12 @@ function podFault(
   pod: Pod,
   { reason, message }: { reason?: string | undefined; message?: string | undefined },
 ): PodFault {
-  return { pod: pod.metadata.name, container: undefined, reason: reason ?? 'Error', message: clip(message) };
+  return {
+    pod: pod.metadata.name,
+    container: undefined,
+    reason: reason ?? 'Error',
+    message: shortMessage(message),
+  };
 }
 
 /** Why the cluster took the pod away, where it did. */
@@ -107,7 +116,7 @@ function containerFault(pod: string, status: ContainerStatus, lostAt: string | u
       pod,
       container: status.name,
       reason,
-      message: clip(message),
+      message: shortMessage(message),
       ...(lastReason === undefined ? {} : { lastReason }),
     },
   ];
@@ -143,7 +152,6 @@ function rank({ reason }: PodFault): number {
   return worstFirst.length + mildest.indexOf(reason) + 1;
 }
 
-function clip(message: string | undefined): string {
-  const text = (message ?? '').trim();
-  return text.length <= messageLimit ? text : `${text.slice(0, messageLimit - 1)}…`;
+function shortMessage(message = ''): string {
+  return shorten(message.trim(), messageLimit);
 }

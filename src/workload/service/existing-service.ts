@@ -3,13 +3,8 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { canaryLabel, keepFluxAway, takenOverAnnotation } from '../../api/metadata.ts';
 import type { ServicePort } from '../../release/release.ts';
+import { type LivePort, portKey } from '../pods/endpoints.ts';
 import { appliedAnnotation } from '../shared/names.ts';
-
-interface LivePort {
-  name?: string;
-  port: number;
-  protocol?: string;
-}
 
 interface ServiceSpec {
   selector?: Record<string, string>;
@@ -76,11 +71,7 @@ function livePorts({ spec }: KubernetesObject): LivePort[] {
   return (spec as ServiceSpec | undefined)?.ports ?? [];
 }
 
-function portKey({ port, protocol }: Pick<LivePort, 'port' | 'protocol'>): string {
-  return `${port}/${protocol ?? 'TCP'}`;
-}
-
-function named({ port, protocol = 'TCP' }: LivePort): Required<LivePort> {
+function named({ port, protocol = 'TCP' }: LivePort): LivePort {
   return { port, protocol, name: fallbackName({ port, protocol }) };
 }
 

@@ -175,7 +175,7 @@ describe('the generated Services', () => {
     ];
 
     expect(() => generatedServices(aSource({ ports: [] }))).toThrow(
-      'Canary shop/podinfo: spec.service.port: is needed',
+      'Canary shop/podinfo: spec.service.port: is required',
     );
     expect(() => generatedServices(aSource({ live: { canary: owned } }))).toThrow('belongs to Canary other');
   });

@@ -1,11 +1,11 @@
 /** Apex, primary and canary Service (flagger-behaviour.md 2.9). */
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CustomMetadata } from '../../api/canary/service.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { isGenerated, keepAwayAnnotations, ownerReference, ownLabels } from '../../api/metadata.ts';
 import type { ServicePort } from '../../release/release.ts';
 import { serviceNames } from '../shared/names.ts';
-import { RefusedError, refuseForeign } from '../shared/refusal.ts';
+import { refuseForeign, refuseTarget } from '../shared/refusal.ts';
 import type { SelectorLabel } from '../shared/selector.ts';
 import { takenOverService } from './existing-service.ts';
 
@@ -38,16 +38,16 @@ export interface GeneratedServices {
 
 /**
  * Builds the Services. One that exists already and is not ours keeps its type, metadata and owners: ports and selector are taken over (see
- * taken-over.ts). Throws RefusedError without ports, for a name too long, or when a Service belongs to another controller.
+ * existing-service.ts). Throws RefusedError without ports, for a name too long, or when a Service belongs to another controller.
  */
 export function generatedServices(source: ServiceSource): GeneratedServices {
   const { canary, label, live } = source;
   const names = serviceNames(canary);
   const settings = canary.spec.service;
   if (source.ports.length === 0)
-    refuse(canary, 'spec.service.port', 'is needed: the generated Services have to know which port to offer');
+    refuseTarget(canary, 'spec.service.port', 'is required: the generated Services need a port');
   if (names.primary.length > longestServiceName)
-    refuse(
+    refuseTarget(
       canary,
       settings?.name ? 'spec.service.name' : 'spec.targetRef.name',
       `is too long: Service ${names.primary} must fit in ${longestServiceName} characters`,
@@ -132,7 +132,7 @@ export function generatedService(canary: Canary, part: ServicePart): KubernetesO
 function refuseExternal(canary: Canary, { metadata, spec }: KubernetesObject): void {
   if ((spec as { type?: string } | undefined)?.type !== 'ExternalName') return;
   const field = canary.spec.service?.name ? 'spec.service.name' : 'spec.targetRef.name';
-  refuse(
+  refuseTarget(
     canary,
     field,
     `Service ${metadata.name} exists with type ExternalName, which selects no pods; choose another name`,
@@ -160,8 +160,4 @@ function isHeadless(live: KubernetesObject | undefined, wanted: boolean | undefi
 
 function portFields({ name, protocol, port, targetPort, appProtocol }: ServicePort): ServicePort {
   return { name, protocol, port, targetPort, ...(appProtocol ? { appProtocol } : {}) };
-}
-
-function refuse(canary: Canary, field: string, message: string): never {
-  throw new RefusedError({ reason: 'TargetInvalid', object: describe(canary), field, message });
 }

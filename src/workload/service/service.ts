@@ -10,11 +10,12 @@ import type { DriftView, PodFault, WorkloadView } from '../../health/workload-vi
 import type { Release } from '../../release/release.ts';
 import { isExternalName, isService, selectorOf, serviceContent } from '../../release/service-content.ts';
 import { endpointsOf } from '../pods/endpoints.ts';
+import { noPodFacts } from '../pods/pod-facts.ts';
 import { isReady, type Pod } from '../pods/pods.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
-import { copiedByPrefix, copyableEntries } from '../shared/metadata.ts';
-import { canaryCopyName, digestAnnotation, primaryName, settingsAnnotation } from '../shared/names.ts';
-import { RefusedError, refuseForeign } from '../shared/refusal.ts';
+import { copiedByPrefix, copyableEntries, identityOf } from '../shared/metadata.ts';
+import { canaryCopyName, primaryName, settingsAnnotation } from '../shared/names.ts';
+import { RefusedError, refuseForeign, refuseTarget } from '../shared/refusal.ts';
 import type { ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
 
 const longestName = 63;
@@ -120,15 +121,12 @@ function refuseTaken(live: KubernetesObject | undefined, canary: Canary): void {
 
 function refuseLong(target: KubernetesObject, name: string): void {
   if (name.length <= longestName) return;
-  throw new RefusedError({
-    reason: 'TargetInvalid',
-    object: describe(target),
-    field: 'metadata.name',
-    message: `is too long: its copy ${name} must fit in ${longestName} characters`,
-  });
+  refuseTarget(
+    target,
+    'metadata.name',
+    `is too long: its copy ${name} must fit in ${longestName} characters`,
+  );
 }
-
-// A Service that is a copy of the target, and the pods it selects, in the rollout core's words.
 
 /** `true` on a canary's side that no release uses: it counts as one without pods. There is nothing to scale. */
 export const atRestAnnotation = 'holdfast.dev/at-rest';
@@ -156,11 +154,7 @@ function viewService(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
   const reaches = !isAtRest && reachesSomebody(source, selected);
   const ready = reaches ? 1 : 0;
   return {
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
-    digest: metadata.annotations?.[digestAnnotation],
-    settingsKey: metadata.annotations?.[settingsAnnotation],
+    ...identityOf(workload),
     observed: true,
     desiredReplicas: desired,
     replicas: desired,
@@ -173,11 +167,7 @@ function viewService(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
     // Another selector or port is in force at once; no pod goes away for it.
     keepsReadyPod: true,
     faults: isAtRest || reaches ? [] : [nobody(workload, selected)],
-    restarts: 0,
-    imagesMatch: true,
-    images: [],
-    podContainers: [],
-    endpoints: undefined,
+    ...noPodFacts,
   };
 }
 
@@ -204,7 +194,7 @@ function reachesSomebody(source: ViewSource, selected: readonly Pod[]): boolean 
 function nobody({ metadata, spec }: KubernetesObject, selected: readonly Pod[]): PodFault {
   const common = { pod: metadata.name, container: undefined };
   if (selected.length > 0) {
-    const message = `Service ${metadata.name} selects ${selected.length} ready pods, and none is an endpoint of the port that its requests come by: see whether they have its targetPort`;
+    const message = `Service ${metadata.name} selects ${selected.length} ready pods, but none is an endpoint of the port that receives the requests; check that they have its targetPort`;
     return { ...common, reason: 'NoPodSelected', message };
   }
   const labels = Object.entries(selectorOf(spec) ?? {}).map(([key, value]) => `${key}=${value}`);

@@ -1,4 +1,7 @@
 /** Labels and annotations of copies: what is taken over from the original, and what never is. */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { WorkloadView } from '../../health/workload-view.ts';
+import { digestAnnotation, settingsAnnotation } from './names.ts';
 
 /** Keys that belong to another tool's bookkeeping, or to ours, and must not appear on a copy (design section 3). */
 const neverCopied: readonly RegExp[] = [
@@ -42,4 +45,18 @@ function pick(entries: StringMap | undefined, wanted: (key: string) => boolean):
       ([key]) => wanted(key) && !neverCopied.some((pattern) => pattern.test(key)),
     ),
   );
+}
+
+/** Which object a view is of, and what it was written from. */
+type Identity = Pick<WorkloadView, 'name' | 'uid' | 'resourceVersion' | 'digest' | 'settingsKey'>;
+
+/** The identity of a workload, for its view. */
+export function identityOf({ metadata }: KubernetesObject): Identity {
+  return {
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    digest: metadata.annotations?.[digestAnnotation],
+    settingsKey: metadata.annotations?.[settingsAnnotation],
+  };
 }

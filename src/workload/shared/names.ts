@@ -11,14 +11,14 @@ export const commitAnnotation = 'holdfast.dev/commit';
 export const settingsAnnotation = 'holdfast.dev/settings';
 /** On a copy that follows its original at once: the original's version it was made from. */
 export const copiedVersionAnnotation = 'holdfast.dev/copied-version';
-/** What stands for the config an object was written with, see config-stamp.ts. */
+/** What stands for the config an object was written with, see configs.ts. */
 export const configAnnotation = 'holdfast.dev/config';
 /** On Services and routes: hash of what was applied last, so that a restart writes none of them again. */
 export const appliedAnnotation = 'holdfast.dev/applied';
 
 /** On a workload that is rolled out in place (ADR 21): digest of the release that its older pods run, while another one is tried. */
 export const promotedAnnotation = 'holdfast.dev/promoted';
-/** On the same: the stamp of config that those pods carry (config-stamp.ts), empty for none, so that going back starts no third ReplicaSet. */
+/** On the same: the stamp of config that those pods carry (configs.ts), empty for none, so that going back starts no third ReplicaSet. */
 export const promotedStampAnnotation = 'holdfast.dev/promoted-config';
 /** On the same: the share of the step, in percent; 0 before the first one, and on the way back. */
 export const shareAnnotation = 'holdfast.dev/share';
@@ -70,7 +70,7 @@ export function stepShareOf({ metadata }: KubernetesObject): number | undefined 
   return text !== undefined && /^(\d{1,2}|100)$/.test(text) ? Number(text) : undefined;
 }
 
-/** A release was brought, and no pod of it was let in. */
+/** A release is in place, and none of its pods was started. */
 export function isBeforeFirstStep(live: KubernetesObject): boolean {
   return promotedDigestOf(live) !== undefined && (stepShareOf(live) ?? 0) === 0;
 }

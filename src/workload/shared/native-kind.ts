@@ -40,7 +40,7 @@ export interface StepGoal {
   readonly ranks?: NodeRanks;
 }
 
-/** What a release would be brought to; fields are those of the object in Git. */
+/** A release before it is written; fields are those of the object in Git. */
 export interface IncomingRelease {
   readonly settings: WorkloadSettings;
   readonly spec: Readonly<Record<string, unknown>>;
@@ -85,17 +85,16 @@ export interface NativeKind {
   readonly kind: 'Deployment' | 'StatefulSet' | 'DaemonSet';
   /** The user's own settings as they are written: each with an explicit value, so that nothing of a step stays. */
   settingsFields(settings: WorkloadSettings): Record<string, unknown>;
-  unfit(bringing: IncomingRelease): Unsuitable | undefined;
-  /** How it is written with a release of which there is to be no pod. */
-  bring(bringing: IncomingRelease): HeldFields;
+  /** Why this release cannot be rolled out in place; undefined when it can. */
+  unsuitable(incoming: IncomingRelease): Unsuitable | undefined;
+  /** How it is written so that a release is in place and none of its pods is started yet. */
+  withhold(incoming: IncomingRelease): HeldFields;
   /** The next move to a share; the same one while its pods are not ready. */
   next(aim: StepGoal): StepMove;
-  sight(source: ViewSource): SplitView;
+  splitView(source: ViewSource): SplitView;
   /** Pods that its controller would wait for and never replace, once another template is in place; none for most kinds. */
   stuck?(source: ViewSource): readonly PodToReplace[];
 }
-
-// Which node of a DaemonSet is taken before which.
 
 /** Ranks of nodes by name, lowest first: by the values that are named, then by the value of their label. A node without it has none. */
 export type NodeRanks = ReadonlyMap<string, number>;
@@ -115,14 +114,12 @@ export function rankNodes({ label, values = [] }: NodeOrder, nodes: readonly Kub
   );
 }
 
-// Why a workload cannot be rolled out in place, where several kinds say the same. Pure.
-
 /** A share of one pod is all of it. `replicas`: as asked for; Kubernetes takes 1 where nobody says it. */
 export function tooFewReplicas(replicas = 1): Unsuitable | undefined {
   if (replicas >= 2) return undefined;
   return {
     field: 'spec.replicas',
-    message: `must be at least 2 for provider native, and is ${replicas}: a share of one pod is all of it; choose a provider that copies`,
+    message: `must be at least 2 for provider native, not ${replicas}, since one pod cannot be split; change it or choose another provider`,
   };
 }
 
@@ -132,6 +129,6 @@ export function replacedByHand({ strategy }: WorkloadSettings): Unsuitable | und
   if (type === undefined || type === 'RollingUpdate') return undefined;
   return {
     field: 'spec.updateStrategy.type',
-    message: `must be RollingUpdate for provider native, not ${String(type)}: pods would only be replaced by hand, and never come back by themselves`,
+    message: `must be RollingUpdate for provider native, not ${String(type)}: pods would not be replaced automatically, neither for a release nor for a rollback`,
   };
 }

@@ -1,9 +1,7 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 
-/** A workload, config or Service that cannot be handled as it is; somebody has to change the named field. */
-
-/** One reason why a Canary cannot be acted on. */
+/** One reason why a Canary cannot be acted on: a workload, config or Service of which somebody has to change the named field. */
 interface Refusal {
   /** CamelCase, for conditions. */
   reason: 'TargetInvalid' | 'OwnedByAnother' | 'NameTaken';
@@ -26,11 +24,14 @@ export class RefusedError extends Error {
   }
 }
 
-// Whose object is this? Checked before anything generated is written over it.
+/** Throws RefusedError TargetInvalid: this field of the object must change before the Canary can go on. */
+export function refuseTarget(object: KubernetesObject | Canary, field: string, message: string): never {
+  throw new RefusedError({ reason: 'TargetInvalid', object: describe(object), field, message });
+}
 
 /**
- * Throws RefusedError when the live object is controlled by somebody else. An earlier Canary of the same name counts as the same one:
- * its reference is replaced by ours.
+ * Throws RefusedError when another object controls the live one, before anything generated is written over it. An earlier Canary of the
+ * same name counts as the same one: its owner reference is replaced.
  */
 export function refuseForeign(live: KubernetesObject | undefined, canary: Canary): void {
   const owner = live?.metadata.ownerReferences?.find((reference) => reference.controller === true);

@@ -1,6 +1,6 @@
 /** The label that tells primary pods from canary pods. */
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { RefusedError } from './refusal.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { refuseTarget } from './refusal.ts';
 
 /** Label keys in order of preference (Flagger's --selector-labels). */
 export const defaultSelectorLabels: readonly string[] = ['app', 'name', 'app.kubernetes.io/name'];
@@ -32,27 +32,23 @@ export function selectorLabel(
   const key = labels.find((label) => matchLabels[label]);
   const canary = key === undefined ? undefined : matchLabels[key];
   if (key === undefined || canary === undefined)
-    return refuse(
+    return refuseTarget(
       target,
       'spec.selector.matchLabels',
       `needs one of the labels ${labels.join(', ')}, to tell primary pods from canary pods`,
     );
   if (spec.template?.metadata?.labels?.[key] !== canary)
-    return refuse(
+    return refuseTarget(
       target,
       `spec.template.metadata.labels[${key}]`,
       `must be ${canary}, as in spec.selector.matchLabels`,
     );
   const primary = `${canary}-primary`;
   if (primary.length > maximumLabelLength)
-    return refuse(
+    return refuseTarget(
       target,
       `spec.selector.matchLabels[${key}]`,
       `${canary} is too long: the primary's value ${primary} must fit in ${maximumLabelLength} characters`,
     );
   return { key, canary, primary };
-}
-
-function refuse(target: KubernetesObject, field: string, message: string): never {
-  throw new RefusedError({ reason: 'TargetInvalid', object: describe(target), field, message });
 }

@@ -25,8 +25,8 @@ const NO_ORDINAL = 2_147_483_647;
 export const nativeStatefulSet: NativeKind = {
   kind: 'StatefulSet',
   settingsFields: statefulSettingsFields,
-  unfit,
-  bring: ({ replicas, live }) => heldFrom(NO_ORDINAL, replicas ?? 1, live),
+  unsuitable,
+  withhold: ({ replicas, live }) => heldFrom(NO_ORDINAL, replicas ?? 1, live),
   next({ source, weightPercent }) {
     const { workload } = source;
     const pods = heldPods(workload);
@@ -35,7 +35,7 @@ export const nativeStatefulSet: NativeKind = {
       replace: [],
     };
   },
-  sight(source) {
+  splitView(source) {
     const whole = viewStatefulSet(source);
     return { whole, tried: isBeforeFirstStep(source.workload) ? undefined : triedIn(source, whole) };
   },
@@ -109,7 +109,7 @@ function rollingUpdateOf(strategy: WorkloadSettings['strategy']): Record<string,
   return strategy?.rollingUpdate as Record<string, unknown> | null | undefined;
 }
 
-function unfit({ settings, replicas, isFirst }: IncomingRelease): Unsuitable | undefined {
+function unsuitable({ settings, replicas, isFirst }: IncomingRelease): Unsuitable | undefined {
   const byHand = replacedByHand(settings);
   if (byHand) return byHand;
   const partition = rollingUpdateOf(settings.strategy)?.partition ?? 0;
@@ -117,14 +117,14 @@ function unfit({ settings, replicas, isFirst }: IncomingRelease): Unsuitable | u
     return {
       field: 'spec.updateStrategy.rollingUpdate.partition',
       message:
-        'must be 0 or absent for provider native, which steps by it: pods below it would run an older release for ever, and no release would ever be whole',
+        'must be 0 or absent for provider native, which changes it for each step: pods below it would keep an older release, and no release would be complete',
     };
   if (!isFirst) return undefined;
   if (replicas === undefined)
     return {
       field: 'spec.replicas',
       message:
-        'is missing: provider native holds a StatefulSet by a partition, which is a number and no share, so that a scaler that adds pods at a step would start the new release in them; set it, and leave out autoscalerRef',
+        'is required: provider native limits a StatefulSet by its partition, which is a number of pods, so pods that an autoscaler adds during a step would run the new release; set it and remove autoscalerRef',
     };
   return tooFewReplicas(replicas);
 }

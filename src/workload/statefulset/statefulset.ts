@@ -1,12 +1,14 @@
 /** StatefulSets as targets: rolled out in place alone. Its pods have names and volumes of their own, which a copy would not have. */
-import { describe, type PodTemplate } from '../../api/kubernetes.ts';
+
+import type { PodTemplate } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import type { WorkloadSettings } from '../../release/release.ts';
 import { podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
 import { controlledPods, type Pod, revisionHashLabel } from '../pods/pods.ts';
-import { digestAnnotation, settingsAnnotation } from '../shared/names.ts';
-import { RefusedError } from '../shared/refusal.ts';
+import { identityOf } from '../shared/metadata.ts';
+import { settingsAnnotation } from '../shared/names.ts';
+import { refuseTarget } from '../shared/refusal.ts';
 import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
 
 /** The StatefulSet entry of the table of kinds. */
@@ -41,16 +43,12 @@ export function statefulSettingsFields({
 }
 
 function refuse({ release }: WorkloadSource): never {
-  throw new RefusedError({
-    reason: 'TargetInvalid',
-    object: describe(release.target),
-    field: 'kind',
-    message:
-      'a StatefulSet has no second copy: its pods have names and volumes of their own; use provider native',
-  });
+  return refuseTarget(
+    release.target,
+    'kind',
+    'a StatefulSet has no second copy: its pods have names and volumes of their own; use provider native',
+  );
 }
-
-// A StatefulSet and its pods in the rollout core's words.
 
 interface StatefulSetStatus {
   observedGeneration?: number;
@@ -70,11 +68,7 @@ export function viewStatefulSet(source: ViewSource): Omit<WorkloadView, keyof Dr
   const observed = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   const current = observed ? podsOfRevision(source).current : [];
   return {
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
-    digest: metadata.annotations?.[digestAnnotation],
-    settingsKey: metadata.annotations?.[settingsAnnotation],
+    ...identityOf(workload),
     observed,
     desiredReplicas: replicas,
     replicas: status.replicas ?? 0,

@@ -64,7 +64,7 @@ async function openLate(namespace: string, more: ShopOptions = {}): Promise<Late
 
 const isTold = ({ message = '', conditions = [] }: CanaryStatus) =>
   [message, ...conditions.map((one) => one.message ?? '')].some((text) =>
-    /has not seen generation/.test(text),
+    /has not observed generation/.test(text),
   );
 
 /** Until people are told of the gateway, and some time after that; or until something went on without it. */

@@ -1,7 +1,8 @@
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { canaryLabel } from '../../../api/metadata.ts';
 import type { OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
-import { labelCanary, labelRecord } from '../../../release/record.ts';
+import { labelRecord } from '../../../release/record.ts';
 import { endpointSliceKind, serviceNameLabel } from '../../../workload/pods/endpoints.ts';
 
 /** What is watched in one namespace with Canaries, so that observing costs no request. */
@@ -68,8 +69,8 @@ function watchAlways(namespace: string, open: OpenWatch) {
     records: open({ ...secrets, labelSelector: `${labelRecord}=release`, metadataOnly: true }),
     rejections: open({ ...secrets, labelSelector: `${labelRecord}=rejections` }),
     copies: {
-      ConfigMap: open({ ...configMapKind, namespace, labelSelector: labelCanary, metadataOnly: true }),
-      Secret: open({ ...secrets, labelSelector: `${labelCanary},!${labelRecord}`, metadataOnly: true }),
+      ConfigMap: open({ ...configMapKind, namespace, labelSelector: canaryLabel, metadataOnly: true }),
+      Secret: open({ ...secrets, labelSelector: `${canaryLabel},!${labelRecord}`, metadataOnly: true }),
     },
   };
 }

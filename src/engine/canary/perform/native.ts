@@ -40,7 +40,7 @@ const bringUp: Performer<'ApplyCanary'> = async (context, { digest }) => {
   const { primary } = context.observation.world;
   if (primary?.digest === undefined) throw new StaleView('the workload');
   const { release: older } = await bytesOf(context, primary.digest);
-  return writeRelease(context, digest, { kind: 'brought', older });
+  return writeRelease(context, digest, { kind: 'withheld', older });
 };
 
 /** Promotion, and the way back after it. */

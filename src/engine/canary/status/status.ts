@@ -7,7 +7,8 @@ import {
   writtenCondition,
 } from '../../../api/canary/status.ts';
 import { type Condition, referenceOf } from '../../../api/kubernetes.ts';
-import { clip, limits } from '../../../api/limits.ts';
+import { limits } from '../../../api/limits.ts';
+import { shorten } from '../../../api/text.ts';
 import type { Action } from '../../../rollout/action.ts';
 import { EngineError, type Failure } from '../../failure.ts';
 import {
@@ -182,7 +183,7 @@ export function withRemainingChanges(
   const message =
     others.length === 0
       ? said
-      : withNames(`${clip(said, findingCharacters)}${revertMessageSeparator}`, others);
+      : withNames(`${shorten(said, findingCharacters)}${revertMessageSeparator}`, others);
   if (message === reverted.message) return conditions;
   const next = { ...reverted, message, lastUpdateTime: new Date(nowMs).toISOString() };
   return conditions.map((condition) => (condition === reverted ? next : condition));

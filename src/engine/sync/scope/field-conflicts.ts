@@ -1,7 +1,8 @@
 /** Applying what others have changed: who that was is told, and what happens is for the object to say. */
+import { isRecord } from '../../../api/json.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';
-import { isRecord, pointerSteps } from '../../../release/json.ts';
+import { pointerSteps } from '../../../release/json.ts';
 import { EngineError } from '../../failure.ts';
 
 /** What happens to fields that another manager has: `override` (default) takes them back, `leave` leaves them, `refuse` writes nothing. */

@@ -1,9 +1,10 @@
 /** What of a Source people are told by alerts: that it cannot be fetched, rendered or applied, once per change, and that it can again. Pure. */
+
 import type { Incident } from '../../../api/incident.ts';
 import type { Condition } from '../../../api/kubernetes.ts';
-import { clip } from '../../../api/limits.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { SourceStatus } from '../../../api/source/status.ts';
+import { shorten } from '../../../api/text.ts';
 import { findCondition } from '../../status-patch.ts';
 
 /** Nobody has to be told: somebody wants it so, or something else that is told comes first. */
@@ -52,14 +53,14 @@ export function newsOfSource(source: Source, next: SourceStatus, nowMs: number):
       outcome: 'Succeeded',
       severity: 'info',
       reason: 'Applied',
-      message: `${who} is in order again: ${clip(ready?.message ?? '', 400)}`,
+      message: `${who} is in order again: ${shorten(ready?.message ?? '', 400)}`,
     };
   return {
     ...about,
     outcome: 'Failed',
     severity: 'error',
     reason: problem.reason,
-    message: `${who}: ${clip(ready?.message ?? problem.reason, 450)}`,
+    message: `${who}: ${shorten(ready?.message ?? problem.reason, 450)}`,
     next: { action: 'it is tried again by itself' },
     stays: 'what was applied before stays, and is kept in order',
     command: `kubectl -n ${namespace} describe source ${name}`,

@@ -1,7 +1,8 @@
 import { type Condition, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
-import { clip, limits } from '../../../api/limits.ts';
+import { limits } from '../../../api/limits.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { SourceStatus } from '../../../api/source/status.ts';
+import { shorten } from '../../../api/text.ts';
 import { unsupportedFields } from '../../../api/unsupported-fields.ts';
 import { formatProblem } from '../../../render/rendered-object.ts';
 import { failureOf } from '../../failure.ts';
@@ -68,7 +69,7 @@ function sourceStatus(
     conditions,
     // Where nobody is told it would be a write for nothing.
     problem: source.spec.alerts?.length ? problemOf(source.status?.problem, conditions, nowMs) : undefined,
-    message: clip(ready.message, limits.messageCharacters),
+    message: shorten(ready.message, limits.messageCharacters),
   };
 }
 
@@ -160,8 +161,8 @@ function progress(state: SourceState, nowMs: number, source: Source): SourceStat
       ? {
           head: {
             ...head,
-            subject: clip(head.subject, limits.subjectCharacters),
-            author: clip(head.author, 160),
+            subject: shorten(head.subject, limits.subjectCharacters),
+            author: shorten(head.author, 160),
           },
         }
       : {}),

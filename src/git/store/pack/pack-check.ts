@@ -44,7 +44,7 @@ export async function checkPack(
   let offset = HEADER_BYTES;
   for (let index = 0; index < count; index += 1) {
     if (index % CHECK_EVERY === 0) await pause();
-    if (offset >= end) throw damaged('it holds fewer objects than it says');
+    if (offset >= end) throw damaged('it holds fewer objects than its header says');
     const object = checkObject(pack.subarray(0, end), offset, limits);
     made += object.size;
     if (made > limits.maxMadeBytes)
@@ -52,14 +52,14 @@ export async function checkPack(
     if (object.delta) checkChain(chains, offset, object, limits);
     offset = object.end;
   }
-  if (offset !== end) throw damaged('it holds more than its objects');
+  if (offset !== end) throw damaged('it has trailing data');
   return count;
 }
 
 function readHeader(pack: Buffer, limits: PackLimits): number {
   if (pack.length < HEADER_BYTES + TRAILER_BYTES) throw damaged('it ends too early');
   if (pack.toString('latin1', 0, 4) !== 'PACK' || pack.readUInt32BE(4) !== 2)
-    throw damaged('it is no pack of version 2');
+    throw damaged('it is not a version 2 pack');
   const sum = createHash('sha1').update(pack.subarray(0, -TRAILER_BYTES)).digest();
   if (!sum.equals(pack.subarray(-TRAILER_BYTES))) throw damaged('its checksum is wrong');
   const count = pack.readUInt32BE(8);
@@ -111,7 +111,7 @@ function checkObject(pack: Buffer, start: number, limits: PackLimits): PackedObj
 }
 
 function damaged(why: string): GitError {
-  return new GitError('Unreachable', `the pack from the Git server is damaged or was cut: ${why}`);
+  return new GitError('Unreachable', `the pack from the Git server is damaged or truncated: ${why}`);
 }
 
 /** Of an object that is never read whole no id is known; `git verify-pack -v` lists objects by these offsets. */

@@ -138,7 +138,7 @@ function offsetOfBase(index: PackIndex, base: number | string): number {
 
 function whole(type: number, bytes: Buffer): StoredObject {
   const name = packTypeOf(type);
-  if (name === undefined) throw new RangeError('an object is of no known type');
+  if (name === undefined) throw new RangeError('an object has an unknown type');
   return { type: name, bytes };
 }
 
@@ -159,14 +159,15 @@ const LARGE_OFFSET = 0x80000000;
 
 /** Looks into the bytes of an index file. Throws RangeError for one that is cut or of another version. */
 export function parsePackIndex(bytes: Buffer): PackIndex {
-  if (bytes.length < HEADER_BYTES + FANOUT_BYTES + TRAILER_BYTES) throw new RangeError('the index is cut');
+  if (bytes.length < HEADER_BYTES + FANOUT_BYTES + TRAILER_BYTES)
+    throw new RangeError('the index is truncated');
   if (bytes.readUInt32BE(0) !== 0xff744f63 || bytes.readUInt32BE(4) !== 2)
-    throw new RangeError('the index is none of version 2');
+    throw new RangeError('the index is not version 2');
   const count = bytes.readUInt32BE(HEADER_BYTES + 255 * 4);
   const oids = HEADER_BYTES + FANOUT_BYTES;
   const offsets = oids + count * (OID_BYTES + 4);
   const large = offsets + count * 4;
-  if (bytes.length < large + TRAILER_BYTES) throw new RangeError('the index is cut');
+  if (bytes.length < large + TRAILER_BYTES) throw new RangeError('the index is truncated');
 
   function offsetAt(position: number): number {
     const offset = bytes.readUInt32BE(offsets + position * 4);

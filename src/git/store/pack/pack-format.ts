@@ -36,7 +36,7 @@ export function readEntryHeader(bytes: Buffer, offset: number): EntryHeader {
   let at = 0;
   const next = (): number => {
     const byte = bytes[at++];
-    if (byte === undefined) throw new RangeError('an object is cut');
+    if (byte === undefined) throw new RangeError('an object is truncated');
     return byte;
   };
   let byte = next();
@@ -57,7 +57,7 @@ export function readEntryHeader(bytes: Buffer, offset: number): EntryHeader {
     return { type, size, base: offset - distance, dataAt: at };
   }
   if (type !== REF_DELTA) return { type, size, base: undefined, dataAt: at };
-  if (bytes.length < at + 20) throw new RangeError('an object is cut');
+  if (bytes.length < at + 20) throw new RangeError('an object is truncated');
   return { type, size, base: bytes.toString('hex', at, at + 20), dataAt: at + 20 };
 }
 
