@@ -158,9 +158,7 @@ describe('a chart is refused', () => {
     const startedMs = performance.now();
     const { objects, problems } = await renderTree(sourceWith(), chart({ 'a.yaml': map(template) }), 'web');
     expect(objects).toEqual([]);
-    expect(problems.join('\n')).toMatch(
-      /^web\/.*: helm (timed out|printed more|exceeded its memory|failed)/,
-    );
+    expect(problems.join('\n')).toMatch(/^web\/.*: helm (timed out|printed more|exceeded its memory|failed)/);
     expect(performance.now() - startedMs).toBeLessThan(limits.renderMs + 2_000);
   });
 
