@@ -1,8 +1,8 @@
 /** Every move that a tree is about, planned. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { InputError } from '../api/problems.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
-import { InputError } from '../server/options.ts';
 import { pruneAfterAnnotation } from './facts.ts';
 import { planFromSource } from './from-source-plan.ts';
 import { getSource } from './read-facts.ts';

@@ -2,6 +2,7 @@ import type { CanaryStatus } from '../api/canary/status.ts';
 import type { Clock } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { InputError } from '../api/problems.ts';
 import type {
   Cluster,
   DryRun,
@@ -40,7 +41,7 @@ import { step } from '../rollout/step.ts';
 import { unionOf } from './cluster.ts';
 import { createGitAccess, createOpenPoller, createRepositories, type GitAccess } from './git.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
-import { type AppOptions, DEFAULT_CLUSTER_NAME, InputError, namespacesOf } from './options.ts';
+import { type AppOptions, DEFAULT_CLUSTER_NAME, namespacesOf } from './options.ts';
 import { createAlertsPort, createMetricsPort } from './providers.ts';
 import type { FileSources } from './source-files.ts';
 

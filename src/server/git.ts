@@ -32,7 +32,7 @@ import { createGithubAppTokens, github } from '../providers/forges/github.ts';
 import { createOpenForge } from '../providers/forges/open.ts';
 import { githubAppOf } from '../providers/forges/secret.ts';
 import type { ForgeNetworkSettings } from '../providers/forges/send.ts';
-import type { Forge, GithubApp } from '../providers/forges/types.ts';
+import type { ForgeClient, GithubApp } from '../providers/forges/types.ts';
 import type { FileSources } from './source-files.ts';
 
 /** What repositories are opened with. */
@@ -154,7 +154,7 @@ export interface GitAccess {
    */
   credentialsFrom(source: Source): string;
   /** The forge of the repository; undefined when its host is none we know. Throws ForgeError or GitError. */
-  openForge(source: Source, secrets: AccessSecrets): Promise<Forge | undefined>;
+  openForge(source: Source, secrets: AccessSecrets): Promise<ForgeClient | undefined>;
 }
 
 /**

@@ -65,11 +65,3 @@ export interface AppOptions {
 export function namespacesOf({ namespace, watchNamespaces }: AppOptions): readonly string[] {
   return namespace ? [namespace] : watchNamespaces;
 }
-
-/** Bad input from the command line: the program ends with code 2. */
-export class InputError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'InputError';
-  }
-}

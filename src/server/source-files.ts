@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { parseSource } from '../api/kinds/parse.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
+import { InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { checkSource } from '../api/source/validate.ts';
 import { windowProblems } from '../engine/windows.ts';
 import { renderPlain } from '../render/render.ts';
 import { type FileProblem, formatProblem, type RenderedObject } from '../render/rendered-object.ts';
-import { InputError } from './options.ts';
 
 /** Label of Sources that came from `--source FILE`, so that a laptop and a cluster look alike (design section 2.1). */
 const fromFileLabel = 'holdfast.dev/from-file';

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { BuiltInGate } from '../../api/annotations.ts';
-import type { CanaryName, GateStore } from './gate-annotations.ts';
+import type { NamespacedName } from '../../api/kubernetes.ts';
+import type { GateStore } from './gate-annotations.ts';
 import { type Answer, type Route, readBody } from './http-server.ts';
 
 /**
@@ -78,14 +79,14 @@ function wrong(why: string): Answer {
 }
 
 /** What to do instead, for those whose scripts come from Flagger. */
-function unknown({ namespace, name }: CanaryName, gate: BuiltInGate, open: boolean): Answer {
+function unknown({ namespace, name }: NamespacedName, gate: BuiltInGate, open: boolean): Answer {
   const option = gate === 'gate' ? '' : ' --rollback';
   const command = `holdfast gate ${open ? 'open' : 'close'} canary/${name} -n ${namespace}${option}`;
   const body = `needs "Authorization: Bearer" with a token for the audience holdfast.dev; or run: ${command}\n`;
   return { status: 401, body };
 }
 
-function text({ namespace, name }: CanaryName): string {
+function text({ namespace, name }: NamespacedName): string {
   return `${namespace}/${name}`;
 }
 
@@ -97,7 +98,7 @@ const name = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
  * The Canary a request is about: `name` and `namespace` of its JSON body, as Flagger's webhooks send it, or of the query, for links and shells.
  * A text says what is wrong.
  */
-async function canaryIn(request: IncomingMessage): Promise<CanaryName | string> {
+async function canaryIn(request: IncomingMessage): Promise<NamespacedName | string> {
   const body = await readBody(request, maximumBytes);
   if (!body) return `the body is larger than ${maximumBytes} bytes`;
   const query = new URL(request.url ?? '/', 'http://localhost').searchParams;

@@ -9,7 +9,7 @@ import { isFollowed, isTracked } from '../../../release/refs.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { copyName } from '../../../workload/shared/names.ts';
-import type { Head } from './heads.ts';
+import type { Head } from './head.ts';
 import type { NamespaceView } from './namespace-view.ts';
 
 /** Puts the content of config that is not in Git into what Git says. */

@@ -13,7 +13,7 @@ import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts'
 import { commitAnnotation } from '../../../workload/shared/names.ts';
 import { namespacedName } from '../../checks/checks.ts';
 import { recordViews } from '../../records/records.ts';
-import type { Head } from './heads.ts';
+import type { Head } from './head.ts';
 import { createLiveConfig, type LiveConfig } from './live-config.ts';
 import type { NamespaceView } from './namespace-view.ts';
 

@@ -1,13 +1,13 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, type NamespacedName } from '../../../api/kubernetes.ts';
 import { commitOfDigest } from '../../../rollout/context.ts';
 import type { HeadView, PeersView, World, WorldOptions } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
-import { type CanaryName, recordViews, rejectionsOf } from '../../records/records.ts';
+import { recordViews, rejectionsOf } from '../../records/records.ts';
 import { windowAt } from '../../windows.ts';
 import { type EngineOptions, type Observation, providerOf, type ReadParts } from '../context/context.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
@@ -146,7 +146,7 @@ function rejections(canary: Canary, view: NamespaceView): Pick<World, 'rejected'
   return { rejected: [], rejectionsProblem };
 }
 
-function nameOf({ metadata }: Canary): CanaryName {
+function nameOf({ metadata }: Canary): NamespacedName {
   return { namespace: metadata.namespace ?? '', name: metadata.name };
 }
 

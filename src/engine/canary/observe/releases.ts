@@ -1,12 +1,12 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { describe } from '../../../api/kubernetes.ts';
+import { describe, type NamespacedName } from '../../../api/kubernetes.ts';
 import { type Release, settingsKey, settingsOf, type WorkloadSettings } from '../../../release/release.ts';
 import { highestSequence, newestFirst } from '../../../rollout/run.ts';
 import type { RecordView } from '../../../rollout/world.ts';
 import { namespacedName } from '../../checks/checks.ts';
 import { EngineError } from '../../failure.ts';
-import { type CanaryName, recordVersion, recordViews } from '../../records/records.ts';
+import { recordVersion, recordViews } from '../../records/records.ts';
 import type { CanaryParts, Observation, ReadContext } from '../context/context.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
 
@@ -68,7 +68,7 @@ export interface ReleaseBytes {
 }
 
 /** Names the Canary of an observation for records. */
-export function nameOf({ canary }: Observation): CanaryName {
+export function nameOf({ canary }: Observation): NamespacedName {
   return { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
 }
 

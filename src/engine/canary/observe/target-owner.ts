@@ -8,7 +8,7 @@ import { RefusedError } from '../../../workload/shared/refusal.ts';
 import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
 import type { ReadParts } from '../context/context.ts';
-import type { Head } from '../context/heads.ts';
+import type { Head } from '../context/head.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
 import type { SideContext } from './sides.ts';
 

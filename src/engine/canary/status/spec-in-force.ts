@@ -9,9 +9,8 @@ import type { RouteKind } from '../../../contracts/routing.ts';
 import { watchedKinds } from '../../../workload/kinds.ts';
 import { endpointSliceKind } from '../../../workload/pods/endpoints.ts';
 import { type ScalerSpec, scalerKindOf } from '../../../workload/scaler.ts';
-import { EngineError, type Failure } from '../../failure.ts';
+import { EngineError, type Failure, invalidCanary } from '../../failure.ts';
 import { type CanaryParts, providerOf } from '../context/context.ts';
-import { invalidCanary } from './status.ts';
 
 /** Reasons of specs that only their author can mend. */
 const invalidReasons: ReadonlySet<string> = new Set(['InvalidSpec', 'UnknownProvider']);

@@ -159,12 +159,6 @@ export function isReported(status: CanaryStatus | undefined, { reason, message }
   return ready?.reason === reason && ready.message !== '' && message.startsWith(ready.message);
 }
 
-/** A failure that only the author of the Canary can end. */
-export function invalidCanary(problems: ReadonlyArray<{ path: string; message: string }>): EngineError {
-  const text = problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
-  return new EngineError('InvalidSpec', text);
-}
-
 /** The finding comes first and keeps at least this much of the message. */
 const findingCharacters = 500;
 /** Room for how many are not named. */
