@@ -123,7 +123,7 @@ export function readParts(
       withLiveConfig: async (_, head) => head,
       ...{ names: () => false, namesLive: () => false, forget: nothing, forgetLive: nothing },
     },
-    adoption: { look: async () => undefined },
+    adoption: { find: async () => undefined },
     lostRecords: { of: nothing, find: nothing },
     drift: new Map(),
     options,

@@ -107,7 +107,9 @@ export async function startApp(
     if (stopping.signal.aborted) return engine.stop();
     state.engine = engine;
     engine.start();
-    const what = options.shadow ? 'Holdfast looks on and writes nothing' : 'Holdfast leads and follows Git';
+    const what = options.shadow
+      ? 'Holdfast runs in shadow mode and writes nothing'
+      : 'Holdfast is the leader and reconciles';
     log.info({ namespace, server: connection.access.server }, what);
   }
 
@@ -203,6 +205,6 @@ async function problemOf(cluster: Pick<Cluster, 'kindOf'>): Promise<string | und
     if (missing.length === 0) return undefined;
     return `the cluster lacks the CRDs of ${missing.join(', ')}; apply the output of: holdfast install --crds-only`;
   } catch (error) {
-    return `the API server cannot be asked: ${error instanceof Error ? error.message : String(error)}`;
+    return `cannot reach the API server: ${error instanceof Error ? error.message : String(error)}`;
   }
 }

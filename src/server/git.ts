@@ -73,7 +73,7 @@ function opener({ access, client, identity }: RepositorySettings, stores: Stores
   };
 }
 
-/** A Source that polls every 30 s is content with what another one heard up to 25 s ago: its own polls come up to a tenth early. */
+/** A Source that polls every 30 s reuses an answer that another one got up to 25 s ago: its own polls come up to a tenth early. */
 function agesOf(source: Source): PollAges {
   const { spec } = source;
   const intervalMs = spec.schedule === undefined ? sourceIntervalMs(source) : scheduledAgeMs;
@@ -231,7 +231,7 @@ const CODES: Readonly<Record<ForgeErrorCode, GitErrorCode>> = {
   Invalid: 'Unauthorized',
 };
 
-/** Signing in at GitHub is a part of reading Git: its errors are told as Git's. */
+/** Signing in at GitHub is a part of reading Git: its errors are reported as Git's. */
 async function asGit<T>(secret: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

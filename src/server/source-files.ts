@@ -26,7 +26,8 @@ export async function readSourceFiles(paths: readonly string[]): Promise<Source[
     else sources.push(parsed);
   }
   if (problems.length > 0) throw new InputError(problems.map(formatProblem).join('\n'));
-  if (paths.length > 0 && sources.length === 0) throw new InputError(`${paths.join(', ')}: holds no Source`);
+  if (paths.length > 0 && sources.length === 0)
+    throw new InputError(`${paths.join(', ')}: contains no Source`);
   return sources;
 }
 
@@ -82,7 +83,7 @@ function sourceOf(
     return [
       at({
         path: 'kind',
-        message: `must be Source, is ${object.kind}; other objects belong into the repository`,
+        message: `must be Source, is ${object.kind}; other objects belong in the repository`,
       }),
     ];
   const parsed = parseSource(object, { strict: true });

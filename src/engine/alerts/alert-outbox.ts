@@ -9,7 +9,7 @@ import { namespacedName } from '../checks/checks.ts';
 import { deliverAlert } from './delivery.ts';
 
 /**
- * Sends the alerts that a status names as waiting. The status is the queue: an alert is written there together with the state it tells of
+ * Sends the alerts that a status names as waiting. The status is the queue: an alert is written there together with the state it reports
  * and leaves it with its answer, so that it is sent at least once whatever crashes, and normally once.
  */
 export interface AlertOutbox {
@@ -53,7 +53,7 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
       running.delete(work);
       if (!answer) return;
       delivery.answer = answer;
-      tell(options, delivery, answer);
+      logDelivery(options, delivery, answer);
       for (const key of [canaryKey, ...postponed]) onAnswer(key);
       postponed.clear();
     });
@@ -101,7 +101,7 @@ async function deliver(
   return answer.kind === 'sent' ? { name, state: 'sent' } : { name, state: 'failed', detail: answer.detail };
 }
 
-function tell(
+function logDelivery(
   { log, events }: AlertOutboxOptions,
   { canary, incident, name }: Delivery,
   { state, detail }: AlertState,

@@ -36,7 +36,7 @@ export function createGateAnnotations({ client, watched, events, log }: GateAnno
         return await review(client, token, canary, gate);
       } catch (error) {
         log.warn({ err: error, canary }, 'could not review who wants to switch a gate');
-        const why = 'who you are could not be reviewed';
+        const why = 'the token could not be reviewed';
         const isRefused = isApiError(error, 'forbidden', 'unknownKind', 'notFound');
         return {
           kind: 'unavailable',
@@ -49,7 +49,7 @@ export function createGateAnnotations({ client, watched, events, log }: GateAnno
       try {
         const body = { metadata: { annotations: { [annotationPrefix + gate]: value } } };
         const changed = await client.patch(referenceOf(canary), body, { type: 'merge', manager });
-        tell(events, changed, `${user} set ${annotationPrefix}${gate} to ${value}`);
+        emitGateSwitched(events, changed, `${user} set ${annotationPrefix}${gate} to ${value}`);
         return true;
       } catch (error) {
         if (isApiError(error, 'notFound')) return false;
@@ -103,7 +103,7 @@ async function ask<Status extends object>(
   return (answer.status ?? {}) as Partial<Status>;
 }
 
-function tell(events: EventSink, canary: KubernetesObject, message: string): void {
+function emitGateSwitched(events: EventSink, canary: KubernetesObject, message: string): void {
   events.emit(canary, { type: 'Normal', reason: 'GateSwitched', message });
 }
 

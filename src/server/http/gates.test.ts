@@ -19,7 +19,7 @@ class Gates implements GateStore {
   async permission(token: string): Promise<GatePermission> {
     if (token === 'alice-token') return { kind: 'allowed', user: 'alice' };
     if (token === 'bob-token') return { kind: 'forbidden', user: 'bob' };
-    if (token === 'late-token') return { kind: 'unavailable', why: 'who you are could not be reviewed' };
+    if (token === 'late-token') return { kind: 'unavailable', why: 'the token could not be reviewed' };
     return { kind: 'unknown' };
   }
 

@@ -6,7 +6,7 @@ import { type Answer, type Route, readBody } from './http-server.ts';
 
 /**
  * The gate and rollback endpoints of Flagger's load tester (flagger-behaviour 5.7). Asking needs no credentials, since webhooks have none, and
- * tells nothing but yes or no; switching needs a token of somebody who may (docs/security.md).
+ * says nothing but yes or no; switching needs a token of somebody who may (docs/security.md).
  */
 export function gateRoutes(keeper: GateStore): Route[] {
   const asked: ReadonlyArray<readonly [string, BuiltInGate]> = [
@@ -70,7 +70,7 @@ async function change(
     if (!isThere) return { status: 404, body: `there is no Canary ${text(canary)}\n` };
     return { status: 202, body: `${open ? 'open' : 'closed'}\n` };
   } catch {
-    return { status: 503, body: 'the API server did not take the change; the gate may be as before\n' };
+    return { status: 503, body: 'the API server did not accept the change; the gate may be unchanged\n' };
   }
 }
 

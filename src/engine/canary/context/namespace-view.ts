@@ -40,7 +40,7 @@ type Unneeded = 'records' | 'rejections' | 'copies' | 'configs';
 
 /** A NamespaceView whose watches can be changed and ended. */
 export interface NamespaceWatch extends NamespaceView {
-  /** Watches these kinds beside those every Canary needs, and no others. */
+  /** Watches these kinds besides those every Canary needs, and no others. */
   setKinds(kinds: Iterable<RouteKind>): void;
   close(): void;
 }
@@ -128,7 +128,7 @@ export function watchNamespace(
       const all: NamedSet[] = [
         ...[...sets].filter(([id]) => needed.has(id)),
         [idOf(replicaSetKind), replicaSets],
-        // What is being listed is waited for; what cannot be is told by who needs it.
+        // What is being listed is waited for; what cannot be is reported by who needs it.
         ...Object.values(unneeded()).flatMap((named) =>
           named.filter(([, set]) => set.problem() === undefined),
         ),

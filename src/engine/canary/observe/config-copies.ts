@@ -1,4 +1,4 @@
-/** The primary's copies of ConfigMaps and Secrets beside what its release says they are. */
+/** The primary's copies of ConfigMaps and Secrets, compared with what its release says they are. */
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { ConfigCopyView } from '../../../health/workload-view.ts';
 import { configReferences, isFollowed } from '../../../release/refs.ts';
@@ -13,7 +13,7 @@ import { namespacedName } from '../../checks/checks.ts';
 import { entryOf, type KnownCopies, type Observation, type ReadContext } from '../context/context.ts';
 import { bytesOf } from './releases.ts';
 
-/** Differences of one copy that are told. */
+/** Differences of one copy that are reported. */
 const mostFields = 5;
 const mostCharacters = 80;
 

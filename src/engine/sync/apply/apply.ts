@@ -71,7 +71,7 @@ interface Refusal {
 function failureFor(object: KubernetesObject, { entry, error, account }: Refusal): ApplyFailure {
   const { reason, message, transient } = failureOf(error);
   const place = entry ? `${formatOrigin(entry.origin)}: ` : '';
-  // What the server says about a Secret is withheld: who may not write it is told all the same.
+  // What the server says about a Secret is withheld: who may not write it is reported all the same.
   const isUnnamed = reason === 'Forbidden' && account !== undefined && !message.includes(account);
   const who = isUnnamed ? `; written as ${account}` : '';
   return { reason, message: `${place}${describe(object)}: ${message}${who}`, object, transient };

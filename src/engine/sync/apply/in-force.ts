@@ -53,7 +53,7 @@ function hasServiceAsTarget(canary: KubernetesObject | undefined): boolean {
   return isService({ apiVersion: targetRef?.apiVersion ?? '', kind: targetRef?.kind ?? '' });
 }
 
-/** A record that is gone or damaged leaves head's objects as they are: the Canary itself tells of it. */
+/** A record that is gone or damaged leaves head's objects as they are: the Canary itself reports it. */
 async function bytesOf(
   { records, log }: SourceParts,
   { inForce: before }: SourceState,

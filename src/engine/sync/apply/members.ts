@@ -104,7 +104,7 @@ function note(members: Members, object: KubernetesObject): void {
   const key = idOf(object.metadata);
   const before = members.owners.get(key);
   const owner = place(members, key, members.set.get(object.metadata.namespace, object.metadata.name));
-  for (const id of new Set([before, owner])) if (id !== undefined) tell(members, id, object);
+  for (const id of new Set([before, owner])) if (id !== undefined) notify(members, id, object);
 }
 
 /** The set was listed. */
@@ -112,7 +112,7 @@ function learn(members: Members): void {
   members.owners.clear();
   members.objects.clear();
   for (const object of members.set.list()) place(members, idOf(object.metadata), object);
-  for (const id of [...members.listeners.keys()]) tell(members, id, undefined);
+  for (const id of [...members.listeners.keys()]) notify(members, id, undefined);
 }
 
 function place(members: Members, key: string, now: KubernetesObject | undefined): string | undefined {
@@ -128,7 +128,7 @@ function place(members: Members, key: string, now: KubernetesObject | undefined)
   return owner;
 }
 
-function tell({ listeners }: Members, id: string, object: KubernetesObject | undefined): void {
+function notify({ listeners }: Members, id: string, object: KubernetesObject | undefined): void {
   for (const listener of [...(listeners.get(id) ?? [])]) listener(object);
 }
 

@@ -88,8 +88,6 @@ function kindsInManyNamespaces(places: readonly Place[]): Set<string> {
   return new Set([...namespaces].filter(([, names]) => names.size > mostNamespaces).map(([type]) => type));
 }
 
-// Whether what a Source applied is still there, as the watches see it.
-
 /** The object as the Source applies it; undefined: it is none of those. */
 export function appliedEntryOf(state: SourceState, live: KubernetesObject): RenderedObject | undefined {
   const rest = state.inForce?.effective.rest ?? state.snapshot?.rest;

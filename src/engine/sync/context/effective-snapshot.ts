@@ -37,7 +37,7 @@ export interface ReleaseInForce extends InForce {
 }
 
 /**
- * What a Canary lives by beside head. A release under way that head has left is in force while the newer one waits for its end. Without a
+ * What a Canary depends on besides head. A release under way that head has left is in force while the newer one waits for its end. Without a
  * release under way it is the last-known-good where head is rejected, broken (S24) or gone. A last-known-good that head replaces in order
  * is kept until the new one has proved itself.
  */

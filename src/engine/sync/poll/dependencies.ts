@@ -22,7 +22,7 @@ export function whyItWaits(
   const byKey = new Map(sources.map((one) => [keyOf(one), one as Source]));
   const circle = circleOf(source, byKey);
   if (circle) {
-    const message = `spec.dependsOn goes in a circle: ${circle.join(' -> ')}; take one of the steps out`;
+    const message = `spec.dependsOn is circular: ${circle.join(' -> ')}; remove one of these references`;
     return { reason: 'DependencyCycle', message };
   }
   for (const key of dependenciesOf(source)) {
@@ -46,7 +46,7 @@ function whyNotReady(source: Source, other: Source, commit: string): string | un
   const { status, metadata, spec } = other;
   const ready = findCondition(status?.conditions, 'Ready');
   if (ready?.status !== 'True') return `is not Ready${ready ? ` (${ready.reason})` : ''}`;
-  if (status?.observedGeneration !== metadata.generation) return 'has not acted on its last change yet';
+  if (status?.observedGeneration !== metadata.generation) return 'has not reconciled its last change yet';
   if (!status?.appliedCommit) return 'has applied no commit yet';
   const isSame = spec.url === source.spec.url && JSON.stringify(spec.ref) === JSON.stringify(source.spec.ref);
   if (!isSame || status.appliedCommit === commit) return undefined;
