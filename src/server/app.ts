@@ -189,7 +189,7 @@ async function waitForKinds(
 ): Promise<void> {
   let said = '';
   while (!signal.aborted) {
-    const problem = await problemOf(cluster);
+    const problem = await missingKinds(cluster);
     onProblem(problem);
     if (problem === undefined) return;
     if (problem !== said) log.error({ reason: 'NotReady' }, problem);
@@ -198,7 +198,7 @@ async function waitForKinds(
   }
 }
 
-async function problemOf(cluster: Pick<Cluster, 'kindOf'>): Promise<string | undefined> {
+async function missingKinds(cluster: Pick<Cluster, 'kindOf'>): Promise<string | undefined> {
   try {
     const found = await Promise.all(needed.map((kind) => cluster.kindOf(apiVersionOf(kind), kind)));
     const missing = needed.filter((_, index) => found[index] === undefined);

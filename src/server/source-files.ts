@@ -41,14 +41,14 @@ export interface FileSources {
 
 /** Remembers the Sources of files; each has a namespace by now. */
 export function rememberFileSources(sources: readonly Source[]): FileSources {
-  const urls = new Map(sources.map((source) => [keyOf(source), source.spec.url]));
+  const urls = new Map(sources.map((source) => [sourceKey(source), source.spec.url]));
   return {
-    has: (source) => urls.has(keyOf(source)),
-    trusts: (source) => urls.get(keyOf(source)) === source.spec.url,
+    has: (source) => urls.has(sourceKey(source)),
+    trusts: (source) => urls.get(sourceKey(source)) === source.spec.url,
   };
 }
 
-function keyOf({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
+function sourceKey({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 

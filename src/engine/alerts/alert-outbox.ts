@@ -118,7 +118,7 @@ function waitingOf(canary: Canary): Map<string, Delivery> {
   for (const incident of (canary.status as CanaryStatus | undefined)?.incidents ?? []) {
     for (const { name, state } of incident.alerts ?? []) {
       if (state === 'waiting')
-        waiting.set(idOf(incident, name), { canary, incident, name, answer: undefined });
+        waiting.set(deliveryId(incident, name), { canary, incident, name, answer: undefined });
     }
   }
   return waiting;
@@ -130,7 +130,7 @@ function withAnswers(
 ): CanaryStatus {
   if (!deliveries || !status.incidents) return status;
   const answerTo = (incident: Incident, state: AlertState) =>
-    state.state === 'waiting' ? (deliveries.get(idOf(incident, state.name))?.answer ?? state) : state;
+    state.state === 'waiting' ? (deliveries.get(deliveryId(incident, state.name))?.answer ?? state) : state;
   const incidents = status.incidents.map((incident) =>
     incident.alerts
       ? { ...incident, alerts: incident.alerts.map((state) => answerTo(incident, state)) }
@@ -139,6 +139,6 @@ function withAnswers(
   return { ...status, incidents };
 }
 
-function idOf({ key }: Incident, name: string): string {
+function deliveryId({ key }: Incident, name: string): string {
   return `${key} ${name}`;
 }

@@ -151,13 +151,13 @@ function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) =>
     presence: createPresence(options),
     openMembers: createMemberWatches(options.openWatch, options.watchesEverywhere),
     sources: () => sources.list(),
-    source: (key) => sources.get(...placeOf(key)),
+    source: (key) => sources.get(...splitKey(key)),
     canaries: () => canarySet.list().filter(options.isOurs),
   };
 }
 
 /** Namespace and name of a key. */
-function placeOf(key: string): [namespace: string, name: string] {
+function splitKey(key: string): [namespace: string, name: string] {
   const [namespace = '', name = ''] = key.split('/');
   return [namespace, name];
 }

@@ -54,7 +54,7 @@ export const controllerRevisionKind: RouteKind = { apiVersion: 'apps/v1', kind: 
 const baseKinds: readonly RouteKind[] = [podKind, serviceKind];
 /** What of a kind is watched, where that is not everything. */
 const narrowed: ReadonlyMap<string, Pick<WatchQuery, 'labelSelector' | 'endpointsOnly'>> = new Map([
-  [idOf(endpointSliceKind), { labelSelector: serviceNameLabel, endpointsOnly: true }],
+  [kindId(endpointSliceKind), { labelSelector: serviceNameLabel, endpointsOnly: true }],
 ]);
 const secretKind: RouteKind = { apiVersion: 'v1', kind: 'Secret' };
 const configMapKind: RouteKind = { apiVersion: 'v1', kind: 'ConfigMap' };
@@ -98,7 +98,7 @@ export function watchNamespace(
   }
 
   function setKinds(kinds: Iterable<RouteKind>): void {
-    const wanted = new Map([...baseKinds, ...kinds].map((kind) => [idOf(kind), kind]));
+    const wanted = new Map([...baseKinds, ...kinds].map((kind) => [kindId(kind), kind]));
     for (const [id, kind] of wanted) {
       if (!sets.has(id)) sets.set(id, open({ ...kind, namespace, ...narrowed.get(id) }));
     }
@@ -110,11 +110,11 @@ export function watchNamespace(
   }
 
   const unneeded = (): Record<Unneeded, NamedSet[]> => ({
-    records: [[idOf(secretKind), records]],
-    rejections: [[idOf(secretKind), rejections]],
+    records: [[kindId(secretKind), records]],
+    rejections: [[kindId(secretKind), rejections]],
     copies: [
-      [idOf(configMapKind), copies.ConfigMap],
-      [idOf(secretKind), copies.Secret],
+      [kindId(configMapKind), copies.ConfigMap],
+      [kindId(secretKind), copies.Secret],
     ],
     configs: [...configs],
   });
@@ -124,23 +124,23 @@ export function watchNamespace(
     namespace,
     setKinds,
     problem(kinds) {
-      const needed = new Set([...baseKinds, ...kinds].map(idOf));
+      const needed = new Set([...baseKinds, ...kinds].map(kindId));
       const all: NamedSet[] = [
         ...[...sets].filter(([id]) => needed.has(id)),
-        [idOf(replicaSetKind), replicaSets],
+        [kindId(replicaSetKind), replicaSets],
         // What is being listed is waited for; what cannot be is reported by who needs it.
         ...Object.values(unneeded()).flatMap((named) =>
           named.filter(([, set]) => set.problem() === undefined),
         ),
       ];
-      return problemOf(namespace, all);
+      return watchProblem(namespace, all);
     },
     unread(what) {
-      const problem = problemOf(namespace, unneeded()[what]);
+      const problem = watchProblem(namespace, unneeded()[what]);
       return problem?.waiting ? undefined : problem?.message;
     },
-    get: (kind, name) => sets.get(idOf(kind))?.get(namespace, name),
-    list: (kind) => sets.get(idOf(kind))?.list(namespace) ?? [],
+    get: (kind, name) => sets.get(kindId(kind))?.get(namespace, name),
+    list: (kind) => sets.get(kindId(kind))?.list(namespace) ?? [],
     replicaSets: () => replicaSets.list(namespace),
     records: () => records.list(namespace),
     rejections: () => rejections.list(namespace),
@@ -152,7 +152,7 @@ export function watchNamespace(
       return metadata ? `${metadata.uid} ${metadata.resourceVersion}` : '';
     },
     configOriginal: (kind, name) => configsOf(kind).get(namespace, name),
-    remember: (object) => sets.get(idOf(object))?.remember(object),
+    remember: (object) => sets.get(kindId(object))?.remember(object),
     close() {
       const single = [replicaSets, records, rejections, copies.ConfigMap, copies.Secret];
       for (const set of [...sets.values(), ...configs.values(), ...single]) set.close();
@@ -164,7 +164,7 @@ export function watchNamespace(
 
 type NamedSet = readonly [id: string, set: WatchedSet];
 
-function problemOf(
+function watchProblem(
   namespace: string,
   sets: readonly NamedSet[],
 ): { waiting: boolean; message: string } | undefined {
@@ -178,6 +178,6 @@ function problemOf(
   };
 }
 
-function idOf({ apiVersion, kind }: RouteKind): string {
+function kindId({ apiVersion, kind }: RouteKind): string {
   return `${apiVersion} ${kind}`;
 }

@@ -78,7 +78,7 @@ export function createAfterRevert(
       const good = status.lastKnownGood;
       const key = namespacedName(canary);
       if (!isReverted(status) || !good?.commit) return;
-      const at = placeOf(head, standsAt);
+      const at = sourceCommit(head, standsAt);
       const before = results.get(key);
       if (before?.digest === good.digest && (at === undefined || before.head === at)) return;
       const wasReported = findCondition(canary.status?.conditions, reproducedCondition) !== undefined;
@@ -91,7 +91,7 @@ export function createAfterRevert(
 }
 
 /** The commit that the Source stands at; undefined where Git holds no release. */
-function placeOf(head: World['head'], standsAt: string | undefined): string | undefined {
+function sourceCommit(head: World['head'], standsAt: string | undefined): string | undefined {
   return head.kind === 'release' ? (standsAt ?? head.release.commit.commit) : undefined;
 }
 

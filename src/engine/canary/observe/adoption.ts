@@ -48,7 +48,7 @@ export function createAdoption(options: AdoptionOptions): Adoption {
         known.delete(key);
         return undefined;
       }
-      const version = versionsOf(pair, observation);
+      const version = versionKey(pair, observation);
       const before = known.get(key);
       if (before?.version === version) return before.found;
       const found = await compare(options, parts, { ...pair, observation });
@@ -81,7 +81,7 @@ function isFlaggers(primary: KubernetesObject, { canary, world }: Observation): 
   return isOwnerlessCopy(primary, canary) && world.status.lastPromotedSpec !== undefined;
 }
 
-function versionsOf({ primary, target, head }: Pair, { world }: Observation): string {
+function versionKey({ primary, target, head }: Pair, { world }: Observation): string {
   const versions = [primary, target].map(({ metadata }) => [metadata.uid, metadata.generation]);
   const ours = primary.metadata.annotations?.[digestAnnotation];
   const newest = isKnative(target) ? latestRevisionOf(target) : undefined;

@@ -40,7 +40,7 @@ export async function observeCopies(
     else {
       expected ??= await expectedOf(context, primary);
       const written = expected.find((copy) => copy.kind === kind && copy.name === name)?.written;
-      const view = await viewOf(context, { kind, name, written }, digestOf(primary));
+      const view = await copyView(context, { kind, name, written }, digestOf(primary));
       known.found.set(key, { version, view });
       views.push(view);
     }
@@ -88,7 +88,7 @@ async function expectedOf(context: ReadContext, primary: KubernetesObject): Prom
   return expectedCopies(primary, { canary: observation.canary, release, includeLabelPrefixes });
 }
 
-async function viewOf(
+async function copyView(
   { parts, observation }: ReadContext,
   { kind, name, written }: ExpectedCopy,
   digest: string,

@@ -31,7 +31,7 @@ export function createSourceWatch(
   const sets = new Map<string, WatchedSet>();
   let several: ReadonlySet<string> = new Set();
 
-  function idOf({ apiVersion, kind, namespace }: Place): string {
+  function watchId({ apiVersion, kind, namespace }: Place): string {
     const type = `${apiVersion} ${kind}`;
     return several.has(type) ? type : `${type} ${namespace ?? ''}`;
   }
@@ -45,13 +45,13 @@ export function createSourceWatch(
 
   return {
     setOf(object) {
-      const set = sets.get(idOf(placeOf(object)));
+      const set = sets.get(watchId(placeOf(object)));
       return set?.synced() ? set : undefined;
     },
     follow(objects, places) {
       const all = [...objects.map(placeOf), ...places];
       several = kindsInManyNamespaces(all);
-      const wanted = new Map(all.map((place) => [idOf(place), place]));
+      const wanted = new Map(all.map((place) => [watchId(place), place]));
       for (const [id, set] of sets) {
         if (wanted.has(id)) continue;
         sets.delete(id);

@@ -1,6 +1,7 @@
 /** Sources that wait for others (`spec.dependsOn`). Pure. */
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
+import { namespacedName } from '../../checks/checks.ts';
 import { findCondition } from '../../status-patch.ts';
 import type { Snapshot, SourceParts, SourceState } from '../context/context.ts';
 
@@ -19,7 +20,7 @@ export function whyItWaits(
   sources: readonly KubernetesObject[],
   commit: string,
 ): Waiting | undefined {
-  const byKey = new Map(sources.map((one) => [keyOf(one), one as Source]));
+  const byKey = new Map(sources.map((one) => [namespacedName(one), one as Source]));
   const circle = circleOf(source, byKey);
   if (circle) {
     const message = `spec.dependsOn is circular: ${circle.join(' -> ')}; remove one of these references`;
@@ -55,7 +56,7 @@ function whyNotReady(source: Source, other: Source, commit: string): string | un
 
 /** The way round, beginning and ending with the Source itself. */
 function circleOf(source: Source, byKey: ReadonlyMap<string, Source>): string[] | undefined {
-  const start = keyOf(source);
+  const start = namespacedName(source);
   const seen = new Set<string>();
   const walk = (at: Source, way: readonly string[]): string[] | undefined => {
     for (const key of dependenciesOf(at)) {
@@ -69,10 +70,6 @@ function circleOf(source: Source, byKey: ReadonlyMap<string, Source>): string[] 
     return undefined;
   };
   return walk(source, [start]);
-}
-
-function keyOf({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
-  return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
 /**
