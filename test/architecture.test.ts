@@ -5,6 +5,7 @@ import { longestCallChain } from '../scripts/house/call-chain.mjs';
 import { parameterChanges } from '../scripts/house/parameter-changes.mjs';
 import { linkTree, readTree, type SourceFile, sourceFile } from '../scripts/house/source-tree.mjs';
 import { declarationsIn, isFunction } from '../scripts/house/syntax.mjs';
+import { limits } from '../src/api/limits.ts';
 
 /**
  * What each folder of src may import (design section 3). `*` is everything. Adapters never see each other: they share the interfaces of
@@ -108,6 +109,14 @@ describe('the architecture', () => {
       .filter((exported) => !used.has(exported));
     expect(everything.length).toBeGreaterThan(files.length);
     expect(wrong).toEqual([]);
+  });
+
+  it('holds to every limit that it names', () => {
+    const unused = Object.keys(limits).filter(
+      (name) =>
+        !files.some(({ path, text }) => path !== 'api/limits.ts' && new RegExp(`\\b${name}\\b`).test(text)),
+    );
+    expect(unused).toEqual([]);
   });
 
   it('gives what leaves its folder a docstring', () => {

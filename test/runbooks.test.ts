@@ -16,9 +16,9 @@ const sections = [
   'What you see',
   'Who serves now',
   'Why',
-  'What Holdfast does by itself',
+  'What Holdfast does',
   'What to check',
-  'How to end it',
+  'How to resolve it',
   'See also',
 ];
 

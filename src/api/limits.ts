@@ -2,10 +2,10 @@
 
 /** Names carry their unit. A number that users may change has a flag that starts from it. */
 export const limits = {
-  /** Bytes of one fetched pack; the reader holds a pack in memory (reliability 7). */
+  /** Bytes of one fetched pack; the reader holds a pack in memory. */
   packBytes: 64 * 1024 * 1024,
   /** Bytes of one answer to a ref listing. */
-  refListingBytes: 8 * 1024 * 1024,
+  refListingBytes: 16 * 1024 * 1024,
   /** Commits a shallow history is deepened by, at most, to find out whether a head is a descendant (design 5). */
   ancestryCommits: 1_000,
   /** Files under a Source's path that are read. */
@@ -34,9 +34,7 @@ export const limits = {
   objectsPerSource: 5_000,
   /** Bytes of one object as JSON; etcd refuses more than about this. */
   objectBytes: 1_500_000,
-  /** Milliseconds one file may take to parse. */
-  parseMs: 5_000,
-  /** Milliseconds a renderer's process may run; ordinary ones need some 50 (reliability T7). */
+  /** Milliseconds a renderer's process may run; ordinary ones need some 50. */
   renderMs: 4_000,
   /** Bytes a renderer's process may print. */
   renderOutputBytes: 8 * 1024 * 1024,
@@ -71,25 +69,27 @@ export const limits = {
   conditionMessageCharacters: 1_024,
   /** Characters of a commit's subject in status. */
   subjectCharacters: 160,
-  /** Characters of an event's note; the API server refuses more. */
-  eventNoteCharacters: 1_024,
+  /** Bytes of an event's note; the API server refuses more. */
+  eventNoteBytes: 1_024,
   /** Bytes of the annotation `holdfast.dev/post-promotion`. */
   postPromotionAnnotationBytes: 16 * 1024,
   /** Problems reported for one object; the rest is counted. */
   problemsPerObject: 50,
 
-  /** Bytes of one answer of a metric server, a hook or a forge, after decompression (reliability 7). */
+  /** Bytes of one answer of a metric server, a hook or a forge, after decompression. */
   httpResponseBytes: 1024 * 1024,
-  /** Milliseconds one outbound request may take in all (reliability 7). */
-  httpTotalMs: 10_000,
+  /** Milliseconds one outbound request may take in all, unless its caller says otherwise. */
+  httpTotalMs: 30_000,
+  /** Milliseconds one metric query may take; Flagger's bound. */
+  metricQueryMs: 5_000,
   /** Milliseconds one attempt of a webhook may take; a hook may run tests. */
   hookTimeoutMs: 60 * 60 * 1000,
   /** Further attempts of one webhook. */
   hookRetries: 20,
   /** Milliseconds to connect. */
   httpConnectMs: 5_000,
-  /** Bytes of one request to our own HTTP server; forges send up to this. */
-  httpRequestBytes: 5 * 1024 * 1024,
+  /** Bytes of one push webhook; after a larger one the next poll sees the push. */
+  httpRequestBytes: 1024 * 1024,
   /** Bytes of one answer of the API server to a list page. */
   listPageBytes: 64 * 1024 * 1024,
   /** Objects per list page. */

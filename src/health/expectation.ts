@@ -33,7 +33,7 @@ export function compare(view: WorkloadView | undefined, expected: Expected): Com
   return all.filter((comparison) => comparison !== undefined);
 }
 
-/** What differs: the findings of document 001. */
+/** What differs: the findings of Flagger issue 1592. */
 export function differences(view: WorkloadView | undefined, expected: Expected): Comparison[] {
   return compare(view, expected).filter(({ met }) => !met);
 }

@@ -36,7 +36,7 @@ const NEVER = blockList([
 ]);
 
 /**
- * Why this address may not be reached, or undefined when it may (threat model row 6).
+ * Why this address may not be reached, or undefined when it may (docs/security.md, "internal network").
  * An IPv4 address inside an IPv6 one (mapped, NAT64, 6to4) is judged as the IPv4 address.
  */
 export function addressProblem(address: string, policy: AddressPolicy): string | undefined {

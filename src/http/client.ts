@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { request as undiciRequest } from 'undici';
+import { limits as bounds } from '../api/limits.ts';
 import type { AddressPolicy, Resolver } from './address-guard.ts';
 import { createDispatchers, createHostSlots, type Dispatchers, type HostSlots } from './dispatchers.ts';
 import { HttpError, toHttpError } from './errors.ts';
@@ -27,7 +28,11 @@ export interface HttpClientOptions extends AddressPolicy {
   readonly resolver?: Resolver;
 }
 
-const DEFAULT_LIMITS: HttpLimits = { idleTimeoutMs: 10_000, totalTimeoutMs: 30_000, maxBytes: 1_048_576 };
+const DEFAULT_LIMITS: HttpLimits = {
+  idleTimeoutMs: 10_000,
+  totalTimeoutMs: bounds.httpTotalMs,
+  maxBytes: bounds.httpResponseBytes,
+};
 
 interface Parts {
   readonly dispatchers: Dispatchers;
@@ -46,7 +51,11 @@ interface Exchange {
 /** Makes the client. One per process, so that slots and connections are shared. */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const parts: Parts = {
-    dispatchers: createDispatchers(options, options.connectTimeoutMs ?? 5_000, options.resolver),
+    dispatchers: createDispatchers(
+      options,
+      options.connectTimeoutMs ?? bounds.httpConnectMs,
+      options.resolver,
+    ),
     slots: createHostSlots(options.maxConcurrentPerHost ?? 16),
     options,
   };

@@ -15,7 +15,7 @@ type HttpErrorCode =
 
 /**
  * A failed outbound request. The message names the method, the host and what went wrong;
- * never credentials, query strings or bodies (threat model row 10).
+ * never credentials, query strings or bodies (docs/security.md, "credentials").
  */
 export class HttpError extends Error {
   readonly code: HttpErrorCode;

@@ -48,7 +48,7 @@ function render(): string {
     'an init container that fails and one that is killed for its memory are played on the sandbox, whose pods report them as a kubelet does',
     '(`test/sandbox/causes.test.ts`).',
     '',
-    'How to set deadlines and thresholds: [failed-promotion.md](failed-promotion.md#patience-for-a-period-or-a-number-of-checks).',
+    'How to set deadlines and thresholds: [failed-promotion.md](failed-promotion.md#time-limits-and-thresholds).',
     '',
   ].join('\n');
 }

@@ -5,7 +5,7 @@ import { rowsUnder, testsNamedIn } from './tables.ts';
 const page = readFileSync('docs/guides/native.md', 'utf8');
 
 test('what does not fit provider native names tests that exist', () => {
-  expect(rowsUnder(page, 'What does not fit').length).toBeGreaterThan(10);
+  expect(rowsUnder(page, 'Limitations').length).toBeGreaterThan(10);
   const named = testsNamedIn(page);
   const missing = named.filter(
     ({ file, title }) => !existsSync(file) || !readFileSync(file, 'utf8').includes(title),

@@ -41,7 +41,7 @@ test('the page has the limits of the code', () => {
     `| age, in a file that SOPS encrypted | ${limits.ageEntriesPerFile} entries, of ${number(limits.ageCharacters)} characters and ${limits.ageStanzas} stanzas |`,
     `| one fetched pack | ${mebibytes(limits.packBytes)} |`,
     `| a release's record | ${mebibytes(limits.recordBytes)} |`,
-    `| answer of a metric server | ${mebibytes(limits.httpResponseBytes)}, ${limits.httpTotalMs / 1000} s |`,
+    `| answer of a metric server | ${mebibytes(limits.httpResponseBytes)}, ${limits.metricQueryMs / 1000} s |`,
     `| shortest Source interval | ${limits.minSourceIntervalMs / 1000} s |`,
   ])
     expect(text).toContain(row);

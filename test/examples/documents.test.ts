@@ -10,7 +10,7 @@ import { renderPlain } from '../../src/render/render.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...under('docs'), ...under('examples')];
+const pages = ['README.md', 'SECURITY.md', ...under('docs'), ...under('examples')];
 
 function under(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

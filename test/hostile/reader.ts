@@ -13,7 +13,7 @@ export interface HostileReader {
   close(): void;
 }
 
-/** Far above what each takes (reliability T7), so that a busy machine does not decide. */
+/** Far above what each takes, so that a busy machine does not decide. */
 export const MOST_CPU_SECONDS = 5;
 /** Most memory that one of them may take. */
 export const MOST_BYTES = 256 * 1_048_576;

@@ -457,5 +457,5 @@ const servers: readonly Hostile[] = [
   },
 ];
 
-/** What reliability.md T7 lists, as far as objects and a server's answers make it; docs/hostile-repositories.md has the rest. */
+/** The part of docs/hostile-repositories.md that objects and the answers of a server make up. */
 export const hostileRepositories: readonly Hostile[] = [...objects, ...servers];

@@ -9,7 +9,7 @@ import { headRelease, lastKnownGood, rejectionOf, runOf } from '../../src/rollou
 import { canaryPods, podsNeeded } from '../../src/rollout/traffic/capacity.ts';
 import type { World } from '../../src/rollout/world.ts';
 
-/** Which rule of reliability.md an action would break in this world, and how. */
+/** Which rule of docs/invariants.md an action would break in this world, and how. */
 export interface Violation {
   rule: string;
   detail: string;

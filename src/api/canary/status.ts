@@ -1,6 +1,7 @@
 /** Canary status: Flagger's fields with their meaning, and what Holdfast adds (design section 2.3). */
 import * as z from 'zod';
 import { incidentSchema } from '../incident.ts';
+import { limits } from '../limits.ts';
 import { conditionsSchema, text, timestamp } from '../schema.ts';
 
 /** Flagger's closed set of phases; the empty one is a Canary nobody has looked at yet. */
@@ -191,11 +192,19 @@ export const canaryStatusSchema = z.object({
     .optional(),
   rejected: z
     .array(rejectionSchema)
-    .max(100)
+    .max(limits.rejectedDigests)
     .describe('Releases that are not tried again, newest last.')
     .optional(),
-  checks: z.array(checkResultSchema).max(100).describe('The last answer of each check.').optional(),
-  history: z.array(releaseHistorySchema).max(10).describe('The last releases, newest first.').optional(),
+  checks: z
+    .array(checkResultSchema)
+    .max(limits.statusChecks)
+    .describe('The last answer of each check.')
+    .optional(),
+  history: z
+    .array(releaseHistorySchema)
+    .max(limits.historyEntries)
+    .describe('The last releases, newest first.')
+    .optional(),
   handled: z
     .record(text(64), text(512))
     .meta({ maxProperties: 32 })
@@ -208,7 +217,7 @@ export const canaryStatusSchema = z.object({
     .optional(),
   serving: z
     .array(servingSchema)
-    .max(10)
+    .max(limits.servingEntries)
     .describe('Who answers requests now, largest share first.')
     .optional(),
   next: z

@@ -16,7 +16,7 @@ const dataDirectory = '/data';
 /** The user that the image runs as. */
 const userId = 65_532;
 
-/** One pod under the restricted pod security standard (reliability 6): nothing on its file system can be written but the Git stores. */
+/** One pod under the restricted pod security standard (docs/security.md): nothing on its file system can be written but the Git stores. */
 export function deployment(options: DeploymentOptions): KubernetesObject {
   const { name, namespace, labels, selector } = options;
   return {

@@ -73,7 +73,7 @@ async function serviceAccountContext(
   };
 }
 
-/** The rules of the threat model for a kubeconfig: no programs, no unverified servers, nothing we would ignore in silence. */
+/** The rules for a kubeconfig: no programs, no unverified servers, nothing we would ignore in silence. */
 function refuseUnsafe(
   { cluster, user }: SelectedContext,
   proxy: ClusterProxy | undefined,

@@ -1,4 +1,5 @@
 import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
+import { limits } from '../../api/limits.ts';
 import { isApiError, localError } from '../errors.ts';
 import type { ApiRequest } from '../transport/exchange.ts';
 import type { Transport } from '../transport/transport.ts';
@@ -28,7 +29,6 @@ interface ListBody {
   readonly items?: unknown;
 }
 
-const pageSize = 500;
 const maximumObjects = 200_000;
 
 /** Accept header for lists. */
@@ -91,7 +91,7 @@ async function readPage(
     verb: 'list',
     path: collectionPath(info, namespace),
     query: {
-      limit: String(pageSize),
+      limit: String(limits.listPageObjects),
       ...selectorsOf(options),
       ...(next ? { continue: next } : {}),
     },

@@ -1,4 +1,5 @@
 import { type Clock, sleep, systemClock } from '../../api/clock.ts';
+import { limits } from '../../api/limits.ts';
 import type { ClusterAccess } from '../access/credentials.ts';
 import { isApiError, localError } from '../errors.ts';
 import {
@@ -229,7 +230,7 @@ async function settingsFor(
     dispatcher: pool.dispatcher(authentication.tls),
     authentication,
     signal,
-    maximumBytes: parts.options.maximumBytes ?? 64 * 1024 * 1024,
+    maximumBytes: parts.options.maximumBytes ?? limits.listPageBytes,
   };
 }
 

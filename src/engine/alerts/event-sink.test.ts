@@ -53,6 +53,16 @@ test('the same news right after itself is no news; after other news it is', asyn
   expect(written.map(({ reason }) => reason)).toEqual(['Waiting', 'GateOpened', 'Waiting']);
 });
 
+test('a note is cut by its bytes, and never within a character', async () => {
+  const written: KubernetesObject[] = [];
+  sinkInto(written).sink.emit(canary, { type: 'Normal', reason: 'Held', message: 'ä€😀'.repeat(300) });
+  await settle();
+  const note = String((written[0] as { note?: unknown } | undefined)?.note);
+  expect(Buffer.byteLength(note)).toBeLessThanOrEqual(1_024);
+  expect(Buffer.byteLength(note)).toBeGreaterThan(1_020);
+  expect('ä€😀'.repeat(300).startsWith(note)).toBe(true);
+});
+
 test('long words are cut to what the API server takes', async () => {
   const written: KubernetesObject[] = [];
   const named = { ...canary, metadata: { ...canary.metadata, name: 'w'.repeat(253) } };

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { limits } from '../../api/limits.ts';
 import type { Cluster, EventSink, Log } from '../../contracts/cluster.ts';
 
 /** What the sink needs. `instance` names this process (host name or pod). */
@@ -11,7 +12,6 @@ interface EventSinkOptions {
   readonly instance: string;
 }
 
-const maximumNoteLength = 1000;
 /** Events waiting to be written; more are only logged, since news must never grow without bound. */
 const maximumPending = 200;
 const maximumRemembered = 2_000;
@@ -73,9 +73,16 @@ function eventObject(
     type: event.type,
     reason: event.reason.slice(0, 128),
     action: event.reason.slice(0, 128),
-    note: event.message.slice(0, maximumNoteLength),
+    note: cutToBytes(event.message, limits.eventNoteBytes),
     regarding: { apiVersion: about.apiVersion, kind: about.kind, namespace, name, uid, resourceVersion },
     reportingController: 'holdfast.dev/holdfast',
     reportingInstance: instance.slice(0, 128),
   };
+}
+
+/** What does not fit is left out, never half a character. */
+function cutToBytes(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  return new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true });
 }

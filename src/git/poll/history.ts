@@ -1,10 +1,11 @@
+import { limits } from '../../api/limits.ts';
 import { GitError } from '../errors.ts';
 import { readCommitObject } from '../store/objects.ts';
 import type { Session } from '../store/session.ts';
 import type { Ancestry } from '../types.ts';
 
 /** History lengths asked for, one after the other, until the question is answered (design section 5). */
-const DEPTHS = [50, 250, 1_000];
+const DEPTHS = [50, 250, limits.ancestryCommits];
 /** Commits looked at in the store at most; a branch that grew while nobody looked may be longer than the deepening. */
 const MAX_WALKED = 20_000;
 const PAUSE_EVERY = 100;

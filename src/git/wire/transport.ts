@@ -1,4 +1,5 @@
 import type { GitHttpRequest, GitHttpResponse } from 'isomorphic-git';
+import { limits as bounds } from '../../api/limits.ts';
 import { sshProblem } from '../../api/source/git-address.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpClient, HttpLimits, HttpStream } from '../../http/types.ts';
@@ -18,9 +19,9 @@ export interface TransportLimits {
   readonly idleTimeoutMs: number;
   /** Default 60 s for one request, the pack's download included; cuts a trickle. */
   readonly totalTimeoutMs: number;
-  /** Most bytes of a ref listing. Default 16 MiB. */
+  /** Most bytes of a ref listing. */
   readonly maxListingBytes: number;
-  /** Most bytes of a pack. Default 50 MiB (memory while indexing is many times that). */
+  /** Most bytes of a pack; memory while indexing is many times that. */
   readonly maxPackBytes: number;
 }
 
@@ -28,8 +29,8 @@ export interface TransportLimits {
 export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   idleTimeoutMs: 15_000,
   totalTimeoutMs: 60_000,
-  maxListingBytes: 16 * 1_048_576,
-  maxPackBytes: 50 * 1_048_576,
+  maxListingBytes: bounds.refListingBytes,
+  maxPackBytes: bounds.packBytes,
 };
 
 /** Where a redirect inside the origin moved the repository; shared between the operations of one repository. */

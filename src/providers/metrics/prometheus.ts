@@ -1,10 +1,10 @@
 /** Prometheus and what speaks its API (flagger-behaviour.md 4, S29). */
 import * as z from 'zod';
+import { limits } from '../../api/limits.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { HttpAuth, HttpResponse } from '../../http/types.ts';
 import type { MetricHttp, MetricProvider, MetricRequest } from './provider.ts';
 
-const maximumBytes = 1_048_576;
 /** Clocks of two machines may differ by this much before an answer counts as stale. */
 const clockSkewMs = 30_000;
 const messageLimit = 200;
@@ -25,6 +25,10 @@ type Answer = z.infer<typeof answerSchema>;
 export const prometheus: MetricProvider = { type: 'prometheus', query };
 
 async function query(request: MetricRequest, http: MetricHttp): Promise<MetricReading> {
+  if (request.query.length > limits.queryCharacters)
+    return failure(
+      `the query has ${request.query.length} characters; at most ${limits.queryCharacters} are sent`,
+    );
   try {
     const answer = readAnswer(await ask(request, http));
     return 'kind' in answer ? answer : readingOf(answer, request);
@@ -45,7 +49,11 @@ function ask(request: MetricRequest, http: MetricHttp): Promise<HttpResponse> {
     },
     ...(auth ? { auth } : {}),
     ...(request.insecureSkipVerify ? { tls: { insecureSkipVerify: true } } : {}),
-    limits: { totalTimeoutMs: request.timeoutMs, idleTimeoutMs: request.timeoutMs, maxBytes: maximumBytes },
+    limits: {
+      totalTimeoutMs: request.timeoutMs,
+      idleTimeoutMs: request.timeoutMs,
+      maxBytes: limits.httpResponseBytes,
+    },
   });
 }
 

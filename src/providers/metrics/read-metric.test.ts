@@ -168,6 +168,21 @@ describe('what a Prometheus is asked', () => {
     ]);
   });
 
+  it('is no query beyond the limit, however small its template was', async () => {
+    const { asked, http, address } = await aServer(vector('1'));
+    const metric = {
+      name: 'errors',
+      query: '{{ variables.list }}',
+      templateVariables: { list: 'x'.repeat(20_000) },
+    };
+    const reading = await readMetric(aSource(metric, address), http);
+    expect(reading).toEqual({
+      kind: 'error',
+      detail: 'the query has 20000 characters; at most 16384 are sent',
+    });
+    expect(asked).toEqual([]);
+  });
+
   it('is the Prometheus that the Canary names, for built-in metrics too', async () => {
     const { http, address, asked } = await aServer(vector('99.5'));
     const own = { ...canary, spec: { ...canary.spec, metricsServer: address } };

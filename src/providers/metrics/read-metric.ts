@@ -2,6 +2,7 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryMetric } from '../../api/canary/metrics.ts';
 import { metricWindowMs } from '../../api/defaults.ts';
+import { limits } from '../../api/limits.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import { builtInQuery, isBuiltIn } from './builtin.ts';
@@ -11,8 +12,6 @@ import { type MetricRole, metricSubject, type SubjectPods } from './subject.ts';
 import { metricProvider, supportedMetricProviders } from './table.ts';
 import { renderTemplate } from './template.ts';
 import { TemplateError } from './template-parser.ts';
-
-const defaultTimeoutMs = 5_000;
 
 /** Everything a reading depends on. */
 export interface MetricSource {
@@ -130,7 +129,7 @@ function prometheusEndpoint({ canary, metricsServer, nowMs, timeoutMs }: MetricS
     headers: {},
     secret: undefined,
     insecureSkipVerify: false,
-    timeoutMs: timeoutMs ?? defaultTimeoutMs,
+    timeoutMs: timeoutMs ?? limits.metricQueryMs,
     nowMs,
   };
 }
@@ -164,7 +163,7 @@ function templateEndpoint(
     headers: headers ?? {},
     secret: secretRef ? secret : undefined,
     insecureSkipVerify: insecureSkipVerify ?? false,
-    timeoutMs: timeoutMs ?? defaultTimeoutMs,
+    timeoutMs: timeoutMs ?? limits.metricQueryMs,
     nowMs,
   };
   return { provider, endpoint };

@@ -1,4 +1,5 @@
 import type { ReleaseHistoryEntry } from '../../api/canary/status.ts';
+import { limits } from '../../api/limits.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { verdictOfHooks, whyClosed } from '../../health/check-results.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
@@ -169,7 +170,7 @@ function finished(context: Context, { run, ending, failedChecks }: StateOf<'Endi
     {
       ...told,
       ...note(ending.reason, ending.message),
-      status: { ...applied, history: [entry, ...(status.history ?? [])].slice(0, 10) },
+      status: { ...applied, history: [entry, ...(status.history ?? [])].slice(0, limits.historyEntries) },
     },
   );
 }

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { MAX_WEBHOOK_BYTES, verifyPushWebhook } from './push-webhook.ts';
+import { limits } from '../../api/limits.ts';
+import { verifyPushWebhook } from './push-webhook.ts';
 
 const secret = Buffer.from('a-long-webhook-secret');
 const body = Buffer.from('{"ref":"refs/heads/main"}');
@@ -51,7 +52,7 @@ test('refuses everything while the Source has no secret', () => {
 });
 
 test('refuses a body beyond the cap, and never shows the secret in the reason', () => {
-  const large = Buffer.alloc(MAX_WEBHOOK_BYTES + 1);
+  const large = Buffer.alloc(limits.httpRequestBytes + 1);
   const verdict = verifyPushWebhook(
     { headers: { 'x-gitlab-token': secret.toString() }, body: large },
     secret,

@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { limits } from '../../api/limits.ts';
 import { type Answer, type Route, readBody } from './http-server.ts';
 
 /** What push webhooks may do. */
@@ -25,7 +26,7 @@ const notAccepted: Answer = { status: 401, body: 'not accepted\n' };
 async function receive(target: PushTarget, request: IncomingMessage, rest: string): Promise<Answer> {
   const [namespace, source, ...more] = rest.split('/');
   if (!namespace || !source || more.length > 0) return { status: 404, body: 'not found\n' };
-  const body = await readBody(request, MAX_WEBHOOK_BYTES);
+  const body = await readBody(request, limits.httpRequestBytes);
   if (!body) return { status: 413, body: 'the body is too large\n' };
   const secret = await target.secretOf(namespace, source);
   if (!secret) return notAccepted;
@@ -55,9 +56,6 @@ interface WebhookVerdict {
   readonly reason: string;
 }
 
-/** Largest body worth reading; the receiver answers 413 beyond it. GitHub sends up to 25 MB, pushes are far smaller. */
-export const MAX_WEBHOOK_BYTES = 1_048_576;
-
 interface Scheme {
   readonly provider: WebhookProvider;
   readonly header: string;
@@ -85,8 +83,8 @@ const SCHEMES: readonly Scheme[] = [
 export function verifyPushWebhook(delivery: WebhookDelivery, secret: Uint8Array): WebhookVerdict {
   const { body, headers } = delivery;
   if (secret.length === 0) return refused('unknown', 'the Source has no webhookSecret');
-  if (body.length > MAX_WEBHOOK_BYTES)
-    return refused('unknown', `the body is larger than ${MAX_WEBHOOK_BYTES} bytes`);
+  if (body.length > limits.httpRequestBytes)
+    return refused('unknown', `the body is larger than ${limits.httpRequestBytes} bytes`);
   const scheme = SCHEMES.find(({ header }) => headers[header] !== undefined);
   if (!scheme) return refused('unknown', 'no signature header that Holdfast knows');
   const provider = providerOf(scheme, headers);

@@ -6,7 +6,7 @@ import { STATES, type State, type Update } from './states.ts';
 export interface Played {
   /** `end | who serves | what the primary was written with | what stays rejected`, as in expected.ts. */
   outcome: string;
-  /** Rules of reliability.md that an action broke. */
+  /** Rules of docs/invariants.md that an action broke. */
   broken: string[];
   /** Requests failed although another copy could have answered; for events that break nothing themselves, whenever any failed. */
   outages: string[];
