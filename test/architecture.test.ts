@@ -8,8 +8,8 @@ import { declarationsIn, isFunction } from '../scripts/house/syntax.mjs';
 import { limits } from '../src/api/limits.ts';
 
 /**
- * What each folder of src may import (design section 3). `*` is everything. Adapters never see each other: the engine gets them as
- * interfaces, and only the server wires.
+ * What each folder of src may import (design section 3). `*` is everything. Adapters never see each other: they share the interfaces of
+ * contracts with the engine, and only the server wires.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   api: [],
@@ -17,9 +17,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   health: ['api'],
   rollout: ['api', 'health'],
   http: ['api'],
-  git: ['api', 'http'],
-  cluster: ['api'],
-  providers: ['api', 'http'],
+  git: ['api', 'contracts', 'http'],
+  cluster: ['api', 'contracts'],
+  providers: ['api', 'contracts', 'http'],
   render: ['api'],
   release: ['api', 'render'],
   workload: ['api', 'health', 'release', 'rollout'],

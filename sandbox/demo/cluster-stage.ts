@@ -3,9 +3,9 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allCrds } from '../../src/api/kinds/crd.ts';
 import { type KubernetesObject, referenceOf } from '../../src/api/kubernetes.ts';
+import { InputError } from '../../src/api/problems.ts';
 import type { ClusterClient } from '../../src/cluster/client/client.ts';
 import { isApiError } from '../../src/cluster/errors.ts';
-import { InputError } from '../../src/server/options.ts';
 import { demoManager, type Stage, type Traffic } from './context.ts';
 import type { DemoOptions } from './options.ts';
 

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { InputError } from '../../src/server/options.ts';
+import { InputError } from '../../src/api/problems.ts';
 import { commitFiles, createRepository, revertHead } from '../git-server/git-repository.ts';
 import type { ObjectName, Pace } from './options.ts';
 import type { Chapter } from './story.ts';

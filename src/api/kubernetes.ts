@@ -34,6 +34,12 @@ export interface KubernetesObject {
   [field: string]: unknown;
 }
 
+/** An object of a known kind by its namespace and name. */
+export interface NamespacedName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** Which object, without its content. `namespace` is absent for cluster-scoped kinds. */
 export interface ObjectReference {
   apiVersion: string;

@@ -126,3 +126,11 @@ function editDistance(left: string, right: string): number {
   }
   return last[right.length] ?? 0;
 }
+
+/** Bad input from the command line: the program ends with code 2. */
+export class InputError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'InputError';
+  }
+}

@@ -1,5 +1,6 @@
 import { Option } from 'commander';
 import { systemClock } from '../api/clock.ts';
+import { InputError } from '../api/problems.ts';
 import { createHttpClient } from '../http/client.ts';
 import { adoptionExitCode, adoptionLines, planOfAdoption } from '../migrate/flagger/adoption-plan.ts';
 import { handBackCanaries, handBackLines, refuseWhileActive } from '../migrate/flagger/hand-back.ts';
@@ -9,7 +10,6 @@ import { moveLines } from '../migrate/moves-text.ts';
 import { movesExitCode } from '../migrate/steps.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
 import type { Connection } from '../server/connection.ts';
-import { InputError } from '../server/options.ts';
 import {
   type CommandResult,
   type DataFormat,

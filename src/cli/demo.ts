@@ -1,8 +1,8 @@
 import { basename, relative } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DemoOptions, NextCommand, ObjectName } from '../../sandbox/demo/options.ts';
+import { InputError } from '../api/problems.ts';
 import { workloadProviders } from '../providers/routing/table.ts';
-import { InputError } from '../server/options.ts';
 import type { CliCommand } from './command.ts';
 import { httpUrl } from './flags.ts';
 

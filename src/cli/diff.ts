@@ -1,3 +1,4 @@
+import { InputError } from '../api/problems.ts';
 import type { Comparison } from '../health/comparison.ts';
 import { createHttpClient } from '../http/client.ts';
 import {
@@ -15,7 +16,6 @@ import {
 import { expectedObjects } from '../review/expected-objects.ts';
 import { readCanaryWith, type WorldQuery } from '../review/read-canary.ts';
 import type { Connection } from '../server/connection.ts';
-import { InputError } from '../server/options.ts';
 import {
   type CommandResult,
   counted,

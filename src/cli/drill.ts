@@ -2,6 +2,7 @@ import type { Canary } from '../api/canary/canary.ts';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import { parseCanary } from '../api/kinds/parse.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { InputError } from '../api/problems.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { type DrillParts, type DrillReport, drill } from '../engine/canary/drill/drill.ts';
 import { writeDrillCondition } from '../engine/canary/drill/drill-schedule.ts';
@@ -9,7 +10,6 @@ import { namespacedName } from '../engine/checks/checks.ts';
 import { createRecords } from '../engine/records/records.ts';
 import { createClusterPort, createDryRun } from '../server/cluster.ts';
 import { readClusterKey } from '../server/cluster-key.ts';
-import { InputError } from '../server/options.ts';
 import { createWriteGate } from '../server/write-gate.ts';
 import {
   type CommandResult,

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { InputError } from '../server/options.ts';
+import { InputError } from '../api/problems.ts';
 import { type ReceiverEnvironment, type ReceiverFlags, receiversOf, withReceiverFlags } from './run.ts';
 
 function receivers(args: readonly string[], env: ReceiverEnvironment = {}) {

@@ -1,8 +1,8 @@
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { InputError } from '../api/problems.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { isApiError } from '../cluster/errors.ts';
-import { InputError } from '../server/options.ts';
 import {
   type CommandResult,
   type DataFormat,

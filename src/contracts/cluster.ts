@@ -1,10 +1,13 @@
-/** What the engine needs from the outside. Adapters satisfy these, and those of the files beside it, by shape; only src/server knows both sides. */
+/**
+ * What the engine needs of the API server, metrics and logs. Adapters import the shapes that they share with the engine; src/server wires
+ * the two sides and adapts where they differ on purpose.
+ */
 import type { Canary } from '../api/canary/canary.ts';
 import type { CanaryMetric } from '../api/canary/metrics.ts';
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
 import type { MetricReading } from '../api/observed.ts';
 
-/** The part of a logger that the engine uses; pino fits. Fields come first. */
+/** The part of a logger that engine and adapters use; pino fits. Fields come first. */
 export interface Log {
   debug(fields: Record<string, unknown>, message: string): void;
   info(fields: Record<string, unknown>, message: string): void;
@@ -15,7 +18,7 @@ export interface Log {
 /** Field managers of design section 3: `holdfast` applies what Git says, `holdfast-rollout` what a rollout decided. */
 type FieldManager = 'holdfast' | 'holdfast-rollout';
 
-/** How an object is applied. */
+/** How an object is applied. The client has its own, wider options: dry runs, impersonation, validation. */
 export interface ApplyOptions {
   readonly manager: FieldManager;
   /** Take over fields that other managers own. */

@@ -1,22 +1,33 @@
-/** What the engine needs of Git. */
+/** What the engine needs of Git and of forges. Adapters import these, and add to them what only they and their tests use. */
 
 import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../api/forge.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source/source.ts';
 
-/** What a poll saw. `rewritten`: the new head is no proven descendant of the commit before. */
+/**
+ * What a poll saw.
+ * `unchanged`: head is the previous commit. `moved`: head is new and descends from it, or there is no previous one.
+ * `rewritten`: head is new and is no proven descendant (force-push, moved tag, or ancestry unknown within 1,000 commits).
+ */
 export interface PollResult {
   readonly kind: 'unchanged' | 'moved' | 'rewritten';
   readonly head: CommitInfo;
+  /** Full name of the ref that was followed, for messages; the commit id itself for a fixed commit. */
   readonly refName: string;
   /** Who signed it; undefined where signatures are not asked for. */
   readonly signer?: string;
 }
 
-/** The manifests of one commit below a path. */
+/** One file of a commit. `path` is relative to the repository's root, with `/`; `oid` is Git's id of the content. */
+export interface GitFile {
+  readonly path: string;
+  readonly oid: string;
+  readonly bytes: Uint8Array;
+}
+
+/** The manifests of one commit below a path, sorted by path; `problems` are entries that were not read. */
 export interface CommitFiles {
-  /** `oid` is Git's id of the content. */
-  readonly files: ReadonlyArray<{ readonly path: string; readonly oid: string; readonly bytes: Uint8Array }>;
+  readonly files: readonly GitFile[];
   readonly problems: ReadonlyArray<{ readonly path: string; readonly message: string }>;
 }
 
@@ -26,34 +37,51 @@ export type CommitEntry =
   | { readonly kind: 'folder'; readonly oid: string; readonly names: readonly string[] }
   | { readonly kind: 'refused'; readonly message: string };
 
-/** What `readFiles` reads beside .yaml, .yml and .json. */
-interface ReadFilesOptions {
+/** What `readFiles` reads besides .yaml, .yml and .json. */
+export interface ReadFilesOptions {
   readonly signal: AbortSignal;
   /** Paths from the root that are read whatever their name. */
   readonly alsoRead?: (path: string) => boolean;
-  /** Files need not be UTF-8 text. */
+  /** Files need not be UTF-8 text. Default: those that are not are problems. */
   readonly anyBytes?: boolean;
-  readonly limits?: {
-    readonly maxFiles?: number;
-    readonly maxFileBytes?: number;
-    readonly maxTotalBytes?: number;
-  };
+  readonly limits?: Partial<TreeLimits>;
 }
 
-/** The Git repository of one Source. Methods throw errors with a `code` that says what is wrong. */
+/** Bounds of one tree walk. */
+export interface TreeLimits {
+  /** Entries looked at, of any kind. Default 50,000. */
+  readonly maxEntries: number;
+  /** Manifests read. Default 10,000. */
+  readonly maxFiles: number;
+  /** Folders inside one another. Default 64. */
+  readonly maxDepth: number;
+  /** Bytes of one file; a larger one is a problem of that file. Default 1 MiB. */
+  readonly maxFileBytes: number;
+  /** Bytes of all files together. Default 64 MiB. */
+  readonly maxTotalBytes: number;
+}
+
+/** The Git repository of one Source. Calls wait for one another. Methods throw errors with a `code` that says what is wrong. */
 export interface Repository extends RepositoryWriting {
-  /** `previous`: the commit that was applied last; the answer says whether head descends from it. */
+  /**
+   * Asks the server where the reference points, fetches that commit when it is new, and compares it with `previous`, the full id of the
+   * commit that was applied last (default: the head of the last poll, which the store keeps over restarts).
+   */
   poll(signal: AbortSignal, previous?: string): Promise<PollResult>;
-  /** Equal ids mean equal content, so that rendering can be skipped. */
+  /** Id of the tree at `path`, without reading files: equal ids mean equal content, so that rendering can be skipped. Throws PathNotFound. */
   treeOidAt(commit: string, path: string, signal?: AbortSignal): Promise<string>;
+  /** The manifests below `path`. A commit that is not in the store is fetched by its id; throws NotFound when the server no longer has it. */
   readFiles(commit: string, path: string, options: ReadFilesOptions): Promise<CommitFiles>;
-  /** What a commit holds at these paths, from the root; no entry for a path that is not there. */
+  /** What a commit holds at these paths, from the root; no entry for a path that is not there. Throws as `readFiles` does. */
   entriesAt(
     commit: string,
     paths: readonly string[],
     options: { readonly signal: AbortSignal; readonly maxFileBytes: number },
   ): Promise<ReadonlyMap<string, CommitEntry>>;
-  /** Full ids of the commits, besides head, that must survive when the store is built anew. Replaces the former list. */
+  /**
+   * Full ids of the commits, besides head, that must survive when an outgrown store is built anew (the last promoted ones). If the server
+   * no longer has one that the store holds, the old store stays. Replaces the former list.
+   */
   keep(commits: readonly string[]): void;
   /** Somebody said that there is news: the next poll asks the server, however short ago another Source of the repository did. */
   expectNews(): void;
@@ -95,7 +123,9 @@ export type OpenRepository = (source: Source, secrets: SourceSecrets) => Reposit
 
 /** Calls a Source's poll by its interval or schedule, or when woken. */
 export interface Poller {
+  /** First poll at once. */
   start(): void;
+  /** Polls as soon as the least gap allows; during a poll, once more after it. Many wakes become one poll. */
   wake(): void;
   /** Aborts the poll under way and resolves when it has ended. */
   stop(): Promise<void>;
@@ -105,7 +135,7 @@ export interface Poller {
 export type OpenPoller = (source: Source, poll: (signal: AbortSignal) => Promise<void>) => Poller;
 
 /** A commit to make on `parent` and to put on a ref in one push. */
-interface NewCommit {
+export interface NewCommit {
   readonly parent: string;
   /** New content by path; undefined takes the file out. */
   readonly files: ReadonlyMap<string, Uint8Array | undefined>;
@@ -122,7 +152,7 @@ interface NewCommit {
  * Writing to a Source's repository and the reading that only writing needs. Errors carry a `code`: Conflict (the ref is not where it was
  * seen), Rejected (the server said no), Unauthorized (the credentials may not push), NotFound, and those of reading.
  */
-interface RepositoryWriting {
+export interface RepositoryWriting {
   /** Refs on the server below a prefix, by full name. */
   listRefs(prefix: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string>>;
   /** Points a ref at a commit that the server has already. */
@@ -130,22 +160,20 @@ interface RepositoryWriting {
     update: { readonly ref: string; readonly before: string | undefined; readonly after: string },
     signal?: AbortSignal,
   ): Promise<void>;
-  /** Makes a commit and pushes it, never by force; its id. */
+  /** Makes a commit, signed when there is a key, and pushes it, never by force; its id. */
   commitFiles(commit: NewCommit, signal?: AbortSignal): Promise<string>;
-  /** Bytes of files at a commit; undefined for one that is not there. Throws NotFound when the commit cannot be had. */
+  /** Bytes of files at a commit; undefined for a path that is not there or no file. Throws NotFound when the commit cannot be fetched. */
   readPaths(
     commit: string,
     paths: readonly string[],
     signal?: AbortSignal,
   ): Promise<ReadonlyMap<string, Uint8Array | undefined>>;
-  /** Files that a commit changed against its first parent. Throws NotFound when there is none. */
+  /** Files that a commit changed against its first parent, sorted. Throws NotFound for a first commit, or when its parent cannot be fetched. */
   changesOf(
     commit: string,
     signal?: AbortSignal,
   ): Promise<{ readonly parent: string; readonly paths: readonly string[] }>;
 }
-
-// What the engine needs of forges.
 
 /**
  * A forge: pull requests and commit statuses of one repository. Methods throw errors with a `code`: Unauthorized,
@@ -154,11 +182,14 @@ interface RepositoryWriting {
 export interface Forge {
   /** The product, for messages: `github`, `gitlab`, `gitea`, `bitbucket`. */
   readonly kind: string;
-  /** Newest pull request whose source is this branch, open or closed; undefined when there is none. */
+  /** Newest pull request from this branch of this very repository, open or closed, never from a fork; undefined when there is none. */
   findPullRequest(branch: string): Promise<PullRequest | undefined>;
+  /** Returns the one that is open for the branch already, if there is one. */
   createPullRequest(request: NewPullRequest): Promise<PullRequest>;
+  /** A draft stays one. Nothing is written when nothing differs. */
   updatePullRequest(number: number, change: PullRequestChange): Promise<PullRequest>;
   comment(number: number, body: string): Promise<void>;
+  /** One that is closed or merged already is left as it is. */
   closePullRequest(number: number): Promise<void>;
   setCommitStatus(commit: string, status: CommitStatus): Promise<void>;
 }

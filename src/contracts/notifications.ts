@@ -12,7 +12,7 @@ export interface AlertNews {
   readonly incident: Incident;
 }
 
-/** What came of one sending. `final`: trying the same again cannot help. The detail holds no secret. */
+/** What came of one sending. `final`: trying the same again cannot help. The detail holds no address, token or body. */
 export type AlertAnswer =
   | { readonly kind: 'sent' }
   | { readonly kind: 'failed'; readonly detail: string; readonly final: boolean };
@@ -29,14 +29,19 @@ export interface HookNews {
   readonly message: string;
 }
 
+/** News with its time in milliseconds since the epoch. */
+export interface HookEvent extends HookNews {
+  readonly timeMs: number;
+}
+
 /** One webhook to call, with everything its payload says. */
 export interface HookCall {
-  readonly canary: Canary;
+  readonly canary: Pick<Canary, 'metadata'>;
   readonly webhook: Webhook;
   readonly type: HookType;
   readonly facts: HookFacts;
-  /** Only for webhooks of type event. `timeMs` is since the epoch. */
-  readonly event?: HookNews & { readonly timeMs: number };
+  /** Only for webhooks of type event. */
+  readonly event?: HookEvent;
 }
 
 /** Calls webhooks, with their timeouts and retries. Never rejects: no answer is an answer (S29). */

@@ -1,7 +1,8 @@
-/** What the engine needs of routing providers. */
+/** What the engine needs of routing providers. All functions are pure: the engine reads and writes. */
 import type { Canary } from '../api/canary/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { RouteTarget, RouteView } from '../api/observed.ts';
+import type { Problem } from '../api/problems.ts';
 
 /** A kind that a provider's routing objects have. */
 export interface RouteKind {
@@ -16,17 +17,19 @@ export interface RouteContext {
   names: { apex: string; primary: string; canary: string };
   /** The label that tells primary pods from canary pods; undefined where they are not ours (a target of kind Service). */
   label: { key: string; primary: string; canary: string } | undefined;
-  /** The apex Service as it is to be written, where the apex itself is the traffic. */
+  /** The apex Service as it is to be written; needed where the apex itself is the traffic. */
   apex?: KubernetesObject | undefined;
-  /** The routing object as Git holds it, while the Canary is about to leave it. */
+  /**
+   * The routing object as Git holds it, while the Canary is about to leave it: the backends in it, which lead to the target, take the requests
+   * over. Undefined: backends of others are those that the live object names.
+   */
   successor?: KubernetesObject | undefined;
 }
 
 /** Something in a Canary that a provider cannot do (`error`), or does otherwise than written (`warning`). */
-interface RouteProblem {
+export interface RouteProblem extends Problem {
+  /** `error`: the Canary is not rolled out. `warning`: it is, as the message says. */
   severity: 'error' | 'warning';
-  path: string;
-  message: string;
 }
 
 /** One routing provider: pure builders and readers of its objects. */
@@ -36,12 +39,16 @@ export interface Router {
   readonly apexFollowsTraffic: boolean;
   /** The target itself divides the requests: of `objects` only the spec is written, and nothing else of the target. */
   readonly isTarget?: boolean;
+  /** What cannot work, by field; empty when all is well. */
   check(canary: Canary): RouteProblem[];
-  /** Objects to apply so that traffic flows like this. */
+  /**
+   * The routing objects with this traffic, for server-side apply: only fields we own, so that foreign metadata neither matters nor is lost.
+   * `live` are the objects as they are now. Throws RangeError for weights that are not integers adding up to 100 (S3).
+   */
   objects(context: RouteContext, target: RouteTarget, live: readonly KubernetesObject[]): KubernetesObject[];
-  /** Undefined while the routing objects do not exist. */
+  /** Traffic as the objects say it; undefined while they do not exist. Never throws: what cannot be read is a `problem`. */
   read(context: RouteContext, live: readonly KubernetesObject[]): RouteView | undefined;
-  /** Whether requests go to other backends than the two sides once this object is in the route's place. */
+  /** Whether requests go to other backends than the two sides once this object is in the route's place; undefined: routes have no backends. */
   isSucceededBy?(context: RouteContext, object: KubernetesObject): boolean;
 }
 

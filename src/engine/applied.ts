@@ -23,11 +23,11 @@ export function createApplied(): Applied {
   return {
     has: (live, wanted) =>
       live !== undefined &&
-      [hashes.get(idOf(wanted)), markOf(live)].includes(hashOf(wanted)) &&
+      [hashes.get(objectId(wanted)), markOf(live)].includes(hashOf(wanted)) &&
       covers(live, wanted),
-    knows: (wanted) => hashes.get(idOf(wanted)) === hashOf(wanted),
-    note: (wanted) => void hashes.set(idOf(wanted), hashOf(wanted)),
-    forget: (wanted) => void hashes.delete(idOf(wanted)),
+    knows: (wanted) => hashes.get(objectId(wanted)) === hashOf(wanted),
+    note: (wanted) => void hashes.set(objectId(wanted), hashOf(wanted)),
+    forget: (wanted) => void hashes.delete(objectId(wanted)),
   };
 }
 
@@ -47,7 +47,7 @@ function markOf({ metadata }: KubernetesObject): string | undefined {
   return metadata.annotations?.[appliedAnnotation];
 }
 
-function idOf(object: KubernetesObject): string {
+function objectId(object: KubernetesObject): string {
   return `${object.apiVersion} ${describe(object)}`;
 }
 

@@ -65,6 +65,12 @@ export class EngineError extends Error implements Failure {
   }
 }
 
+/** A failure that only the author of the Canary can end. */
+export function invalidCanary(problems: ReadonlyArray<{ path: string; message: string }>): EngineError {
+  const text = problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
+  return new EngineError('InvalidSpec', text);
+}
+
 /** The world is not what the decision was made on (S19): observe and decide again. */
 export class StaleView extends EngineError {
   constructor(what: string) {

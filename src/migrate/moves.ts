@@ -1,9 +1,9 @@
 /** Every move that a tree is about, planned. */
 
+import { InputError } from '../api/problems.ts';
 import { namespacedName } from '../engine/checks/checks.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
-import { InputError } from '../server/options.ts';
 import { pruneAfterAnnotation } from './facts.ts';
 import { planFromSource } from './from-source-plan.ts';
 import { getSource } from './read-facts.ts';

@@ -1,6 +1,6 @@
 import type { Canary } from '../api/canary/canary.ts';
 import { parseCanary } from '../api/kinds/parse.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { KubernetesObject, NamespacedName } from '../api/kubernetes.ts';
 import { objectKey } from '../render/render.ts';
 import {
   type FileProblem,
@@ -10,14 +10,8 @@ import {
 } from '../render/rendered-object.ts';
 import { recordOf, textOf } from './json.ts';
 
-/** Names a Canary. */
-export interface CanaryName {
-  namespace: string;
-  name: string;
-}
-
 /** Key of a Canary in maps. */
-export function canaryKey(canary: CanaryName): string {
+export function canaryKey(canary: NamespacedName): string {
   return `${canary.namespace}/${canary.name}`;
 }
 
@@ -27,7 +21,7 @@ export type LineOf = (origin: Origin, field: string) => number;
 /** A Canary that one commit may have to plan for. */
 export interface Candidate {
   key: string;
-  name: CanaryName;
+  name: NamespacedName;
   /** From Git, else from the cluster; undefined when only its previous release is known. */
   object: KubernetesObject | undefined;
   /** Undefined when the object is no valid Canary. */

@@ -1,5 +1,5 @@
 import type { Canary } from '../api/canary/canary.ts';
-import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import type { KubernetesObject, NamespacedName, PodTemplate } from '../api/kubernetes.ts';
 import { objectKey } from '../render/render.ts';
 import {
   type FileProblem,
@@ -10,7 +10,6 @@ import {
   type RenderedObject,
 } from '../render/rendered-object.ts';
 import {
-  type CanaryName,
   type Candidate,
   canaryProblem,
   candidatesOf,
@@ -29,7 +28,7 @@ export type CanaryPlan =
   /** Everything it is about was read. */
   | {
       state: 'release';
-      canary: CanaryName;
+      canary: NamespacedName;
       /** As in Git; undefined when the Canary itself is in no file of this Source. */
       object: Canary | undefined;
       /** Where the Canary stands in Git. */
@@ -45,11 +44,11 @@ export type CanaryPlan =
       tracksConfig: boolean;
     }
   /** Something that concerns it is broken: the previous plan stays (S24). */
-  | { state: 'frozen'; canary: CanaryName; message: string; problems: FileProblem[] }
+  | { state: 'frozen'; canary: NamespacedName; message: string; problems: FileProblem[] }
   /** The Source was read whole and does not hold the target. */
   | {
       state: 'missing';
-      canary: CanaryName;
+      canary: NamespacedName;
       object: Canary | undefined;
       message: string;
       problems: FileProblem[];

@@ -3,6 +3,7 @@ import type { CanaryStatus } from '../api/canary/status.ts';
 import { sleep, systemClock } from '../api/clock.ts';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { InputError } from '../api/problems.ts';
 import { isApiError } from '../cluster/errors.ts';
 import type { RouteKind } from '../contracts/routing.ts';
 import type { EngineOptions, ReadContext, ReadParts } from '../engine/canary/context/context.ts';
@@ -15,7 +16,6 @@ import { routerFor } from '../providers/routing/table.ts';
 import type { HeadView, World } from '../rollout/world.ts';
 import { createClusterPort, createOpenWatch } from '../server/cluster.ts';
 import type { Connection } from '../server/connection.ts';
-import { InputError } from '../server/options.ts';
 
 /** Which Canary, and with which flags the controller that looks after it runs. */
 export interface WorldQuery {
@@ -123,7 +123,7 @@ export function readParts(
       withLiveConfig: async (_, head) => head,
       ...{ names: () => false, namesLive: () => false, forget: nothing, forgetLive: nothing },
     },
-    adoption: { look: async () => undefined },
+    adoption: { find: async () => undefined },
     lostRecords: { of: nothing, find: nothing },
     drift: new Map(),
     options,

@@ -107,7 +107,9 @@ export async function startApp(
     if (stopping.signal.aborted) return engine.stop();
     state.engine = engine;
     engine.start();
-    const what = options.shadow ? 'Holdfast looks on and writes nothing' : 'Holdfast leads and follows Git';
+    const what = options.shadow
+      ? 'Holdfast runs in shadow mode and writes nothing'
+      : 'Holdfast is the leader and reconciles';
     log.info({ namespace, server: connection.access.server }, what);
   }
 
@@ -187,7 +189,7 @@ async function waitForKinds(
 ): Promise<void> {
   let said = '';
   while (!signal.aborted) {
-    const problem = await problemOf(cluster);
+    const problem = await missingKinds(cluster);
     onProblem(problem);
     if (problem === undefined) return;
     if (problem !== said) log.error({ reason: 'NotReady' }, problem);
@@ -196,13 +198,13 @@ async function waitForKinds(
   }
 }
 
-async function problemOf(cluster: Pick<Cluster, 'kindOf'>): Promise<string | undefined> {
+async function missingKinds(cluster: Pick<Cluster, 'kindOf'>): Promise<string | undefined> {
   try {
     const found = await Promise.all(needed.map((kind) => cluster.kindOf(apiVersionOf(kind), kind)));
     const missing = needed.filter((_, index) => found[index] === undefined);
     if (missing.length === 0) return undefined;
     return `the cluster lacks the CRDs of ${missing.join(', ')}; apply the output of: holdfast install --crds-only`;
   } catch (error) {
-    return `the API server cannot be asked: ${error instanceof Error ? error.message : String(error)}`;
+    return `cannot reach the API server: ${error instanceof Error ? error.message : String(error)}`;
   }
 }

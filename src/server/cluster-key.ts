@@ -16,17 +16,20 @@ export async function loadClusterKey(
 ): Promise<Uint8Array> {
   const reference = { apiVersion: 'v1', kind: 'Secret', namespace, name };
   const live = await cluster.get(reference);
-  if (live) return keyOf(live, namespace);
+  if (live) return keyFromSecret(live, namespace);
   const { apiVersion, kind } = reference;
   const data = { key: randomBytes(keyBytes).toString('base64') };
   try {
     const metadata = { name, namespace, labels: { 'app.kubernetes.io/managed-by': 'holdfast' } };
-    return keyOf(await cluster.create({ apiVersion, kind, metadata, type: 'Opaque', data }), namespace);
+    return keyFromSecret(
+      await cluster.create({ apiVersion, kind, metadata, type: 'Opaque', data }),
+      namespace,
+    );
   } catch (error) {
     // Another copy was faster: its key is the key.
     const theirs =
       (error as { kind?: unknown }).kind === 'alreadyExists' ? await cluster.get(reference) : undefined;
-    if (theirs) return keyOf(theirs, namespace);
+    if (theirs) return keyFromSecret(theirs, namespace);
     throw error;
   }
 }
@@ -37,10 +40,10 @@ export async function readClusterKey(
   namespace: string,
 ): Promise<Uint8Array | undefined> {
   const live = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
-  return live && keyOf(live, namespace);
+  return live && keyFromSecret(live, namespace);
 }
 
-function keyOf(secret: KubernetesObject, namespace: string): Uint8Array {
+function keyFromSecret(secret: KubernetesObject, namespace: string): Uint8Array {
   const text = (secret.data as { key?: unknown } | undefined)?.key;
   const key = typeof text === 'string' ? Buffer.from(text, 'base64') : Buffer.alloc(0);
   if (key.length >= keyBytes) return key;

@@ -91,7 +91,7 @@ export function createOpenWatch(caches: Caches): OpenWatch {
       remember: (object) => caches.observe(object),
       onChange(listener) {
         listeners.add(listener);
-        // What is there already is told by the one call after the first list.
+        // What is there already is reported by the one call after the first list.
         let replaying = true;
         endings.push(
           handle.store.subscribe((_type, object) => {
@@ -149,8 +149,8 @@ export function shadowElection(): Election {
  * everything else.
  */
 export function createShadowPort(cluster: Cluster, log: Log): Cluster {
-  const seen = (verb: string, object: { kind: string; name?: string }) =>
-    log.debug({ verb, kind: object.kind, name: object.name }, 'in the shadow: not written');
+  const logSkipped = (verb: string, object: { kind: string; name?: string }) =>
+    log.debug({ verb, kind: object.kind, name: object.name }, 'shadow mode: not written');
   const shadow: Cluster = {
     as: () => shadow,
     get: cluster.get,
@@ -158,20 +158,20 @@ export function createShadowPort(cluster: Cluster, log: Log): Cluster {
     kindOf: cluster.kindOf,
     servedKind: cluster.servedKind,
     async apply(object) {
-      seen('apply', { kind: object.kind, name: object.metadata.name });
+      logSkipped('apply', { kind: object.kind, name: object.metadata.name });
       return object;
     },
     async create(object) {
-      seen('create', { kind: object.kind, name: object.metadata.name });
+      logSkipped('create', { kind: object.kind, name: object.metadata.name });
       return object;
     },
     async patch(reference, patch) {
-      seen('patch', reference);
+      logSkipped('patch', reference);
       const live = await cluster.get(reference);
       return { ...reference, ...live, ...patch, metadata: live?.metadata ?? reference } as KubernetesObject;
     },
     async delete(reference) {
-      seen('delete', reference);
+      logSkipped('delete', reference);
     },
   };
   return shadow;

@@ -5,9 +5,9 @@ import type { ClusterAccess } from '../cluster/access/credentials.ts';
 import { type Caches, createCaches } from '../cluster/caches/caches.ts';
 import { type ClusterClient, createClusterClient } from '../cluster/client/client.ts';
 import { createDiscovery } from '../cluster/client/discovery.ts';
-import type { Logger } from '../cluster/log.ts';
 import type { Verb } from '../cluster/transport/exchange.ts';
 import { createTransport, type RateBounds, type Transport } from '../cluster/transport/transport.ts';
+import type { Log } from '../contracts/cluster.ts';
 
 /** Everything that speaks to the API server. */
 export interface Connection {
@@ -45,7 +45,7 @@ interface ConnectionOptions {
 export async function connect(
   { kubeconfig, version, apiRate, ...limits }: ConnectionOptions,
   clock: Clock,
-  logger: Logger,
+  logger: Log,
 ): Promise<Connection> {
   const allowExec = process.env.KUBERNETES_SERVICE_HOST === undefined;
   const access = await loadClusterAccess(kubeconfig ? { kubeconfig, allowExec } : { allowExec });

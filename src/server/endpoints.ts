@@ -83,7 +83,7 @@ function problemsOf({ connection, election, state }: WebWiring): string[] {
     .filter(({ healthy }) => !healthy)
     .map(({ selection, synced, lastError }) => {
       const where = selection.namespace ? ` in ${selection.namespace}` : '';
-      const what = synced ? 'has not been heard from' : 'is not synced';
+      const what = synced ? 'gets no events from the API server' : 'is not synced';
       return `watch of ${selection.kind}${where} ${what}${lastError ? `: ${lastError}` : ''}`;
     });
 }

@@ -2,6 +2,7 @@ import type { CanaryStatus } from '../api/canary/status.ts';
 import type { Clock } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { InputError } from '../api/problems.ts';
 import type {
   Cluster,
   DryRun,
@@ -40,7 +41,7 @@ import { step } from '../rollout/step.ts';
 import { unionOf } from './cluster.ts';
 import { createGitAccess, createOpenPoller, createRepositories, type GitAccess } from './git.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
-import { type AppOptions, DEFAULT_CLUSTER_NAME, InputError, namespacesOf } from './options.ts';
+import { type AppOptions, DEFAULT_CLUSTER_NAME, namespacesOf } from './options.ts';
 import { createAlertsPort, createMetricsPort } from './providers.ts';
 import type { FileSources } from './source-files.ts';
 
@@ -89,12 +90,12 @@ export function createEngine(wiring: EngineWiring): Engine {
   const isOurs = () => true;
   const records = createRecords(cluster, secretKey);
   const shared = { clock, log, cluster, openWatch, events, heads, records, isOurs, random: Math.random };
-  const beside = coexistenceParts(wiring);
+  const coexistence = coexistenceParts(wiring);
   const alerts = alertsOf(wiring, alertProviders);
   const sourceAlerts = createSourceAlerts({ alerts, clock, log, events });
   const canaries: CanaryController = createCanaryController({
     ...shared,
-    ...beside,
+    ...coexistence,
     applied: createApplied(),
     ports: new Map(),
     ...traffic,
@@ -156,7 +157,7 @@ export function createEngine(wiring: EngineWiring): Engine {
       await sourceAlerts.stop();
       await writer.stop();
       await canaries.stop();
-      for (const set of [...Object.values(sets), beside.flagger]) set.close();
+      for (const set of [...Object.values(sets), coexistence.flagger]) set.close();
     },
   };
 }
@@ -225,7 +226,7 @@ function openKind({ openWatch, options }: EngineWiring, kind: KindName): Watched
   return unionOf(namespaces.map((namespace) => openWatch({ apiVersion, kind, namespace })));
 }
 
-/** What the parts for working beside other tools are made from. */
+/** What the parts for coexistence with other tools are made from. */
 interface CoexistenceWiring {
   readonly options: AppOptions;
   readonly cluster: Cluster;
@@ -235,7 +236,7 @@ interface CoexistenceWiring {
   readonly secretKey: Uint8Array;
 }
 
-/** What it takes to work beside other tools (design section 2.5). */
+/** Coexistence with other tools (design section 2.5). */
 function coexistenceParts({ options, cluster, dryRun, clock, openWatch, secretKey }: CoexistenceWiring): Pick<
   CanaryParts,
   'adoption' | 'flagger' | 'liveHeads'
@@ -265,7 +266,7 @@ function openDrillSchedule(
 }
 
 /**
- * Counts ends of releases as the status of their Canary tells them; what was over before the start is not counted again, and neither is a
+ * Counts ends of releases as the status of their Canary reports them; what was over before the start is not counted again, and neither is a
  * change of the phase without a release (a commit that goes back to the last-known-good).
  */
 function countReleases(
@@ -273,7 +274,7 @@ function countReleases(
   sink: Pick<MetricsSink, 'ended'>,
 ): void {
   const seen = new Map<string, string>();
-  const look = (canary: KubernetesObject) => {
+  const count = (canary: KubernetesObject) => {
     const { uid = '', namespace, name } = canary.metadata;
     const before = seen.get(uid);
     seen.delete(uid);
@@ -284,7 +285,7 @@ function countReleases(
     if (last && before !== undefined && before !== end) sink.ended(canary, last.result);
   };
   canaries.onChange((changed) => {
-    for (const canary of changed ? [changed] : canaries.list()) look(canary);
+    for (const canary of changed ? [changed] : canaries.list()) count(canary);
   });
 }
 

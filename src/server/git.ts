@@ -31,7 +31,7 @@ import { createGithubAppTokens, github } from '../providers/forges/github.ts';
 import { createOpenForge } from '../providers/forges/open.ts';
 import { githubAppOf } from '../providers/forges/secret.ts';
 import type { ForgeNetworkSettings } from '../providers/forges/send.ts';
-import type { Forge, GithubApp } from '../providers/forges/types.ts';
+import type { ForgeClient, GithubApp } from '../providers/forges/types.ts';
 import type { FileSources } from './source-files.ts';
 
 /** What repositories are opened with. */
@@ -72,7 +72,7 @@ function opener({ access, client, identity }: RepositorySettings, stores: Stores
   };
 }
 
-/** A Source that polls every 30 s is content with what another one heard up to 25 s ago: its own polls come up to a tenth early. */
+/** A Source that polls every 30 s reuses an answer that another one got up to 25 s ago: its own polls come up to a tenth early. */
 function agesOf(source: Source): PollAges {
   const { spec } = source;
   const intervalMs = spec.schedule === undefined ? sourceIntervalMs(source) : scheduledAgeMs;
@@ -153,7 +153,7 @@ export interface GitAccess {
    */
   credentialsFrom(source: Source): string;
   /** The forge of the repository; undefined when its host is none we know. Throws ForgeError or GitError. */
-  openForge(source: Source, secrets: AccessSecrets): Promise<Forge | undefined>;
+  openForge(source: Source, secrets: AccessSecrets): Promise<ForgeClient | undefined>;
 }
 
 /**
@@ -230,7 +230,7 @@ const CODES: Readonly<Record<ForgeErrorCode, GitErrorCode>> = {
   Invalid: 'Unauthorized',
 };
 
-/** Signing in at GitHub is a part of reading Git: its errors are told as Git's. */
+/** Signing in at GitHub is a part of reading Git: its errors are reported as Git's. */
 async function asGit<T>(secret: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

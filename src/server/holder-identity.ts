@@ -18,7 +18,7 @@ interface Holder {
   former: string[];
   hostname: string;
   pid: number;
-  /** Start of the process in clock ticks since boot, where the system tells (Linux); else empty. */
+  /** Start of the process in clock ticks since boot, where the system shows it (Linux); else empty. */
   started: string;
 }
 

@@ -7,7 +7,7 @@ import type { DefaultReceiver } from './providers.ts';
 /** A cluster that nobody named. */
 export const DEFAULT_CLUSTER_NAME = 'default';
 
-/** Everything `holdfast run` can be told. */
+/** Everything that can be set for `holdfast run`. */
 export interface AppOptions {
   readonly version: string;
   /** Files with Sources; empty: the Sources of the cluster are followed. */
@@ -45,31 +45,23 @@ export interface AppOptions {
   readonly forbidsOtherNamespaces?: boolean;
   /** Whether ConfigMaps and Secrets are part of releases (Flagger's --enable-config-tracking); default true. */
   readonly tracksConfig?: boolean;
-  /** Who is told of Canaries without alerts of their own. */
+  /** Receiver of alerts of Canaries without alerts of their own. */
   readonly defaultReceiver?: DefaultReceiver | undefined;
-  /** Who is told the Events of Canaries without webhooks of type event (Flagger's --event-webhook). */
+  /** Address that gets the Events of Canaries without webhooks of type event (Flagger's --event-webhook). */
   readonly eventWebhook?: string | undefined;
   /** Service account, in a Source's own namespace, that Sources without serviceAccountName are written as. */
   readonly defaultServiceAccount?: string | undefined;
   /** Where kustomize and helm are, as far as it was said; otherwise they are looked for on PATH. */
   readonly programs?: ProgramPaths;
-  /** The pod that Holdfast runs in, as the downward API tells it: others take the Lease over at once when it is gone. */
+  /** The pod that Holdfast runs in, as the downward API says: others take the Lease over at once when it is gone. */
   readonly pod?: { readonly name: string; readonly uid: string } | undefined;
   /** Times of leader election; default as ADR 33 says. For tests, which must not fail because their machine stood still for a while. */
   readonly leaseTimes?: LeaseTimes | undefined;
-  /** Decide and tell, and write nothing: no Lease, no status, nothing in Git. */
+  /** Decide and log, and write nothing: no Lease, no status, nothing in Git. */
   readonly shadow?: boolean;
 }
 
 /** The namespaces that are looked at; none: all. */
 export function namespacesOf({ namespace, watchNamespaces }: AppOptions): readonly string[] {
   return namespace ? [namespace] : watchNamespaces;
-}
-
-/** Bad input from the command line: the program ends with code 2. */
-export class InputError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'InputError';
-  }
 }

@@ -72,7 +72,7 @@ test.each([
 test('an AlertProvider that is not there is named, and may come', async () => {
   expect(await send({ name: 'chat', providerRef: { name: 'chat', namespace: 'ops' } })).toEqual({
     kind: 'failed',
-    detail: 'AlertProvider ops/chat is not there',
+    detail: 'AlertProvider ops/chat does not exist',
     final: false,
   });
 });

@@ -104,7 +104,7 @@ export function createAlertsPort(options: AlertsPortOptions): Alerts {
       const namespace = alert.providerRef.namespace || home;
       const { name } = alert.providerRef;
       const object = providers.get(namespace, name);
-      if (!object) return failed(`AlertProvider ${namespace}/${name} is not there`);
+      if (!object) return failed(`AlertProvider ${namespace}/${name} does not exist`);
       const parsed = parseAlertProvider(object);
       if (!parsed.ok) {
         const [problem] = parsed.problems;
@@ -123,7 +123,7 @@ async function sendDefault(
   http: HttpClient,
   signal: AbortSignal,
 ): Promise<AlertAnswer> {
-  if (!receiver) return { kind: 'failed', detail: 'no flag names a receiver any more', final: true };
+  if (!receiver) return { kind: 'failed', detail: 'no flag names a receiver any longer', final: true };
   const provider: AlertProvider = {
     apiVersion: 'flagger.app/v1beta1',
     kind: 'AlertProvider',

@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { parseSource } from '../api/kinds/parse.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
+import { InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { checkSource } from '../api/source/validate.ts';
 import { windowProblems } from '../engine/windows.ts';
 import { renderPlain } from '../render/render.ts';
 import { type FileProblem, formatProblem, type RenderedObject } from '../render/rendered-object.ts';
-import { InputError } from './options.ts';
 
 /** Label of Sources that came from `--source FILE`, so that a laptop and a cluster look alike (design section 2.1). */
 const fromFileLabel = 'holdfast.dev/from-file';
@@ -26,7 +26,8 @@ export async function readSourceFiles(paths: readonly string[]): Promise<Source[
     else sources.push(parsed);
   }
   if (problems.length > 0) throw new InputError(problems.map(formatProblem).join('\n'));
-  if (paths.length > 0 && sources.length === 0) throw new InputError(`${paths.join(', ')}: holds no Source`);
+  if (paths.length > 0 && sources.length === 0)
+    throw new InputError(`${paths.join(', ')}: contains no Source`);
   return sources;
 }
 
@@ -40,14 +41,14 @@ export interface FileSources {
 
 /** Remembers the Sources of files; each has a namespace by now. */
 export function rememberFileSources(sources: readonly Source[]): FileSources {
-  const urls = new Map(sources.map((source) => [keyOf(source), source.spec.url]));
+  const urls = new Map(sources.map((source) => [sourceKey(source), source.spec.url]));
   return {
-    has: (source) => urls.has(keyOf(source)),
-    trusts: (source) => urls.get(keyOf(source)) === source.spec.url,
+    has: (source) => urls.has(sourceKey(source)),
+    trusts: (source) => urls.get(sourceKey(source)) === source.spec.url,
   };
 }
 
-function keyOf({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
+function sourceKey({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
@@ -82,7 +83,7 @@ function sourceOf(
     return [
       at({
         path: 'kind',
-        message: `must be Source, is ${object.kind}; other objects belong into the repository`,
+        message: `must be Source, is ${object.kind}; other objects belong in the repository`,
       }),
     ];
   const parsed = parseSource(object, { strict: true });

@@ -43,7 +43,7 @@ export function createWriteGate(mayWrite: () => boolean): WriteGate {
   };
 }
 
-/** The client of webhooks, alerts, metrics and Git, which a process that lost the Lease has no use for: it tells and asks nobody any more. */
+/** The client of webhooks, alerts, metrics and Git, which a process that lost the Lease has no use for: it sends nothing any more. */
 export function whileLeading(http: HttpClient, gate: WriteGate): HttpClient {
   async function pass<T>({ url }: HttpRequest, send: () => Promise<T>): Promise<T> {
     if (gate.mayWrite()) return gate.track(send());

@@ -8,7 +8,7 @@ import { createHttpClient } from '../../src/http/client.ts';
 import { createGithubAppTokens } from '../../src/providers/forges/github.ts';
 import { createOpenForge } from '../../src/providers/forges/open.ts';
 import { describeForge, type ForgeFixture } from '../../src/providers/forges/testing/contract.ts';
-import type { Forge } from '../../src/providers/forges/types.ts';
+import type { ForgeClient } from '../../src/providers/forges/types.ts';
 import { useBed } from './bed/client.ts';
 import { type Gitea, startGitea } from './bed/gitea.ts';
 
@@ -119,7 +119,7 @@ function sourceAt(repository: string): Source {
   };
 }
 
-async function open(repository: string, values: Readonly<Record<string, string>>): Promise<Forge> {
+async function open(repository: string, values: Readonly<Record<string, string>>): Promise<ForgeClient> {
   const bytes = Object.entries(values).map(([key, value]) => [key, Buffer.from(value)] as const);
   const forge = await openForge(sourceAt(repository), async () => ({
     values: Object.fromEntries(bytes),

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Canary } from '../../src/api/canary/canary.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import type { RouteContext } from '../../src/contracts/routing.ts';
 import { contour } from '../../src/providers/routing/contour.ts';
 import { gatewayApi } from '../../src/providers/routing/gateway-api.ts';
-import type { RouteContext, RouteReading, Router } from '../../src/providers/routing/router.ts';
+import type { RouteReading, RoutingProvider } from '../../src/providers/routing/router.ts';
 import type { Suite } from './suite.ts';
 import { type Answer, eventually, freshNamespace, type Json, type Target } from './target.ts';
 
@@ -139,7 +140,7 @@ interface Seen {
   readonly reading: RouteReading | undefined;
 }
 
-function seen(router: Router, context: RouteContext, { body }: Answer): Seen {
+function seen(router: RoutingProvider, context: RouteContext, { body }: Answer): Seen {
   const { status = {} } = body;
   const answers: Json[] = status.parents?.length ? status.parents : [status];
   const observed = answers.flatMap(({ conditions }: Json) =>
@@ -169,7 +170,11 @@ function routeContext(namespace: string, parent: { name: string; namespace: stri
 }
 
 /** As the program writes it; without an owner, whom the garbage collector would look for in vain. */
-function routeFor(router: Router, context: RouteContext, canaryWeight: number): KubernetesObject | undefined {
+function routeFor(
+  router: RoutingProvider,
+  context: RouteContext,
+  canaryWeight: number,
+): KubernetesObject | undefined {
   const traffic = { primaryWeight: 100 - canaryWeight, canaryWeight, mirrored: false, matched: false };
   const [object] = router.objects(context, traffic, []);
   if (!object) return undefined;
@@ -177,7 +182,7 @@ function routeFor(router: Router, context: RouteContext, canaryWeight: number): 
   return { ...object, metadata };
 }
 
-function pathOf({ kinds }: Router, { canary }: RouteContext): string {
+function pathOf({ kinds }: RoutingProvider, { canary }: RouteContext): string {
   const [kind] = kinds;
   const plural = kind?.kind === 'HTTPProxy' ? 'httpproxies' : 'httproutes';
   const { namespace } = canary.metadata;

@@ -77,7 +77,7 @@ describe('what somebody else changed', () => {
     await edit(`${configMaps}/a`, { data: { level: 'debug' } });
     await untilLevel('info');
     expect(await untilDrifted(/Corrected/)).toMatch(
-      /^False Corrected ConfigMap shop\/a: \.data\.level \(kubectl-edit at \d{4}-.*; put back at/,
+      /^False Corrected ConfigMap shop\/a: \.data\.level \(kubectl-edit at \d{4}-.*; corrected at/,
     );
     await edit(`${configMaps}/a`, { data: { level: null } });
     await untilLevel('info');

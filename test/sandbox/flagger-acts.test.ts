@@ -154,7 +154,7 @@ test('in the shadow everything is decided and nothing is written', async () => {
   });
   await bed.start({ shadow: true }, pino({ level: 'info' }, stream));
   const told = await eventually('the first decision is told', async () => {
-    return lines.find((line) => line.includes('in the shadow: nothing was done'));
+    return lines.find((line) => line.includes('shadow mode: nothing was written'));
   });
   expect(JSON.parse(told)).toMatchObject({
     canary: 'shop/web',

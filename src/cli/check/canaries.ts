@@ -5,7 +5,7 @@ import { parseCanary } from '../../api/kinds/parse.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
-import type { RouteKind } from '../../providers/routing/router.ts';
+import type { RouteKind } from '../../contracts/routing.ts';
 import { routerFor, supportedProviders } from '../../providers/routing/table.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
 

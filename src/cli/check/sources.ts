@@ -13,7 +13,7 @@ import {
 import { checkPushRight } from '../../git/write/receive-pack.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { credentialsOf } from '../../providers/forges/secret.ts';
-import type { Forge } from '../../providers/forges/types.ts';
+import type { ForgeClient } from '../../providers/forges/types.ts';
 import { createGitAccess } from '../../server/git.ts';
 import type { FileSources } from '../../server/source-files.ts';
 import { bad, type CheckLine, guarded, ok } from '../../terminal/check-report.ts';
@@ -101,7 +101,7 @@ async function secretOf(
 
 /** What asking for rights takes. */
 interface WritingChecks {
-  readonly openForge: () => Promise<Forge | undefined>;
+  readonly openForge: () => Promise<ForgeClient | undefined>;
   readonly transport: TransportOptions;
   /** Of the Source's Secret; undefined when it names none. */
   readonly values: SecretValues | undefined;
@@ -177,7 +177,7 @@ async function checkUser(
   }
 }
 
-function readOnly(subject: string, forge: Forge): CheckLine {
+function readOnly(subject: string, forge: ForgeClient): CheckLine {
   const detail = `${forge.kind} accepts the credentials, but they are read-only`;
   return bad('failed', subject, detail, { actor: 'administrator', act: rights });
 }
@@ -191,7 +191,7 @@ function unknownForge({ spec }: Source, subject: string): CheckLine {
     : bad('warning', subject, `${detail}: for a revert, only the branch is pushed`, todo);
 }
 
-async function checkToken({ spec }: Source, subject: string, forge: Forge): Promise<CheckLine> {
+async function checkToken({ spec }: Source, subject: string, forge: ForgeClient): Promise<CheckLine> {
   const may = await forge.mayWrite();
   if (may === false) return readOnly(subject, forge);
   if ((spec.write?.revert ?? 'none') !== 'none') await forge.findPullRequest(nobodysBranch);

@@ -1,8 +1,9 @@
 import { type Clock, systemClock } from '../../api/clock.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Log } from '../../contracts/cluster.ts';
 import type { Discovery } from '../client/discovery.ts';
 import { localError } from '../errors.ts';
-import { type Logger, silentLogger } from '../log.ts';
+import { silentLogger } from '../log.ts';
 import type { Random } from '../timing.ts';
 import type { Transport } from '../transport/transport.ts';
 import {
@@ -43,7 +44,7 @@ interface CachesOptions {
   readonly discovery: Discovery;
   readonly clock?: Clock;
   readonly random?: Random;
-  readonly logger?: Logger;
+  readonly logger?: Log;
   readonly tuning?: Partial<ReflectorTuning>;
 }
 

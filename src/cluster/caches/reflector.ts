@@ -1,6 +1,6 @@
 import { sleep } from '../../api/clock.ts';
+import type { Log } from '../../contracts/cluster.ts';
 import { isApiError } from '../errors.ts';
-import type { Logger } from '../log.ts';
 import {
   type BackoffBounds,
   backoffDelayMs,
@@ -34,7 +34,7 @@ export const defaultTuning: ReflectorTuning = {
 
 /** What a reflector works with. */
 interface ReflectorOptions extends Omit<SessionOptions, 'tuning' | 'onContact' | 'onState' | 'onWatch'> {
-  readonly logger: Logger;
+  readonly logger: Log;
   readonly tuning: ReflectorTuning;
 }
 

@@ -1,8 +1,9 @@
 import { type Clock, sleep, systemClock } from '../../api/clock.ts';
+import type { Log } from '../../contracts/cluster.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { ClusterClient } from '../client/client.ts';
 import { isApiError } from '../errors.ts';
-import { type Logger, silentLogger } from '../log.ts';
+import { silentLogger } from '../log.ts';
 import { linkSignals, type Random } from '../timing.ts';
 import {
   acquireOrRenew,
@@ -38,7 +39,7 @@ export interface ElectionOptions {
   /** A clock that nobody sets; default performance.now(). */
   readonly monotonicMs?: () => number;
   readonly random?: Random;
-  readonly logger?: Logger;
+  readonly logger?: Log;
 }
 
 /** One candidacy. It leads at most once: after a loss the process should end, not resume. */
@@ -162,7 +163,7 @@ function formerIdentities(identity: string, { former = [] }: ElectionOptions): s
 function newCandidate(
   options: ElectionOptions,
   stopping: AbortSignal,
-  logger: Logger,
+  logger: Log,
 ): { candidate: Candidate; watch: LeaseWatch } {
   const { client, namespace, name, clock = systemClock, times = defaultTimes } = options;
   if (!(times.retryMs < times.renewMs && times.renewMs < times.leaseMs)) {

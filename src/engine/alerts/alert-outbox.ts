@@ -9,7 +9,7 @@ import { namespacedName } from '../checks/checks.ts';
 import { deliverAlert } from './delivery.ts';
 
 /**
- * Sends the alerts that a status names as waiting. The status is the queue: an alert is written there together with the state it tells of
+ * Sends the alerts that a status names as waiting. The status is the queue: an alert is written there together with the state it reports
  * and leaves it with its answer, so that it is sent at least once whatever crashes, and normally once.
  */
 export interface AlertOutbox {
@@ -53,7 +53,7 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
       running.delete(work);
       if (!answer) return;
       delivery.answer = answer;
-      tell(options, delivery, answer);
+      logDelivery(options, delivery, answer);
       for (const key of [canaryKey, ...postponed]) onAnswer(key);
       postponed.clear();
     });
@@ -101,7 +101,7 @@ async function deliver(
   return answer.kind === 'sent' ? { name, state: 'sent' } : { name, state: 'failed', detail: answer.detail };
 }
 
-function tell(
+function logDelivery(
   { log, events }: AlertOutboxOptions,
   { canary, incident, name }: Delivery,
   { state, detail }: AlertState,
@@ -118,7 +118,7 @@ function waitingOf(canary: Canary): Map<string, Delivery> {
   for (const incident of (canary.status as CanaryStatus | undefined)?.incidents ?? []) {
     for (const { name, state } of incident.alerts ?? []) {
       if (state === 'waiting')
-        waiting.set(idOf(incident, name), { canary, incident, name, answer: undefined });
+        waiting.set(deliveryId(incident, name), { canary, incident, name, answer: undefined });
     }
   }
   return waiting;
@@ -130,7 +130,7 @@ function withAnswers(
 ): CanaryStatus {
   if (!deliveries || !status.incidents) return status;
   const answerTo = (incident: Incident, state: AlertState) =>
-    state.state === 'waiting' ? (deliveries.get(idOf(incident, state.name))?.answer ?? state) : state;
+    state.state === 'waiting' ? (deliveries.get(deliveryId(incident, state.name))?.answer ?? state) : state;
   const incidents = status.incidents.map((incident) =>
     incident.alerts
       ? { ...incident, alerts: incident.alerts.map((state) => answerTo(incident, state)) }
@@ -139,6 +139,6 @@ function withAnswers(
   return { ...status, incidents };
 }
 
-function idOf({ key }: Incident, name: string): string {
+function deliveryId({ key }: Incident, name: string): string {
   return `${key} ${name}`;
 }

@@ -29,7 +29,7 @@ export async function deliverAlert(
     if (answer.kind === 'sent' || answer.final || attempt === maximumAttempts) return answer;
     const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1));
     const fields = { object: describe(news.about), alert: news.alert?.name, attempt, waitMs };
-    log.warn({ ...fields, detail: answer.detail }, 'an alert was not taken');
+    log.warn({ ...fields, detail: answer.detail }, 'an alert was not accepted');
     await sleep(clock, waitMs, signal);
     if (signal.aborted) return undefined;
   }
@@ -46,7 +46,7 @@ async function attemptOnce(alerts: Alerts, news: AlertNews, signal: AbortSignal)
 
 /** Sends the news of Sources to the receivers of `spec.alerts`. */
 export interface SourceAlerts {
-  /** Never waits. The news is told once: what is not taken when the program ends is not sent again. */
+  /** Never waits. Each alert is sent once: what is not accepted when the program ends is not sent again. */
   tell(source: Source, incident: Incident): void;
   /** Ends attempts under way. */
   stop(): Promise<void>;

@@ -22,7 +22,7 @@ export function createEventSink({ cluster, clock, log, instance }: EventSinkOpti
   let pending = 0;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** A failure is told anew at each retry: the same news right after itself is no news. */
+  /** A failure is reported at each retry: the same news right after itself is no news. */
   function isRepeat(object: string, text: string): boolean {
     const before = said.get(object);
     said.delete(object);

@@ -16,7 +16,7 @@ interface Names {
  * template by the name of their owner, Secrets by label. Too many is a wasted look, too few a missed change: kinds not known here always matter.
  */
 export function affects(object: KubernetesObject, canary: KubernetesObject): boolean {
-  const names = namesOf(canary);
+  const names = relatedNames(canary);
   const { name, labels, ownerReferences } = object.metadata;
   switch (object.kind) {
     case 'Pod':
@@ -54,7 +54,7 @@ function sideServices({ apex }: Names): string[] {
 }
 
 /** From the raw object: a Canary that does not parse has no say here. */
-function namesOf(canary: KubernetesObject): Names {
+function relatedNames(canary: KubernetesObject): Names {
   const { targetRef, service, autoscalerRef } = (canary.spec ?? {}) as {
     targetRef?: { kind?: string; name?: string };
     service?: { name?: string };

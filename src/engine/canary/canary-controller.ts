@@ -30,19 +30,19 @@ interface CanaryControllerOptions
   readonly reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>;
   /** The set of all Canaries. */
   readonly canaries: WatchedSet;
-  /** Decisions are only told, and nothing is done. */
+  /** Decisions are only logged, and nothing is written. */
   readonly isShadow: boolean;
   /** Whether a Canary is ours; what is not is left alone. */
   readonly isOurs: (canary: KubernetesObject) => boolean;
   readonly random: () => number;
-  /** Told of each pass, for metrics. */
+  /** Called after each pass, for metrics. */
   readonly onPass?: (key: string, durationMs: number, succeeded: boolean) => void;
 }
 
 /** Reconciles every Canary, each on its own. */
 export interface CanaryController {
   start(): void;
-  /** Looks at a Canary soon, for instance because Git has news. */
+  /** Reconciles a Canary soon, for instance because Git has a new commit. */
   wake(key: string): void;
   /** Ends the passes under way, then every watch. */
   stop(): Promise<void>;
@@ -50,10 +50,10 @@ export interface CanaryController {
 }
 
 const defaultConcurrency = 8;
-/** Bursts of watch events become one look. */
+/** Bursts of watch events become one pass. */
 const gatherMs = 20;
 
-/** A controller that stands still until `start`. */
+/** Does nothing before `start`. */
 export function createCanaryController(options: CanaryControllerOptions): CanaryController {
   const { canaries, clock, hooks, metrics } = options;
   const namespaces = new Map<string, NamespaceWatch>();
@@ -163,7 +163,7 @@ function newQueue(
     onError(canary, error, retryAfterMs) {
       const { reason, message } = failureOf(error);
       const thrown = error instanceof Error ? { err: error } : {};
-      log.warn({ canary, reason, retryAfterMs, ...thrown }, `a Canary could not be handled: ${message}`);
+      log.warn({ canary, reason, retryAfterMs, ...thrown }, `could not reconcile the Canary: ${message}`);
     },
   });
 }

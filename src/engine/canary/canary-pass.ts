@@ -7,11 +7,11 @@ import { report, runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
 import { disownAll } from './perform/disown.ts';
 import { awaitsFinalizer, dropFinalizer } from './perform/finalizer.ts';
-import { giveScalersBack } from './perform/scalers.ts';
+import { restoreScalers } from './perform/scalers.ts';
 import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
 
-/** Looks and decisions in one pass; a Canary that is busier than this comes back at the end of the queue (L8). */
+/** Rounds in one pass; a Canary that is busier than this comes back at the end of the queue (L8). */
 const maximumRounds = 10;
 /** When the world changes faster than it is looked at, the watches get this time to bring the change. */
 const staleWaitMs = 200;
@@ -23,12 +23,12 @@ type Round =
 
 /**
  * One pass over one Canary: observe, decide, write the intent, act, write the status; again until nothing is left to do. What could not be
- * done is told and tried again with back-off, and holds up only what relies on it. Throws after having told people when nothing could be done.
+ * done is reported and tried again with back-off, and holds up only what relies on it. Throws after having reported it when nothing could be done.
  */
 export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<PassResult> {
   const failures = new Map<string, Failure>();
-  // Uids by key: the cache may still show a Canary that was let go, and what is written for it then would be garbage collected.
-  const letGo = new Map<string, string | undefined>();
+  // Uids by key: the cache may still show a Canary whose finalizer was removed, and what is written for it then would be garbage collected.
+  const finalized = new Map<string, string | undefined>();
 
   async function pass(key: string): Promise<PassResult> {
     let staleBefore = false;
@@ -47,18 +47,18 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   function end(key: string, object: KubernetesObject | undefined): PassResult {
     failures.delete(key);
-    if (!object) letGo.delete(key);
+    if (!object) finalized.delete(key);
     forget(parts, key);
     return { againAfterMs: undefined };
   }
 
   function isOver(key: string, object: KubernetesObject): boolean {
     const { deletionTimestamp, uid } = object.metadata;
-    return deletionTimestamp !== undefined && (!awaitsFinalizer(object) || letGo.get(key) === uid);
+    return deletionTimestamp !== undefined && (!awaitsFinalizer(object) || finalized.get(key) === uid);
   }
 
-  function noteLetGo(object: KubernetesObject): Round {
-    letGo.set(namespacedName(object), object.metadata.uid);
+  function noteFinalized(object: KubernetesObject): Round {
+    finalized.set(namespacedName(object), object.metadata.uid);
     return { again: false, afterMs: undefined };
   }
 
@@ -73,7 +73,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     try {
       return await attempt(key, read);
     } catch (error) {
-      if (isStale(error)) return lookAnew(parts, object);
+      if (isStale(error)) return refreshCanary(parts, object);
       const failure = failureOf(error);
       if (awaitsFinalizer(object)) return retryDeletion(read.canary, failure);
       failures.set(key, failure);
@@ -84,7 +84,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   async function retryDeletion(object: KubernetesObject, failure: Failure): Promise<Round> {
     const afterMs = await afterFailedDeletion(parts, object, failure);
-    return afterMs === undefined ? noteLetGo(object) : { again: false, afterMs };
+    return afterMs === undefined ? noteFinalized(object) : { again: false, afterMs };
   }
 
   async function attempt(key: string, inForce: CanaryInForce): Promise<Round> {
@@ -92,7 +92,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     const { canary, failure } = end;
     if (failure) failures.set(key, failure);
     else failures.delete(key);
-    if (end.isLetGo) return noteLetGo(canary);
+    if (end.isFinalized) return noteFinalized(canary);
     if (failure && awaitsFinalizer(canary) && !end.wrote) return retryDeletion(canary, failure);
     return end.again ? { again: true, failure } : { again: false, afterMs: end.afterMs, failure };
   }
@@ -105,7 +105,7 @@ function ended(againAfterMs: number | undefined, failure: Failure | undefined): 
 }
 
 /** The Canary itself may be what changed; the watches bring the rest. */
-async function lookAnew(parts: CanaryParts, object: KubernetesObject): Promise<Round> {
+async function refreshCanary(parts: CanaryParts, object: KubernetesObject): Promise<Round> {
   const fresh = await parts.cluster.get(referenceOf(object));
   if (fresh) parts.canaries.remember(fresh);
   return { again: true, stale: true };
@@ -127,7 +127,7 @@ const againMs = 5_000;
 
 /**
  * A deletion that cannot even be looked at (router gone, spec broken, rights lost) ends after its deadline: nobody knows who serves, so all
- * that was made stays, the finalizer goes, and people are told. Gives the time until the next try, undefined once it is gone. Throws what
+ * that was made stays, the finalizer is removed, and an Event says so. Gives the time until the next try, undefined once it is gone. Throws what
  * the API server refuses.
  */
 async function afterFailedDeletion(
@@ -143,9 +143,9 @@ async function afterFailedDeletion(
   const leftMs = endMs - parts.clock.nowMs();
   if (leftMs > 0) return Math.min(leftMs, againMs);
   await disownAll(parts, canary);
-  await giveScalersBack(parts, canary);
+  await restoreScalers(parts, canary);
   await dropFinalizer(parts, canary);
-  const message = `the traffic could not be handed back in time: ${failure.message}; all that was made for the Canary stays, without an owner, and the Canary goes`;
+  const message = `the traffic was not handed back in time: ${failure.message}; everything made for the Canary stays, without an owner, and the Canary is deleted`;
   parts.events.emit(canary, { type: 'Warning', reason: 'HandBackGivenUp', message });
   parts.log.warn({ canary: namespacedName(canary), reason: failure.reason }, message);
   return undefined;

@@ -1,4 +1,4 @@
-/** One look at a Canary, and what follows of it. */
+/** One observation of a Canary, and what follows from it. */
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { Decision } from '../../rollout/action.ts';
@@ -36,14 +36,14 @@ interface RoundEnd {
   readonly afterMs?: number | undefined;
   /** An action wrote something. */
   readonly wrote?: boolean;
-  /** What could not be done; people were told. */
+  /** What could not be done; it was reported. */
   readonly failure?: Failure | undefined;
-  /** The Canary, which is being deleted, may go. */
-  readonly isLetGo?: boolean;
+  /** The Canary is being deleted, and its finalizer was removed. */
+  readonly isFinalized?: boolean;
 }
 
-/** One look at a Canary and what was decided on it. */
-interface Look {
+/** What was observed of a Canary, and what was decided on it. */
+interface RoundState {
   readonly parts: CanaryParts;
   readonly inForce: CanaryInForce;
   readonly observation: Observation;
@@ -51,8 +51,8 @@ interface Look {
   /** As decided, with the answers that came since. */
   readonly status: CanaryStatus;
   readonly findings: EngineFindings;
-  /** What is wrong as long as nobody mends it, and holds nothing up. */
-  readonly standing: Failure | undefined;
+  /** A problem that stays until somebody fixes it, and that blocks nothing. */
+  readonly persistentFailure: Failure | undefined;
 }
 
 /** What became of the first write of a decision. */
@@ -75,48 +75,52 @@ export async function runRound(
   if (observed.kind === 'waiting') return { canary, again: false, afterMs: watchWaitMs };
   if (await adjustFinalizer(parts, canary)) return { canary, again: true };
   parts.outbox.send(canary);
-  return act(lookOf(parts, inForce, observed.observation), before);
+  return act(roundState(parts, inForce, observed.observation), before);
 }
 
-function lookOf(parts: CanaryParts, inForce: CanaryInForce, observation: Observation): Look {
+function roundState(parts: CanaryParts, inForce: CanaryInForce, observation: Observation): RoundState {
   const { canary } = inForce;
   const decision = parts.step(observation.world);
   const status = parts.outbox.answered(canary, decision.status);
-  const standing = joinFailures([inForce.invalid, rejectionsFailure(observation)]);
+  const persistentFailure = joinFailures([inForce.invalid, rejectionsFailure(observation)]);
   const findings = findingsOf(parts, canary, status, observation.world.nowMs);
-  return { parts, inForce, observation, decision, status, findings, standing };
+  return { parts, inForce, observation, decision, status, findings, persistentFailure };
 }
 
-async function act(look: Look, before: Failure | undefined): Promise<RoundEnd> {
-  const { parts, decision, observation, standing } = look;
-  const intent = await writeIntent(look, before);
+async function act(round: RoundState, before: Failure | undefined): Promise<RoundEnd> {
+  const { parts, decision, observation, persistentFailure } = round;
+  const intent = await writeIntent(round, before);
   const acted = await performAll({ parts, observation }, decision.actions, intent.failure === undefined);
   const inPlace = observation.world.sharesWorkload === true;
   const failure = joinFailures([intent.failure, joinActionFailures(acted.failures, inPlace)]);
-  const canary = intent.written ?? look.inForce.canary;
+  const canary = intent.written ?? round.inForce.canary;
   if (!failure && decision.actions.some(({ type }) => type === 'RemoveFinalizer'))
-    return { canary, again: false, isLetGo: true };
+    return { canary, again: false, isFinalized: true };
   const saved = intent.failure
-    ? await report(parts, canary, joinFailures([standing, failure]) ?? intent.failure)
-    : await conclude(look, canary, acted, failure);
-  beside(look);
+    ? await report(parts, canary, joinFailures([persistentFailure, failure]) ?? intent.failure)
+    : await conclude(round, canary, acted, failure);
+  startBackgroundChecks(round);
   const afterMs = soonest(decision.wakeAfterMs, observation.againMs);
   const again = acted.wrote || intent.written !== undefined || saved !== undefined;
   return { canary: saved ?? canary, again, afterMs, wrote: acted.wrote, failure };
 }
 
-/** What is asked beside the rollout does not wait for what could not be done. */
-function beside({ parts, observation, decision, status }: Look): void {
-  parts.afterRevert.look(observation.world, status, parts.heads.of(namespacedName(observation.canary)).at);
+/** Checks and comparisons that run in the background do not wait for what could not be done. */
+function startBackgroundChecks({ parts, observation, decision, status }: RoundState): void {
+  parts.afterRevert.compareOnce(
+    observation.world,
+    status,
+    parts.heads.of(namespacedName(observation.canary)).at,
+  );
   if (decision.check)
     parts.checks.request(observation.canary, decision.check, checkSubject(observation, decision.check));
 }
 
 /** What cannot be taken back is in the status first. A refusal keeps back only that; a conflict is thrown. */
-async function writeIntent(look: Look, before: Failure | undefined): Promise<Intent> {
-  if (!look.decision.intentFirst) return {};
+async function writeIntent(round: RoundState, before: Failure | undefined): Promise<Intent> {
+  if (!round.decision.intentFirst) return {};
   try {
-    return { written: await save(look, look.inForce.canary, before) };
+    return { written: await saveStatus(round, round.inForce.canary, before) };
   } catch (error) {
     if (isStale(error)) throw error;
     return { failure: failureOf(error) };
@@ -125,31 +129,36 @@ async function writeIntent(look: Look, before: Failure | undefined): Promise<Int
 
 /** The status after the actions, as far as they were done, and what stands in the way. */
 async function conclude(
-  look: Look,
+  round: RoundState,
   canary: Canary,
   { undone }: Performed,
   failure: Failure | undefined,
 ): Promise<Canary | undefined> {
-  const status = withoutUndone(look.status, canary.status ?? {}, undone);
-  const events = keepsStatus(undone) ? [] : look.decision.events;
-  const saved = await save({ ...look, status, decision: { ...look.decision, events } }, canary, failure);
-  if (failure) tellOf(look.parts, canary, failure);
+  const status = withoutUndone(round.status, canary.status ?? {}, undone);
+  const events = keepsStatus(undone) ? [] : round.decision.events;
+  const saved = await saveStatus(
+    { ...round, status, decision: { ...round.decision, events } },
+    canary,
+    failure,
+  );
+  if (failure) emitFailure(round.parts, canary, failure);
   return saved;
 }
 
-/** News follows the write that makes it true; a decision that changes nothing says nothing again. */
-async function save(
-  { parts, inForce, decision, findings, standing, status }: Look,
+/** Events follow the write that makes them true; a decision that changes nothing emits nothing again. */
+async function saveStatus(
+  { parts, inForce, decision, findings, persistentFailure, status }: RoundState,
   canary: Canary,
   failed: Failure | undefined,
 ): Promise<Canary | undefined> {
-  const failure = joinFailures([standing, failed]);
-  const told = withEngineConditions(canary, status, { ...findings, failure });
-  const whole = { ...told, specInForce: inForce.specInForce };
+  const failure = joinFailures([persistentFailure, failed]);
+  const reported = withEngineConditions(canary, status, { ...findings, failure });
+  const whole = { ...reported, specInForce: inForce.specInForce };
   const written = await writeStatus(parts, canary, whole);
   if (!written) return undefined;
-  tell(parts, { canary, status: whole }, newsOf(canary.status, whole, decision.events));
-  if (standing && failure && !isReported(canary.status, failure)) tellOf(parts, canary, standing);
+  emitNews(parts, { canary, status: whole }, newsOf(canary.status, whole, decision.events));
+  if (persistentFailure && failure && !isReported(canary.status, failure))
+    emitFailure(parts, canary, persistentFailure);
   return written;
 }
 
@@ -165,7 +174,7 @@ export async function report(
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
   const status = withEngineConditions(canary, looked, { failure, nowMs: parts.clock.nowMs() });
-  tellOf(parts, canary, failure);
+  emitFailure(parts, canary, failure);
   try {
     return await writeStatus(parts, canary, status);
   } catch (error) {
@@ -174,11 +183,11 @@ export async function report(
   }
 }
 
-function tellOf({ events }: CanaryParts, canary: Canary, { reason, message }: Failure): void {
+function emitFailure({ events }: CanaryParts, canary: Canary, { reason, message }: Failure): void {
   events.emit(canary, { type: 'Warning', reason, message });
 }
 
-function tell(
+function emitNews(
   { events, eventHooks }: CanaryParts,
   { canary, status }: { canary: Canary; status: CanaryStatus },
   news: readonly News[],
@@ -189,7 +198,7 @@ function tell(
   }
 }
 
-/** What others found out about a Canary beside its rollout. */
+/** What is known about a Canary besides its rollout. */
 function findingsOf(parts: CanaryParts, canary: Canary, status: CanaryStatus, nowMs: number): EngineFindings {
   const key = namespacedName(canary);
   const reproduced = parts.afterRevert.conditionOf(key, status);
@@ -198,7 +207,7 @@ function findingsOf(parts: CanaryParts, canary: Canary, status: CanaryStatus, no
   return { notices, reproduced, others, written: parts.writtenToGit(key), nowMs };
 }
 
-/** The status alone tells what was rejected then. */
+/** Then only the status says what was rejected. */
 function rejectionsFailure({ world }: Observation): Failure | undefined {
   const message = world.rejectionsProblem;
   return message === undefined ? undefined : { reason: 'RejectionsDamaged', message, transient: false };

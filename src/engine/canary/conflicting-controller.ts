@@ -17,41 +17,41 @@ const quietPhases = new Set(['Initialized', 'Succeeded']);
 
 type Pass = (key: string) => Promise<PassResult>;
 
-/** A pass over a Canary that does nothing while Flagger acts on it, and tells so once (design section 2.5). */
+/** A pass over a Canary that does nothing while Flagger acts on it, and reports that once (design section 2.5). */
 export function deferToFlagger(parts: CanaryParts, pass: Pass): Pass {
-  const look = createLook(parts);
+  const check = createFlaggerCheck(parts);
   return async (key) => {
     const object = parts.canaries.get(key);
-    const againAfterMs = object && (await look(object));
+    const againAfterMs = object && (await check(object));
     return againAfterMs === undefined ? pass(key) : { againAfterMs };
   };
 }
 
 /** Gives the time until the next look, undefined when nobody acts on the Canary. */
-function createLook(
+function createFlaggerCheck(
   parts: Pick<CanaryParts, 'clock' | 'cluster' | 'events' | 'flagger'>,
 ): (object: KubernetesObject) => Promise<number | undefined> {
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
 
   return async (object) => {
     const key = namespacedName(object);
     const who = parts.flagger.actsOn(object.metadata.namespace ?? '');
     if (who === undefined) {
-      told.delete(key);
+      reported.delete(key);
       return undefined;
     }
     if (who === unknownController) return unknownAgainMs;
     const message = `${who}; Holdfast writes nothing until it is scaled to zero`;
-    await note(parts, object as Canary, message);
-    if (!told.has(key)) {
+    await writeFlaggerCondition(parts, object as Canary, message);
+    if (!reported.has(key)) {
       parts.events.emit(object, { type: 'Warning', reason: foreignControllerCondition, message });
-      told.set(key, who);
+      reported.set(key, who);
     }
     return againMs;
   };
 }
 
-async function note(
+async function writeFlaggerCondition(
   parts: Pick<CanaryParts, 'clock' | 'cluster'>,
   canary: Canary,
   message: string,
@@ -65,7 +65,7 @@ async function note(
   try {
     await writeStatus(parts, canary, { ...status, conditions });
   } catch (error) {
-    // Flagger was faster: the next look tells.
+    // Flagger was faster: the next pass reports it.
     if (!isStale(error)) throw error;
   }
 }

@@ -9,29 +9,29 @@ import { canaryInForce } from './status/spec-in-force.ts';
 const watchWaitMs = 2_000;
 
 /**
- * A pass over a Canary that only tells what would be done next, once per change (`--shadow`, design section 2.5). What comes after that step
- * depends on what it would have done, and cannot be told.
+ * A pass over a Canary that only logs what would be done next, once per change (`--shadow`, design section 2.5). What comes after that step
+ * depends on what it would have done, and is unknown.
  */
 export function createShadowPass(parts: CanaryParts): (key: string) => Promise<PassResult> {
-  const tell = createTeller(parts.log);
+  const logOnce = createDecisionLog(parts.log);
 
   return async (key) => {
     const object = parts.canaries.get(key);
     if (!object) return { againAfterMs: undefined };
     const read = canaryInForce(parts, object);
     if ('failure' in read) {
-      tell(key, { problem: read.failure.message });
+      logOnce(key, { problem: read.failure.message });
       return { againAfterMs: undefined };
     }
     const observed = await observe(parts, read.canary);
     if (observed.kind === 'waiting') return { againAfterMs: watchWaitMs };
     const decision = parts.step(observed.observation.world);
-    tell(key, wordsOf(decision));
+    logOnce(key, describeDecision(decision));
     return { againAfterMs: decision.wakeAfterMs };
   };
 }
 
-function wordsOf({ actions, status, check }: Decision): Record<string, unknown> {
+function describeDecision({ actions, status, check }: Decision): Record<string, unknown> {
   const asks = check ? [...check.metrics, ...check.hooks] : [];
   return {
     phase: status.phase,
@@ -41,12 +41,12 @@ function wordsOf({ actions, status, check }: Decision): Record<string, unknown> 
   };
 }
 
-function createTeller(log: Log): (key: string, fields: Record<string, unknown>) => void {
-  const told = new Map<string, string>();
+function createDecisionLog(log: Log): (key: string, fields: Record<string, unknown>) => void {
+  const logged = new Map<string, string>();
   return (canary, fields) => {
     const text = JSON.stringify(fields);
-    if (told.get(canary) === text) return;
-    told.set(canary, text);
-    log.info({ canary, ...fields }, 'in the shadow: nothing was done');
+    if (logged.get(canary) === text) return;
+    logged.set(canary, text);
+    log.info({ canary, ...fields }, 'shadow mode: nothing was written');
   };
 }

@@ -9,7 +9,7 @@ import type { CheckOutcome } from '../../health/check-results.ts';
 import type { CheckRequest } from '../../rollout/action.ts';
 import type { World } from '../../rollout/world.ts';
 
-/** Asks metrics and webhooks beside the loop, so that a slow one delays no other Canary (L8). Answers live in memory only. */
+/** Asks metrics and webhooks outside the loop, so that a slow one delays no other Canary (L8). Answers live in memory only. */
 export interface Checks {
   /** Starts the check unless the same key was started already; an older one of the same Canary is given up. */
   request(canary: Canary, request: CheckRequest, subject: CheckSubject): void;
@@ -18,7 +18,7 @@ export interface Checks {
   forget(canaryKey: string): void;
 }
 
-/** Whom a check is about, beside the Canary. */
+/** What a check is about, besides the Canary. */
 interface CheckSubject {
   /** Routing provider in effect. */
   readonly provider: string;
@@ -167,7 +167,7 @@ interface Seen {
   readonly revision?: CheckSubject['pods'];
 }
 
-/** What queries may name beside the Canary: provider, the workload that the check is about, and the one it may be compared with. */
+/** What queries may name besides the Canary: provider, the workload that the check is about, and the one it may be compared with. */
 export function checkSubject(
   { provider, world, revision }: Seen,
   { role }: Pick<CheckRequest, 'role'>,

@@ -46,7 +46,7 @@ export function createEventHooks({ hooks, clock, log, options }: EventHookOption
       if (answer.verdict === 'approved') continue;
       log.warn(
         { canary: namespacedName(canary), webhook: webhook.name, detail: answer.detail },
-        'an event webhook did not take an event',
+        'could not send an event to a webhook',
       );
     }
   }

@@ -86,7 +86,7 @@ async function removeOurs(cluster: Requests, old: KubernetesObject): Promise<voi
   if (old.type === recordType) return remove(cluster, old);
   throw new EngineError(
     'RecordNameTaken',
-    `${describe(old)} is of type ${old.type ?? 'Opaque'} and stands where a release record belongs; delete or rename it`,
+    `${describe(old)} is of type ${old.type ?? 'Opaque'} and has the name of a release record; delete or rename it`,
   );
 }
 

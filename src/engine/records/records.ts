@@ -1,6 +1,5 @@
 /** Holdfast's memory in the cluster: release records and rejections (design section 5, "Where the LKG lives"). */
-
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { KubernetesObject, NamespacedName } from '../../api/kubernetes.ts';
 import { canaryLabel, labelValue } from '../../api/metadata.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Cluster } from '../../contracts/cluster.ts';
@@ -25,12 +24,6 @@ import type { RecordView } from '../../rollout/world.ts';
 import { EngineError, failureOf, StaleView } from '../failure.ts';
 import { readParts, recordReference, removeParts, writeParts } from './record-store.ts';
 
-/** Which Canary, for names of Secrets. */
-export interface CanaryName {
-  readonly namespace: string;
-  readonly name: string;
-}
-
 /** Reads and writes of records and rejections. */
 export interface Records {
   /**
@@ -39,22 +32,22 @@ export interface Records {
    */
   save(release: Release, stamp?: Pick<RecordStamp, 'promotedTime' | 'sequence'>): Promise<boolean>;
   /** The number of a release that proves itself now, from the records as the API server has them at this moment. */
-  nextSequence(canary: CanaryName, digest: string): Promise<number>;
+  nextSequence(canary: NamespacedName, digest: string): Promise<number>;
   /**
    * The bytes of a record, checked: as `problemOf` read them last, else read now. Throws EngineError RecordDamaged or RecordMissing.
    */
-  load(canary: CanaryName, digest: string): Promise<DecodedRecord>;
+  load(canary: NamespacedName, digest: string): Promise<DecodedRecord>;
   /**
    * What is wrong with a record; undefined when its bytes fit its digest. Read once per version, and again each time while it cannot be
    * read; `version` names what is there (see `recordVersion`). Never throws.
    */
-  problemOf(canary: CanaryName, digest: string, version: string): Promise<RecordProblem | undefined>;
+  problemOf(canary: NamespacedName, digest: string, version: string): Promise<RecordProblem | undefined>;
   /** Stamps annotations on a record, for instance when it proved itself. */
-  stamp(canary: CanaryName, digest: string, annotations: Record<string, string>): Promise<boolean>;
+  stamp(canary: NamespacedName, digest: string, annotations: Record<string, string>): Promise<boolean>;
   /** Deletes a record whole. */
-  remove(canary: CanaryName, name: string): Promise<void>;
+  remove(canary: NamespacedName, name: string): Promise<void>;
   /** Adds (or takes away, by undefined) the rejection of a digest. */
-  reject(canary: CanaryName, digest: string, rejection: Rejection | undefined): Promise<boolean>;
+  reject(canary: NamespacedName, digest: string, rejection: Rejection | undefined): Promise<boolean>;
 }
 
 /** Why a record cannot be used. */
@@ -75,7 +68,7 @@ export function recordVersion(secrets: readonly KubernetesObject[], name: string
 }
 
 /** Reads the records of one Canary from the watched metadata, in no order. */
-export function recordViews(secrets: readonly KubernetesObject[], canary: CanaryName): RecordView[] {
+export function recordViews(secrets: readonly KubernetesObject[], canary: NamespacedName): RecordView[] {
   return secrets
     .filter(({ metadata }) => metadata.labels?.[canaryLabel] === labelValue(canary.name))
     .flatMap((secret) => recordView(secret))
@@ -100,7 +93,7 @@ function recordView({ metadata }: KubernetesObject): RecordView[] {
 /** The rejections of one Canary from the watched Secrets; undefined when their Secret is damaged: then nothing is known. */
 export function rejectionsOf(
   secrets: readonly KubernetesObject[],
-  canary: CanaryName,
+  canary: NamespacedName,
 ): readonly Rejection[] | undefined {
   const secret = secrets.find(({ metadata }) => metadata.name === rejectionsName(canary));
   return secret ? decodeRejections(secret) : [];
@@ -113,7 +106,7 @@ export function createRecords(
 ): Records {
   const memory = createRecordMemory();
 
-  async function read(canary: CanaryName, digest: string): Promise<DecodedRecord> {
+  async function read(canary: NamespacedName, digest: string): Promise<DecodedRecord> {
     const { namespace, name } = recordReference(canary, digest);
     const parts = await readParts(cluster, canary.namespace, name);
     if (parts.length === 0)
@@ -173,7 +166,7 @@ export function createRecords(
   };
 }
 
-function memoryKey(canary: CanaryName, digest: string): string {
+function memoryKey(canary: NamespacedName, digest: string): string {
   return `${canary.namespace}/${recordName(canary, digest)}`;
 }
 
@@ -196,7 +189,7 @@ function isSameRejection(known: Rejection | undefined, { reason, cause }: Reject
 
 async function changeRejections(
   cluster: Pick<Cluster, 'get' | 'create' | 'patch'>,
-  canary: CanaryName,
+  canary: NamespacedName,
   digest: string,
   rejection: Rejection | undefined,
 ): Promise<boolean> {

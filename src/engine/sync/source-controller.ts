@@ -49,7 +49,7 @@ interface Following {
   requests: string;
 }
 
-/** A controller that stands still until `start`. */
+/** Does nothing before `start`. */
 export function createSourceController(options: SourceControllerOptions): SourceController {
   const { sources, canarySet } = options;
   const following = new Map<string, Following>();
@@ -106,11 +106,11 @@ export function createSourceController(options: SourceControllerOptions): Source
   /** A Canary that only the cluster holds may have its target in a Source: its spec shapes the release. */
   function canaryChanged(canary: KubernetesObject): void {
     const key = namespacedName(canary);
-    const speakers = speakersIn(following, key);
-    for (const [sourceKey] of speakers) refresh.make(sourceKey, gatherMs);
+    const holders = sourcesHolding(following, key);
+    for (const [sourceKey] of holders) refresh.make(sourceKey, gatherMs);
     if (!isNewVersion(canary)) return;
     const isFree = options.heads.sourceOf(key) === undefined;
-    for (const [, { runner }] of isFree ? following : speakers) runner.reread();
+    for (const [, { runner }] of isFree ? following : holders) runner.reread();
   }
 
   return {
@@ -126,11 +126,11 @@ export function createSourceController(options: SourceControllerOptions): Source
       return known !== undefined;
     },
     gitOf(canaryKey) {
-      return speakersIn(following, canaryKey)[0]?.[1].runner.git();
+      return sourcesHolding(following, canaryKey)[0]?.[1].runner.git();
     },
     async reproduce(canaryKey, commit) {
-      const [speaker] = speakersIn(following, canaryKey);
-      return speaker?.[1].runner.reproduce(canaryKey, commit) ?? { problem: 'no Source holds it any more' };
+      const [holder] = sourcesHolding(following, canaryKey);
+      return holder?.[1].runner.reproduce(canaryKey, commit) ?? { problem: 'no Source holds it any more' };
     },
     async stop() {
       stopped = true;
@@ -151,13 +151,13 @@ function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) =>
     presence: createPresence(options),
     openMembers: createMemberWatches(options.openWatch, options.watchesEverywhere),
     sources: () => sources.list(),
-    source: (key) => sources.get(...placeOf(key)),
+    source: (key) => sources.get(...splitKey(key)),
     canaries: () => canarySet.list().filter(options.isOurs),
   };
 }
 
 /** Namespace and name of a key. */
-function placeOf(key: string): [namespace: string, name: string] {
+function splitKey(key: string): [namespace: string, name: string] {
   const [namespace = '', name = ''] = key.split('/');
   return [namespace, name];
 }
@@ -171,7 +171,7 @@ function noteRequests(known: Following, live: KubernetesObject): void {
 }
 
 /** The Sources, by their keys, that hold a Canary's target. */
-function speakersIn(
+function sourcesHolding(
   following: ReadonlyMap<string, Following>,
   canaryKey: string,
 ): Array<[string, Following]> {

@@ -31,7 +31,7 @@ export interface SourceRunnerParts extends SourceParts {
   readonly source: (key: string) => KubernetesObject | undefined;
   /** Writes the status of a Source soon. */
   readonly refreshSoon: (key: string) => void;
-  /** Told of every sync, for metrics. */
+  /** Called after every sync, for metrics. */
   readonly onSync?: (key: string, succeeded: boolean) => void;
 }
 
@@ -39,7 +39,7 @@ export interface SourceRunnerParts extends SourceParts {
 export interface SourceRunner {
   /** Polls soon: a webhook came, or a request annotation changed. */
   wake(): void;
-  /** Reads the same commit again, since something beside Git changed what it means. */
+  /** Reads the same commit again, since something outside Git changed what it means. */
   reread(): void;
   /** A Canary changed: writes the status again if it says something else now, and applies again if something else is in force. */
   refreshStatus(): Promise<void>;
@@ -102,7 +102,7 @@ export function startSourceRunner(
     const entry = changed && appliedEntryOf(state, changed);
     if (!entry || !watch || isAsApplied(parts, state, { source, entry, watch })) return;
     state.dirty = true;
-    if (!state.drift.isQuarrel(objectKey(entry.object), parts.clock.nowMs())) poller?.wake();
+    if (!state.drift.isContended(objectKey(entry.object), parts.clock.nowMs())) poller?.wake();
   }
 
   function start(source: Source): void {

@@ -2,7 +2,7 @@ import type { CanaryStatus } from '../../api/canary/status.ts';
 import { sourceTimeoutMs } from '../../api/defaults.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source/source.ts';
-import type { Head } from '../canary/context/heads.ts';
+import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
 import { namespacedName } from '../checks/checks.ts';
 import { codeOf, failureOf } from '../failure.ts';
@@ -17,7 +17,7 @@ import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritte
 import { commitsInUse } from './poll/store.ts';
 import { isPruneDue, prune } from './prune/prune.ts';
 import { readLedger, withLedger } from './read/ledger.ts';
-import { isOutsideKept, readSnapshot } from './read/read.ts';
+import { isOutsideUnchanged, readSnapshot } from './read/read.ts';
 import { infoOf } from './read/reproduce.ts';
 import { confinedHeads, digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
 import { accountOf } from './scope/permissions.ts';
@@ -83,7 +83,7 @@ async function update(
   if (commit.refused) throw commit.refused.error;
 }
 
-/** The commit cannot be read. Throws what people must know of first; that a rewritten history waits is told instead where the older commit is gone. */
+/** The commit cannot be read. Throws what people must know of first; that a rewritten history waits is reported instead where the older commit is gone. */
 function unread(state: SourceState, { refused, waiting }: ToApply, error: unknown): void {
   if (!waiting || codeOf(error) !== 'NotFound') throw refused?.error ?? error;
   state.problem = historyRewritten(waiting, 'gone');
@@ -147,7 +147,7 @@ async function read(
     // The same files: only the commit has another name.
     if (
       treeOid === before.treeOid &&
-      (await isOutsideKept(state.repository, commit.commit, before, signal))
+      (await isOutsideUnchanged(state.repository, commit.commit, before, signal))
     ) {
       state.snapshot = { ...before, commit };
       state.isRenamed = true;
@@ -208,7 +208,7 @@ async function apply(
   state.pruned = await prune(parts, source, state, { watch, signal });
 }
 
-/** A Canary that was reverted tells what else of the bad commit stays, which any commit may change. */
+/** A Canary that was reverted reports what else of the bad commit stays, which any commit may change. */
 function revertedOf(parts: SourceParts, heads: ReadonlyMap<string, Head>): string[] {
   return parts
     .canaries()
@@ -227,7 +227,7 @@ async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | 
   }
 }
 
-/** Git's errors carry a code; the message of any error tells who must act. */
+/** Git's errors carry a code; the message of any error says who must act. */
 function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncProblem {
   const code = codeOf(error);
   const message = error instanceof Error ? error.message : String(error);

@@ -12,15 +12,15 @@ import { createWorkQueue, type PassResult } from '../work-queue.ts';
 import {
   asksForSomething,
   attempt,
-  byHand,
   conditionFrom,
+  currentRecords,
   forgetRefusals,
   isGivenUp,
   type Memory,
+  manualRevert,
   newMemory,
   type Problem,
   refusal,
-  stillTrue,
 } from './write-state.ts';
 import { type Write, type WriteContext, writesFor } from './writes.ts';
 
@@ -53,7 +53,7 @@ export interface GitWriter {
 const concurrency = 4;
 const firstRetryMs = 2_000;
 const maximumRetryMs = 60_000;
-/** A writer that stands still until `start`. */
+/** Does nothing before `start`. */
 export function createGitWriter(options: GitWriterOptions): GitWriter {
   const { canaries, clock } = options;
   const memories = new Map<string, Memory>();
@@ -86,17 +86,17 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
     const memory = memoryOf(key, canary);
     const waitMs = memory.notBeforeMs - clock.nowMs();
     if (waitMs > 0) return { againAfterMs: waitMs };
-    const before = JSON.stringify([memory.told, memory.problem, memory.isWanted]);
-    await bringUpToDate(options, { key, canary, git, memory });
-    if (JSON.stringify([memory.told, memory.problem, memory.isWanted]) !== before) {
-      tell(canary, memory);
+    const before = JSON.stringify([memory.records, memory.problem, memory.isWanted]);
+    await writeToGit(options, { key, canary, git, memory });
+    if (JSON.stringify([memory.records, memory.problem, memory.isWanted]) !== before) {
+      emitProblem(canary, memory);
       options.wakeCanary(key);
     }
     const againAfterMs = memory.notBeforeMs - clock.nowMs();
     return { againAfterMs: againAfterMs > 0 ? againAfterMs : undefined };
   }
 
-  function tell(canary: KubernetesObject, { problem }: Memory): void {
+  function emitProblem(canary: KubernetesObject, { problem }: Memory): void {
     if (!problem || problem.reason === 'GitUnavailable') return;
     options.events.emit(canary, { type: 'Warning', ...problem });
   }
@@ -119,19 +119,19 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
   };
 }
 
-interface Look {
+interface WritePass {
   readonly key: string;
   readonly canary: KubernetesObject;
   readonly git: SourceGit;
   readonly memory: Memory;
 }
 
-/** One look: what is missing in Git is written, each write on its own. */
-async function bringUpToDate(options: GitWriterOptions, look: Look): Promise<void> {
-  const { key, git, memory } = look;
-  const facts = factsOf(options, look);
+/** Writes what is missing in Git, each write on its own. */
+async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<void> {
+  const { key, git, memory } = pass;
+  const facts = factsOf(options, pass);
   memory.isWanted = asksForSomething(facts.write);
-  memory.told = facts.told;
+  memory.records = facts.told;
   // Before the first read nobody knows where the ledger is.
   if (git.head() === undefined) return;
   const { where, status } = facts;
@@ -139,15 +139,15 @@ async function bringUpToDate(options: GitWriterOptions, look: Look): Promise<voi
   const context: WriteContext = { git, canaryKey: key, where, status, nowMs: clock.nowMs(), documentation };
   const writes = writesFor(context, wantedInGit(facts));
   // While head is not known, nobody knows whether a revert is still wanted.
-  if (facts.head) memory.told = forgetRefusals(memory.told, writes);
-  const { problems, retry } = await writeAll(options, look, writes);
+  if (facts.head) memory.records = forgetRefusals(memory.records, writes);
+  const { problems, retry } = await writeAll(options, pass, writes);
   memory.failures = retry ? memory.failures + 1 : 0;
   memory.notBeforeMs = retry ? options.clock.nowMs() + retryMs(memory.failures) : 0;
   const refused = problems.find(({ reason }) => reason === 'GitRefused');
-  memory.problem = refused ?? problems[0] ?? byHand(memory.told);
+  memory.problem = refused ?? problems[0] ?? manualRevert(memory.records);
 }
 
-function factsOf({ clusterName, heads }: GitWriterOptions, { key, canary, git, memory }: Look): Facts {
+function factsOf({ clusterName, heads }: GitWriterOptions, { key, canary, git, memory }: WritePass): Facts {
   const write = git.source.spec.write ?? {};
   const status = (canary.status ?? {}) as CanaryStatus;
   const { namespace = '', name } = canary.metadata;
@@ -155,13 +155,13 @@ function factsOf({ clusterName, heads }: GitWriterOptions, { key, canary, git, m
   const release = view.kind === 'release' ? view.release : undefined;
   const head = release && { digest: release.digest, commit: release.commit.commit };
   const ledger = git.ledger(key);
-  const told = stillTrue(memory.told, { write, status, head, ledger });
+  const told = currentRecords(memory.records, { write, status, head, ledger });
   return { where: { cluster: clusterName, namespace, canary: name }, write, status, head, ledger, told };
 }
 
 async function writeAll(
   { log }: GitWriterOptions,
-  { key, git, memory }: Look,
+  { key, git, memory }: WritePass,
   writes: readonly Write[],
 ): Promise<{ problems: Problem[]; retry: boolean }> {
   const problems: Problem[] = [];

@@ -26,7 +26,7 @@ export type BuiltRevert =
   /** Nothing can be built without guessing. */
   | { readonly kind: 'impossible'; readonly why: string };
 
-/** Files that change beside manifests are read too; more than this many are no release of one workload. */
+/** Files that change besides manifests are read too; more than this many are no release of one workload. */
 const maximumFiles = 500;
 
 /**
@@ -94,7 +94,7 @@ async function buildWhole(
   const result = revertFiles(await versionsOf(git, paths, { head, bad: wanted.bad, good: parent }));
   if (result.conflicts.length > 0) return { kind: 'impossible', why: `${why}, and ${changedSince(result)}` };
   if (result.changes.size === 0)
-    return { kind: 'impossible', why: `${why}, and the whole commit is taken back already` };
+    return { kind: 'impossible', why: `${why}, and the whole commit is reverted already` };
   const after = await git.render(head, result.changes);
   return { kind: 'whole', head, files: result.changes, others: othersChanged(before, after, canaryKey), why };
 }

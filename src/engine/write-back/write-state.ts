@@ -23,7 +23,7 @@ export interface Problem {
 
 /** What is known about one Canary; what matters is in its condition too, and so outlives the process. */
 export interface Memory {
-  told: readonly GitRecord[];
+  records: readonly GitRecord[];
   problem: Problem | undefined;
   failures: number;
   notBeforeMs: number;
@@ -46,10 +46,10 @@ const refusedCodes = new Set([
 /** Nothing done yet, on top of what the Canary's condition says. */
 export function newMemory(condition: Pick<Condition, 'reason' | 'message'> | undefined): Memory {
   const { reason, message = '' } = condition ?? {};
-  const told = parseGitRecords(message);
+  const records = parseGitRecords(message);
   const problem: Problem | undefined =
     reason === 'GitRefused' ? { reason, message: messageWithoutRecords(message) } : undefined;
-  return { told, problem, failures: 0, notBeforeMs: 0, isWanted: false };
+  return { records, problem, failures: 0, notBeforeMs: 0, isWanted: false };
 }
 
 /** True when this write was refused so often that only a person can help. */
@@ -57,43 +57,43 @@ export function isGivenUp(memory: Memory, write: string, request: string): boole
   return timesRefused(memory, write, request) >= maximumTries;
 }
 
-/** What is told of a write that was given up; its words may have been told of another one since. */
+/** The problem of a write that was given up; the one that is remembered may be of another write. */
 export function refusal({ problem }: Memory, write: string): Problem {
   if (problem?.reason === 'GitRefused') return problem;
   return { reason: 'GitRefused', message: `${write} was refused ${maximumTries} times` };
 }
 
-function timesRefused({ told }: Memory, write: string, request: string): number {
-  const found = told.find((entry) => entry.kind === 'refused' && entry.write === write);
+function timesRefused({ records }: Memory, write: string, request: string): number {
+  const found = records.find((entry) => entry.kind === 'refused' && entry.write === write);
   return found?.kind === 'refused' && found.request === request ? found.times : 0;
 }
 
 /** Forgets refusals of what is not to be written any more. */
 export function forgetRefusals(
-  told: readonly GitRecord[],
+  records: readonly GitRecord[],
   writes: readonly Pick<Write, 'id'>[],
 ): readonly GitRecord[] {
-  return told.filter((entry) => entry.kind !== 'refused' || writes.some(({ id }) => id === entry.write));
+  return records.filter((entry) => entry.kind !== 'refused' || writes.some(({ id }) => id === entry.write));
 }
 
 /** Does one write that `request` asks for, and remembers what came of it; the problem, if there is one. */
 export async function attempt(memory: Memory, write: Write, request: string): Promise<Problem | undefined> {
   try {
-    const told = await write.perform();
-    if (told) memory.told = withGitRecord(memory.told, told);
-    memory.told = memory.told.filter((entry) => entry.kind !== 'refused' || entry.write !== write.id);
+    const record = await write.perform();
+    if (record) memory.records = withGitRecord(memory.records, record);
+    memory.records = memory.records.filter((entry) => entry.kind !== 'refused' || entry.write !== write.id);
     return undefined;
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     if (!refusedCodes.has(codeOf(error) ?? '')) return { reason: 'GitUnavailable', message };
     const tries = timesRefused(memory, write.id, request) + 1;
-    memory.told = withGitRecord(memory.told, refusalRecord(write.id, request, tries));
+    memory.records = withGitRecord(memory.records, refusalRecord(write.id, request, tries));
     if (tries < maximumTries) return { reason: 'GitUnavailable', message };
     return { reason: 'GitRefused', message: `${message} (tried ${tries} times)` };
   }
 }
 
-/** What the told entries are checked against. */
+/** What the remembered records are checked against. */
 interface Now {
   readonly write: SourceWrite;
   readonly status: CanaryStatus;
@@ -102,33 +102,35 @@ interface Now {
 }
 
 /** Leaves out what is of no use any more: reverts that are over, unless their pull request is still open. */
-export function stillTrue(
-  told: readonly GitRecord[],
+export function currentRecords(
+  records: readonly GitRecord[],
   { write, status, head, ledger }: Now,
 ): readonly GitRecord[] {
-  if (!head) return told;
-  const open = new Set(openRequests(told).map(({ text }) => text));
-  const kept = told.filter((entry) => {
+  if (!head) return records;
+  const open = new Set(openRequests(records).map(({ text }) => text));
+  const current = records.filter((entry) => {
     if (entry.kind === 'ledger') return false;
     if (entry.kind === 'status') return write.status === true;
     if (entry.kind === 'refused') return true;
     if (entry.kind === 'bump') return entry.commit === status.lastAppliedCommit;
     return open.has(entry.text) || status.phase === 'Failed';
   });
-  return write.ledger && ledger !== undefined ? [ledgerRecord(ledger), ...kept] : kept;
+  return write.ledger && ledger !== undefined ? [ledgerRecord(ledger), ...current] : current;
 }
 
 /** A revert that nobody may guess, if one is remembered. */
-export function byHand(told: readonly GitRecord[]): Problem | undefined {
-  const found = told.find((entry) => entry.kind === 'revert' && entry.outcome.startsWith('needs a person'));
+export function manualRevert(records: readonly GitRecord[]): Problem | undefined {
+  const found = records.find(
+    (entry) => entry.kind === 'revert' && entry.outcome.startsWith('needs a person'),
+  );
   return found && { reason: 'RevertByHand', message: found.text };
 }
 
 /** The condition of what is remembered; `absent` when the Source asks for nothing or nothing happened yet. */
-export function conditionFrom({ told, problem, isWanted }: Memory): ConditionNews | 'absent' {
-  if (!isWanted || (told.length === 0 && !problem)) return 'absent';
+export function conditionFrom({ records, problem, isWanted }: Memory): ConditionNews | 'absent' {
+  if (!isWanted || (records.length === 0 && !problem)) return 'absent';
   const type = writtenCondition;
-  const text = formatGitRecords(told);
+  const text = formatGitRecords(records);
   if (!problem) return { type, status: 'True', reason: 'WrittenToGit', message: text };
   const { reason, message } = problem;
   const words = reason === 'RevertByHand' ? text : [text, message].filter(Boolean).join('; ');

@@ -122,7 +122,7 @@ describe('a pull request that takes a release back', () => {
       return world.git.render(commit);
     };
     const [told] = await write({ revert }, { ...world.git, render } as SourceGit);
-    expect(told).toContain('needs a person: a commit that it needs cannot be had');
+    expect(told).toContain('needs a person: a commit that it needs is no longer in Git');
     expect(world.requests).toEqual([]);
   });
 

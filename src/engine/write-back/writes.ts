@@ -45,7 +45,7 @@ export function writesFor(context: WriteContext, wanted: WantedInGit): Write[] {
   return [
     ...(ledger ? [{ id: `ledger ${ledger.after}`, perform: () => moveLedger(context, ledger) }] : []),
     ...(revert ? [{ id: `revert ${revert.branch}`, perform: () => writeRevert(context, revert) }] : []),
-    ...(bump ? [{ id: `bump ${bump.commit}`, perform: () => tellBump(context, bump) }] : []),
+    ...(bump ? [{ id: `bump ${bump.commit}`, perform: () => reportBump(context, bump) }] : []),
     ...outdated.map((one) => ({
       id: `close ${one.branch}`,
       perform: () => closeOutdated(context, one.branch),
@@ -83,7 +83,7 @@ async function setStatus(
   return statusRecord(status.state, commit, about);
 }
 
-async function tellBump(
+async function reportBump(
   { git }: WriteContext,
   { branch, digest, commit }: NonNullable<WantedInGit['bump']>,
 ): Promise<GitRecord> {
@@ -97,10 +97,10 @@ async function closeOutdated({ git }: WriteContext, branch: string): Promise<Git
   const forge = await git.forge();
   const request = await forge?.findPullRequest(branch);
   if (!forge || !request) return revertRecord(branch, 'gone');
-  if (request.state !== 'open') return toldRequest(request);
+  if (request.state !== 'open') return pullRequestRecord(request);
   await forge.comment(request.number, closedComment(git.head() ?? 'head'));
   await forge.closePullRequest(request.number);
-  return toldRequest({ ...request, state: 'closed' });
+  return pullRequestRecord({ ...request, state: 'closed' });
 }
 
 /** The branch is the lock: who finds it, or a pull request from it in whatever state, makes nothing anew. */
@@ -109,7 +109,7 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   const ref = `refs/heads/${wanted.branch}`;
   const forge = await git.forge();
   const request = await forge?.findPullRequest(wanted.branch);
-  if (request) return toldRequest(request);
+  if (request) return pullRequestRecord(request);
   const isThere = (await git.repository.listRefs(ref)).has(ref);
   if (isThere && (!forge || wanted.mode === 'commit')) return revertRecord(wanted.branch, 'pushed');
   const built = await buildRevert(git, context.canaryKey, wanted).catch(unobtainable);
@@ -124,13 +124,13 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   }
   if (!isThere) await push(context, { story, built, ref, before: undefined });
   if (!forge) return revertRecord(wanted.branch, 'pushed');
-  return toldRequest(await open(forge, { wanted, story, base, draft: built.kind === 'whole' }));
+  return pullRequestRecord(await open(forge, { wanted, story, base, draft: built.kind === 'whole' }));
 }
 
 /** After a rewritten history the server may no longer hold a commit that is needed: nothing is guessed in its place. */
 function unobtainable(error: unknown): BuiltRevert {
   if (codeOf(error) !== 'NotFound') throw error;
-  return { kind: 'impossible', why: 'a commit that it needs cannot be had from Git any more' };
+  return { kind: 'impossible', why: 'a commit that it needs is no longer in Git' };
 }
 
 type Buildable = Extract<BuiltRevert, { kind: 'exact' | 'whole' }>;
@@ -183,10 +183,10 @@ function branchOf({ source }: SourceGit): string {
 async function forgeOf(git: SourceGit, what: string): Promise<Forge> {
   const forge = await git.forge();
   if (forge) return forge;
-  throw writeError('Invalid', `${what} need a forge, and the host of spec.url is none that is known`);
+  throw writeError('Invalid', `${what} need a forge, and the host of spec.url is not a known forge`);
 }
 
-function toldRequest({ branch, state, url }: PullRequest): GitRecord {
+function pullRequestRecord({ branch, state, url }: PullRequest): GitRecord {
   return revertRecord(branch, `${state} ${url}`);
 }
 

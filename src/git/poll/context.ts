@@ -1,10 +1,12 @@
 /** What the methods of one Source's repository share. */
+
+import type { PollResult } from '../../contracts/git.ts';
 import { GitError } from '../errors.ts';
 import type { Verifier } from '../sign/verifier.ts';
 import { type Commit, hasWholeCommit, readCommitObject } from '../store/objects.ts';
 import type { Access, Session } from '../store/session.ts';
 import type { Store, StoreUse } from '../store/stores.ts';
-import type { GitReference, PollResult } from '../types.ts';
+import type { GitReference } from '../types.ts';
 import type { GitTransport, TransportOptions } from '../wire/transport.ts';
 
 /** What a poll saw, and the commit it compared with. */

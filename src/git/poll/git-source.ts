@@ -14,7 +14,7 @@ import {
   type TransportLimits,
   type TransportStats,
 } from '../wire/transport.ts';
-import { createGitWriting, type GitWriting, type Sign } from '../write/git-writing.ts';
+import { createGitWriting, type Sign } from '../write/git-writing.ts';
 import type { Identity } from '../write/new-objects.ts';
 import {
   accessOf,
@@ -55,7 +55,7 @@ export interface GitSourceOptions {
 export const DEFAULT_IDENTITY: Identity = { name: 'Holdfast', email: 'holdfast@localhost' };
 
 /** A GitSource with what it moved over the network. */
-export interface MeasuredGitSource extends GitSource, GitWriting {
+export interface MeasuredGitSource extends GitSource {
   readonly stats: Readonly<TransportStats>;
 }
 

@@ -1,8 +1,8 @@
+import type { PollResult } from '../../contracts/git.ts';
 import { GitError } from '../errors.ts';
 import type { Needs } from '../store/repository.ts';
 import type { Session } from '../store/session.ts';
 import type { Store } from '../store/stores.ts';
-import type { PollResult } from '../types.ts';
 import { type Resolved, referenceKey, resolveReference } from '../wire/references.ts';
 import { accessOf, type Context, type Poll, requireCommit } from './context.ts';
 import { ancestry } from './history.ts';
@@ -89,7 +89,7 @@ function update(context: Context, target: Resolved, signal: AbortSignal, previou
     await session.record(record, target.commit);
     await recordCommitsInUse(session, store);
     const result: PollResult = {
-      ...{ kind, head: head.info, treeOid: head.tree, refName: target.refName },
+      ...{ kind, head: head.info, refName: target.refName },
       ...(signer === undefined ? {} : { signer }),
     };
     shareResult(context, target, asked, result);

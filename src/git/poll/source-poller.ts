@@ -1,4 +1,5 @@
 import type { Clock } from '../../api/clock.ts';
+import type { Poller } from '../../contracts/git.ts';
 import { nextDelayMs, type PollSchedule } from './schedule.ts';
 
 /** Settings of a poller. */
@@ -17,16 +18,6 @@ export interface PollerOptions {
   readonly minGapMs?: number;
 }
 
-/** Calls `poll` again and again, never twice at a time. */
-interface SourcePoller {
-  /** First poll at once. */
-  start(): void;
-  /** Polls as soon as the least gap allows; during a poll, once more after it. Many wakes become one poll. */
-  wake(): void;
-  /** Aborts the poll under way and resolves when it has ended. */
-  stop(): Promise<void>;
-}
-
 interface State {
   cancelTimer: () => void;
   running: Promise<void> | undefined;
@@ -39,7 +30,7 @@ interface State {
 }
 
 /** A poller that stands still until `start`. */
-export function createSourcePoller(options: PollerOptions): SourcePoller {
+export function createSourcePoller(options: PollerOptions): Poller {
   const { clock, minGapMs = 1_000 } = options;
   const abort = new AbortController();
   const state: State = {

@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ReadFilesOptions } from '../../contracts/git.ts';
 import { createGitFixture, type GitFixture } from '../testing/fixture.ts';
-import type { CommitFiles, ReadOptions } from '../types.ts';
+import type { ManifestFiles } from '../types.ts';
 
 const signal = new AbortController().signal;
 let fixture: GitFixture;
@@ -13,14 +14,14 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-async function read(path = '', options: ReadOptions = {}): Promise<CommitFiles> {
+async function read(path = '', options: Partial<ReadFilesOptions> = {}): Promise<ManifestFiles> {
   const source = fixture.source();
   const { head } = await source.poll(signal);
   return source.readFiles(head.commit, path, options);
 }
 
 /** Paths of files, and of problems with their reasons. */
-function shape({ files, problems }: CommitFiles): unknown {
+function shape({ files, problems }: ManifestFiles): unknown {
   return {
     files: files.map(({ path }) => path),
     problems: problems.map(({ path, reason }) => [path, reason]),

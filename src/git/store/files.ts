@@ -1,5 +1,6 @@
+import type { CommitEntry, GitFile, TreeLimits } from '../../contracts/git.ts';
 import { GitError } from '../errors.ts';
-import type { CommitEntry, CommitFiles, FileProblem, GitFile, TreeLimits } from '../types.ts';
+import type { FileProblem, ManifestFiles } from '../types.ts';
 import { type ObjectReader, requireObject } from './objects.ts';
 import {
   decodeUtf8,
@@ -49,12 +50,12 @@ const MAX_SHOWN = 255;
  * Reads the manifests below `path` of a root tree. A bad entry becomes a problem of its own path; only a tree beyond
  * the limits fails as a whole (GitError TooLarge), since half a tree must never be taken for all of it.
  */
-export async function readFilesBelow(walk: Walk, rootOid: string, path: string): Promise<CommitFiles> {
+export async function readFilesBelow(walk: Walk, rootOid: string, path: string): Promise<ManifestFiles> {
   const treeOid = await findFolder(walk.reader, rootOid, path);
   const listing: Listing = { found: [], problems: [], entries: 0 };
   await listFolder(walk, listing, { path: pathSegments(path).join('/'), oid: treeOid }, 0);
   const files = await readBlobs(walk, listing);
-  return { files: sorted(files), problems: sorted(listing.problems), treeOid };
+  return { files: sorted(files), problems: sorted(listing.problems) };
 }
 
 async function listFolder(walk: Walk, listing: Listing, folder: Found, depth: number): Promise<void> {

@@ -32,7 +32,7 @@ interface RepositoryOptions {
 }
 
 /** A bare store on disk and its server. Never a checkout. */
-export interface Repository {
+export interface BareRepository {
   /**
    * Runs `work` alone on this repository. When the store turns out to be damaged, `work` runs once more on a fresh
    * store, which replaces the damaged one only if that succeeds.
@@ -65,7 +65,7 @@ interface Compaction {
 }
 
 /** Opens nothing yet: the store is made at the first use. */
-export function createRepository(options: RepositoryOptions): Repository {
+export function createRepository(options: RepositoryOptions): BareRepository {
   const { directory } = options;
   const mutex = createMutex();
   /** Left open for whoever waits: of a thousand Sources that read one store, each would open its packs again. */

@@ -2,12 +2,17 @@ import { createHash } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../api/clock.ts';
-import type { PollResult } from '../types.ts';
+import type { PollResult } from '../../contracts/git.ts';
 import { createListings, type Listings } from '../wire/listings.ts';
 import type { Resolved } from '../wire/references.ts';
 import type { Address } from '../wire/transport.ts';
 import { DEFAULT_PACK_LIMITS, type PackLimits } from './pack/pack-check.ts';
-import { createRepository, DEFAULT_GROWTH_LIMITS, type GrowthLimits, type Repository } from './repository.ts';
+import {
+  type BareRepository,
+  createRepository,
+  DEFAULT_GROWTH_LIMITS,
+  type GrowthLimits,
+} from './repository.ts';
 import { type StoreSize, storage } from './store-directory.ts';
 
 /** What a store is shared by: nobody who has another of these reads what it holds. */
@@ -22,7 +27,7 @@ interface StoreKey {
 
 /** One repository as it is kept here, for all Sources that share it. */
 export interface Store {
-  readonly repository: Repository;
+  readonly repository: BareRepository;
   readonly listings: Listings;
   /** Where a redirect inside the origin moved it. */
   readonly address: Address;

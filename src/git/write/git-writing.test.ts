@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { NewCommit } from '../../contracts/git.ts';
 import { sshSigner } from '../sign/ssh-signature.ts';
 import { createGitFixture, type GitFixture } from '../testing/fixture.ts';
-import type { CommitRequest } from './git-writing.ts';
 
 const main = 'refs/heads/main';
 let fixture: GitFixture;
@@ -15,11 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-function request(
-  parent: string,
-  files: Record<string, string | undefined>,
-  more: Partial<CommitRequest> = {},
-) {
+function request(parent: string, files: Record<string, string | undefined>, more: Partial<NewCommit> = {}) {
   const bytes = Object.entries(files).map(
     ([path, text]) => [path, text === undefined ? undefined : Buffer.from(text)] as const,
   );

@@ -1,3 +1,4 @@
+import type { NewCommit, RepositoryWriting } from '../../contracts/git.ts';
 import { GitError } from '../errors.ts';
 import { type Commit, type ObjectReader, requireObject } from '../store/objects.ts';
 import type { Session } from '../store/session.ts';
@@ -6,7 +7,7 @@ import { listRefs } from '../wire/references.ts';
 import type { GitTransport, TransportOptions } from '../wire/transport.ts';
 import { type Identity, newCommit } from './new-objects.ts';
 import { pushRef } from './receive-pack.ts';
-import { changedPaths, editTree, type FileChanges } from './tree-edit.ts';
+import { changedPaths, editTree } from './tree-edit.ts';
 
 /** Makes the armored signature of a commit's bytes. */
 export type Sign = (bytes: Buffer) => string;
@@ -28,7 +29,7 @@ interface WritingContext {
 }
 
 /** The writing half of a Source's repository; nothing is read or sent yet. */
-export function createGitWriting(context: WritingContext): GitWriting {
+export function createGitWriting(context: WritingContext): RepositoryWriting {
   const { atCommit } = context;
   return {
     async listRefs(prefix, signal) {
@@ -59,7 +60,7 @@ export function createGitWriting(context: WritingContext): GitWriting {
 
 async function commitFiles(
   context: WritingContext,
-  { parent, files, message, time, ref, before }: CommitRequest,
+  { parent, files, message, time, ref, before }: NewCommit,
   signal: AbortSignal | undefined,
 ): Promise<string> {
   const sign = await context.signer();
@@ -108,49 +109,4 @@ async function readPath(reader: ObjectReader, root: string, path: string): Promi
   const file = (await readTree(reader, oid)).find(({ name }) => name === last);
   if (!file || entryKind(file) !== 'file') return undefined;
   return requireObject(reader, file.oid, 'blob');
-}
-
-/** A commit to make and to put on a ref in one push. */
-export interface CommitRequest {
-  /** The commit it is made on. */
-  readonly parent: string;
-  readonly files: FileChanges;
-  readonly message: string;
-  /** Seconds since the epoch. */
-  readonly time: number;
-  /** Full name of the ref that moves to the new commit. */
-  readonly ref: string;
-  /** Where the ref must be for that; undefined: it must not exist. */
-  readonly before: string | undefined;
-}
-
-/** What a commit changed against its first parent. */
-interface CommitChanges {
-  readonly parent: string;
-  /** Sorted. */
-  readonly paths: readonly string[];
-}
-
-/**
- * Writing to the repository of one Source, and the reading that only writing needs. All methods throw GitError: Conflict when a ref is not
- * where it was seen, Rejected when the server said no, Unauthorized when the credentials may not push.
- */
-export interface GitWriting {
-  /** Refs on the server below a prefix, by full name. */
-  listRefs(prefix: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string>>;
-  /** Points a ref at a commit that the server has already. */
-  moveRef(
-    update: { readonly ref: string; readonly before: string | undefined; readonly after: string },
-    signal?: AbortSignal,
-  ): Promise<void>;
-  /** Builds a commit, signed when there is a key, and pushes it; its id. Never forces anything. */
-  commitFiles(request: CommitRequest, signal?: AbortSignal): Promise<string>;
-  /** Bytes of the named files at a commit, fetched by id when missing; undefined for one that is not there or is no file. */
-  readPaths(
-    commit: string,
-    paths: readonly string[],
-    signal?: AbortSignal,
-  ): Promise<ReadonlyMap<string, Uint8Array | undefined>>;
-  /** What a commit changed. Throws NotFound for a first commit, or when its parent cannot be had. */
-  changesOf(commit: string, signal?: AbortSignal): Promise<CommitChanges>;
 }

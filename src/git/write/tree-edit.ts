@@ -4,7 +4,7 @@ import { entryKind, readTree, type TreeEntry } from '../store/tree.ts';
 import { type NewObject, newObject } from './new-objects.ts';
 
 /** New content by path from the root of the repository; undefined takes the file out. */
-export type FileChanges = ReadonlyMap<string, Uint8Array | undefined>;
+type FileChanges = ReadonlyMap<string, Uint8Array | undefined>;
 
 /** A root tree with the changes in it, and the objects that the tree before did not have. */
 interface EditedTree {

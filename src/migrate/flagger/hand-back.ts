@@ -1,12 +1,12 @@
 import { planOf } from '../../api/canary/plan.ts';
 import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
 import { namespacedName } from '../../engine/checks/checks.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { contextOf } from '../../rollout/context.ts';
 import { lastKnownGood, rejectionOf, runOf } from '../../rollout/run.ts';
 import type { World } from '../../rollout/world.ts';
 import type { Connection } from '../../server/connection.ts';
-import { InputError } from '../../server/options.ts';
 import { paint, printable, type Screen, wrap } from '../../terminal/output.ts';
 import type { ObservedCanary } from './read-canaries.ts';
 

@@ -7,10 +7,11 @@ import {
   type AlertProviderSpec,
   alertProviderTypeSchema,
 } from '../../api/alert-provider.ts';
+import type { AlertAnswer } from '../../contracts/notifications.ts';
 import { createHttpClient } from '../../http/client.ts';
 import { startTestServer } from '../../http/testing/servers.ts';
 import { noticeOf, reverted, succeeded } from './fixtures.test-support.ts';
-import { type AlertAnswer, sendAlert } from './send-alert.ts';
+import { sendAlert } from './send-alert.ts';
 import { alertReceivers } from './table.ts';
 
 interface Seen {

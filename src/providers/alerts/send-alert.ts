@@ -1,13 +1,9 @@
 import type { AlertProvider } from '../../api/alert-provider.ts';
+import type { AlertAnswer } from '../../contracts/notifications.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpClient } from '../../http/types.ts';
 import type { Notice, Receiver } from './provider.ts';
 import { alertReceivers } from './table.ts';
-
-/** What came of one sending. `final`: trying the same again cannot help. The detail holds no address, token or body. */
-export type AlertAnswer =
-  | { readonly kind: 'sent' }
-  | { readonly kind: 'failed'; readonly detail: string; readonly final: boolean };
 
 /** The part of the outbound client that alerts need. */
 type AlertHttp = Pick<HttpClient, 'send'>;

@@ -11,7 +11,7 @@ import { bitbucketWire } from './testing/double-bitbucket.ts';
 import { giteaWire } from './testing/double-gitea.ts';
 import { githubWire } from './testing/double-github.ts';
 import { gitlabWire } from './testing/double-gitlab.ts';
-import type { Forge, ForgeDialect } from './types.ts';
+import type { ForgeClient, ForgeDialect } from './types.ts';
 
 const http = createHttpClient({ allowLoopback: true });
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
@@ -134,7 +134,7 @@ function forgeAt(
   dialect: ForgeDialect,
   token: string,
   repository = 'acme/shop',
-): Forge {
+): ForgeClient {
   return createForge(dialect, repository, {
     http,
     way: {},

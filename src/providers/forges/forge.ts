@@ -10,7 +10,7 @@ import {
   sendToForge,
   TITLE_LIMIT,
 } from './send.ts';
-import type { Forge, ForgeCall, ForgeDialect, ReadPullRequest } from './types.ts';
+import type { ForgeCall, ForgeClient, ForgeDialect, ReadPullRequest } from './types.ts';
 
 /** Pages of pull requests that are looked through: the newest thousand on Gitea, which cannot filter by branch. */
 const MAX_PAGES = 20;
@@ -24,7 +24,11 @@ interface Parts {
 }
 
 /** The forge of one repository, spoken to in its dialect. */
-export function createForge(dialect: ForgeDialect, repository: string, connection: ForgeConnection): Forge {
+export function createForge(
+  dialect: ForgeDialect,
+  repository: string,
+  connection: ForgeConnection,
+): ForgeClient {
   const call = (what: string, request: ForgeCall) => sendToForge(connection, what, request);
   const parts: Parts = { where: connection.where, dialect, repository, call };
   return {

@@ -8,7 +8,7 @@ import type { GithubAppTokens } from './github.ts';
 import { credentialsOf, secretText } from './secret.ts';
 import type { ForgeNetworkSettings } from './send.ts';
 import { dialects, forgeNames, forgeOfHost, forgeOfName } from './table.ts';
-import type { Forge, ForgeKind } from './types.ts';
+import type { ForgeClient, ForgeKind } from './types.ts';
 
 /** What forges are opened with. One per process: what was found out about hosts and Apps is kept in it. */
 interface ForgeSettings {
@@ -24,8 +24,11 @@ interface ForgeAccess {
   readonly way: ForgeNetworkSettings;
 }
 
-/** Opens the forge of a Source's repository; undefined when its host is none we know. Throws ForgeError. */
-type OpenForge = (source: Source, access: () => Promise<ForgeAccess>) => Promise<Forge | undefined>;
+/** Opens the forge of a Source's repository; undefined when its host is none we know. Throws ForgeError. Reads no Secret itself. */
+type OpenForgeClient = (
+  source: Source,
+  access: () => Promise<ForgeAccess>,
+) => Promise<ForgeClient | undefined>;
 
 /** At least owner and name; nothing that would need encoding. */
 const REPOSITORY = /^[\w.~-]+(?:\/[\w.~-]+)+$/;
@@ -34,7 +37,7 @@ const REPOSITORY = /^[\w.~-]+(?:\/[\w.~-]+)+$/;
  * Which forge it is: a public host, else the key `forge` of the Secret, else what the host's version pages say. The Secret's
  * values are read at every opening, so that a renewed token counts from the next use.
  */
-export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenForge {
+export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenForgeClient {
   const nowMs = () => clock.nowMs();
   const probe = createForgeProbe(http, nowMs);
   return async (source, access) => {
@@ -61,7 +64,7 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
 }
 
 /** Of an App, GitHub tells its user's rights, and it is no user. */
-function forApp(forge: Forge): Forge {
+function forApp(forge: ForgeClient): ForgeClient {
   if (forge.kind !== 'github') {
     throw new ForgeError('Unauthorized', `a GitHub App cannot be used with ${forge.kind}; use a token`);
   }

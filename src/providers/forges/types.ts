@@ -1,23 +1,14 @@
-/** What a forge offers, by shape the engine's `Forge` port, and what one forge's file has to say about its API. */
-import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../../api/forge.ts';
+/** What a forge offers, and what one forge's file has to say about its API. */
+import type { CommitStatus, NewPullRequest, PullRequest } from '../../api/forge.ts';
+import type { Forge } from '../../contracts/git.ts';
 import type { HttpAuth } from '../../http/types.ts';
 
 /** The products Holdfast knows. `github` includes GitHub Enterprise, `gitea` includes Forgejo. */
 export type ForgeKind = 'github' | 'gitlab' | 'gitea' | 'bitbucket';
 
-/** Pull requests and commit statuses of one repository. Methods throw ForgeError. */
-export interface Forge {
+/** The contract's forge, and what `holdfast check` asks of one besides. Methods throw ForgeError. */
+export interface ForgeClient extends Forge {
   readonly kind: ForgeKind;
-  /** Newest pull request from this branch of this very repository, never one from a fork; undefined when there is none. */
-  findPullRequest(branch: string): Promise<PullRequest | undefined>;
-  /** One that is open for the branch already is returned in place of a second one. */
-  createPullRequest(request: NewPullRequest): Promise<PullRequest>;
-  /** A draft stays one. Nothing is written when nothing differs. */
-  updatePullRequest(number: number, change: PullRequestChange): Promise<PullRequest>;
-  comment(number: number, body: string): Promise<void>;
-  /** One that is closed or merged already is left as it is. */
-  closePullRequest(number: number): Promise<void>;
-  setCommitStatus(commit: string, status: CommitStatus): Promise<void>;
   /** Whether the credentials may write to the repository; undefined when the forge does not tell. */
   mayWrite(): Promise<boolean | undefined>;
 }

@@ -2,9 +2,10 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { afterEach, describe, expect, test } from 'vitest';
 import type { HookAnswer, HookType, Webhook } from '../../api/canary/webhooks.ts';
 import { systemClock } from '../../api/clock.ts';
+import type { HookEvent } from '../../contracts/notifications.ts';
 import { createHttpClient } from '../../http/client.ts';
 import { startTestServer, type TestServer } from '../../http/testing/servers.ts';
-import { createHooks, type HookEvent } from './webhook.ts';
+import { createHooks } from './webhook.ts';
 
 const cleanups: Array<() => Promise<void>> = [];
 afterEach(async () => {

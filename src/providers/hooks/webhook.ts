@@ -1,20 +1,16 @@
 import { createHash } from 'node:crypto';
-import type { HookAnswer, HookFacts, HookType, Webhook } from '../../api/canary/webhooks.ts';
+import type { HookAnswer } from '../../api/canary/webhooks.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import { webhookTimeoutMs } from '../../api/defaults.ts';
 import { limits } from '../../api/limits.ts';
 import { shorten } from '../../api/text.ts';
+import type { HookCall, HookEvent, Hooks } from '../../contracts/notifications.ts';
 import type { HttpClient } from '../../http/types.ts';
 
 /** What calling needs: the one outbound client, and the time between attempts. */
 interface HookTools {
   readonly http: Pick<HttpClient, 'send'>;
   readonly clock: Clock;
-}
-
-/** Calls webhooks. Never rejects: an answer that did not come is an answer too (S29). */
-interface Hooks {
-  call(call: HookCall, signal: AbortSignal): Promise<HookAnswer>;
 }
 
 const FIRST_WAIT_MS = 1_000;
@@ -115,25 +111,6 @@ function quote(body: Uint8Array): string {
   const text = new TextDecoder().decode(body.subarray(0, QUOTED_BYTES));
   const [line = ''] = text.trim().split(/[\r\n]/);
   return line.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, ' ').trim();
-}
-
-/** News for webhooks of type event, as the Kubernetes Event says it. */
-export interface HookEvent {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly message: string;
-  /** Milliseconds since the epoch. */
-  readonly timeMs: number;
-}
-
-/** Everything one call depends on. */
-interface HookCall {
-  readonly canary: { readonly metadata: { readonly name: string; readonly namespace?: string } };
-  readonly webhook: Webhook;
-  readonly type: HookType;
-  readonly facts: HookFacts;
-  /** Only for webhooks of type event. */
-  readonly event?: HookEvent;
 }
 
 /**

@@ -27,7 +27,7 @@ describe('the HTTPProxy', () => {
     });
 
     const [proxy] = contour.objects(
-      { ...aContext(canary), ingressClass: 'inner' },
+      aContext(canary),
       { ...initialTraffic, primaryWeight: 90, canaryWeight: 10 },
       [],
     );
@@ -38,7 +38,6 @@ describe('the HTTPProxy', () => {
       metadata: { name: 'podinfo', namespace: 'shop' },
     });
     expect(proxy!.spec).toEqual({
-      ingressClassName: 'inner',
       routes: [
         {
           conditions: [{ prefix: '/api' }],

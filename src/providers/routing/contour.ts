@@ -5,6 +5,7 @@ import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { HeaderMatch } from '../../api/schema.ts';
+import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import {
   type BackendFields,
   foreignReading,
@@ -17,10 +18,8 @@ import {
   findRoute,
   isAbTest,
   percentOf,
-  type RouteContext,
-  type RouteProblem,
   type RouteReading,
-  type Router,
+  type RoutingProvider,
   routeMetadata,
   unreadable,
 } from './router.ts';
@@ -28,7 +27,7 @@ import {
 const httpProxy = { apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy' };
 
 /** The router of provider `contour`. */
-export const contour: Router = {
+export const contour: RoutingProvider = {
   name: 'contour',
   kinds: [httpProxy],
   apexFollowsTraffic: false,
@@ -68,7 +67,6 @@ function proxy(
     ...httpProxy,
     metadata: routeMetadata(context, live),
     spec: {
-      ...(context.ingressClass ? { ingressClassName: context.ingressClass } : {}),
       routes: routes(context, target),
     },
   };

@@ -2,7 +2,8 @@
 import type { Canary, CanarySpec } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
-import type { RouteContext, Router } from './router.ts';
+import type { RouteContext } from '../../contracts/routing.ts';
+import type { RoutingProvider } from './router.ts';
 
 /** The first traffic of a new Canary. */
 export const initialTraffic: RouteTarget = {
@@ -89,7 +90,7 @@ function knativeStatus({ spec }: KubernetesObject, observedGeneration: number): 
 }
 
 /** What a router finds before it has written anything: nothing, or the target that divides the requests itself, between two revisions. */
-export function foundBy({ isTarget }: Router): KubernetesObject[] {
+export function foundBy({ isTarget }: RoutingProvider): KubernetesObject[] {
   const annotations = { 'flagger.app/primary-revision': 'podinfo-00001' };
   const target = {
     apiVersion: 'serving.knative.dev/v1',

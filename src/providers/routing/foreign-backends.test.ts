@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
+import type { RouteContext } from '../../contracts/routing.ts';
 import { contour } from './contour.ts';
 import { aContext, acceptedBy } from './fixtures.test-support.ts';
 import { gatewayApi } from './gateway-api.ts';
-import type { RouteContext, Router } from './router.ts';
+import type { RoutingProvider } from './router.ts';
 
 const allToCanary: RouteTarget = { primaryWeight: 0, canaryWeight: 100, mirrored: false, matched: false };
 const metadata = { name: 'podinfo', namespace: 'shop' };
@@ -38,7 +39,7 @@ const httpProxy: KubernetesObject = {
 };
 
 interface Kind {
-  readonly router: Router;
+  readonly router: RoutingProvider;
   readonly foreign: KubernetesObject;
 }
 

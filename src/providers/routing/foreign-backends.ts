@@ -5,7 +5,8 @@
  */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { OtherBackends, RouteTarget } from '../../api/observed.ts';
-import { type RouteContext, type RouteReading, unreadable } from './router.ts';
+import type { RouteContext } from '../../contracts/routing.ts';
+import { type RouteReading, unreadable } from './router.ts';
 
 /** How a kind of routing object names its backends. */
 export interface BackendFields {

@@ -6,6 +6,7 @@ import type { CanaryService, CorsPolicy } from '../../api/canary/service.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget, SessionCookies } from '../../api/observed.ts';
 import { durationOr, parseDurationMs } from '../../api/time.ts';
+import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import { hasOnlyForeignBackends, withForeignBackends } from './foreign-backends.ts';
 import { analysisMatches, matchProblems, type RouteMatch, serviceMatches } from './gateway-matches.ts';
 import { type HttpRoute, httpRouteBackends, readHttpRoute } from './gateway-read.ts';
@@ -13,17 +14,15 @@ import {
   assertWeights,
   findRoute,
   isAbTest,
-  type RouteContext,
-  type RouteProblem,
   type RouteReading,
-  type Router,
+  type RoutingProvider,
   routeMetadata,
 } from './router.ts';
 
 const httpRoute = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute' };
 
 /** The router of provider `gatewayapi:v1`. */
-export const gatewayApi: Router = {
+export const gatewayApi: RoutingProvider = {
   name: 'gatewayapi:v1',
   kinds: [httpRoute],
   apexFollowsTraffic: false,

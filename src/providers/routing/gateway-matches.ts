@@ -2,7 +2,7 @@
 import type { AnalysisMatch } from '../../api/canary/analysis.ts';
 import type { ServiceMatch } from '../../api/canary/service.ts';
 import type { HeaderMatch, StringMatch } from '../../api/schema.ts';
-import type { RouteProblem } from './router.ts';
+import type { RouteProblem } from '../../contracts/routing.ts';
 
 /** One match of an HTTPRoute rule. */
 export interface RouteMatch {

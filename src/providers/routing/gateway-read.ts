@@ -1,7 +1,8 @@
 /** Reads traffic, and whether Gateways took it, back from an HTTPRoute. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { RouteContext } from '../../contracts/routing.ts';
 import { type BackendFields, foreignReading, foreignTraffic } from './foreign-backends.ts';
-import { percentOf, type RouteContext, type RouteReading, unreadable } from './router.ts';
+import { percentOf, type RouteReading, unreadable } from './router.ts';
 
 interface ParentRef {
   group?: string | undefined;

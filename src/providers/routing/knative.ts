@@ -2,14 +2,13 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
+import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import {
   assertWeights,
   findRoute,
   percentOf,
-  type RouteContext,
-  type RouteProblem,
   type RouteReading,
-  type Router,
+  type RoutingProvider,
   unreadable,
 } from './router.ts';
 
@@ -17,7 +16,7 @@ const service = { apiVersion: 'serving.knative.dev/v1', kind: 'Service' };
 const primaryRevisionAnnotation = 'flagger.app/primary-revision';
 
 /** The router of provider `knative`. */
-export const knative: Router = {
+export const knative: RoutingProvider = {
   name: 'knative',
   kinds: [service],
   apexFollowsTraffic: false,

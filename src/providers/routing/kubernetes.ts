@@ -2,20 +2,13 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
-import {
-  assertWeights,
-  findRoute,
-  type RouteContext,
-  type RouteProblem,
-  type RouteReading,
-  type Router,
-  unreadable,
-} from './router.ts';
+import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
+import { assertWeights, findRoute, type RouteReading, type RoutingProvider, unreadable } from './router.ts';
 
 const service = { apiVersion: 'v1', kind: 'Service' };
 
 /** The router of provider `kubernetes`. */
-export const kubernetes: Router = {
+export const kubernetes: RoutingProvider = {
   name: 'kubernetes',
   kinds: [service],
   apexFollowsTraffic: true,

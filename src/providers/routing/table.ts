@@ -3,14 +3,14 @@ import { contour } from './contour.ts';
 import { gatewayApi } from './gateway-api.ts';
 import { knative } from './knative.ts';
 import { kubernetes } from './kubernetes.ts';
-import type { Router } from './router.ts';
+import type { RoutingProvider } from './router.ts';
 
 /** How a provider's name is compared with the Canary's, which is Flagger's way (flagger-behaviour.md 3). */
 interface Entry {
   name: string;
   match: 'exact' | 'prefix';
   /** Undefined: known, but this version does not route with it. */
-  router: Router | undefined;
+  router: RoutingProvider | undefined;
 }
 
 /** In this order: `gatewayapi:v1beta1` begins with `gatewayapi:v1` too. */
@@ -23,10 +23,10 @@ const providers: readonly Entry[] = [
 ];
 
 /** Every router once, for watches and for tests that hold for all of them. */
-export const routers: readonly Router[] = providers.flatMap(({ router }) => router ?? []);
+export const routers: readonly RoutingProvider[] = providers.flatMap(({ router }) => router ?? []);
 
 /** The router of a provider, undefined when this version has none; an unknown provider is never taken for another one. */
-export function routerFor(provider: string): Router | undefined {
+export function routerFor(provider: string): RoutingProvider | undefined {
   return providers.find(({ name, match }) =>
     match === 'exact' ? provider === name : provider.startsWith(name),
   )?.router;

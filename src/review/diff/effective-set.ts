@@ -9,6 +9,7 @@ import { sourceTimeoutMs } from '../../api/defaults.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Repository } from '../../contracts/git.ts';
@@ -31,7 +32,6 @@ import type { FileProblem, RenderedObject } from '../../render/rendered-object.t
 import { createClusterPort } from '../../server/cluster.ts';
 import type { Connection } from '../../server/connection.ts';
 import { createGitAccess, createRepositories } from '../../server/git.ts';
-import { InputError } from '../../server/options.ts';
 import { rememberFileSources } from '../../server/source-files.ts';
 
 /** Which Source, and how Git is asked. */

@@ -36,7 +36,7 @@ export function removalsOf(input: RemovalInput): Map<string, Removal> {
   const members = [...staying, ...leaving];
   const keep: ReadonlySet<string> = new Set();
   const plan = planPrune({ source, members, wanted, keep, canaries, isApproved: false, holderOf });
-  const guard = plan.guard ?? 'deleting such an object deletes others with it';
+  const guard = plan.guard ?? 'deleting them deletes other objects or data too';
   const fates: Array<readonly [RenderedObject['object'], Removal]> = [
     ...plan.remove.map((object) => [object, { fate: 'pruned' }] as const),
     ...plan.handBack.map((object) => [object, { fate: 'handedBack' }] as const),

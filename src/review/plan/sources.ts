@@ -2,6 +2,7 @@
 
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
+import { InputError } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
 import { namespacedName } from '../../engine/checks/checks.ts';
@@ -10,7 +11,6 @@ import { windowProblems } from '../../engine/windows.ts';
 import { GitError } from '../../git/errors.ts';
 import { renderPlain } from '../../render/render.ts';
 import { formatOrigin } from '../../render/rendered-object.ts';
-import { InputError } from '../../server/options.ts';
 
 /** One Source as the two sides have it; one side may lack it. */
 export interface SourcePair {

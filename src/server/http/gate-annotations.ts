@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { annotationPrefix, type BuiltInGate, isGateOpen, openGate } from '../../api/annotations.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
-import type { KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
+import type { KubernetesObject, NamespacedName, ObjectReference } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { EventSink, WatchedSet } from '../../contracts/cluster.ts';
@@ -36,7 +36,7 @@ export function createGateAnnotations({ client, watched, events, log }: GateAnno
         return await review(client, token, canary, gate);
       } catch (error) {
         log.warn({ err: error, canary }, 'could not review who wants to switch a gate');
-        const why = 'who you are could not be reviewed';
+        const why = 'the token could not be reviewed';
         const isRefused = isApiError(error, 'forbidden', 'unknownKind', 'notFound');
         return {
           kind: 'unavailable',
@@ -49,7 +49,7 @@ export function createGateAnnotations({ client, watched, events, log }: GateAnno
       try {
         const body = { metadata: { annotations: { [annotationPrefix + gate]: value } } };
         const changed = await client.patch(referenceOf(canary), body, { type: 'merge', manager });
-        tell(events, changed, `${user} set ${annotationPrefix}${gate} to ${value}`);
+        emitGateSwitched(events, changed, `${user} set ${annotationPrefix}${gate} to ${value}`);
         return true;
       } catch (error) {
         if (isApiError(error, 'notFound')) return false;
@@ -63,7 +63,7 @@ export function createGateAnnotations({ client, watched, events, log }: GateAnno
 async function review(
   client: GateAnnotationsOptions['client'],
   token: string,
-  { namespace, name }: CanaryName,
+  { namespace, name }: NamespacedName,
   gate: BuiltInGate,
 ): Promise<GatePermission> {
   const { user, authenticated, audiences } = await ask<TokenStatus>(client, {
@@ -103,18 +103,12 @@ async function ask<Status extends object>(
   return (answer.status ?? {}) as Partial<Status>;
 }
 
-function tell(events: EventSink, canary: KubernetesObject, message: string): void {
+function emitGateSwitched(events: EventSink, canary: KubernetesObject, message: string): void {
   events.emit(canary, { type: 'Normal', reason: 'GateSwitched', message });
 }
 
-function referenceOf({ namespace, name }: CanaryName): ObjectReference {
+function referenceOf({ namespace, name }: NamespacedName): ObjectReference {
   return { apiVersion: apiVersionOf('Canary'), kind: 'Canary', namespace, name };
-}
-
-/** A Canary by name. */
-export interface CanaryName {
-  readonly namespace: string;
-  readonly name: string;
 }
 
 /** Who sent a token, and whether that one may switch a gate. */
@@ -129,9 +123,9 @@ export type GatePermission =
 /** The gates in the cluster. */
 export interface GateStore {
   /** An open gate is read back from the API server first. A Canary that is not there has none. Throws when it cannot be known. */
-  isOpen(canary: CanaryName, gate: BuiltInGate): Promise<boolean>;
+  isOpen(canary: NamespacedName, gate: BuiltInGate): Promise<boolean>;
   /** Asks the API server who sent the token. */
-  permission(token: string, canary: CanaryName, gate: BuiltInGate): Promise<GatePermission>;
+  permission(token: string, canary: NamespacedName, gate: BuiltInGate): Promise<GatePermission>;
   /** False when there is no such Canary. Throws what the API server says. */
-  set(canary: CanaryName, gate: BuiltInGate, change: { open: boolean; user: string }): Promise<boolean>;
+  set(canary: NamespacedName, gate: BuiltInGate, change: { open: boolean; user: string }): Promise<boolean>;
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { BuiltInGate } from '../../api/annotations.ts';
-import type { CanaryName, GatePermission, GateStore } from './gate-annotations.ts';
+import type { NamespacedName } from '../../api/kubernetes.ts';
+import type { GatePermission, GateStore } from './gate-annotations.ts';
 import { gateRoutes } from './gates.ts';
 import { type HttpServer, startHttpServer } from './http-server.ts';
 
@@ -10,7 +11,7 @@ class Gates implements GateStore {
   readonly changes: string[] = [];
   isDown = false;
 
-  async isOpen({ namespace, name }: CanaryName, gate: BuiltInGate): Promise<boolean> {
+  async isOpen({ namespace, name }: NamespacedName, gate: BuiltInGate): Promise<boolean> {
     if (this.isDown) throw new Error('no answer');
     return namespace === 'shop' && name === 'web' && this.open.has(gate);
   }
@@ -18,12 +19,12 @@ class Gates implements GateStore {
   async permission(token: string): Promise<GatePermission> {
     if (token === 'alice-token') return { kind: 'allowed', user: 'alice' };
     if (token === 'bob-token') return { kind: 'forbidden', user: 'bob' };
-    if (token === 'late-token') return { kind: 'unavailable', why: 'who you are could not be reviewed' };
+    if (token === 'late-token') return { kind: 'unavailable', why: 'the token could not be reviewed' };
     return { kind: 'unknown' };
   }
 
   async set(
-    { name }: CanaryName,
+    { name }: NamespacedName,
     gate: BuiltInGate,
     { open, user }: { open: boolean; user: string },
   ): Promise<boolean> {

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { BuiltInGate } from '../../api/annotations.ts';
-import type { CanaryName, GateStore } from './gate-annotations.ts';
+import type { NamespacedName } from '../../api/kubernetes.ts';
+import type { GateStore } from './gate-annotations.ts';
 import { type Answer, type Route, readBody } from './http-server.ts';
 
 /**
  * The gate and rollback endpoints of Flagger's load tester (flagger-behaviour 5.7). Asking needs no credentials, since webhooks have none, and
- * tells nothing but yes or no; switching needs a token of somebody who may (docs/security.md).
+ * says nothing but yes or no; switching needs a token of somebody who may (docs/security.md).
  */
 export function gateRoutes(keeper: GateStore): Route[] {
   const asked: ReadonlyArray<readonly [string, BuiltInGate]> = [
@@ -69,7 +70,7 @@ async function change(
     if (!isThere) return { status: 404, body: `there is no Canary ${text(canary)}\n` };
     return { status: 202, body: `${open ? 'open' : 'closed'}\n` };
   } catch {
-    return { status: 503, body: 'the API server did not take the change; the gate may be as before\n' };
+    return { status: 503, body: 'the API server did not accept the change; the gate may be unchanged\n' };
   }
 }
 
@@ -78,14 +79,14 @@ function wrong(why: string): Answer {
 }
 
 /** What to do instead, for those whose scripts come from Flagger. */
-function unknown({ namespace, name }: CanaryName, gate: BuiltInGate, open: boolean): Answer {
+function unknown({ namespace, name }: NamespacedName, gate: BuiltInGate, open: boolean): Answer {
   const option = gate === 'gate' ? '' : ' --rollback';
   const command = `holdfast gate ${open ? 'open' : 'close'} canary/${name} -n ${namespace}${option}`;
   const body = `needs "Authorization: Bearer" with a token for the audience holdfast.dev; or run: ${command}\n`;
   return { status: 401, body };
 }
 
-function text({ namespace, name }: CanaryName): string {
+function text({ namespace, name }: NamespacedName): string {
   return `${namespace}/${name}`;
 }
 
@@ -97,7 +98,7 @@ const name = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
  * The Canary a request is about: `name` and `namespace` of its JSON body, as Flagger's webhooks send it, or of the query, for links and shells.
  * A text says what is wrong.
  */
-async function canaryIn(request: IncomingMessage): Promise<CanaryName | string> {
+async function canaryIn(request: IncomingMessage): Promise<NamespacedName | string> {
   const body = await readBody(request, maximumBytes);
   if (!body) return `the body is larger than ${maximumBytes} bytes`;
   const query = new URL(request.url ?? '/', 'http://localhost').searchParams;

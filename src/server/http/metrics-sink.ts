@@ -3,7 +3,7 @@ import type { ReleaseHistoryEntry } from '../../api/canary/status.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { namespacedName } from '../../engine/checks/checks.ts';
 
-/** What the program tells as it happens. */
+/** Metrics that are counted as things happen. */
 export interface MetricsSink {
   /** A look at a Canary (namespace/name) ended. */
   pass(canaryKey: string, durationMs: number, succeeded: boolean): void;
@@ -90,18 +90,18 @@ function createMeters(registry: Registry) {
     duration: new Histogram({
       registers,
       name: 'flagger_canary_duration_seconds',
-      help: 'Time of one look at a Canary',
+      help: 'Time of one reconciliation of a Canary',
       labelNames,
     }),
     failedPasses: counter(
       'holdfast_canary_pass_failures_total',
-      'Looks that ended with an error',
+      'Reconciliations that ended with an error',
       labelNames,
     ),
-    syncs: counter('holdfast_source_syncs_total', 'Polls with all that follows', [...labelNames, 'result']),
+    syncs: counter('holdfast_source_syncs_total', 'Syncs of Sources by result', [...labelNames, 'result']),
     drift: counter(
       'holdfast_source_drift_corrections_total',
-      'Objects that somebody changed and that were put back as Git says',
+      'Objects changed by others and corrected to what Git says',
       labelNames,
     ),
     rendered: counter(

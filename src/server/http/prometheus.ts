@@ -54,16 +54,16 @@ function addProgramMetrics(registry: Registry, sources: MetricSources): void {
     labelNames: ['version', 'mesh_provider'],
   });
   info.set({ version: sources.version, mesh_provider: sources.provider }, 1);
-  gauge(registry, 'holdfast_leading', 'Whether this copy acts', (metric) =>
+  gauge(registry, 'holdfast_leading', '1 where this copy is the leader', (metric) =>
     metric.set(sources.isLeading() ? 1 : 0),
   );
-  gauge(registry, 'holdfast_queue_depth', 'Canaries that wait for a look', (metric) =>
+  gauge(registry, 'holdfast_queue_depth', 'Canaries that wait to be reconciled', (metric) =>
     metric.set(sources.queueDepth()),
   );
   gauge(
     registry,
     'holdfast_watch_healthy',
-    'Watches that hear from the API server',
+    'Watches that get events from the API server',
     (metric) => {
       metric.reset();
       for (const { kind, healthy } of sources.watches()) metric.inc({ kind }, healthy ? 1 : 0);

@@ -37,7 +37,7 @@ export interface EngineOptions {
   readonly concurrency?: number;
   /** There is a receiver for Canaries without alerts of their own. */
   readonly hasDefaultAlert?: boolean;
-  /** Address that is told the Events of Canaries without webhooks of type event. */
+  /** Address that gets the Events of Canaries without webhooks of type event. */
   readonly eventWebhook?: string | undefined;
 }
 
@@ -119,8 +119,8 @@ export interface Observation {
 
 /** Finds out what a primary runs whose digest does not tell (flagger-behaviour 2.16). */
 export interface Adoption {
-  /** Undefined: its digest tells, or there is nothing that could be taken over. */
-  look(
+  /** Undefined: its digest says it, or there is nothing to take over. */
+  find(
     parts: Pick<ReadParts, 'heads' | 'options'>,
     observation: Observation,
   ): Promise<AdoptableView | undefined>;

@@ -83,7 +83,7 @@ function createRenewals(clock: Clock): Renewals {
     { readonly renewTime: string; readonly atMs: number; readonly isHeld: boolean }
   >();
 
-  function look(lease: KubernetesObject): boolean {
+  function isLeaseHeld(lease: KubernetesObject): boolean {
     const { renewTime = '', leaseDurationSeconds = defaultLeaseSeconds } = specOf(lease);
     const nowMs = clock.nowMs();
     const before = seen.get(lease.metadata.uid ?? '');
@@ -95,10 +95,10 @@ function createRenewals(clock: Clock): Renewals {
   }
 
   return {
-    isHeld: look,
+    isHeld: isLeaseHeld,
     isNews(lease) {
       const before = seen.get(lease.metadata.uid ?? '')?.isHeld;
-      return look(lease) !== before;
+      return isLeaseHeld(lease) !== before;
     },
   };
 }

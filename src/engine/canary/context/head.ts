@@ -13,7 +13,7 @@ export interface Head {
   readonly ledger?: Release;
   /** The scaler that the Canary names, where the Source holds it. */
   readonly scaler?: KubernetesObject;
-  /** The commit that the Source stood at when it said this; the release's own is the one that brought its digest. */
+  /** The commit that the Source stood at when it said this; the release's own is the one that introduced its digest. */
   readonly at?: string;
   /** What the Source holds under the names of the Canary's Services and routes. */
   readonly shared?: readonly KubernetesObject[] | undefined;
@@ -36,11 +36,9 @@ export function differs(before: Head | undefined, after: Head | undefined): bool
   return said(before) !== said(after);
 }
 
-// Which commit a release at head is known by: the one that brought its digest, not the newest one that still has it.
-
-/** Remembers, by Source and Canary, the commits that brought what is at head. */
+/** Remembers, by Source and Canary, which commit introduced the digest at head: a release is known by that one, not by the newest that still has it. */
 interface ReleaseCommits {
-  /** The heads as a Source says them now, under the commits that brought their digests. */
+  /** The heads as a Source says them now, under the commits that introduced their digests. */
   settle(
     sourceKey: string,
     said: ReadonlyMap<string, Head>,
@@ -56,23 +54,23 @@ interface ReleaseCommits {
   forget(sourceKey: string): void;
 }
 
-/** Which commit brought the digest at head. */
-interface Brought {
-  /** Git's part; empty after the workload was away: then whatever comes is brought anew. */
+/** Which commit introduced the digest at head. */
+interface DigestOrigin {
+  /** Git's part; empty after the workload was missing: then whatever comes is new. */
   readonly digest: string;
   commit: CommitInfo | undefined;
   /** This process saw it come, or the Canary was asked. */
   isRecalled: boolean;
 }
 
-type BroughtByCanary = Map<string, Brought>;
+type OriginsByCanary = Map<string, DigestOrigin>;
 
 /** Nothing is known yet. */
 export function createReleaseCommits(): ReleaseCommits {
-  const bySource = new Map<string, BroughtByCanary>();
+  const bySource = new Map<string, OriginsByCanary>();
   return {
     settle(sourceKey, said, before) {
-      const now = broughtBy(said, bySource.get(sourceKey));
+      const now = originsOf(said, bySource.get(sourceKey));
       bySource.set(sourceKey, now);
       return new Map([...said].map(([key, head]) => [key, settled(head, now.get(key), before?.get(key))]));
     },
@@ -89,8 +87,8 @@ export function createReleaseCommits(): ReleaseCommits {
   };
 }
 
-/** While the files of a Canary are broken, what was brought before is remembered. */
-function broughtBy(heads: ReadonlyMap<string, Head>, before: BroughtByCanary | undefined): BroughtByCanary {
+/** While the files of a Canary are broken, its former origin is remembered. */
+function originsOf(heads: ReadonlyMap<string, Head>, before: OriginsByCanary | undefined): OriginsByCanary {
   const entries = [...heads].flatMap(([key, { view }]) => {
     const old = before?.get(key);
     if (view.kind === 'unknown') return old ? [[key, old] as const] : [];
@@ -102,11 +100,11 @@ function broughtBy(heads: ReadonlyMap<string, Head>, before: BroughtByCanary | u
   return new Map(entries);
 }
 
-/** A head as it was said, under the commits that brought its releases. */
-function settled(head: Head, brought: Brought | undefined, before: Head | undefined): Head {
+/** A head under the commits that introduced its releases. */
+function settled(head: Head, origin: DigestOrigin | undefined, before: Head | undefined): Head {
   if (head.view.kind !== 'release') return head;
   const { commit } = head.view.release.commit;
-  const named = { ...(brought?.commit ? withCommit(head, brought.commit) : head), at: commit };
+  const named = { ...(origin?.commit ? withCommit(head, origin.commit) : head), at: commit };
   return withLedgerCommit(named, before);
 }
 

@@ -21,14 +21,14 @@ export interface Heads {
   /** Replaces the windows of a Source, whether Git can be read or not; returns the keys it speaks for. */
   setWindows(sourceKey: string, windows: readonly SourceWindow[] | undefined): string[];
   /**
-   * After a start, and for what a Source began to hold: the Canary may remember which commit brought the digest, which `commitOf` then gives.
+   * After a start, and for what a Source began to hold: the Canary may remember which commit introduced the digest, which `commitOf` then gives.
    * Asks once per Canary and Source.
    */
   recall(canaryKey: string, commitOf: (digest: string) => CommitInfo | undefined): void;
   /** Bytes of a release that was head before, while Holdfast runs; a few per Canary. */
   earlier(canaryKey: string, digest: string): Release | undefined;
   /** Keeps a release among those that were head before. */
-  keep(canaryKey: string, release: Release): void;
+  rememberRelease(canaryKey: string, release: Release): void;
   /** The releases at head of all Canaries in a namespace, by Canary key. */
   releasesIn(namespace: string): ReadonlyMap<string, Release>;
   /** A Source exists whose content is not known yet. */
@@ -39,7 +39,7 @@ export interface Heads {
   onAllRead(listener: () => void): void;
   /**
    * Replaces everything this Source says; returns the keys of Canaries whose head changed. While a digest stays, so does the commit that
-   * brought it: a commit that is about something else is no news.
+   * introduced it: a commit that is about something else is no news.
    */
   publish(sourceKey: string, heads: ReadonlyMap<string, Head>): string[];
   /** The Source is gone; returns the keys it spoke for. */
@@ -77,10 +77,10 @@ export function createHeads(): Heads {
   const bySource = new Map<string, Map<string, Head>>();
   const live = new Map<string, Head>();
   const windows = new Map<string, readonly SourceWindow[]>();
-  const unread = new Set<string>([theList]);
+  const unread = new Set<string>([sourceList]);
   const listeners: Array<() => void> = [];
   const earlier = createEarlier();
-  const brought = createReleaseCommits();
+  const releaseCommits = createReleaseCommits();
 
   function sourceOf(canaryKey: string): string | undefined {
     for (const [sourceKey, heads] of bySource) if (heads.has(canaryKey)) return sourceKey;
@@ -119,11 +119,11 @@ export function createHeads(): Heads {
     recall(canaryKey, commitOf) {
       const source = sourceOf(canaryKey) ?? '';
       const heads = bySource.get(source);
-      const head = brought.recall(source, canaryKey, heads?.get(canaryKey), commitOf);
+      const head = releaseCommits.recall(source, canaryKey, heads?.get(canaryKey), commitOf);
       if (head) heads?.set(canaryKey, head);
     },
     earlier: earlier.find,
-    keep: earlier.keep,
+    rememberRelease: earlier.keep,
     releasesIn(namespace) {
       const entries = [...[...bySource.values()].flatMap((heads) => [...heads]), ...live];
       const inside = entries.filter(([key]) => key.startsWith(`${namespace}/`));
@@ -132,11 +132,11 @@ export function createHeads(): Heads {
     expect(sourceKey) {
       if (!bySource.has(sourceKey)) unread.add(sourceKey);
     },
-    listed: () => void noLongerUnread(theList),
+    listed: () => void noLongerUnread(sourceList),
     onAllRead: (listener) => void listeners.push(listener),
     publish(sourceKey, said) {
       const before = bySource.get(sourceKey);
-      const heads = brought.settle(sourceKey, said, before);
+      const heads = releaseCommits.settle(sourceKey, said, before);
       const firstRead = unread.has(sourceKey);
       const keys = new Set([...(before?.keys() ?? []), ...heads.keys()]);
       const changed = [...keys].filter((key) => firstRead || differs(before?.get(key), heads.get(key)));
@@ -149,7 +149,7 @@ export function createHeads(): Heads {
     forget(sourceKey) {
       const keys = [...(bySource.get(sourceKey)?.keys() ?? [])];
       bySource.delete(sourceKey);
-      brought.forget(sourceKey);
+      releaseCommits.forget(sourceKey);
       windows.delete(sourceKey);
       for (const key of keys) earlier.forget(key);
       noLongerUnread(sourceKey);
@@ -159,7 +159,7 @@ export function createHeads(): Heads {
 }
 
 /** Stands for all Sources until they were listed. */
-const theList = '';
+const sourceList = '';
 
 const noSource: Head = {
   view: {
@@ -174,7 +174,7 @@ function notRead(sourceKey: string): Head {
     view: {
       kind: 'unknown',
       reason: 'SourceNotRead',
-      message: `${sourceKey === theList ? 'the list of Sources' : `Source ${sourceKey}`} has not been read since the start of Holdfast`,
+      message: `${sourceKey === sourceList ? 'the list of Sources' : `Source ${sourceKey}`} has not been read since the start of Holdfast`,
     },
   };
 }

@@ -9,7 +9,7 @@ import { isFollowed, isTracked } from '../../../release/refs.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { copyName } from '../../../workload/shared/names.ts';
-import type { Head } from './heads.ts';
+import type { Head } from './head.ts';
 import type { NamespaceView } from './namespace-view.ts';
 
 /** Puts the content of config that is not in Git into what Git says. */
@@ -76,8 +76,6 @@ async function overlaid(git: Head, read: (release: Release) => Promise<Release>)
   return { ...git, view: { ...named, ledger: { ...view.ledger, digest: ledger.digest } }, release, ledger };
 }
 
-// What the cluster holds of the config a release names.
-
 /** Config that is not in Git, as it is in the cluster now: a revert keeps its newest data (design section 3). */
 export async function readLiveConfigs(
   cluster: Pick<Cluster, 'get'>,
@@ -97,7 +95,7 @@ export function configKeys(release: Release): string[] {
 
 /**
  * Configs whose copy of the usual name belongs to another Canary already. Git may not have been read yet, so that nobody knows who else
- * tracks them: the copy itself tells, and is not written over (design section 5, Scope).
+ * tracks them: the copy itself shows it, and is not overwritten (design section 5, Scope).
  */
 export async function copiesOfOthers(
   cluster: Pick<Cluster, 'get'>,

@@ -13,7 +13,7 @@ import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts'
 import { commitAnnotation } from '../../../workload/shared/names.ts';
 import { namespacedName } from '../../checks/checks.ts';
 import { recordViews } from '../../records/records.ts';
-import type { Head } from './heads.ts';
+import type { Head } from './head.ts';
 import { createLiveConfig, type LiveConfig } from './live-config.ts';
 import type { NamespaceView } from './namespace-view.ts';
 
@@ -83,10 +83,10 @@ export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOp
     const startedLast = { run, lastAppliedSpec, lastAppliedCommit };
     const started = before ? undefined : commitOfDigest({ status: startedLast, rejected: [] }, digest);
     if (started) return started;
-    const told = annotatedCommit(live);
-    if (told) return { ...noCommit, commit: told };
-    const kept = records.find((record) => record.digest === digest)?.commit;
-    if (kept?.commit) return kept;
+    const annotated = annotatedCommit(live);
+    if (annotated) return { ...noCommit, commit: annotated };
+    const recorded = records.find((record) => record.digest === digest)?.commit;
+    if (recorded?.commit) return recorded;
     return { ...noCommit, commit: await trackedCommit(cluster, live) };
   }
 
@@ -134,8 +134,6 @@ async function readConfigs(
 function broken(reason: string, message: string): Head {
   return { view: { kind: 'unknown', reason, message } };
 }
-
-// Which commit a live target came from, as far as the tool that applies it says so (design section 2.5).
 
 const fullCommit = /(?:^|[:@/+-])([0-9a-f]{40})(?:$|[^0-9a-f])/;
 

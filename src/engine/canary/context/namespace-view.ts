@@ -41,7 +41,7 @@ type Unneeded = 'records' | 'rejections' | 'copies' | 'configs';
 
 /** A NamespaceView whose watches can be changed and ended. */
 export interface NamespaceWatch extends NamespaceView {
-  /** Watches these kinds beside those every Canary needs, and no others. */
+  /** Watches these kinds besides those every Canary needs, and no others. */
   setKinds(kinds: Iterable<RouteKind>): void;
   close(): void;
 }
@@ -55,7 +55,7 @@ export const controllerRevisionKind: RouteKind = { apiVersion: 'apps/v1', kind: 
 const baseKinds: readonly RouteKind[] = [podKind, serviceKind];
 /** What of a kind is watched, where that is not everything. */
 const narrowed: ReadonlyMap<string, Pick<WatchQuery, 'labelSelector' | 'endpointsOnly'>> = new Map([
-  [idOf(endpointSliceKind), { labelSelector: serviceNameLabel, endpointsOnly: true }],
+  [kindId(endpointSliceKind), { labelSelector: serviceNameLabel, endpointsOnly: true }],
 ]);
 const secretKind: RouteKind = { apiVersion: 'v1', kind: 'Secret' };
 const configMapKind: RouteKind = { apiVersion: 'v1', kind: 'ConfigMap' };
@@ -99,7 +99,7 @@ export function watchNamespace(
   }
 
   function setKinds(kinds: Iterable<RouteKind>): void {
-    const wanted = new Map([...baseKinds, ...kinds].map((kind) => [idOf(kind), kind]));
+    const wanted = new Map([...baseKinds, ...kinds].map((kind) => [kindId(kind), kind]));
     for (const [id, kind] of wanted) {
       if (!sets.has(id)) sets.set(id, open({ ...kind, namespace, ...narrowed.get(id) }));
     }
@@ -111,11 +111,11 @@ export function watchNamespace(
   }
 
   const unneeded = (): Record<Unneeded, NamedSet[]> => ({
-    records: [[idOf(secretKind), records]],
-    rejections: [[idOf(secretKind), rejections]],
+    records: [[kindId(secretKind), records]],
+    rejections: [[kindId(secretKind), rejections]],
     copies: [
-      [idOf(configMapKind), copies.ConfigMap],
-      [idOf(secretKind), copies.Secret],
+      [kindId(configMapKind), copies.ConfigMap],
+      [kindId(secretKind), copies.Secret],
     ],
     configs: [...configs],
   });
@@ -125,23 +125,23 @@ export function watchNamespace(
     namespace,
     setKinds,
     problem(kinds) {
-      const needed = new Set([...baseKinds, ...kinds].map(idOf));
+      const needed = new Set([...baseKinds, ...kinds].map(kindId));
       const all: NamedSet[] = [
         ...[...sets].filter(([id]) => needed.has(id)),
-        [idOf(replicaSetKind), replicaSets],
-        // What is being listed is waited for; what cannot be is told by who needs it.
+        [kindId(replicaSetKind), replicaSets],
+        // What is being listed is waited for; what cannot be is reported by who needs it.
         ...Object.values(unneeded()).flatMap((named) =>
           named.filter(([, set]) => set.problem() === undefined),
         ),
       ];
-      return problemOf(namespace, all);
+      return watchProblem(namespace, all);
     },
     unread(what) {
-      const problem = problemOf(namespace, unneeded()[what]);
+      const problem = watchProblem(namespace, unneeded()[what]);
       return problem?.waiting ? undefined : problem?.message;
     },
-    get: (kind, name) => sets.get(idOf(kind))?.get(namespace, name),
-    list: (kind) => sets.get(idOf(kind))?.list(namespace) ?? [],
+    get: (kind, name) => sets.get(kindId(kind))?.get(namespace, name),
+    list: (kind) => sets.get(kindId(kind))?.list(namespace) ?? [],
     replicaSets: () => replicaSets.list(namespace),
     records: () => records.list(namespace),
     rejections: () => rejections.list(namespace),
@@ -153,7 +153,7 @@ export function watchNamespace(
       return metadata ? `${metadata.uid} ${metadata.resourceVersion}` : '';
     },
     configOriginal: (kind, name) => configsOf(kind).get(namespace, name),
-    remember: (object) => sets.get(idOf(object))?.remember(object),
+    remember: (object) => sets.get(kindId(object))?.remember(object),
     close() {
       const single = [replicaSets, records, rejections, copies.ConfigMap, copies.Secret];
       for (const set of [...sets.values(), ...configs.values(), ...single]) set.close();
@@ -165,7 +165,7 @@ export function watchNamespace(
 
 type NamedSet = readonly [id: string, set: WatchedSet];
 
-function problemOf(
+function watchProblem(
   namespace: string,
   sets: readonly NamedSet[],
 ): { waiting: boolean; message: string } | undefined {
@@ -179,6 +179,6 @@ function problemOf(
   };
 }
 
-function idOf({ apiVersion, kind }: RouteKind): string {
+function kindId({ apiVersion, kind }: RouteKind): string {
   return `${apiVersion} ${kind}`;
 }

@@ -52,9 +52,9 @@ function same(...others: string[]): Reproduced {
 
 it('compares once per commit at head, however often it is looked at', async () => {
   const { after, waiting, done, answer } = start();
-  for (let poll = 0; poll < 1000; poll += 1) after.look(world('b1'), status);
+  for (let poll = 0; poll < 1000; poll += 1) after.compareOnce(world('b1'), status);
   await answer(0, same('ConfigMap shop/other'));
-  for (let poll = 0; poll < 1000; poll += 1) after.look(world('b1'), status);
+  for (let poll = 0; poll < 1000; poll += 1) after.compareOnce(world('b1'), status);
 
   expect(waiting.length).toBe(1);
   expect(done).toEqual([key]);
@@ -63,8 +63,8 @@ it('compares once per commit at head, however often it is looked at', async () =
 
 it('compares again when head moves, and an answer for an older head is left out', async () => {
   const { after, answer } = start();
-  after.look(world('b1'), status);
-  after.look(world('b2'), status);
+  after.compareOnce(world('b1'), status);
+  after.compareOnce(world('b2'), status);
   await answer(1, same('ConfigMap shop/new'));
   await answer(0, same('ConfigMap shop/old'));
 
@@ -74,9 +74,9 @@ it('compares again when head moves, and an answer for an older head is left out'
 it('keeps what was told when it cannot be compared again, and while head cannot be read', async () => {
   const { after, waiting, answer } = start();
   const told = { conditions: [{ ...reverted, type: reproducedCondition }] };
-  after.look(world(undefined, told), status);
+  after.compareOnce(world(undefined, told), status);
   expect(waiting.length).toBe(0);
-  after.look(world('b1', told), status);
+  after.compareOnce(world('b1', told), status);
   await answer(0, { problem: 'Git is down' });
 
   expect(after.conditionOf(key, status)).toBeUndefined();
@@ -85,7 +85,7 @@ it('keeps what was told when it cannot be compared again, and while head cannot 
 
 it('says that it could not be compared where nothing was told before', async () => {
   const { after, answer } = start();
-  after.look(world('b1'), status);
+  after.compareOnce(world('b1'), status);
   await answer(0, { problem: 'Git is down' });
 
   expect(after.conditionOf(key, status)).toMatchObject({ status: 'Unknown', reason: 'CommitUnavailable' });
@@ -93,11 +93,11 @@ it('says that it could not be compared where nothing was told before', async () 
 
 it('compares again when the Source moves on, although the release at head stays', async () => {
   const { after, waiting, answer } = start();
-  after.look(world('b1'), status, 'c1');
+  after.compareOnce(world('b1'), status, 'c1');
   await answer(0, same('ConfigMap shop/old'));
-  after.look(world('b1'), status, 'c1');
+  after.compareOnce(world('b1'), status, 'c1');
   expect(waiting.length).toBe(1);
-  after.look(world('b1'), status, 'c2');
+  after.compareOnce(world('b1'), status, 'c2');
   await answer(1, same());
 
   expect(after.othersOf(key, status)).toEqual([]);

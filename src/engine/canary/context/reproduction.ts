@@ -21,13 +21,13 @@ export type Reproduced =
     }
   | { readonly digest?: never; readonly release?: never; readonly others?: never; readonly problem: string };
 
-/** Renders the last-known-good's commit again beside a revert and remembers how it compares with the record, and with head. */
+/** Renders the last-known-good's commit again after a revert and remembers how it compares with the record, and with head. */
 export interface AfterRevert {
   /**
    * Starts the comparison if this status says that a revert ended, once Git was read; once per Canary, release and commit that the Source
    * stands at, `at`: what else a commit changed may stay, too.
    */
-  look(world: Pick<World, 'canary' | 'head'>, status: CanaryStatus, at?: string): void;
+  compareOnce(world: Pick<World, 'canary' | 'head'>, status: CanaryStatus, at?: string): void;
   /** The result for a Canary whose revert stands, if it is there. */
   conditionOf(canaryKey: string, status: CanaryStatus): ConditionNews | undefined;
   /** Objects of no Canary that differ from the last-known-good's commit and stay as head says; undefined until it was compared. */
@@ -44,7 +44,7 @@ interface Result {
 
 /** A comparison that is under way. */
 interface Pending extends Result {
-  readonly isToldBefore: boolean;
+  readonly wasReported: boolean;
 }
 
 /** Nothing compared yet. `onDone` is called when a result is there. */
@@ -55,13 +55,13 @@ export function createAfterRevert(
   const results = new Map<string, Result>();
 
   async function compare(canaryKey: string, commit: string, pending: Pending): Promise<void> {
-    const { digest, head, isToldBefore } = pending;
+    const { digest, head, wasReported } = pending;
     results.set(canaryKey, pending);
     const again = await reproduce(canaryKey, commit);
-    // Head moved on meanwhile: the newer comparison tells.
+    // Head moved on meanwhile: the newer comparison counts.
     if (results.get(canaryKey) !== pending) return;
     // An answer that was had stays when it cannot be had again.
-    const keepsAnswer = again.problem !== undefined && isToldBefore;
+    const keepsAnswer = again.problem !== undefined && wasReported;
     const news = keepsAnswer ? undefined : newsOf(again, commit, digest);
     results.set(canaryKey, { digest, head, news, others: again.others });
     onDone(canaryKey);
@@ -73,17 +73,17 @@ export function createAfterRevert(
   }
 
   return {
-    look({ canary, head }, status, standsAt) {
+    compareOnce({ canary, head }, status, standsAt) {
       if (head.kind === 'unknown' && head.reason === 'SourceNotRead') return;
       const good = status.lastKnownGood;
       const key = namespacedName(canary);
       if (!isReverted(status) || !good?.commit) return;
-      const at = placeOf(head, standsAt);
+      const at = sourceCommit(head, standsAt);
       const before = results.get(key);
       if (before?.digest === good.digest && (at === undefined || before.head === at)) return;
-      const isToldBefore = findCondition(canary.status?.conditions, reproducedCondition) !== undefined;
-      if (isToldBefore && at === undefined) return;
-      void compare(key, good.commit, { digest: good.digest, head: at, news: undefined, isToldBefore });
+      const wasReported = findCondition(canary.status?.conditions, reproducedCondition) !== undefined;
+      if (wasReported && at === undefined) return;
+      void compare(key, good.commit, { digest: good.digest, head: at, news: undefined, wasReported });
     },
     conditionOf: (canaryKey, status) => resultOf(canaryKey, status)?.news,
     othersOf: (canaryKey, status) => resultOf(canaryKey, status)?.others,
@@ -91,7 +91,7 @@ export function createAfterRevert(
 }
 
 /** The commit that the Source stands at; undefined where Git holds no release. */
-function placeOf(head: World['head'], standsAt: string | undefined): string | undefined {
+function sourceCommit(head: World['head'], standsAt: string | undefined): string | undefined {
   return head.kind === 'release' ? (standsAt ?? head.release.commit.commit) : undefined;
 }
 

@@ -31,7 +31,7 @@ export interface DrillSchedule {
 /** Timers hold no longer than some weeks; a longer wait is made of several. */
 const longestWaitMs = 6 * 3_600_000;
 
-/** A schedule that stands still until `start`. One Canary after the other is drilled, so that a round is no burst. */
+/** Does nothing before `start`. One Canary after the other is drilled, so that a round is no burst. */
 export function createDrillSchedule(parts: DrillScheduleParts): DrillSchedule {
   const { clock } = parts;
   let stopped = false;
@@ -78,7 +78,7 @@ async function drillOne(parts: DrillScheduleParts, metadata: KubernetesObject['m
   try {
     const report = await drill(parts, canary);
     await writeDrillCondition(parts.cluster, canary, report, parts.clock.nowMs());
-    if (!report.passed) tell(parts, canary, drillCondition(report, parts.clock.nowMs())?.message);
+    if (!report.passed) emitDrillResult(parts, canary, drillCondition(report, parts.clock.nowMs())?.message);
   } catch (error) {
     const fields = { canary: namespacedName(canary), err: error };
     if (isStale(error)) parts.log.debug(fields, 'a Canary changed while its last-known-good was drilled');
@@ -86,7 +86,7 @@ async function drillOne(parts: DrillScheduleParts, metadata: KubernetesObject['m
   }
 }
 
-function tell({ events }: DrillScheduleParts, canary: Canary, message: string | undefined): void {
+function emitDrillResult({ events }: DrillScheduleParts, canary: Canary, message: string | undefined): void {
   if (message !== undefined) events.emit(canary, { type: 'Warning', reason: 'DrillFailed', message });
 }
 

@@ -9,7 +9,7 @@ test('quota and pod security are findings, missing rights and webhooks without d
   const of = (kind: string, message: string) => findingOf('Pod shop/web', failure(kind, message));
   expect(of('forbidden', 'pods "web" is forbidden: exceeded quota: small').finding?.reason).toBe('Forbidden');
   expect(of('forbidden', 'User "x" cannot create resource "pods" in API group ""').unseen?.why).toMatch(
-    /no right/,
+    /not allowed/,
   );
   expect(of('invalid', 'admission webhook "w" does not support dry run').unseen?.why).toMatch(/webhook/);
   expect(of('unknownKind', 'no kind Foo').finding?.object).toBe('Pod shop/web');

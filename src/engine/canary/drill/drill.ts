@@ -135,8 +135,6 @@ async function servicesOf(
   return [generated.primary, generated.apex];
 }
 
-// What a drill looks at beyond the objects of the closure: a pod of the template, and the config it needs.
-
 /**
  * A pod as the workload's controller would make it. Only its dry-run shows what pods meet and workloads do not: quota, limit ranges, pod
  * security, service account, priority class.
@@ -242,9 +240,9 @@ export function findingOf(
   if (!(error instanceof Error) || noAnswer.has(kind)) throw error;
   const { message } = error;
   if (kind === 'forbidden' && /cannot (create|patch|get) resource/.test(message))
-    return { unseen: { object, why: `no right to try it: ${message}` } };
+    return { unseen: { object, why: `not allowed to dry-run it: ${message}` } };
   if (/does not support dry run/i.test(message))
-    return { unseen: { object, why: `an admission webhook cannot be asked by dry-run: ${message}` } };
+    return { unseen: { object, why: `an admission webhook does not support dry-run: ${message}` } };
   const reason = typeof refusal?.reason === 'string' ? refusal.reason : failureOf(error).reason;
   return { finding: { object, reason, message } };
 }

@@ -41,14 +41,14 @@ export function createAdoption(options: AdoptionOptions): Adoption {
   const known = new Map<string, { readonly version: string; readonly found: AdoptableView | undefined }>();
 
   return {
-    async look(parts, observation) {
+    async find(parts, observation) {
       const pair = pairOf(parts, observation);
       const key = namespacedName(observation.canary);
       if (!pair) {
         known.delete(key);
         return undefined;
       }
-      const version = versionsOf(pair, observation);
+      const version = versionKey(pair, observation);
       const before = known.get(key);
       if (before?.version === version) return before.found;
       const found = await compare(options, parts, { ...pair, observation });
@@ -81,7 +81,7 @@ function isFlaggers(primary: KubernetesObject, { canary, world }: Observation): 
   return isOwnerlessCopy(primary, canary) && world.status.lastPromotedSpec !== undefined;
 }
 
-function versionsOf({ primary, target, head }: Pair, { world }: Observation): string {
+function versionKey({ primary, target, head }: Pair, { world }: Observation): string {
   const versions = [primary, target].map(({ metadata }) => [metadata.uid, metadata.generation]);
   const ours = primary.metadata.annotations?.[digestAnnotation];
   const newest = isKnative(target) ? latestRevisionOf(target) : undefined;
@@ -121,7 +121,7 @@ async function compare(
   // Given back to Flagger, it may have tried something else meanwhile.
   const wasFlaggers = lastAppliedSpec !== undefined && !isDigest(lastAppliedSpec);
   if (isOurs && !isHead && !wasFlaggers) return undefined;
-  if (!isHead) parts.heads.keep(namespacedName(canary), built.ok);
+  if (!isHead) parts.heads.rememberRelease(namespacedName(canary), built.ok);
   return {
     release: viewOf(isHead ? head : built.ok),
     isHead,
@@ -140,7 +140,7 @@ function wasMadeFrom(
   return revision && adoptedRevision(revision, head.target);
 }
 
-/** What the newest revision is of, where it is the primary's too: then the live template tells, and no defaults are in the way. */
+/** What the newest revision is of, where it is the primary's too: then the live template is compared, and no defaults are in the way. */
 function newestOf(target: KubernetesObject, head: Release): Release | undefined {
   const newest = latestRevisionOf(target);
   if (newest === undefined || newest !== primaryRevisionOf(target)) return undefined;

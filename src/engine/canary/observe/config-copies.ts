@@ -1,4 +1,4 @@
-/** The primary's copies of ConfigMaps and Secrets beside what its release says they are. */
+/** The primary's copies of ConfigMaps and Secrets, compared with what its release says they are. */
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { ConfigCopyView } from '../../../health/workload-view.ts';
 import { configReferences, isFollowed } from '../../../release/refs.ts';
@@ -13,7 +13,7 @@ import { namespacedName } from '../../checks/checks.ts';
 import { entryOf, type KnownCopies, type Observation, type ReadContext } from '../context/context.ts';
 import { bytesOf } from './releases.ts';
 
-/** Differences of one copy that are told. */
+/** Differences of one copy that are reported. */
 const mostFields = 5;
 const mostCharacters = 80;
 
@@ -40,7 +40,7 @@ export async function observeCopies(
     else {
       expected ??= await expectedOf(context, primary);
       const written = expected.find((copy) => copy.kind === kind && copy.name === name)?.written;
-      const view = await viewOf(context, { kind, name, written }, digestOf(primary));
+      const view = await copyView(context, { kind, name, written }, digestOf(primary));
       known.found.set(key, { version, view });
       views.push(view);
     }
@@ -88,7 +88,7 @@ async function expectedOf(context: ReadContext, primary: KubernetesObject): Prom
   return expectedCopies(primary, { canary: observation.canary, release, includeLabelPrefixes });
 }
 
-async function viewOf(
+async function copyView(
   { parts, observation }: ReadContext,
   { kind, name, written }: ExpectedCopy,
   digest: string,

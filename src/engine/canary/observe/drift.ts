@@ -18,15 +18,15 @@ import { observeCopies } from './config-copies.ts';
 import { bytesOf, type ReleaseBytes } from './releases.ts';
 
 const nothing: DriftView = { drift: undefined, configCopies: [] };
-/** Differences of the primary that are told. */
+/** Differences of the primary that are reported. */
 const mostFields = 5;
 const mostCharacters = 80;
 /** Who writes primaries. */
 const manager = 'holdfast-rollout';
 
 /**
- * What of the primary is not as it was written: fields that another manager changed, and copies of its config. Nothing where it cannot be
- * told; never throws: what cannot be read is no reason to wait. Costs requests only when the primary or a copy changed, once per version:
+ * What of the primary is not as it was written: fields that another manager changed, and copies of its config. Nothing where that is
+ * unknown; never throws: what cannot be read is no reason to wait. Costs requests only when the primary or a copy changed, once per version:
  * the caches keep no managers, and no content of config.
  */
 export async function primaryDrift(context: ReadContext): Promise<DriftView> {
@@ -35,8 +35,8 @@ export async function primaryDrift(context: ReadContext): Promise<DriftView> {
   if (workloadKind(canary).sides === 'revisions') return nothing;
   if (!primary?.metadata.annotations?.[digestAnnotation]) return nothing;
   try {
-    const known = await writtenTo(context, primary);
-    const drift = known && (await look(context, primary, known));
+    const known = await primaryAsWritten(context, primary);
+    const drift = known && (await findForeignChange(context, primary, known));
     const wantedReplicas = known && replicasOf(context, known);
     // Of one workload for both sides no config is copied.
     const isShared = context.observation.world.sharesWorkload === true;
@@ -55,7 +55,7 @@ function replicasOf({ observation }: ReadContext, { settings }: KnownPrimary): n
   return world.foreignTarget ? undefined : primaryReplicas({ canary, settings });
 }
 
-async function look(
+async function findForeignChange(
   context: ReadContext,
   primary: KubernetesObject,
   known: KnownPrimary,
@@ -76,7 +76,10 @@ async function look(
 }
 
 /** What the primary was written from; undefined while newer settings are on their way. Bytes are read once. */
-async function writtenTo(context: ReadContext, primary: KubernetesObject): Promise<KnownPrimary | undefined> {
+async function primaryAsWritten(
+  context: ReadContext,
+  primary: KubernetesObject,
+): Promise<KnownPrimary | undefined> {
   const entry = entryOf(context.parts.drift, namespacedName(context.observation.canary));
   const { uid, annotations = {} } = primary.metadata;
   const id = `${uid} ${annotations[digestAnnotation]} ${annotations[settingsAnnotation]}`;

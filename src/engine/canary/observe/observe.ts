@@ -7,16 +7,16 @@ import type { HeadView, PeersView, World, WorldOptions } from '../../../rollout/
 import { workloadKind } from '../../../workload/kinds.ts';
 import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
-import { type CanaryName, recordViews, rejectionsOf } from '../../records/records.ts';
+import { recordViews, rejectionsOf } from '../../records/records.ts';
 import { windowAt } from '../../windows.ts';
 import { type EngineOptions, type Observation, providerOf, type ReadParts } from '../context/context.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
 import { kindsOf } from '../status/spec-in-force.ts';
 import { primaryDrift } from './drift.ts';
-import { observeRecords } from './releases.ts';
+import { canaryName, observeRecords } from './releases.ts';
 import { refuseOtherRoutes } from './routes.ts';
 import { revisionOf, sideObjects, sideViews } from './sides.ts';
-import { findTargetOwner, refuseAnother, refuseInPlace } from './target-owner.ts';
+import { findTargetOwner, refuseForeignOwner, refuseInPlace } from './target-owner.ts';
 
 /** What a look at a Canary gave: its world, or that the watches are still being started. */
 type Observed =
@@ -43,10 +43,10 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
   recallCommit(parts, canary, view);
-  const heard = await findTargetOwner(parts, canary, { target: wanted, primary }, view);
-  if (heard.isWaiting) return { kind: 'waiting', message: 'the watches of its config are being started' };
-  if (sharesWorkload(provider)) refuseInPlace(context, heard.keeper);
-  if (movesTo !== undefined && sharesWorkload(movesTo)) refuseAnother(canary, heard.keeper);
+  const ownership = await findTargetOwner(parts, canary, { target: wanted, primary }, view);
+  if (ownership.isWaiting) return { kind: 'waiting', message: 'the watches of its config are being started' };
+  if (sharesWorkload(provider)) refuseInPlace(context, ownership.owner);
+  if (movesTo !== undefined && sharesWorkload(movesTo)) refuseForeignOwner(canary, ownership.owner);
   const { records, isUnread } = await observeRecords(parts, canary, view);
   const key = namespacedName(canary);
   const world: World = {
@@ -54,7 +54,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     leadingSinceMs: parts.leadingSinceMs,
     canary,
     status: withoutSpecInForce(canary.status ?? {}),
-    head: heard.problem ? unknownHead(heard.problem) : parts.heads.of(key).view,
+    head: ownership.problem ? unknownHead(ownership.problem) : parts.heads.of(key).view,
     records,
     ...rejections(canary, view),
     ...sideViews(context, objects),
@@ -65,11 +65,11 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     options: worldOptions(parts.options),
   };
   const revision = revisionOf(context, objects);
-  const againMs = heard.problem || isUnread ? unreadAgainMs : undefined;
+  const againMs = ownership.problem || isUnread ? unreadAgainMs : undefined;
   const observation = { canary, world, view, target, primary, provider, revision, againMs };
   if (movesTo !== undefined && sharesWorkload(movesTo)) await refuseOtherRoutes({ parts, observation });
   // A copy is the rollout's own, whoever applies what it is made from.
-  const isForeign = heard.keeper === 'another' && workloadKind(canary).sides !== 'copies';
+  const isForeign = ownership.owner === 'another' && workloadKind(canary).sides !== 'copies';
   const seen = isForeign ? withForeignTarget(observation) : observation;
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, seen)) };
 }
@@ -88,7 +88,7 @@ function watchesOf(parts: ReadParts, canary: Canary, view: NamespaceView): strin
 /** Before anything names head by its commit. The watched metadata of records is enough. */
 function recallCommit({ heads }: ReadParts, canary: Canary, view: NamespaceView): void {
   const status = (canary.status ?? {}) as CanaryStatus;
-  const name = nameOf(canary);
+  const name = canaryName(canary);
   heads.recall(namespacedName(canary), (digest) =>
     commitOfDigest({ status, records: recordViews(view.records(), name) }, digest),
   );
@@ -99,7 +99,7 @@ async function withAdoptable(parts: ReadParts, observation: Observation): Promis
   // Where nothing is generated, nothing was left by anybody.
   if (world.sharesWorkload) return observation;
   try {
-    const adoptable = await parts.adoption.look(parts, observation);
+    const adoptable = await parts.adoption.find(parts, observation);
     return adoptable ? { ...observation, world: { ...world, adoptable } } : observation;
   } catch (error) {
     // What Flagger left would be taken for nothing, and written over.
@@ -138,16 +138,12 @@ async function withDrift(parts: ReadParts, observation: Observation): Promise<Ob
 
 function rejections(canary: Canary, view: NamespaceView): Pick<World, 'rejected' | 'rejectionsProblem'> {
   const unread = view.unread('rejections');
-  const found = unread === undefined ? rejectionsOf(view.rejections(), nameOf(canary)) : undefined;
+  const found = unread === undefined ? rejectionsOf(view.rejections(), canaryName(canary)) : undefined;
   // The Secret has the newest first, the status has it last.
   if (found) return { rejected: found.toReversed() };
   const why = unread === undefined ? '; delete it to forget them' : `: ${unread}`;
   const rejectionsProblem = `${describe(canary)}: the Secret with its rejected releases cannot be read${why}`;
   return { rejected: [], rejectionsProblem };
-}
-
-function nameOf({ metadata }: Canary): CanaryName {
-  return { namespace: metadata.namespace ?? '', name: metadata.name };
 }
 
 // Which provider a Canary is rolled out with right now: between native and one that copies it first has to move (ADR 21).

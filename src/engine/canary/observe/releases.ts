@@ -1,13 +1,13 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { describe } from '../../../api/kubernetes.ts';
+import { describe, type NamespacedName } from '../../../api/kubernetes.ts';
 import { type Release, settingsKey, settingsOf, type WorkloadSettings } from '../../../release/release.ts';
 import { highestSequence, newestFirst } from '../../../rollout/run.ts';
 import type { RecordView } from '../../../rollout/world.ts';
 import { namespacedName } from '../../checks/checks.ts';
 import { EngineError } from '../../failure.ts';
-import { type CanaryName, recordVersion, recordViews } from '../../records/records.ts';
-import type { CanaryParts, Observation, ReadContext } from '../context/context.ts';
+import { recordVersion, recordViews } from '../../records/records.ts';
+import type { CanaryParts, ReadContext } from '../context/context.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
 
 /**
@@ -67,9 +67,9 @@ export interface ReleaseBytes {
   readonly settingsKey: string;
 }
 
-/** Names the Canary of an observation for records. */
-export function nameOf({ canary }: Observation): CanaryName {
-  return { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
+/** Namespace and name of a Canary. */
+export function canaryName({ metadata }: Canary): NamespacedName {
+  return { namespace: metadata.namespace ?? '', name: metadata.name };
 }
 
 /**
@@ -82,7 +82,7 @@ export async function bytesOf({ parts, observation }: ReadContext, digest: strin
   if (head?.digest === digest) return withSettings(head, settingsOf(head.target));
   const kept = observation.world.records.find((record) => record.digest === digest);
   if (kept && kept.damaged === undefined) {
-    const { release, settings, commit } = await parts.records.load(nameOf(observation), digest);
+    const { release, settings, commit } = await parts.records.load(canaryName(observation.canary), digest);
     return withSettings({ ...release, commit }, settings);
   }
   const earlier = parts.lostRecords.of(key, digest);

@@ -87,7 +87,7 @@ async function apexService(context: ReadContext, { canaryWeight }: RouteTarget):
   return (await wantedServices(context, { primaryDigest: digest, canaryDigest: undefined })).apex;
 }
 
-/** Whether the ports of a release can be told: of one whose bytes are lost only from its Service. */
+/** Whether the ports of a release are known: where its bytes are lost, only its Service has them. */
 export function hasPorts(context: ReadContext, digest: string): boolean {
   const { parts, observation } = context;
   if (parts.ports.has(digest) || !isLostDigest(observation.world, digest)) return true;
@@ -118,8 +118,6 @@ function livePorts(context: ReadContext, digest: string): readonly ServicePort[]
   const ports = (service?.spec as { ports?: Array<ServicePort & { nodePort?: number }> } | undefined)?.ports;
   return ports?.map(({ nodePort: _, ...port }) => port);
 }
-
-// What a routing provider is asked with, for one Canary.
 
 /** The router of a provider. Throws EngineError UnknownProvider. */
 export function routerOf(parts: Pick<CanaryParts, 'routing'>, provider: string): Router {
@@ -213,7 +211,7 @@ export async function refuseOtherRoutes(context: ReadContext): Promise<void> {
     reason: 'TargetInvalid',
     object: describe(canary),
     field: 'spec.service',
-    message: `must stay as it was until the Canary has moved to ${world.movesTo}, and ${describe(found)} is not what it says; the traffic is as before`,
+    message: `must not change until the Canary has moved to ${world.movesTo}, but ${describe(found)} differs from it; the traffic is unchanged`,
   });
 }
 

@@ -35,9 +35,9 @@ describe('refuseInPlace', () => {
   });
 
   it('refuses a target that another tool writes, and one whose copy still serves, and says what to do', () => {
-    expect(refusal('another')).toMatch(/let a Source read it, or choose a provider that copies/);
+    expect(refusal('another')).toMatch(/let a Source apply it, or choose a provider that copies/);
     expect(refusal('holdfast', copyOwnedBy('Canary'))).toMatch(
-      /name it in spec.provider until the Canary is Ready, then native/,
+      /set spec.provider to it until the Canary is Ready, then to native/,
     );
   });
 });

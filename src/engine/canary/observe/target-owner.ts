@@ -8,7 +8,7 @@ import { RefusedError } from '../../../workload/shared/refusal.ts';
 import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
 import type { ReadParts } from '../context/context.ts';
-import type { Head } from '../context/heads.ts';
+import type { Head } from '../context/head.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
 import type { SideContext } from './sides.ts';
 
@@ -18,12 +18,12 @@ interface LiveWorkloads {
   readonly primary: KubernetesObject | undefined;
 }
 
-/** Whose the target is: Git's through Holdfast, or another tool's. */
+/** Who applies the target: Holdfast from Git, or another tool. */
 type TargetOwner = 'holdfast' | 'another';
 
-/** What was heard. */
+/** Who applies the target, and whether it could be read. */
 interface TargetOwnership {
-  readonly keeper: TargetOwner;
+  readonly owner: TargetOwner;
   /** It is not known yet which config there is. */
   readonly isWaiting?: boolean;
   /** Why what is wanted now could not be read: nothing new is begun, and what is under way and what serves goes on. */
@@ -42,12 +42,12 @@ export async function findTargetOwner(
 ): Promise<TargetOwnership> {
   const key = namespacedName(canary);
   const git = heads.inGit(key);
-  const keeper = isOwnedByAnother(git, workloads) ? 'another' : 'holdfast';
+  const owner = isOwnedByAnother(git, workloads) ? 'another' : 'holdfast';
   const { target } = workloads;
   const isThere = target !== undefined && target.metadata.deletionTimestamp === undefined;
 
   function read(): Promise<Head | undefined> | Head {
-    if (keeper === 'holdfast') return liveHeads.withLiveConfig(key, git, view);
+    if (owner === 'holdfast') return liveHeads.withLiveConfig(key, git, view);
     return isThere ? liveHeads.read(canary, target, view) : absent(canary);
   }
 
@@ -55,11 +55,11 @@ export async function findTargetOwner(
     const head = await read();
     const unread = head ? undefined : view.unread('configs');
     if (unread !== undefined) throw new EngineError('WatchFailed', unread, true);
-    if (!head) return { keeper, isWaiting: true };
+    if (!head) return { owner, isWaiting: true };
     heads.setLive(key, head === git ? undefined : head);
-    return { keeper };
+    return { owner };
   } catch (error) {
-    return { keeper, problem: failureOf(error) };
+    return { owner, problem: failureOf(error) };
   }
 }
 
@@ -87,32 +87,30 @@ function digestOf(workload: KubernetesObject | undefined): string | undefined {
 function absent({ metadata, spec }: Canary): Head {
   const { kind, name } = spec.targetRef;
   const target = describe({ apiVersion: '', kind, name, namespace: metadata.namespace ?? '' });
-  return { view: { kind: 'missing', message: `no Source holds ${target}, the target, and it is not there` } };
+  return { view: { kind: 'missing', message: `the target ${target} is in no Source and does not exist` } };
 }
 
-// What cannot be rolled out in place, as it is in the cluster (ADR 21).
-
-/** Throws RefusedError for a target that somebody else writes, and for one whose copy still serves. */
-export function refuseInPlace({ canary, view }: SideContext, keeper: TargetOwner): void {
-  refuseAnother(canary, keeper);
+/** Throws RefusedError for a target that another tool applies, and for one whose copy still serves. */
+export function refuseInPlace({ canary, view }: SideContext, owner: TargetOwner): void {
+  refuseForeignOwner(canary, owner);
   const { name } = canary.spec.targetRef;
   const copy = view.get(workloadKind(canary), primaryName(canary));
-  const owner = copy?.metadata.ownerReferences?.find(({ controller }) => controller === true);
-  if (owner?.kind !== canary.kind || owner.name !== canary.metadata.name) return;
+  const controller = copy?.metadata.ownerReferences?.find((owner) => owner.controller === true);
+  if (controller?.kind !== canary.kind || controller.name !== canary.metadata.name) return;
   throw refused(
     canary,
     'TargetInvalid',
-    `${primaryName(canary)}, which another provider made of ${name}, still serves, and nothing tells which provider that was: name it in spec.provider until the Canary is Ready, then native`,
+    `${primaryName(canary)}, which another provider made of ${name}, still serves, and it is not known which provider: set spec.provider to it until the Canary is Ready, then to native`,
   );
 }
 
-/** Throws RefusedError for a target that somebody else writes. */
-export function refuseAnother(canary: Canary, keeper: TargetOwner): void {
-  if (keeper !== 'another') return;
+/** Throws RefusedError for a target that another tool applies. */
+export function refuseForeignOwner(canary: Canary, owner: TargetOwner): void {
+  if (owner !== 'another') return;
   throw refused(
     canary,
     'OwnedByAnother',
-    `native writes ${canary.spec.targetRef.name} itself, so a Source must hold it; another tool applies it: let a Source read it, or choose a provider that copies`,
+    `native changes ${canary.spec.targetRef.name} itself, but another tool applies it: let a Source apply it, or choose a provider that copies it`,
   );
 }
 

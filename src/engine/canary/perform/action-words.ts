@@ -15,9 +15,9 @@ function inPlaceWords(action: Action): string | undefined {
     case 'ApplyCanary':
       return `the template is that of release ${action.digest.slice(0, 15)}, without a pod of it`;
     case 'ApplyPrimary':
-      return `all pods follow to release ${action.digest.slice(0, 15)}`;
+      return `all pods get release ${action.digest.slice(0, 15)}`;
     case 'EnsureServices':
-      return 'the Service of the new pods is as they are';
+      return 'the Service of the new pods is written';
     default:
       return undefined;
   }
@@ -40,13 +40,13 @@ function words(action: Action): string {
     case 'ApplyScalers':
       return 'the scalers of both copies are written';
     case 'RemoveScaler':
-      return `the primary's copy of ${action.kind} ${action.name} goes`;
+      return `the primary's copy of ${action.kind} ${action.name} is deleted`;
     case 'SetScalerFloor':
       return action.minReplicas === undefined
         ? `the ${action.side}'s scaler gets its minReplicas back`
         : `the ${action.side}'s scaler gets ${action.minReplicas} as minReplicas`;
     case 'PauseScaler':
-      return `the ${action.side}'s scaler ${action.paused ? 'stands still' : 'goes on'}`;
+      return `the ${action.side}'s scaler ${action.paused ? 'is paused' : 'is resumed'}`;
     case 'ReplacePods':
       return `pods of the release that is left are replaced: ${action.pods.map(({ name }) => name).join(', ')}`;
     case 'Reject':
@@ -66,8 +66,8 @@ function words(action: Action): string {
     case 'Disown':
       return `Services${action.primary ? ', primary' : ''} and routes stay, without an owner`;
     case 'ReleaseCopies':
-      return 'Services and routes stay, without an owner; the primary goes with its copies';
+      return 'Services and routes stay, without an owner; the primary is deleted with its copies';
     case 'RemoveFinalizer':
-      return 'the Canary goes';
+      return 'the finalizer of the Canary is removed';
   }
 }

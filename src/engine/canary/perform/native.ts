@@ -36,7 +36,7 @@ const ensureNativeService: Performer<'EnsureServices'> = async (context) => {
 type NativePerformers = { readonly [Type in ActionType]?: Performer<Type> };
 
 /** Config under its own names, then the template, without a pod of it. */
-const bringUp: Performer<'ApplyCanary'> = async (context, { digest }) => {
+const startCanaryPods: Performer<'ApplyCanary'> = async (context, { digest }) => {
   const { primary } = context.observation.world;
   if (primary?.digest === undefined) throw new StaleView('the workload');
   const { release: older } = await bytesOf(context, primary.digest);
@@ -138,7 +138,7 @@ const settings: Performer<'ApplySettings'> = async (context, action) => {
 
 /** The actions that mean something else, or nothing, where both sides are pods of one workload. */
 export const nativePerformers: NativePerformers = {
-  ApplyCanary: bringUp,
+  ApplyCanary: startCanaryPods,
   ApplyPrimary: promote,
   SetTraffic: setShare,
   ReplacePods: replaceStuck,

@@ -77,8 +77,8 @@ export async function performAll(
 
   for (const action of inLanes(actions)) {
     if (stale !== undefined && laneOf(action) !== 'safety') break;
-    const isKeptBack = (!hasIntent && !isReversible(action)) || relies(action, undone);
-    if (isKeptBack) undone.push(action);
+    const isBlocked = (!hasIntent && !isReversible(action)) || relies(action, undone);
+    if (isBlocked) undone.push(action);
     else
       await perform(context, action).then(
         (written) => {

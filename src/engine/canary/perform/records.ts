@@ -4,7 +4,7 @@ import { stampAnnotations } from '../../../release/record.ts';
 import { lastKnownGood } from '../../../rollout/run.ts';
 import type { RecordView, World } from '../../../rollout/world.ts';
 import type { ActionContext, Performer } from '../context/context.ts';
-import { bytesOf, nameOf } from '../observe/releases.ts';
+import { bytesOf, canaryName } from '../observe/releases.ts';
 
 /** Keeps the bytes of a release in the cluster and reads them back (S10); records that nobody can need any more go. */
 export const saveRecord: Performer<'SaveRecord'> = async (context, { digest, promotedTime }) => {
@@ -23,9 +23,9 @@ export const markProven: Performer<'MarkProven'> = async (context, { digest }) =
   const { release, settings } = await bytesOf(context, digest);
   await parts.records.save(release);
   const promotedTime = new Date(parts.clock.nowMs()).toISOString();
-  const sequence = await parts.records.nextSequence(nameOf(observation), digest);
+  const sequence = await parts.records.nextSequence(canaryName(observation.canary), digest);
   const annotations = stampAnnotations(release, { promotedTime, sequence, settings });
-  const wrote = await parts.records.stamp(nameOf(observation), digest, annotations);
+  const wrote = await parts.records.stamp(canaryName(observation.canary), digest, annotations);
   await removeSurplus(context, digest);
   return wrote;
 };
@@ -42,13 +42,13 @@ async function removeSurplus({ parts, observation }: ActionContext, digest: stri
     world.status.run?.digest,
     lastKnownGood(world)?.digest,
   ]);
-  const kept = new Set(withoutOlderTwins(world, needed).slice(0, limits.keptRecords - 1));
-  const surplus = world.records.filter((record) => !needed.has(record.digest) && !kept.has(record));
-  for (const { name } of surplus) await parts.records.remove(nameOf(observation), name);
+  const retained = new Set(newestByGitDigest(world, needed).slice(0, limits.keptRecords - 1));
+  const surplus = world.records.filter((record) => !needed.has(record.digest) && !retained.has(record));
+  for (const { name } of surplus) await parts.records.remove(canaryName(observation.canary), name);
 }
 
 /** Of releases that differ by config outside Git alone the newest that may be returned to: rotated Secrets push no older commit out. */
-function withoutOlderTwins(
+function newestByGitDigest(
   { records, rejected }: World,
   needed: ReadonlySet<string | undefined>,
 ): RecordView[] {
@@ -56,9 +56,9 @@ function withoutOlderTwins(
   const seen = new Set<string>();
   return records.filter(({ digest, promotedTime }) => {
     if (needed.has(digest) || promotedTime === undefined) return false;
-    const isTwin = seen.has(gitPart(digest));
+    const isSuperseded = seen.has(gitPart(digest));
     if (!isRejected.has(digest)) seen.add(gitPart(digest));
-    return !isTwin;
+    return !isSuperseded;
   });
 }
 
@@ -66,9 +66,15 @@ function withoutOlderTwins(
 export const reject: Performer<'Reject'> = ({ parts, observation }, rejected) => {
   const { digest, commit, reason, cause } = rejected;
   const time = new Date(parts.clock.nowMs()).toISOString();
-  return parts.records.reject(nameOf(observation), digest, { digest, commit, reason, cause, time });
+  return parts.records.reject(canaryName(observation.canary), digest, {
+    digest,
+    commit,
+    reason,
+    cause,
+    time,
+  });
 };
 
 /** Forgets that a digest failed, for instance after a retry was asked for. */
 export const unreject: Performer<'Unreject'> = ({ parts, observation }, { digest }) =>
-  parts.records.reject(nameOf(observation), digest, undefined);
+  parts.records.reject(canaryName(observation.canary), digest, undefined);

@@ -20,15 +20,15 @@ const configKinds: readonly RouteKind[] = [
 
 /**
  * Services and routes carry the traffic: they stay as they are, without owner, marks and labels of ours, so that Git may hold them. Then what stood behind
- * the primary goes, and the primary last of all: while it is there, not everything was let go.
+ * the primary goes, and the primary last of all: while it is there, not everything was released.
  */
 export const releaseCopies: Performer<'ReleaseCopies'> = async (context) => {
   await ensureFresh(context);
   const { parts, observation } = context;
-  const kept = [...servedBy(context), ...(await madeFor(context, [...parts.routeKinds, serviceKind]))];
-  const each = [...new Map(kept.map((object) => [describe(object), object])).values()];
+  const serving = [...servedBy(context), ...(await madeFor(context, [...parts.routeKinds, serviceKind]))];
+  const each = [...new Map(serving.map((object) => [describe(object), object])).values()];
   const held = each.filter((object) => isHeld(context, object));
-  for (const object of held) await letGo(context, object);
+  for (const object of held) await orphan(context, object);
   const copies = await madeFor(context, [...scalerKinds, ...configKinds]);
   const gone = copies.filter(
     (object) => isOwned(context, object) && object.metadata.name.endsWith('-primary'),
@@ -69,7 +69,7 @@ async function madeFor(
 }
 
 /** A merge patch of its metadata, over the version that was read. */
-async function letGo({ parts, observation }: ActionContext, object: KubernetesObject): Promise<void> {
+async function orphan({ parts, observation }: ActionContext, object: KubernetesObject): Promise<void> {
   const { ownerReferences = [] } = object.metadata;
   const others = ownerReferences.filter(({ uid }) => uid !== observation.canary.metadata.uid);
   const marks = [...Object.keys(keepAwayAnnotations), appliedAnnotation];

@@ -67,7 +67,7 @@ export const removeScaler: Performer<'RemoveScaler'> = async ({ parts, observati
 };
 
 /** Both scalers as they were before a rollout, neither paused: when nobody is left to do it later. */
-export async function giveScalersBack(
+export async function restoreScalers(
   { cluster }: Pick<CanaryParts, 'cluster'>,
   canary: KubernetesObject,
 ): Promise<void> {

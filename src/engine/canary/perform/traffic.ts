@@ -95,7 +95,7 @@ function refuseMissing({ observation }: ActionContext, route: RouteTarget): void
   ];
   const missing = used.find((name) => view.get(serviceKind, name) === undefined);
   if (missing === undefined) return;
-  const message = `Service ${view.namespace}/${missing} is not there, and requests are not sent to it`;
+  const message = `Service ${view.namespace}/${missing} does not exist; no requests are sent to it`;
   throw new EngineError('ServiceMissing', message, true);
 }
 

@@ -16,7 +16,7 @@ import { EngineError, StaleView } from '../../failure.ts';
 import { type ActionContext, type Performer, versionOf } from '../context/context.ts';
 import { configKeys, copiesOfOthers, readLiveConfigs } from '../context/live-config.ts';
 import { untrackedConfigs } from '../observe/config-copies.ts';
-import { bytesOf, nameOf, type ReleaseBytes } from '../observe/releases.ts';
+import { bytesOf, canaryName, type ReleaseBytes } from '../observe/releases.ts';
 import { ownedReplicas } from './scalers.ts';
 import { applyRollout, applyUnwatched, ensureFresh, onBehalfOfSource, partOfSource } from './write.ts';
 
@@ -77,9 +77,12 @@ export const applySettings: Performer<'ApplySettings'> = async (context, { diges
   await parts.cluster.patch(referenceOf(primary), withVersion(patch, primary));
   const running = primary.metadata.annotations?.[digestAnnotation];
   if (running && soundRecord(observation.world, running)) {
-    const { release, commit, promotedTime } = await parts.records.load(nameOf(observation), running);
+    const { release, commit, promotedTime } = await parts.records.load(
+      canaryName(observation.canary),
+      running,
+    );
     await parts.records.stamp(
-      nameOf(observation),
+      canaryName(observation.canary),
       running,
       stampAnnotations(release, { promotedTime, commit, settings }),
     );

@@ -9,9 +9,8 @@ import type { RouteKind } from '../../../contracts/routing.ts';
 import { watchedKinds } from '../../../workload/kinds.ts';
 import { endpointSliceKind } from '../../../workload/pods/endpoints.ts';
 import { type ScalerSpec, scalerKindOf } from '../../../workload/scaler.ts';
-import { EngineError, type Failure } from '../../failure.ts';
+import { EngineError, type Failure, invalidCanary } from '../../failure.ts';
 import { type CanaryParts, providerOf } from '../context/context.ts';
-import { invalidCanary } from './status.ts';
 
 /** Reasons of specs that only their author can mend. */
 const invalidReasons: ReadonlySet<string> = new Set(['InvalidSpec', 'UnknownProvider']);
@@ -35,8 +34,8 @@ export function canaryInForce(
   object: KubernetesObject,
 ): CanaryInForce | { readonly failure: EngineError } {
   const newest = readCanary(parts, object);
-  if (!('failure' in newest)) return { canary: newest.canary, specInForce: toKeep(newest.canary) };
-  const kept = keptSpec(object);
+  if (!('failure' in newest)) return { canary: newest.canary, specInForce: specToStore(newest.canary) };
+  const kept = lastValidSpec(object);
   if (!kept || !invalidReasons.has(newest.failure.reason)) return newest;
   const before = readCanary(parts, withSpec(object, kept));
   if ('failure' in before) return newest;
@@ -47,17 +46,17 @@ export function canaryInForce(
 
 /** The object once more with the spec that the status keeps, where that is another one; for who only looks at names. */
 export function specsOf(object: KubernetesObject): readonly KubernetesObject[] {
-  const kept = keptSpec(object);
+  const kept = lastValidSpec(object);
   if (!kept || kept.generation === object.metadata.generation) return [object];
   return [object, withSpec(object, kept)];
 }
 
 /** As it was read, with what an annotation said of it: the annotation may be what is changed next. */
-function toKeep({ metadata, spec }: Canary): SpecInForce {
+function specToStore({ metadata, spec }: Canary): SpecInForce {
   return { generation: metadata.generation ?? 0, spec: spec as unknown as Record<string, unknown> };
 }
 
-function keptSpec({ status }: KubernetesObject): SpecInForce | undefined {
+function lastValidSpec({ status }: KubernetesObject): SpecInForce | undefined {
   const { specInForce } = (status ?? {}) as CanaryStatus;
   return typeof specInForce?.spec === 'object' && specInForce.spec !== null ? specInForce : undefined;
 }
@@ -86,8 +85,8 @@ export function readCanary(
   if (problems.length > 0) return { failure: invalidCanary(problems) };
   const routing = routingFailure(parts, canary);
   if (routing) return { failure: routing };
-  const rival = findConflictingCanary(parts.canaries.list(), canary);
-  return rival ? { failure: conflict(canary, rival) } : { canary };
+  const conflicting = findConflictingCanary(parts.canaries.list(), canary);
+  return conflicting ? { failure: conflict(canary, conflicting) } : { canary };
 }
 
 /** Of its router, where it needs one. */
@@ -142,7 +141,7 @@ function conflict(canary: Canary, rival: KubernetesObject): EngineError {
 
 type Parts = Pick<CanaryParts, 'routing' | 'options'>;
 
-/** The kinds to watch for a Canary beside those every Canary needs: of its target, its scaler and its routes. */
+/** The kinds to watch for a Canary besides those every Canary needs: of its target, its scaler and its routes. */
 export function kindsOf({ spec, status }: KubernetesObject, { routing, options }: Parts): RouteKind[] {
   const { provider, ...scaled } = (spec ?? {}) as { provider?: string } & ScalerSpec;
   const scaler = scalerKindOf(scaled);

@@ -1,4 +1,4 @@
-/** What a Canary asks for and does not get, or names and that is not there: told by condition and event, and nothing waits for it. */
+/** What a Canary asks for and does not get, or names and does not exist: reported by condition and Event, and nothing waits for it. */
 import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
@@ -22,7 +22,7 @@ const notActedOn = 'FieldsNotActedOn';
 const specWarnings = 'SpecWarnings';
 const types = [notActedOn, specWarnings] as const;
 
-/** An object beside the Canary that its spec names. */
+/** An object that the spec of a Canary names. */
 interface NamedObject {
   readonly path: string;
   readonly kind: ReferenceKind;
@@ -57,7 +57,7 @@ export function mayName({ spec = {}, metadata }: KubernetesObject, changed: Kube
   return JSON.stringify(spec).includes(JSON.stringify(name)) || annotated.includes(name);
 }
 
-/** Everything to be told about the spec: of the Canary alone, of its routing provider, of objects it names, and of head's template beside it. */
+/** Everything to report about the spec: of the Canary alone, of its routing provider, of objects it names, and of head's template. */
 export function specNotices(
   parts: Pick<CanaryParts, 'heads' | 'options' | 'references' | 'routing'>,
   canary: Canary,
@@ -85,10 +85,10 @@ export function specNotices(
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   });
   const text = warnings.map(({ path, message }) => `${path}: ${message}`).join('; ');
-  const told = findCondition(canary.status?.conditions, specWarnings);
-  // Nothing was read since the start: what was said of this very spec is not taken back, and told again a moment later.
+  const reported = findCondition(canary.status?.conditions, specWarnings);
+  // Nothing was read since the start: what was reported of this very spec is not taken back and reported again a moment later.
   const isUnread = view.kind === 'unknown' && view.reason === 'SourceNotRead';
-  const still = isUnread && told && told.observedGeneration === generation ? [told] : undefined;
+  const still = isUnread && reported && reported.observedGeneration === generation ? [reported] : undefined;
   const reason = missing.length > 0 ? 'ReferenceMissing' : specWarnings;
   return [
     ...(fields.length > 0
@@ -114,7 +114,7 @@ export function withNotices(
 }
 
 /** Notices that say something new, as events. */
-export function noticesToTell(before: CanaryStatus | undefined, after: CanaryStatus): News[] {
+export function newNotices(before: CanaryStatus | undefined, after: CanaryStatus): News[] {
   return types.flatMap((type): News[] => {
     const now = findCondition(after.conditions, type);
     if (!now || now.message === findCondition(before?.conditions, type)?.message) return [];

@@ -22,7 +22,7 @@ import {
 import type { CanaryParts } from '../context/context.ts';
 import { foreignControllerCondition } from '../context/flagger-watch.ts';
 import { isReverted, reproducedCondition } from '../context/reproduction.ts';
-import { noticesToTell, withNotices } from './spec-notices.ts';
+import { newNotices, withNotices } from './spec-notices.ts';
 
 /** A CRD without our fields drops them; going on would mean to decide on half a memory. */
 function schemaOutdated(fields: readonly string[]): EngineError {
@@ -56,7 +56,7 @@ export async function writeStatus(
 
 /** What the engine itself knows about a Canary. */
 export interface EngineFindings {
-  /** What is to be told about the spec. */
+  /** What is to be reported about the spec. */
   readonly notices?: readonly ConditionNews[] | undefined;
   /** What stands in the way. */
   readonly failure?: Failure | undefined;
@@ -87,8 +87,8 @@ export function withEngineConditions(
   else if (written) conditions = withCondition(conditions, { ...written, ...at }, nowMs);
   if (failure) conditions = withFailure(conditions, { failure, live: canary.status?.conditions, at }, nowMs);
   if (conditions === status.conditions || conditions.length === 0) return status;
-  const told = { ...status, conditions: [...conditions] };
-  return failure ? withoutMereTime(canary.status, told) : told;
+  const reported = { ...status, conditions: [...conditions] };
+  return failure ? withoutMereTime(canary.status, reported) : reported;
 }
 
 /** The core said other conditions than those of the failure, so that it found something new each time: where nothing else is, time stands still. */
@@ -122,7 +122,7 @@ function withFailure(
   );
 }
 
-/** It takes the place of what the core said this time, beside what the status says by now. */
+/** It takes the place of what the core said this time, in addition to what the status says by now. */
 interface FailureOver {
   readonly failure: Failure;
   readonly at: { readonly observedGeneration?: number };
@@ -135,13 +135,13 @@ export function newsOf(
   after: CanaryStatus,
   events: readonly News[],
 ): News[] {
-  const news = [...noticesToTell(before, after), ...events];
+  const news = [...newNotices(before, after), ...events];
   const stalled = findCondition(after.conditions ?? [], 'Stalled');
   const known = findCondition(before?.conditions ?? [], 'Stalled');
   if (stalled?.status !== 'True' || after.phase === 'Failed') return news;
   const { reason, message } = stalled;
-  const told = known?.status === 'True' && known.reason === reason;
-  if (told || events.some((event) => event.reason === reason)) return news;
+  const isKnown = known?.status === 'True' && known.reason === reason;
+  if (isKnown || events.some((event) => event.reason === reason)) return news;
   return [...news, { type: 'Warning', reason, message }];
 }
 
@@ -154,16 +154,10 @@ export function joinFailures(failures: ReadonlyArray<Failure | undefined>): Fail
   return { reason: first.reason, message, transient: found.every(({ transient }) => transient) };
 }
 
-/** People were told of exactly this by the conditions. */
+/** The conditions report exactly this already. */
 export function isReported(status: CanaryStatus | undefined, { reason, message }: Failure): boolean {
   const ready = findCondition(status?.conditions, 'Ready');
   return ready?.reason === reason && ready.message !== '' && message.startsWith(ready.message);
-}
-
-/** A failure that only the author of the Canary can end. */
-export function invalidCanary(problems: ReadonlyArray<{ path: string; message: string }>): EngineError {
-  const text = problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
-  return new EngineError('InvalidSpec', text);
 }
 
 /** The finding comes first and keeps at least this much of the message. */
@@ -201,13 +195,11 @@ function withNames(start: string, names: readonly string[]): string {
   return text;
 }
 
-// A status says what was done: not what could not be.
-
 type Field = keyof CanaryStatus;
 
 /** By action what a status says of it once it is done, where that is never read back; `all`: the whole decision is made again. */
 const fieldsByAction: Partial<Record<Action['type'], 'all' | readonly Field[]>> = {
-  // What the program before left in the status tells what is to be taken over.
+  // What the program before left in the status says what is to be taken over.
   AdoptPrimary: 'all',
   // The request is answered with it.
   Unreject: 'all',

@@ -91,7 +91,7 @@ export async function applyObject(
   const wanted = wantedOver(object, live, context);
   if (hasDrifted && live && covers(live, wanted) && !isMarked(live, wanted)) return { changed: false };
   if (live) refuseOthers(parts, live, { wanted, id: context.id, former });
-  // Before the write, since the watch tells of it before the answer is here.
+  // Before the write, since the watch may deliver it before the answer is here.
   parts.applied.note(wanted);
   const write = await writeOne(parts, context, { wanted, live, isShared }).catch((error: unknown) => {
     parts.applied.forget(wanted);
@@ -152,7 +152,7 @@ function refuseOthers(
   if (owner)
     throw new EngineError(
       'Conflicted',
-      `${owner.tool} applies it (${owner.detail}); take it out there, or annotate it with ${adoptAnnotation}: "true" to hand it over`,
+      `${owner.tool} applies it (${owner.detail}); remove it there, or annotate it with ${adoptAnnotation}: "true" to hand it over`,
     );
   const partOf = live.metadata.labels?.[partOfLabel];
   if (!partOf || partOf === id || live.metadata.annotations?.[adoptAnnotation]) return;
@@ -162,8 +162,6 @@ function refuseOthers(
     `Source ${claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
   );
 }
-
-// What applying one object of a Source would lead to, asked of the API server without storing anything.
 
 /** The outcome. */
 export interface DryApplied {

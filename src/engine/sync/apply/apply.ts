@@ -38,7 +38,7 @@ export async function applySnapshot(
       try {
         const applied = await applyObject(parts, object, context);
         if (applied.changed && object.kind === 'CustomResourceDefinition') kinds.expectNew();
-        note(outcome, object, applied);
+        addToOutcome(outcome, object, applied);
       } catch (error) {
         outcome.failures.push(failureFor(object, { entry: origins.get(object), error, account }));
       }
@@ -55,7 +55,11 @@ interface Outcome {
   changed: number;
 }
 
-function note(outcome: Outcome, object: KubernetesObject, { changed, drift, taken }: AppliedObject): void {
+function addToOutcome(
+  outcome: Outcome,
+  object: KubernetesObject,
+  { changed, drift, taken }: AppliedObject,
+): void {
   if (changed) outcome.changed += 1;
   if (drift) outcome.drift.push(drift);
   if (taken?.length) outcome.taken.push(`${describe(object)}: ${contestedInWords(taken)}`);
@@ -71,7 +75,7 @@ interface Refusal {
 function failureFor(object: KubernetesObject, { entry, error, account }: Refusal): ApplyFailure {
   const { reason, message, transient } = failureOf(error);
   const place = entry ? `${formatOrigin(entry.origin)}: ` : '';
-  // What the server says about a Secret is withheld: who may not write it is told all the same.
+  // What the server says about a Secret is withheld: who may not write it is reported all the same.
   const isUnnamed = reason === 'Forbidden' && account !== undefined && !message.includes(account);
   const who = isUnnamed ? `; written as ${account}` : '';
   return { reason, message: `${place}${describe(object)}: ${message}${who}`, object, transient };

@@ -21,7 +21,7 @@ export async function readInForce(
   snapshot: Snapshot,
   digests: ReadonlyMap<string, string>,
 ): Promise<SnapshotInForce> {
-  const inForce = look(parts, snapshot, digests);
+  const inForce = findInForce(parts, snapshot, digests);
   const releases = (await Promise.all(inForce.map((one) => bytesOf(parts, state, one)))).flat();
   const effective = effectiveRest(snapshot.rest, releases);
   return { digests, key: inForceKey(inForce), releases, effective };
@@ -30,10 +30,10 @@ export async function readInForce(
 /** Something else is in force than when the snapshot was applied, so that it has to be applied again. Costs no request. */
 export function isOtherInForce(parts: SourceParts, { snapshot, inForce }: SourceState): boolean {
   if (!snapshot || !inForce) return false;
-  return inForceKey(look(parts, snapshot, inForce.digests)) !== inForce.key;
+  return inForceKey(findInForce(parts, snapshot, inForce.digests)) !== inForce.key;
 }
 
-function look(
+function findInForce(
   parts: Pick<SourceParts, 'canaries'>,
   { plans }: Snapshot,
   digests: ReadonlyMap<string, string>,
@@ -53,7 +53,7 @@ function hasServiceAsTarget(canary: KubernetesObject | undefined): boolean {
   return isService({ apiVersion: targetRef?.apiVersion ?? '', kind: targetRef?.kind ?? '' });
 }
 
-/** A record that is gone or damaged leaves head's objects as they are: the Canary itself tells of it. */
+/** A record that is gone or damaged leaves head's objects as they are: the Canary itself reports it. */
 async function bytesOf(
   { records, log }: SourceParts,
   { inForce: before }: SourceState,

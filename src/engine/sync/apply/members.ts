@@ -38,7 +38,7 @@ export function createMemberWatches(openWatch: OpenWatch, everywhere: boolean): 
   const watched = new Map<string, Members>();
 
   /** Of the place itself, or of all namespaces once the kind is watched in many. */
-  function keyOf({ apiVersion, kind, namespace = '' }: Place): [key: string, namespace: string] {
+  function watchKey({ apiVersion, kind, namespace = '' }: Place): [key: string, namespace: string] {
     const type = `${apiVersion} ${kind} `;
     const known = [...watched.keys()].filter((key) => key.startsWith(type));
     const isMany = everywhere && known.length >= mostNamespaces && !known.includes(type + namespace);
@@ -52,16 +52,16 @@ export function createMemberWatches(openWatch: OpenWatch, everywhere: boolean): 
       ...{ set, owners: new Map(), objects: new Map(), listeners: new Map() },
       users: 0,
     };
-    set.onChange((object) => (object ? note(members, object) : learn(members)));
+    set.onChange((object) => (object ? dispatch(members, object) : learn(members)));
     return members;
   }
 
   return (place, applySetId) => {
-    const [key, namespace] = keyOf(place);
+    const [key, namespace] = watchKey(place);
     const members = watched.get(key) ?? open(place, namespace);
     watched.set(key, members);
     members.users += 1;
-    return viewOf(members, applySetId, () => {
+    return memberSet(members, applySetId, () => {
       members.users -= 1;
       if (members.users > 0) return;
       watched.delete(key);
@@ -71,14 +71,14 @@ export function createMemberWatches(openWatch: OpenWatch, everywhere: boolean): 
 }
 
 /** What one Source sees. `onEnd` is called once. */
-function viewOf(members: Members, id: string, onEnd: () => void): WatchedSet {
+function memberSet(members: Members, id: string, onEnd: () => void): WatchedSet {
   const own = new Set<Listener>();
   let isOpen = true;
   const objects = () => members.objects.get(id);
   return {
     synced: members.set.synced,
     problem: members.set.problem,
-    get: (namespace, name) => objects()?.get(idOf({ namespace, name })),
+    get: (namespace, name) => objects()?.get(objectId({ namespace, name })),
     list: (namespace) =>
       [...(objects()?.values() ?? [])].filter(
         ({ metadata }) => namespace === undefined || metadata.namespace === namespace,
@@ -100,19 +100,19 @@ function viewOf(members: Members, id: string, onEnd: () => void): WatchedSet {
 }
 
 /** An object came, changed, went, or has another owner now: the one before hears of it, too. */
-function note(members: Members, object: KubernetesObject): void {
-  const key = idOf(object.metadata);
+function dispatch(members: Members, object: KubernetesObject): void {
+  const key = objectId(object.metadata);
   const before = members.owners.get(key);
   const owner = place(members, key, members.set.get(object.metadata.namespace, object.metadata.name));
-  for (const id of new Set([before, owner])) if (id !== undefined) tell(members, id, object);
+  for (const id of new Set([before, owner])) if (id !== undefined) notify(members, id, object);
 }
 
 /** The set was listed. */
 function learn(members: Members): void {
   members.owners.clear();
   members.objects.clear();
-  for (const object of members.set.list()) place(members, idOf(object.metadata), object);
-  for (const id of [...members.listeners.keys()]) tell(members, id, undefined);
+  for (const object of members.set.list()) place(members, objectId(object.metadata), object);
+  for (const id of [...members.listeners.keys()]) notify(members, id, undefined);
 }
 
 function place(members: Members, key: string, now: KubernetesObject | undefined): string | undefined {
@@ -128,11 +128,11 @@ function place(members: Members, key: string, now: KubernetesObject | undefined)
   return owner;
 }
 
-function tell({ listeners }: Members, id: string, object: KubernetesObject | undefined): void {
+function notify({ listeners }: Members, id: string, object: KubernetesObject | undefined): void {
   for (const listener of [...(listeners.get(id) ?? [])]) listener(object);
 }
 
-function idOf({ namespace, name }: { namespace?: string | undefined; name: string }): string {
+function objectId({ namespace, name }: { namespace?: string | undefined; name: string }): string {
   return `${namespace ?? ''}/${name}`;
 }
 

@@ -6,7 +6,7 @@ import type { Cluster } from '../../../contracts/cluster.ts';
 import { versionOf } from '../../canary/context/context.ts';
 import { EngineError, failureOf } from '../../failure.ts';
 import type { SourceParts } from '../context/context.ts';
-import { isPrecious } from '../scope/prune-plan.ts';
+import { needsPruneApproval } from '../scope/prune-plan.ts';
 
 /** On an object: it may be deleted and made anew when the API server cannot change it in place. */
 export const forceAnnotation = 'holdfast.dev/force';
@@ -18,7 +18,7 @@ const goneRetryMs = 250;
 const immutableWords =
   /immutable|may not be (changed|updated)|may not change|cannot be changed|cannot change|updates to \S+ (spec )?(for|are|is)|forbidden: updates/i;
 
-/** Whether a write was refused since the live object cannot become this one. What a Secret's refusal says is withheld: its own mark tells. */
+/** Whether a write was refused since the live object cannot become this one. What a Secret's refusal says is withheld: its own mark says so. */
 export function isImmutableChange(error: unknown, live: KubernetesObject | undefined): boolean {
   const { reason, message } = failureOf(error);
   if (reason !== 'Invalid' || !live) return false;
@@ -29,10 +29,10 @@ export function isImmutableChange(error: unknown, live: KubernetesObject | undef
 export function mayRecreate({ spec }: Pick<Source, 'spec'>, wanted: KubernetesObject): boolean {
   const said = wanted.metadata.annotations?.[forceAnnotation];
   if (said !== undefined) return said === 'enabled' || said === 'true';
-  return spec.force === true && !isPrecious(wanted);
+  return spec.force === true && !needsPruneApproval(wanted);
 }
 
-/** What people are told where it was not asked for. */
+/** What is reported where it was not asked for. */
 export function notRecreated(error: unknown): EngineError {
   const { message } = failureOf(error);
   return new EngineError(

@@ -31,7 +31,7 @@ export function createSourceWatch(
   const sets = new Map<string, WatchedSet>();
   let several: ReadonlySet<string> = new Set();
 
-  function idOf({ apiVersion, kind, namespace }: Place): string {
+  function watchId({ apiVersion, kind, namespace }: Place): string {
     const type = `${apiVersion} ${kind}`;
     return several.has(type) ? type : `${type} ${namespace ?? ''}`;
   }
@@ -45,13 +45,13 @@ export function createSourceWatch(
 
   return {
     setOf(object) {
-      const set = sets.get(idOf(placeOf(object)));
+      const set = sets.get(watchId(placeOf(object)));
       return set?.synced() ? set : undefined;
     },
     follow(objects, places) {
       const all = [...objects.map(placeOf), ...places];
       several = kindsInManyNamespaces(all);
-      const wanted = new Map(all.map((place) => [idOf(place), place]));
+      const wanted = new Map(all.map((place) => [watchId(place), place]));
       for (const [id, set] of sets) {
         if (wanted.has(id)) continue;
         sets.delete(id);
@@ -87,8 +87,6 @@ function kindsInManyNamespaces(places: readonly Place[]): Set<string> {
   }
   return new Set([...namespaces].filter(([, names]) => names.size > mostNamespaces).map(([type]) => type));
 }
-
-// Whether what a Source applied is still there, as the watches see it.
 
 /** The object as the Source applies it; undefined: it is none of those. */
 export function appliedEntryOf(state: SourceState, live: KubernetesObject): RenderedObject | undefined {

@@ -47,11 +47,11 @@ export interface SourceParts {
   readonly sources: () => readonly KubernetesObject[];
   /** Canaries in the cluster that are ours, as watched. */
   readonly canaries: () => readonly KubernetesObject[];
-  /** Sends news of Sources; undefined: nobody is told. */
+  /** Sends alerts of Sources; undefined: none are sent. */
   readonly sourceAlerts?: Pick<SourceAlerts, 'tell'>;
-  /** Told how many objects were put back after somebody changed them, for metrics. */
+  /** Called with how many objects were corrected after somebody changed them, for metrics. */
   readonly onDrift?: (sourceKey: string, objects: number) => void;
-  /** Told how many files and folders were rendered that no cache held, for metrics. */
+  /** Called with how many files and folders were rendered that no cache held, for metrics. */
   readonly onRendered?: (sourceKey: string, count: number) => void;
   /** Looks at a Canary soon. */
   readonly wakeCanary: (canaryKey: string) => void;

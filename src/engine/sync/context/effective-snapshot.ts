@@ -5,8 +5,8 @@
  */
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { gitPart } from '../../../api/digest.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import { type CanaryName, canaryKey } from '../../../release/candidates.ts';
+import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
+import { canaryKey } from '../../../release/candidates.ts';
 import { configReferences } from '../../../release/refs.ts';
 import { type Release, templateOf } from '../../../release/release.ts';
 import { isService } from '../../../release/service-content.ts';
@@ -23,7 +23,7 @@ export interface EffectiveRest {
 
 /** A release that one of a Source's Canaries lives by although head is another one. */
 export interface InForce {
-  readonly canary: CanaryName;
+  readonly canary: NamespacedName;
   readonly digest: string;
   /** Its config counts in the place of head's; otherwise it only has to stay there. */
   readonly isApplied: boolean;
@@ -37,11 +37,11 @@ export interface ReleaseInForce extends InForce {
 }
 
 /**
- * What a Canary lives by beside head. A release under way that head has left is in force while the newer one waits for its end. Without a
+ * What a Canary depends on besides head. A release under way that head has left is in force while the newer one waits for its end. Without a
  * release under way it is the last-known-good where head is rejected, broken (S24) or gone. A last-known-good that head replaces in order
  * is kept until the new one has proved itself.
  */
-export function inForceOf(canary: CanaryName, status: CanaryStatus, head: string | undefined): InForce[] {
+export function inForceOf(canary: NamespacedName, status: CanaryStatus, head: string | undefined): InForce[] {
   const { run, postPromotion, lastKnownGood, rejected = [] } = status;
   const isHead = (digest: string): boolean => head !== undefined && gitPart(digest) === gitPart(head);
   const keepsNewerWaiting = postPromotion !== undefined || run?.rollback !== undefined;

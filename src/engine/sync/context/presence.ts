@@ -13,7 +13,7 @@ const manyReads = 20;
 /** Reads so close together count as one burst. What a list says is believed for as long. */
 const burstMs = 2_000;
 
-interface Place {
+interface ReadCount {
   sinceMs: number;
   reads: number;
   listed: { readonly atMs: number; readonly names: Promise<ReadonlySet<string> | undefined> } | undefined;
@@ -30,9 +30,9 @@ export function createPresence({
   readonly cluster: Cluster;
   readonly clock: Pick<Clock, 'nowMs'>;
 }): Presence {
-  const places = new Map<string, Place>();
+  const places = new Map<string, ReadCount>();
 
-  function placeOf({ apiVersion, kind, metadata }: KubernetesObject): Place {
+  function countRead({ apiVersion, kind, metadata }: KubernetesObject): ReadCount {
     const key = `${apiVersion} ${kind} ${metadata.namespace ?? ''}`;
     const nowMs = clock.nowMs();
     const known = places.get(key);
@@ -45,7 +45,10 @@ export function createPresence({
   }
 
   /** Undefined: nobody knows, so that it has to be read. */
-  async function namesAt(place: Place, object: KubernetesObject): Promise<ReadonlySet<string> | undefined> {
+  async function namesAt(
+    place: ReadCount,
+    object: KubernetesObject,
+  ): Promise<ReadonlySet<string> | undefined> {
     const ageMs = clock.nowMs() - (place.listed?.atMs ?? Number.NEGATIVE_INFINITY);
     if (place.listed && ageMs >= 0 && ageMs < burstMs) return place.listed.names;
     if (place.reads <= manyReads) return undefined;
@@ -57,7 +60,7 @@ export function createPresence({
 
   return {
     async read(object) {
-      const names = await namesAt(placeOf(object), object);
+      const names = await namesAt(countRead(object), object);
       return names && !names.has(object.metadata.name) ? undefined : cluster.get(referenceOf(object));
     },
   };

@@ -1,6 +1,7 @@
 /** Sources that wait for others (`spec.dependsOn`). Pure. */
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
+import { namespacedName } from '../../checks/checks.ts';
 import { findCondition } from '../../status-patch.ts';
 import type { Snapshot, SourceParts, SourceState } from '../context/context.ts';
 
@@ -19,10 +20,10 @@ export function whyItWaits(
   sources: readonly KubernetesObject[],
   commit: string,
 ): Waiting | undefined {
-  const byKey = new Map(sources.map((one) => [keyOf(one), one as Source]));
+  const byKey = new Map(sources.map((one) => [namespacedName(one), one as Source]));
   const circle = circleOf(source, byKey);
   if (circle) {
-    const message = `spec.dependsOn goes in a circle: ${circle.join(' -> ')}; take one of the steps out`;
+    const message = `spec.dependsOn is circular: ${circle.join(' -> ')}; remove one of these references`;
     return { reason: 'DependencyCycle', message };
   }
   for (const key of dependenciesOf(source)) {
@@ -46,7 +47,7 @@ function whyNotReady(source: Source, other: Source, commit: string): string | un
   const { status, metadata, spec } = other;
   const ready = findCondition(status?.conditions, 'Ready');
   if (ready?.status !== 'True') return `is not Ready${ready ? ` (${ready.reason})` : ''}`;
-  if (status?.observedGeneration !== metadata.generation) return 'has not acted on its last change yet';
+  if (status?.observedGeneration !== metadata.generation) return 'has not reconciled its last change yet';
   if (!status?.appliedCommit) return 'has applied no commit yet';
   const isSame = spec.url === source.spec.url && JSON.stringify(spec.ref) === JSON.stringify(source.spec.ref);
   if (!isSame || status.appliedCommit === commit) return undefined;
@@ -55,7 +56,7 @@ function whyNotReady(source: Source, other: Source, commit: string): string | un
 
 /** The way round, beginning and ending with the Source itself. */
 function circleOf(source: Source, byKey: ReadonlyMap<string, Source>): string[] | undefined {
-  const start = keyOf(source);
+  const start = namespacedName(source);
   const seen = new Set<string>();
   const walk = (at: Source, way: readonly string[]): string[] | undefined => {
     for (const key of dependenciesOf(at)) {
@@ -69,10 +70,6 @@ function circleOf(source: Source, byKey: ReadonlyMap<string, Source>): string[] 
     return undefined;
   };
   return walk(source, [start]);
-}
-
-function keyOf({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
-  return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
 /**

@@ -19,7 +19,7 @@ export interface Rewritten {
   readonly appliedBefore: string;
 }
 
-/** What people are told while it waits. `gone`: Git does not give out the applied commit any more, and no store of ours holds it. */
+/** What is reported while it waits. `gone`: Git does not give out the applied commit any more, and no store of ours holds it. */
 export function historyRewritten(
   { poll: { head, refName }, appliedBefore }: Rewritten,
   applied: 'kept' | 'gone',
@@ -28,7 +28,7 @@ export function historyRewritten(
   const kept =
     applied === 'kept'
       ? `${before}, which stays applied`
-      : `${before}, which stays in the cluster but is gone from Git, so that nobody keeps it in order`;
+      : `${before}, which stays in the cluster but is gone from Git, so it is not reconciled`;
   return {
     condition: 'Ready',
     reason: 'HistoryRewritten',

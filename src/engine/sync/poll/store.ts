@@ -7,7 +7,7 @@ import type { SourceParts, SourceState } from '../context/context.ts';
 
 /** Frees the disk of what no Source uses: what an earlier run left, and what a Source leaves. */
 interface StoreSweep {
-  /** All Sources are known, so that what is used can be told from what is not. */
+  /** All Sources are known, so that it is known what is in use. */
   listed(): void;
   /** A Source ended, or uses another repository now. */
   ended(): void;

@@ -50,8 +50,8 @@ export async function prune(
     holderOf: (key) => parts.claims.holderOf(key, state.key),
   });
   const done = await carryOut(parts, source, plan, signal);
-  const told = prunedEvent(done, snapshot.commit.commit);
-  if (told) parts.events.emit(source, { type: 'Normal', reason: 'Pruned', message: told });
+  const event = prunedEvent(done, snapshot.commit.commit);
+  if (event) parts.events.emit(source, { type: 'Normal', reason: 'Pruned', message: event });
   const tookBack = await keepReturned(parts, snapshot, members);
   const isPending = done.wrote || tookBack || plan.waiting.length > 0 || plan.handBack.length > 0;
   if (!isPending && done.failures.length === 0)

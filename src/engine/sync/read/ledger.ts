@@ -2,7 +2,7 @@ import type { CanaryStatus } from '../../../api/canary/status.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { viewOf } from '../../../release/build.ts';
 import { canaryOfLedger, ledgerPrefix } from '../../../writeback/names.ts';
-import type { Head } from '../../canary/context/heads.ts';
+import type { Head } from '../../canary/context/head.ts';
 import { namespacedName } from '../../checks/checks.ts';
 import type { Snapshot, SourceParts, SourceState } from '../context/context.ts';
 import { infoOf, releaseAtCommit } from './reproduce.ts';

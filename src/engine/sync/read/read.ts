@@ -24,7 +24,7 @@ import { inputsOf, type RenderInputs } from './render-inputs.ts';
 interface Reading {
   readonly commit: CommitInfo;
   readonly signal: AbortSignal;
-  /** What it is rendered with beside Git; absent: what the cluster holds. */
+  /** What it is rendered with besides Git; absent: what the cluster holds. */
   readonly inputs?: RenderInputs;
 }
 
@@ -129,7 +129,7 @@ function treeAt(repository: CommitReader, commit: string, signal: AbortSignal): 
 }
 
 /** Whether a commit holds the same files outside the Source's path that a snapshot was rendered from. */
-export async function isOutsideKept(
+export async function isOutsideUnchanged(
   repository: Repository,
   commit: string,
   { outside }: Pick<Snapshot, 'outside'>,
@@ -142,8 +142,6 @@ export async function isOutsideKept(
     return entry?.kind === 'file' && entry.oid === oid;
   });
 }
-
-// Whether objects name a namespace as their kinds want it.
 
 /**
  * Objects of kinds without namespaces, without the one that they name: the API server drops it, and what is in Git and in the cluster must be

@@ -10,7 +10,7 @@ interface InputObject extends ObjectReference {
   readonly optional: boolean;
 }
 
-/** What a Source is rendered with beside its files. */
+/** What a Source is rendered with besides its files. */
 export interface RenderInputs {
   readonly variables: Variables | undefined;
   readonly decryption: Decryption | undefined;
@@ -22,7 +22,7 @@ export async function inputsOf(cluster: Pick<Cluster, 'get'>, source: Source): P
   return { variables, decryption: await decryptionOf(cluster, source) };
 }
 
-/** Every object beside Git that decides what a Source means. */
+/** Every object outside Git that decides what a Source means. */
 function inputObjects(source: Source): InputObject[] {
   const { spec, metadata } = source;
   const name = spec.decryption?.secretRef.name;
@@ -95,7 +95,7 @@ function textsOf({ kind, data }: KubernetesObject): Array<[string, string]> {
   return entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]);
 }
 
-/** Watches on the objects beside Git that a Source is rendered with. */
+/** Watches on the objects outside Git that a Source is rendered with. */
 interface InputWatch {
   close(): void;
 }
@@ -106,7 +106,7 @@ export function watchInputs(source: Source, openWatch: OpenWatch, onChange: () =
     const set = openWatch({ apiVersion, kind, namespace, name, metadataOnly: true });
     let known: string | undefined;
     set.onChange(() => {
-      // Also told when the set is listed, and again after each relist.
+      // Also called when the set is listed, and again after each relist.
       const version = set.get(namespace, name)?.metadata.resourceVersion ?? '';
       if (known !== undefined && known !== version) onChange();
       if (set.synced()) known = version;

@@ -5,7 +5,7 @@ import { canaryKey } from '../../../release/candidates.ts';
 import { recordTooLarge } from '../../../release/record.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
 import { type FileProblem, formatOrigin, formatProblem } from '../../../render/rendered-object.ts';
-import type { Head } from '../../canary/context/heads.ts';
+import type { Head } from '../../canary/context/head.ts';
 import type { ApplyFailure, Snapshot, SourceParts, SourceState } from '../context/context.ts';
 import { objectsByCanaryName } from '../scope/canary-objects.ts';
 import { whyNotAllowed } from '../scope/permissions.ts';

@@ -6,16 +6,16 @@ const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', nam
 const drift = [{ object, message: 'ConfigMap shop/a: .data.level (editor)' }];
 const key = objectKey(object);
 
-it('takes five corrections of one object within ten minutes for a quarrel, until it was quiet', () => {
+it('takes five corrections of one object within ten minutes for contention, until it was quiet', () => {
   const memory = createDriftMemory();
   const minute = 60_000;
   for (let count = 1; count <= 4; count += 1) memory.note(drift, count * minute);
-  expect(memory.isQuarrel(key, 4 * minute)).toBe(false);
+  expect(memory.isContended(key, 4 * minute)).toBe(false);
   memory.note(drift, 5 * minute);
-  expect(memory.isQuarrel(key, 5 * minute)).toBe(true);
-  expect(memory.quarrels(5 * minute)).toEqual(['ConfigMap shop/a: .data.level (editor)']);
-  expect(memory.isQuarrel(key, 12 * minute)).toBe(false);
+  expect(memory.isContended(key, 5 * minute)).toBe(true);
+  expect(memory.contended(5 * minute)).toEqual(['ConfigMap shop/a: .data.level (editor)']);
+  expect(memory.isContended(key, 12 * minute)).toBe(false);
   memory.note([], 30 * minute);
-  expect(memory.quarrels(30 * minute)).toEqual([]);
+  expect(memory.contended(30 * minute)).toEqual([]);
   expect(memory.last()).toMatchObject({ timeMs: 5 * minute });
 });

@@ -18,13 +18,13 @@ export function driftFound(
   live: KubernetesObject | undefined,
   taken: readonly Contested[],
 ): SourceDrift {
-  const told = (what: string): SourceDrift => ({ object: wanted, message: `${describe(wanted)}: ${what}` });
-  if (!live) return told('was deleted');
-  if (taken.length > 0) return told(contestedInWords(taken));
+  const drift = (what: string): SourceDrift => ({ object: wanted, message: `${describe(wanted)}: ${what}` });
+  if (!live) return drift('was deleted');
+  if (taken.length > 0) return drift(contestedInWords(taken));
   const fields = differencesOf(live, wanted).map(({ path }) => path);
   const writer = lastOtherWriter(live);
   const who = writer ? ` (${writer.manager}${writer.time ? ` at ${writer.time}` : ''})` : '';
-  return told(`${fields.slice(0, 3).join(', ')}${who}`);
+  return drift(`${fields.slice(0, 3).join(', ')}${who}`);
 }
 
 /** The contested fields with the time of the last write of each manager. */
@@ -50,7 +50,7 @@ function newest(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry | un
   return [...entries].sort((left, right) => ((left.time ?? '') < (right.time ?? '') ? 1 : -1))[0];
 }
 
-/** So many corrections of one object within the window are a quarrel with another writer. */
+/** So many corrections of one object within the window are contention with another writer. */
 const contentionCount = 5;
 const windowMs = 600_000;
 
@@ -58,11 +58,11 @@ const windowMs = 600_000;
 export interface DriftMemory {
   note(drift: readonly SourceDrift[], nowMs: number): void;
   /** Another writer changes it again and again: it is put back with the polls only, so that the two do not drive each other. */
-  isQuarrel(objectKey: string, nowMs: number): boolean;
+  isContended(objectKey: string, nowMs: number): boolean;
   /** The last correction, for people; undefined: none since the start. */
   last(): { readonly message: string; readonly timeMs: number } | undefined;
-  /** Objects that are quarrelled about, as the last correction told them. */
-  quarrels(nowMs: number): string[];
+  /** Contended objects, as their last correction was reported. */
+  contended(nowMs: number): string[];
 }
 
 /** Nothing was put back yet. */
@@ -84,9 +84,9 @@ export function createDriftMemory(): DriftMemory {
       }
       for (const key of corrections.keys()) if (recent(key, nowMs) === 0) corrections.delete(key);
     },
-    isQuarrel: (key, nowMs) => recent(key, nowMs) >= contentionCount,
+    isContended: (key, nowMs) => recent(key, nowMs) >= contentionCount,
     last: () => last,
-    quarrels: (nowMs) =>
+    contended: (nowMs) =>
       [...corrections]
         .filter(([key]) => recent(key, nowMs) >= contentionCount)
         .map(([, { message }]) => message),

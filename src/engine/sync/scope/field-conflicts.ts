@@ -1,4 +1,4 @@
-/** Applying what others have changed: who that was is told, and what happens is for the object to say. */
+/** Applying what others have changed: who that was is reported, and annotations of the object decide what happens. */
 import { isRecord } from '../../../api/json.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';

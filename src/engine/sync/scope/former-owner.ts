@@ -26,7 +26,7 @@ const managers: Readonly<Record<FormerOwner['kind'], readonly string[]>> = {
   Application: ['argocd-controller', 'argocd-application-controller'],
 };
 
-/** Label that Argo CD tracks by unless it was told otherwise; charts and people set it, too. */
+/** Label that Argo CD tracks by unless configured otherwise; charts and people set it, too. */
 const commonInstanceLabel = 'app.kubernetes.io/instance';
 
 /** Whom the Source takes objects over from; undefined: nobody, or the annotation names none. */

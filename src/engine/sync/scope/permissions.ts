@@ -8,7 +8,7 @@ const protectedNamespace = 'kube-system';
 
 /**
  * Why a Source may not write an object (S21); undefined: it may. A Source that is confined to namespaces writes outside of them only kinds that
- * `spec.allow.kinds` names, beside those namespaces themselves: a ClusterRoleBinding would undo the confinement.
+ * `spec.allow.kinds` names, besides those namespaces themselves: a ClusterRoleBinding would undo the confinement.
  */
 export function whyNotAllowed({ spec }: Source, object: KubernetesObject): string | undefined {
   const { namespaces, kinds } = spec.allow ?? {};

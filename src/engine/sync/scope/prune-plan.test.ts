@@ -191,7 +191,7 @@ describe('Canaries and what they live by', () => {
     expect(found.remove).toEqual(['old']);
     expect(found.waiting).toEqual([
       'read: Deployment shop/web reads it',
-      'proven: a release that serves or can be gone back to needs it',
+      'proven: a release that serves or can be rolled back to needs it',
     ]);
   });
 });

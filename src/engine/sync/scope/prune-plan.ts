@@ -67,13 +67,13 @@ export function planPrune(input: PruneInput): PrunePlan {
   const verdicts = leaving.map((object) => ({ object, verdict: verdictOn(object, context) }));
   const of = (kind: Verdict['kind']) =>
     verdicts.filter(({ verdict }) => verdict.kind === kind).map(({ object }) => object);
-  const told = (kind: 'waiting' | 'kept') =>
+  const withReason = (kind: 'waiting' | 'kept') =>
     verdicts.flatMap(({ object, verdict }) =>
       verdict.kind === kind && 'why' in verdict ? [{ object, why: verdict.why }] : [],
     );
   const going = [...of('remove'), ...of('handBack'), ...of('toApprove')];
   const guard = isApproved ? undefined : guardAgainst(going, input);
-  const plan = { waiting: told('waiting'), kept: told('kept'), guard };
+  const plan = { waiting: withReason('waiting'), kept: withReason('kept'), guard };
   if (guard !== undefined) return { ...plan, remove: [], handBack: [], toApprove: going };
   return { ...plan, remove: of('remove'), handBack: of('handBack'), toApprove: of('toApprove') };
 }
@@ -101,7 +101,7 @@ function verdictOn(object: KubernetesObject, input: Leaving): Verdict {
   if (stays !== undefined) return { kind: 'kept', why: stays };
   const waits = whyItWaits(object, input);
   if (waits !== undefined) return { kind: 'waiting', why: waits };
-  if (isPrecious(object) && !input.isApproved) return { kind: 'toApprove' };
+  if (needsPruneApproval(object) && !input.isApproved) return { kind: 'toApprove' };
   if (!isCanary(object)) return { kind: 'remove' };
   const { target } = objectsOfCanary(object);
   const goesWithTarget = target !== undefined && input.leavingKeys.has(target);
@@ -125,7 +125,7 @@ function whyItWaits(object: KubernetesObject, { canaries, keep, readers }: Leavi
     return finalizers ? `is being deleted; ${finalizers} holds it` : 'is being deleted';
   }
   const key = objectKey(object);
-  if (keep.has(key)) return 'a release that serves or can be gone back to needs it';
+  if (keep.has(key)) return 'a release that serves or can be rolled back to needs it';
   const reader = readers.get(key);
   if (reader) return `${describe(reader)} reads it`;
   const canary = canaries.find((one) => needs(one, object, key));
@@ -151,13 +151,11 @@ function needs(canary: KubernetesObject, object: KubernetesObject, key: string):
   return key === target || key === scaler || (serves && hasNameOfCanary(canary, object));
 }
 
-// Which objects are never deleted by themselves because they left Git. Pure.
-
 /** Says of one object whether it may be deleted: `disabled` never, `enabled` without asking, also where its kind would ask. */
 const pruneAnnotation = 'holdfast.dev/prune';
 
 /** Kinds that take other people's data with them: each needs the annotation, or an approval of the commit. */
-const preciousKinds: ReadonlySet<string> = new Set([
+const kindsWithData: ReadonlySet<string> = new Set([
   'Namespace',
   'PersistentVolumeClaim',
   'PersistentVolume',
@@ -179,8 +177,8 @@ export function optedOut({ metadata }: Pick<KubernetesObject, 'metadata'>): stri
 }
 
 /** The object takes more with it than itself, and nobody said that it may go. */
-export function isPrecious({ kind, metadata }: Pick<KubernetesObject, 'kind' | 'metadata'>): boolean {
-  return preciousKinds.has(kind) && metadata.annotations?.[pruneAnnotation] !== 'enabled';
+export function needsPruneApproval({ kind, metadata }: Pick<KubernetesObject, 'kind' | 'metadata'>): boolean {
+  return kindsWithData.has(kind) && metadata.annotations?.[pruneAnnotation] !== 'enabled';
 }
 
 /** A controller made it and copied the labels of what it was made for, as EndpointSlices carry those of their Service. */
@@ -190,11 +188,11 @@ export function isMadeByController({ kind, metadata }: Pick<KubernetesObject, 'k
 }
 
 /** More than this share of the objects at once is asked for (S25)... */
-const mostShare = 0.2;
+const maxShare = 0.2;
 /** ...where it is more than so many. */
-const mostObjects = 10;
+const maxObjects = 10;
 
 /** Whether so many deletions at once may be a mistake: a wrong path, an empty branch, a renderer that gave nothing (S25). */
 function isTooMany(leaving: number, members: number): boolean {
-  return leaving > mostObjects && leaving > members * mostShare;
+  return leaving > maxObjects && leaving > members * maxShare;
 }

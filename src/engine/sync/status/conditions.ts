@@ -71,22 +71,22 @@ export function prunedNews(
   if (going.length > 0)
     return { status: 'Unknown', reason: 'Pruning', message: listed(going.map(notPrunedText)) };
   const kept = plan.kept.length > 0 ? `; kept: ${listed(plan.kept.map(notPrunedText))}` : '';
-  return { status: 'True', reason: 'Pruned', message: `what left Git was deleted${kept}` };
+  return { status: 'True', reason: 'Pruned', message: `objects that left Git were deleted${kept}` };
 }
 
 /** The news when objects were deleted: one event. */
 export function prunedEvent({ removed }: Pick<PruneResult, 'removed'>, commit: string): string | undefined {
   if (removed.length === 0) return undefined;
-  return `no more in Git at ${commit.slice(0, 7)}, deleted: ${listed(removed.map(describe))}`;
+  return `no longer in Git at ${commit.slice(0, 7)}, deleted: ${listed(removed.map(describe))}`;
 }
 
 const handingBack = 'its target takes the traffic back first';
 
 function toApprove({ plan }: PruneResult, commit: string): Omit<ConditionNews, 'type'> {
   const { guard, toApprove: objects } = plan;
-  const why = guard ?? 'such objects take more with them than themselves';
+  const why = guard ?? 'deleting them deletes other objects or data too';
   const names = listed(objects.map(describe));
-  const message = `${objects.length} objects are no more in Git at ${commit.slice(0, 7)}, and ${why}: annotate the Source with ${approveAnnotation}: "${commit}" to delete ${names}`;
+  const message = `${objects.length} objects are no longer in Git at ${commit.slice(0, 7)}, and ${why}: annotate the Source with ${approveAnnotation}: "${commit}" to delete ${names}`;
   return { status: 'False', reason: 'PruneNeedsApproval', message };
 }
 
@@ -95,8 +95,8 @@ function notPrunedText({ object, why }: NotPruned): string {
 }
 
 /**
- * The condition Drifted: True while somebody else's changes stand or come again and again, False with the last correction once they are put
- * back. What an earlier run of the program told stays until there is something newer.
+ * The condition Drifted: True while changes of another writer stay or keep coming back, False with the last correction once they are put
+ * back. What an earlier run of the program reported stays until there is something newer.
  */
 export function driftNews(
   { result, drift }: Pick<SourceState, 'result' | 'drift'>,
@@ -110,15 +110,15 @@ export function driftNews(
       reason: 'FieldConflict',
       message: listed(refused.map(({ message }) => message)),
     };
-  const quarrels = drift.quarrels(nowMs);
-  if (quarrels.length > 0) {
-    const message = `somebody changes it again and again, and it is put back with each poll only: ${listed(quarrels)}`;
+  const contended = drift.contended(nowMs);
+  if (contended.length > 0) {
+    const message = `another writer keeps changing it, so it is corrected at each poll only: ${listed(contended)}`;
     return { status: 'True', reason: 'Contested', message };
   }
   const last = drift.last();
   if (!last) return before && before.status === 'False' ? before : undefined;
   const time = new Date(last.timeMs).toISOString();
-  return { status: 'False', reason: 'Corrected', message: `${last.message}; put back at ${time}` };
+  return { status: 'False', reason: 'Corrected', message: `${last.message}; corrected at ${time}` };
 }
 
 /** Condition Verified: who signed head, or why its signature does not count; none where no signature is asked for. */
@@ -144,10 +144,10 @@ export function reportOtherWriters(
   state.drift.note(drift, parts.clock.nowMs());
   if (drift.length > 0) {
     parts.onDrift?.(state.key, drift.length);
-    const message = `put back as Git says: ${listed(drift.map((one) => one.message))}`;
+    const message = `corrected to what Git says: ${listed(drift.map((one) => one.message))}`;
     parts.events.emit(source, { type: 'Warning', reason: 'DriftCorrected', message });
   }
   if (taken.length === 0) return;
-  const message = `fields that others had written are now as Git says: ${listed(taken)}`;
+  const message = `fields written by others are now as in Git: ${listed(taken)}`;
   parts.events.emit(source, { type: 'Normal', reason: 'FieldsTaken', message });
 }

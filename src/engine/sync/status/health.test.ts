@@ -136,7 +136,7 @@ describe('an object works', () => {
     expect(healthOf(wanted, going).kind).toBe('progressing');
     expect(healthOf(wanted, undefined)).toEqual({
       kind: 'progressing',
-      why: 'ConfigMap shop/a is not there',
+      why: 'ConfigMap shop/a does not exist',
     });
   });
 });

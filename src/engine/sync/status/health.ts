@@ -17,7 +17,7 @@ export function healthOf(wanted: KubernetesObject, live: KubernetesObject | unde
   const { annotations = {} } = wanted.metadata;
   const said = annotations[healthyWhenAnnotation];
   if (said === 'none' || annotations[argoIgnores] === 'true') return healthy;
-  if (!live) return { kind: 'progressing', why: `${describe(wanted)} is not there` };
+  if (!live) return { kind: 'progressing', why: `${describe(wanted)} does not exist` };
   const found = said === undefined ? judge(live) : asSaid(live, said);
   return found.kind === 'healthy' ? found : { ...found, why: `${describe(live)}: ${found.why}` };
 }
@@ -153,8 +153,6 @@ type Health =
 
 /** It works, or there is nothing that could tell otherwise. */
 const healthy: Health = { kind: 'healthy' };
-
-// Waiting until everything that a Source applied works (`spec.wait`).
 
 /**
  * Undefined where nobody waits, or nothing is applied yet. Canaries are left out: a release may take hours, and what is wrong with one shows in

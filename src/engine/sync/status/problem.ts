@@ -1,5 +1,4 @@
-/** What of a Source people are told by alerts: that it cannot be fetched, rendered or applied, once per change, and that it can again. Pure. */
-
+/** The alerts of a Source: that it cannot be fetched, rendered or applied, once per change, and that it can again. Pure. */
 import type { Incident } from '../../../api/incident.ts';
 import type { Condition } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
@@ -7,7 +6,7 @@ import type { SourceStatus } from '../../../api/source/status.ts';
 import { shorten } from '../../../api/text.ts';
 import { findCondition } from '../../status-patch.ts';
 
-/** Nobody has to be told: somebody wants it so, or something else that is told comes first. */
+/** Not worth an alert: somebody wants it so, or another alert comes first. */
 const expected: ReadonlySet<string> = new Set(['Suspended', 'DependencyNotReady', 'CanaryRejected']);
 /** A server that does not answer once is no news. */
 const patienceMs = 60_000;
@@ -53,7 +52,7 @@ export function newsOfSource(source: Source, next: SourceStatus, nowMs: number):
       outcome: 'Succeeded',
       severity: 'info',
       reason: 'Applied',
-      message: `${who} is in order again: ${shorten(ready?.message ?? '', 400)}`,
+      message: `${who} is Ready again: ${shorten(ready?.message ?? '', 400)}`,
     };
   return {
     ...about,
@@ -61,8 +60,8 @@ export function newsOfSource(source: Source, next: SourceStatus, nowMs: number):
     severity: 'error',
     reason: problem.reason,
     message: `${who}: ${shorten(ready?.message ?? problem.reason, 450)}`,
-    next: { action: 'it is tried again by itself' },
-    stays: 'what was applied before stays, and is kept in order',
+    next: { action: 'Holdfast tries again by itself' },
+    stays: 'what was applied before stays, and is still reconciled',
     command: `kubectl -n ${namespace} describe source ${name}`,
   };
 }

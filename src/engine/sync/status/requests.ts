@@ -55,15 +55,15 @@ function answerTo(
 ): Omit<RequestAnswer, 'time'> {
   if (verb === 'sync') {
     const at = head ? `at ${head.commit.slice(0, 7)}` : 'it could not be read';
-    return { result: 'Done', reason: 'Requested', message: `looked at Git: ${at}` };
+    return { result: 'Done', reason: 'Requested', message: `polled Git: ${at}` };
   }
   const commit = value.split('@')[0] ?? '';
   if ([head?.commit, snapshot?.commit.commit].includes(commit))
-    return { result: 'Done', reason: 'Requested', message: `what waits at ${commit.slice(0, 7)} goes on` };
+    return { result: 'Done', reason: 'Requested', message: `approved ${commit.slice(0, 7)}` };
   const there = head ? `head is ${head.commit}` : 'nothing was read yet';
   return {
     result: 'Refused',
     reason: 'Stale',
-    message: `${commit.slice(0, 40)} is not what waits: ${there}`,
+    message: `${commit.slice(0, 40)} does not wait for approval: ${there}`,
   };
 }

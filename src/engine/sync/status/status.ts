@@ -67,7 +67,7 @@ function sourceStatus(
     ...progress(state, nowMs, source),
     ...answered(source, state, nowMs),
     conditions,
-    // Where nobody is told it would be a write for nothing.
+    // Where no alert is sent it would be a write for nothing.
     problem: source.spec.alerts?.length ? problemOf(source.status?.problem, conditions, nowMs) : undefined,
     message: shorten(ready.message, limits.messageCharacters),
   };

@@ -1,15 +1,15 @@
 /** What every forge has to do, whatever its API looks like; run on a double of each and on a real Gitea. */
 import { describe, expect, it } from 'vitest';
 import type { CommitStatus, PullRequest } from '../../../api/forge.ts';
-import type { Forge } from '../types.ts';
+import type { ForgeClient } from '../types.ts';
 
 /** A repository at a forge, and ways to look behind the client's back. */
 export interface ForgeFixture {
-  readonly forge: Forge;
+  readonly forge: ForgeClient;
   /** The same repository with a wrong token. */
-  readonly stranger: Forge;
+  readonly stranger: ForgeClient;
   /** A repository that does not exist. */
-  readonly missing: Forge;
+  readonly missing: ForgeClient;
   /** Makes a branch with a commit of its own; returns the commit's id. */
   pushBranch(name: string): Promise<string>;
   /** Removes a branch. */
