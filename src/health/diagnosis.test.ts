@@ -106,7 +106,7 @@ describe('a diagnosis', () => {
       onCanaryToo: false,
     });
     expect(sentence(found, stuck)).toBe(
-      'it makes no progress, and no pod says why: 1 of 2 pods are available',
+      'it makes no progress, and no pod shows a fault: 1 of 2 pods are available',
     );
   });
 

@@ -39,5 +39,5 @@ export function whyNotReady(view: WorkloadView | undefined): string {
   const blocking = compare(view, { readyPercent: 100 }).find(
     ({ met, severity }) => !met && severity === 'blocks',
   );
-  return blocking?.detail ?? 'nothing differs';
+  return blocking?.detail ?? 'no fault was found';
 }

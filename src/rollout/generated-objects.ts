@@ -63,10 +63,10 @@ export function keepConfigCopies(context: Context, actions: readonly Action[]): 
   const names = (list: typeof copies) => list.map(nameOf).join(', ');
   return together(
     broken.length > 0
-      ? say('Warning', 'ConfigCopyMissing', `written again for the primary: ${names(broken)}`)
+      ? say('Warning', 'ConfigCopyMissing', `restored for the primary: ${names(broken)}`)
       : {},
     outdated.length > 0
-      ? say('Normal', 'ConfigFollowed', `the primary follows the newest data: ${names(outdated)}`)
+      ? say('Normal', 'ConfigFollowed', `the primary's copies got the newest data: ${names(outdated)}`)
       : {},
     act({ type: 'RestoreConfigs', digest: primary.digest }),
   );

@@ -126,7 +126,9 @@ export function gateReason(type: GateType): RolloutReason {
 
 /** Why a release stands still; the words stay the same for as long as the gate is closed, so that nothing is written again. */
 export function noteClosed({ type, why }: ClosedGate, what: string): Effects {
-  return note(REASONS[type], `${what} waits for ${type}: ${why}`, { action: 'goes on when the gate opens' });
+  return note(REASONS[type], `${what} waits for ${type}: ${why}`, {
+    action: 'continues when the gate opens',
+  });
 }
 
 function isApprovedType(run: Run, type: GateType): boolean {

@@ -113,7 +113,7 @@ function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Momen
   const post = status.postPromotion;
   const was = before.postPromotion;
   if (was?.state === 'Held' && was.reason === post?.reason) return undefined;
-  const finding = post?.cause ?? 'no cause is known';
+  const finding = post?.cause ?? 'the cause is unknown';
   const message = status.phase === 'Failed' ? finding : `${describeRelease(run)} is held: ${finding}`;
   return { outcome: 'Held', reason: knownReason(post?.reason, 'Held'), message, finding, run };
 }
@@ -191,11 +191,11 @@ function canaryComparison(
     const skipped = plan.skipAnalysis || run.fastLane;
     return skipped
       ? 'the release had no analysis on the canary'
-      : 'the same release had passed its analysis there';
+      : 'the same release passed its analysis there';
   }
   if (!ON_PODS.has(reason) || target?.digest !== run.digest || target.desiredReplicas === 0) return undefined;
   if (diagnose(world.primary, target).onCanaryToo)
-    return `shows the same with the same release: ${whyNotReady(target)}`;
+    return `has the same fault with the same release: ${whyNotReady(target)}`;
   if (isReady(target, plan.canaryReadyPercent))
     return `healthy with the same release, ${target.readyReplicas} of ${target.desiredReplicas} pods ready`;
   return `not healthy with the same release either: ${whyNotReady(target)}`;
@@ -206,7 +206,7 @@ function staysApplied({ world }: Result, outcome: IncidentOutcome, commit: strin
   if (outcome !== 'Failed' && outcome !== 'Reverted') return undefined;
   const good = lastKnownGood(world);
   if (!good || !commit) return undefined;
-  return `all else in ${commit.slice(0, 7)}; only template, ports and config of the workload are those of ${describeRelease(good)}`;
+  return `everything else in ${commit.slice(0, 7)}; only template, ports and config of the workload are those of ${describeRelease(good)}`;
 }
 
 /** Where taking the commit back is not the way out. */

@@ -44,18 +44,18 @@ export function repairRecord({ world, good }: Context): Effects {
 export function standStill(world: World, good: RecordView): Effects {
   return stall(
     'RecordDamaged',
-    `the last-known-good cannot be had, so nothing is written: ${damageOf(world, good)}`,
+    `the last-known-good cannot be restored, so nothing is written: ${damageOf(world, good)}`,
   );
 }
 
 /** Which Secret, what is wrong with it, what to do, and which proven release is next. */
 export function damageOf(world: World, good: RecordView): string {
   const problem = good.damaged ?? '';
-  if (!isLost(good)) return `${problem}; Git holds the same release, the record is written anew`;
+  if (!isLost(good)) return `${problem}; Git has the same release, so the record is written again`;
   const next = provenReleases(world).find((record) => record.damaged === undefined);
-  const way = `restore the Secret from a backup, or put ${describeRelease(good)} back to Git's head`;
+  const way = `restore the Secret from a backup, or make ${describeRelease(good)} the head in Git again`;
   const other = next
-    ? `; the next proven release is ${describeRelease(next)}: put it to Git's head, or annotate the Canary with holdfast.dev/rollback-to: "${next.commit.commit.slice(0, 7) || next.digest}"`
+    ? `; the next proven release is ${describeRelease(next)}: make it the head in Git, or annotate the Canary with holdfast.dev/rollback-to: "${next.commit.commit.slice(0, 7) || next.digest}"`
     : '; no other proven release is kept';
   return `${problem}; ${way}${other}`;
 }

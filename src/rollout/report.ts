@@ -111,8 +111,7 @@ function rollbackReady(result: Result): Finding {
   const type = 'RollbackReady';
   const { world } = result;
   const good = lastKnownGood(world);
-  if (!good)
-    return { type, status: 'False', reason: 'NoRecord', message: 'no release has proven itself yet' };
+  if (!good) return { type, status: 'False', reason: 'NoRecord', message: 'no release is proven good yet' };
   if (good.damaged !== undefined)
     return { type, status: 'False', reason: 'RecordDamaged', message: damageOf(world, good) };
   const drilled = drillOf(world, good);
@@ -134,12 +133,12 @@ function drifted(result: Result): Finding {
   const changed = primary ? driftComparisons(primary).filter(({ met }) => !met) : [];
   const wanted = primary && !scaler?.primary && !sharesWorkload ? wantedPods(primary) : undefined;
   if (primary && wanted !== undefined && wanted !== primary.desiredReplicas) {
-    const message = `somebody scaled ${primary.name} to ${primary.desiredReplicas} pods; it gets ${wanted} again`;
+    const message = `${primary.name} was scaled to ${primary.desiredReplicas} pods by somebody else; it is scaled back to ${wanted}`;
     return { type: 'Drifted', status: 'True', reason: 'ReplicasChanged', message };
   }
   if (changed.length === 0) return { type: 'Drifted', status: 'False', reason: 'InSync', message: '' };
   const what = changed.map(({ detail }) => detail).join('; ');
-  const message = `${what}; the next release takes it out`;
+  const message = `${what}; the next release overwrites it`;
   return { type: 'Drifted', status: 'True', reason: 'ForeignChange', message };
 }
 
@@ -151,7 +150,7 @@ function verified(result: Result): Finding[] {
   }
   if (state === 'Verifying') {
     const reason = status.postPromotion?.reason ?? 'Verifying';
-    return [{ type: 'Verified', status: 'Unknown', reason, message: 'checks after promotion are under way' }];
+    return [{ type: 'Verified', status: 'Unknown', reason, message: 'checks after promotion are running' }];
   }
   const superseded = result.events.find((event) => event.reason === 'Superseded');
   if (superseded)

@@ -274,7 +274,7 @@ describe('requests', () => {
     settle(model);
     const warnings = model.events.filter(({ reason }) => reason === 'UnknownRequest');
     expect(warnings.map(({ message }) => message)).toEqual([
-      'holdfast.dev/retrry: there is no such request; it is ignored',
+      'holdfast.dev/retrry: unknown request; it is ignored',
     ]);
     model.canary.metadata.annotations = {};
     model.tick();

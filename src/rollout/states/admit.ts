@@ -85,7 +85,7 @@ function settledRoute(context: Context): NonNullable<Run['standing']> {
 }
 
 function wordsOf({ good }: Context, run: Run, release: ReleaseView, first: readonly string[]): string {
-  const how = run.fastLane ? 'a proven release, analysis is left out' : 'starting its rollout';
+  const how = run.fastLane ? 'a proven release, analysis is skipped' : 'starting its rollout';
   const isSameInGit = good !== undefined && gitPart(good.digest) === gitPart(release.digest);
   const what = isSameInGit ? 'New config outside Git for' : 'New revision';
   const gates = first.length > 0 ? `, once ${first.join(' and ')} is open` : '';
@@ -94,7 +94,7 @@ function wordsOf({ good }: Context, run: Run, release: ReleaseView, first: reado
 
 function throughThePrimary(run: Run, release: ReleaseView) {
   if (run.side !== 'primary') return {};
-  const message = `${describeRelease(release)} is tried on the primary, while the canary serves: the last-known-good is not there to go back to`;
+  const message = `${describeRelease(release)} is tried on the primary while the canary serves: the last-known-good is not available`;
   return say('Warning', 'ThroughThePrimary', message);
 }
 

@@ -120,7 +120,7 @@ function asWritten(context: Context, release: ReleaseView): Outcome {
     say(
       'Normal',
       'Adopted',
-      `taken over as Flagger left it: ${describeRelease(release)} is on its way to the primary`,
+      `taken over as Flagger left it: ${describeRelease(release)} is being rolled out on the primary`,
     ),
   );
   if (!good) return quiet({ kind: 'Initializing', run: undefined, phase: 'Initializing' }, told);

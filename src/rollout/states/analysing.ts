@@ -98,7 +98,7 @@ function lookAt(context: Context, before: Analysing): Look {
 function notYet(context: Context, { state, side, view, up, share, isUntouched }: Look): Outcome | undefined {
   const { route } = context.world;
   const name = describeRelease(state.run);
-  if (!route) return stay(state, note('Progressing', `${name} goes on once its route is there again`));
+  if (!route) return stay(state, note('Progressing', `${name} continues once its route exists again`));
   const late = up ? undefined : tooLate(context, state, view);
   if (late) return late;
   const waits = up ? {} : waitForPods(context, state, view);
@@ -107,7 +107,7 @@ function notYet(context: Context, { state, side, view, up, share, isUntouched }:
   if (settleMs > 0)
     return stay(
       state,
-      note('Progressing', `the ${side} with ${name} is ready; traffic follows`),
+      note('Progressing', `the ${side} with ${name} is ready; traffic is shifted next`),
       wake(settleMs),
     );
   if (!route.accepted) return stay(state, waits, routeNote(context, state.run));
@@ -190,13 +190,13 @@ function giveBack(state: Analysing, words: Effects): Outcome {
 
 /** Steps are not left out: they begin again. */
 function startOver(state: Analysing): Outcome {
-  const words = `${describeRelease(state.run)} has more traffic than a step gives; the steps begin again`;
+  const words = `${describeRelease(state.run)} has more traffic than any step allows; the steps start over`;
   return giveBack(state, note('Progressing', words));
 }
 
 function restart(context: Context, state: Analysing): Outcome {
   const { run } = state;
-  const words = note('AnalysisRestarted', `${describeRelease(run)} starts its analysis again`);
+  const words = note('AnalysisRestarted', `${describeRelease(run)} restarts its analysis`);
   const { route } = context.world;
   if (shareOf(route?.canaryWeight ?? 0, run.side) > 0 || route?.mirrored) return giveBack(state, words);
   const begun = {
@@ -242,9 +242,9 @@ function isChecked(context: Context, state: Analysing): boolean {
 /** What keeps a release at its step although its check passed; the checks go on meanwhile. */
 function keptBack(context: Context, { state, share, up, view }: Look, move: Move): Effects | undefined {
   if (isPaused(context, state.run))
-    return note('Paused', `paused at ${share} % by holdfast.dev/pause; remove it to go on`);
+    return note('Paused', `paused at ${share} % by annotation holdfast.dev/pause; remove it to continue`);
   if (move.kind === 'stuck')
-    return stall('StepsDoNotAdvance', `spec.analysis: no step leads beyond ${share} %; change stepWeight`);
+    return stall('StepsDoNotAdvance', `spec.analysis has no step beyond ${share} %; change stepWeight`);
   return up ? lackOfRoom(context, state, move) : waitForPods(context, state, view);
 }
 
@@ -283,7 +283,7 @@ function lackOfRoom(context: Context, { run }: Analysing, move: Move): Effects |
   if (share === 0 || world.sharesWorkload || readyPods(context, side) >= needed) return undefined;
   const grown = side === 'canary' ? growCanary(world, needed) : [];
   const ready = readyPods(context, side);
-  const words = note('WaitingForCapacity', `the ${side} needs more ready pods than ${ready} for ${share} %`);
+  const words = note('WaitingForCapacity', `the ${side} has ${ready} ready pods, too few for ${share} %`);
   return together(act(...grown), words);
 }
 
@@ -341,10 +341,10 @@ function withoutVerdict(context: Context, before: Analysing, found: string, effe
   const unknownSince = before.run.unknownSince ?? context.now;
   const state = { ...before, run: { ...without(before.run, 'asksGates'), unknownSince } };
   if (elapsedMs(context, unknownSince) < progressDeadlineMs) {
-    const told = say('Warning', 'NoData', `check without a verdict ${found}`);
+    const told = say('Warning', 'NoData', `inconclusive check ${found}`);
     return { state, passed: false, effects: together(effects, told) };
   }
-  const message = `${describeRelease(state.run)} had no check with a verdict for ${progressDeadlineMs / 1000} s, ${found}`;
+  const message = `${describeRelease(state.run)} had no conclusive check for ${progressDeadlineMs / 1000} s, ${found}`;
   return { state, passed: false, effects, failure: { reason: 'NoData', message } };
 }
 
@@ -366,7 +366,10 @@ function preRollout(context: Context, state: Analysing): Checked {
   if (run.preRolloutTime !== undefined || !hasHooks(context, 'pre-rollout'))
     return { state, passed: true, effects: {} };
   const key = `${keyPrefix(run)}/pre-rollout/${failedChecks}`;
-  const words = note('Progressing', `${describeRelease(run)} asks pre-rollout before it gets traffic`);
+  const words = note(
+    'Progressing',
+    `${describeRelease(run)} waits for pre-rollout webhooks before it gets traffic`,
+  );
   if (world.checks?.key !== key) {
     const leftMs = failedChecks > 0 ? remainingMs(context, run.lastCheckTime, plan.intervalMs) : 0;
     if (leftMs > 0) return { state, passed: false, effects: together(words, wake(leftMs)) };
@@ -401,7 +404,10 @@ function throughGates(context: Context, state: Analysing, move: Move, effects: E
     const run = { ...gate.run, asksGates: true };
     const words = run.closedGate
       ? noteClosed(run.closedGate, describeRelease(run))
-      : note('Progressing', `${describeRelease(run)} passed; the gates before the next step are asked`);
+      : note(
+          'Progressing',
+          `${describeRelease(run)} passed its check; asking the gates before the next step`,
+        );
     return stay({ ...state, run }, told, words);
   }
   const run = without(gate.run, 'asksGates', 'skipStepAt');
@@ -453,8 +459,7 @@ export function promote(context: Context, { run, iterations }: Analysing, effect
   const begun = without(withProgressReset(context, run), 'stepTime', 'promoteNow');
   const post = { reason: 'Promoting', startTime: context.now };
   const next = promoting(context, { run: begun, failedChecks: 0, iterations, post });
-  const words =
-    run.side === 'primary' ? 'all traffic follows to the primary' : 'it is written to the primary';
+  const words = run.side === 'primary' ? 'moving all traffic to the primary' : 'writing it to the primary';
   const { events = [], status = {} } = effects;
   const told = say('Normal', 'Promoting', `${describeRelease(run)} passed; ${words}`);
   return enter(next, { status, events: [...events, ...(told.events ?? [])] });

@@ -104,7 +104,7 @@ function scalerNote(context: Context, run: Run, { reason, message }: Ending): Ef
   const waitMs = scalerWaitMs(context, run);
   if (waitMs === 0) return {};
   return note(reason, message, {
-    action: "the primary's scaler gets its minReplicas back",
+    action: "minReplicas of the primary's scaler is restored",
     timeMs: context.world.nowMs + waitMs,
   });
 }
@@ -114,7 +114,7 @@ function waiting(context: Context, run: Run): Effects {
   const { world, plan } = context;
   if (isAllOn(context, 'primary')) return routeNote(context, run);
   if (hasConverged(world.primary, plan.primaryReadyPercent)) return {};
-  const what = `traffic stays with the canary until the primary is ready: ${whyNotReady(world.primary)}`;
+  const what = `traffic stays on the canary until the primary is ready: ${whyNotReady(world.primary)}`;
   return note('WaitingForPrimary', what);
 }
 
@@ -122,7 +122,7 @@ function waiting(context: Context, run: Run): Effects {
 export function routeNote(context: Context, run: Run): Effects {
   const { route } = context.world;
   if (!route || route.accepted) return {};
-  const message = route.problem ?? 'the gateway has not taken the route over yet';
+  const message = route.problem ?? 'the gateway has not accepted the route yet';
   const isLong = elapsedMs(context, run.standing?.route?.since) >= context.plan.progressDeadlineMs;
   return { note: { reason: 'RouteNotAccepted', message, stalled: isLong } };
 }
@@ -130,7 +130,7 @@ export function routeNote(context: Context, run: Run): Effects {
 /** The last-known-good did not come up to take the traffic back: the canary serves on, and a newer revision gets through (issue 11, 2). */
 function neverCameBack(context: Context, state: StateOf<'Ending'>): Outcome {
   const { ending: deferred, failedChecks, iterations } = state;
-  const message = `the last-known-good does not come up to take the traffic back: ${whyNotReady(context.world.primary)}`;
+  const message = `the last-known-good does not become ready to take the traffic back: ${whyNotReady(context.world.primary)}`;
   const run = { ...without(state.run, 'ending', 'progressKey'), lastProgressTime: context.now, deferred };
   return enter(
     {

@@ -35,7 +35,7 @@ function replaced(context: Context, { run }: RunState, head: ReleaseView): Outco
 /** Before the first write to the primary: head went back to the last-known-good, or on to a release that was rejected. */
 export function endedByGit(context: Context, state: RunState, head: ReleaseView): Outcome | undefined {
   if (head.digest === context.good?.digest) {
-    const message = `${describeRelease(head)} is the last-known-good: the rollout is taken back`;
+    const message = `${describeRelease(head)} is the last-known-good: the rollout is cancelled`;
     const { commit } = head.commit;
     const status = { lastAppliedCommit: commit, lastPromotedCommit: commit };
     return end(
@@ -46,7 +46,7 @@ export function endedByGit(context: Context, state: RunState, head: ReleaseView)
     );
   }
   if (!rejectionOf(context, head.digest)) return undefined;
-  const message = `Git went on to ${describeRelease(head)}, which was rejected before`;
+  const message = `Git moved on to ${describeRelease(head)}, which was rejected before`;
   return end(context, asBeforeTheWrite(state), { phase: 'Failed', reason: 'Rejected', message });
 }
 
@@ -86,5 +86,5 @@ export function restartsAnalysis(context: Context, { run }: RunState): boolean {
 export const RESTART_EVENT = say(
   'Normal',
   'AnalysisRestarted',
-  'steps, strategy, metrics or match changed: the analysis starts again',
+  'steps, strategy, metrics or match changed: the analysis restarts',
 );

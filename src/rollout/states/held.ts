@@ -111,12 +111,12 @@ function byPolicy(context: Context, before: Held): Outcome {
       control: false,
       cause: diagnosis.cause,
     });
-  const next = { action: 'revert, unless the primary heals before', timeMs: world.nowMs + leftMs };
+  const next = { action: 'revert unless the primary recovers first', timeMs: world.nowMs + leftMs };
   return stay(state, note(state.reason, line, next), back, wake(leftMs));
 }
 
 function afterHold(state: Held) {
-  const action = isForChecks(state) ? 'nothing automatic' : 'promotion goes on if the primary heals';
+  const action = isForChecks(state) ? 'nothing automatic' : 'promotion continues if the primary recovers';
   return { action };
 }
 
@@ -135,7 +135,7 @@ function resume(context: Context, state: Held): Outcome {
   const told = say(
     'Normal',
     'Resumed',
-    `the primary runs ${describeRelease(state.run)} now; promotion goes on`,
+    `the primary runs ${describeRelease(state.run)} now; promotion continues`,
   );
   return enter(promotingAgain(context, state), told);
 }
@@ -166,7 +166,7 @@ function askAgain(context: Context, state: Held): Outcome {
   const known = { status: { checks: [...asked.results] } };
   const verdict = verdictOf(asked.results);
   if (!isShared || verdict === 'pass') {
-    const told = say('Normal', 'Resumed', `${resumed}; verification of ${describeRelease(run)} goes on`);
+    const told = say('Normal', 'Resumed', `${resumed}; verification of ${describeRelease(run)} continues`);
     return verifyAgain(context, next, together(known, told));
   }
   if (verdict !== 'fail' || run.keepWaiting || sharedCause(context.world))
@@ -179,13 +179,13 @@ function askAgain(context: Context, state: Held): Outcome {
 /** What people are told of a hold that checks may end. */
 const AGAIN = {
   ChecksUnavailable: {
-    why: 'checks cannot be had',
-    action: 'verification goes on once checks can be had',
-    resumed: 'checks can be had again',
+    why: 'checks have no answer',
+    action: 'verification continues once the checks answer again',
+    resumed: 'the checks answer again',
   },
   SharedCause: {
     why: 'other Canaries fail their checks, too',
-    action: 'asked again each interval',
+    action: 'checked again every interval',
     resumed: 'the checks pass again',
   },
 } as const;

@@ -40,7 +40,7 @@ export function holdOrRevert(
   const post = { ...before, reason: cause.reason, cause: cause.finding, startTime: context.now };
   const next: StateOf<'Reverting'> = { kind: 'Reverting', run, failedChecks, iterations, phase, cause, post };
   return enter(next, {
-    ...say('Warning', 'Reverting', `the primary goes back to ${describeRelease(good)}: ${cause.finding}`),
+    ...say('Warning', 'Reverting', `the primary is reverted to ${describeRelease(good)}: ${cause.finding}`),
     bars: cause.reject ? barred(run, cause.reason, diagnosed) : [],
   });
 }

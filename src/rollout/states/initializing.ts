@@ -101,7 +101,7 @@ function ofLedger(
   first: ReleaseView,
 ): Effects {
   if (ledgerProblem !== undefined) {
-    const message = `the ledger in Git cannot be used (${ledgerProblem}); the primary starts from head, which has not proven itself`;
+    const message = `the ledger in Git cannot be used (${ledgerProblem}); the primary starts from head, which is not proven yet`;
     return say('Warning', 'LedgerUnavailable', message);
   }
   if (ledger?.digest !== first.digest) return {};
@@ -118,7 +118,7 @@ function wait(context: Context, head: ReleaseView, run: Run): Effects {
   const leftMs = context.plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, run);
   if (leftMs > 0) return together(note('Initializing', message), wake(leftMs));
   if (!fallback || fallback.digest === head.digest) return stall('PrimaryNotReady', message);
-  const why = `the ledger's ${describeRelease(head)} does not come up; the primary goes on with head`;
+  const why = `the ledger's ${describeRelease(head)} does not become ready; the primary continues with head`;
   return together(say('Warning', 'LedgerUnavailable', why), firstWrite(context, fallback));
 }
 
@@ -127,7 +127,7 @@ function handOver(context: Context, head: ReleaseView, run: Run): Effects {
   const { world, plan, good } = context;
   const { digest } = head;
   const begun = together(
-    note('Initializing', `the primary runs ${describeRelease(head)}; handing over the traffic`),
+    note('Initializing', `the primary runs ${describeRelease(head)}; moving traffic to it`),
     act(
       { type: 'EnsureServices', primaryDigest: digest, canaryDigest: digest },
       { type: 'SetTraffic', route: trafficAt(plan, 0) },

@@ -51,7 +51,7 @@ function toOneWorkload(context: Context, to: string): Effects {
     'Moving',
     `moving to provider ${to}, the target takes the traffic: ${whyNotReady(world.target)}`,
     {
-      action: 'the primary goes once the target carries all traffic',
+      action: 'the primary is deleted once the target carries all traffic',
     },
   );
   const waiting = (move: Move, ...effects: readonly Effects[]) => {
@@ -83,7 +83,7 @@ function arrived(to: string): Effects {
   return together(
     act({ type: 'ReleaseCopies' }),
     { status: { provider: to, move: undefined, scaler: undefined } },
-    say('Normal', 'Moved', `the target carries all traffic, and is rolled out in place from now on`),
+    say('Normal', 'Moved', 'the target carries all traffic; releases are rolled out in place from now on'),
   );
 }
 
@@ -105,7 +105,7 @@ function waitsForEndpoints(
 
 /** The workload is whole first, and nothing of it is held. From then on it is a target that serves alone. */
 function toCopies(context: Context, to: string): Effects {
-  const words = note('Moving', `moving to provider ${to} once the workload is as its last-known-good`);
+  const words = note('Moving', `moving to provider ${to} once the workload runs the last-known-good`);
   const back = allocate(context, undefined, ALL.primary);
   if ((back.actions ?? []).length > 0 || !isAllOn(context, 'primary')) return together(words, back);
   return together(
@@ -114,7 +114,7 @@ function toCopies(context: Context, to: string): Effects {
     say(
       'Normal',
       'Moving',
-      `moving to provider ${to}: the primary is brought up, the target serves until then`,
+      `moving to provider ${to}: starting the primary; the target serves until it is ready`,
     ),
   );
 }
@@ -137,7 +137,7 @@ export function takesOver(context: Context): TakeOver {
   const { primary, route } = world;
   const { move } = here;
   const words = note('Moving', `moving to provider ${move.to}, the target serves: ${whyNotReady(primary)}`, {
-    action: 'the target rests once the primary carries all traffic',
+    action: 'the target is scaled to zero once the primary carries all traffic',
   });
   const goesOn = (...effects: readonly Effects[]) =>
     ({ isOver: false, effects: together(...effects), prefers: NONE }) as const;
@@ -154,7 +154,7 @@ export function takesOver(context: Context): TakeOver {
   const told = say(
     'Normal',
     'Moved',
-    'the primary carries all traffic; the target rests until the next release',
+    'the primary carries all traffic; the target stays at zero until the next release',
   );
   return { isOver: true, effects: together({ status: { move: undefined } }, told) };
 }
@@ -165,7 +165,10 @@ export function awaitsServices(context: Context, state: State): Outcome | undefi
   if (!move || run || context.world.sharesWorkload || context.world.primary) return undefined;
   const leftMs = remainingMs(context, move.startTime, SETTLE_MS);
   if (leftMs === 0) return undefined;
-  const words = note('Moving', `moving to provider ${move.to}, the target serves; the Services come first`);
+  const words = note(
+    'Moving',
+    `moving to provider ${move.to}, the target serves: creating the Services first`,
+  );
   return { ...stay(state, words, wake(leftMs)), prefers: NONE };
 }
 

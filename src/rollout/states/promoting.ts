@@ -78,18 +78,18 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
     return stay(
       state,
       act(...saves),
-      note('SavingRecord', 'the release records are written before the primary is'),
+      note('SavingRecord', 'saving the release records before the primary is written'),
     );
   }
   if (!mustClear(context, run)) {
-    const words = note('Promoting', `${describeRelease(run)} is written to the primary`);
+    const words = note('Promoting', `writing ${describeRelease(run)} to the primary`);
     return stay(
       withRun(state, withProgressReset(context, run)),
       act(applyPrimary(context, run.digest)),
       words,
     );
   }
-  const words = note('Clearing', 'all traffic goes to the canary before the primary is written');
+  const words = note('Clearing', 'moving all traffic to the canary before the primary is written');
   const back = act(...recreatedCanary(context, run.digest));
   const next = withRun(state, withProgress(context, run, world.target));
   const leftMs = plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, next.run);
@@ -111,7 +111,7 @@ export function putBack(context: Context, digest: string): Effects | undefined {
   const change = primary?.drift?.fields.find(({ path }) => path.startsWith('spec.template'));
   const manager = primary?.drift?.manager ?? 'somebody';
   if (change && !context.world.sharesWorkload) {
-    const message = `${manager} changed ${change.path} of the primary; it is written again`;
+    const message = `${manager} changed ${change.path} of the primary; it is restored`;
     return together(act(applyPrimary(context, digest)), note('ForeignChange', message));
   }
   return undefined;
@@ -142,7 +142,7 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
     return failPromotion(context, state, { reason: 'PrimaryNotReady', control: false });
   const words = note(
     'Converging',
-    `the primary is taking over ${describeRelease(run)}: ${whyNotReady(primary)}`,
+    `the primary is rolling out ${describeRelease(run)}: ${whyNotReady(primary)}`,
     {
       action: 'hold or revert if it makes no progress',
       timeMs: world.nowMs + leftMs,
@@ -159,7 +159,7 @@ function shift(context: Context, state: StateOf<'Converging'>): Outcome {
   if (hasArrived(context, run, 'primary')) return startVerifying(context, state);
   const words = note(
     'Converging',
-    `the primary is ready; traffic moves to it, ${weight} % left on the canary`,
+    `the primary is ready; moving traffic to it, ${weight} % left on the canary`,
   );
   if (isAllOn(context, 'primary'))
     return stay(state, words, routeNote(context, run), wake(unsettledMs(context, run, 'route')));
@@ -205,6 +205,6 @@ function startVerifying(context: Context, { run, post, iterations }: StateOf<'Co
       iterations,
       post: counted,
     },
-    say('Normal', 'Verifying', `all traffic is on the primary with ${describeRelease(run)}; checks go on`),
+    say('Normal', 'Verifying', `all traffic is on the primary with ${describeRelease(run)}; verifying it`),
   );
 }

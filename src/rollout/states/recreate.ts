@@ -23,16 +23,12 @@ export function recreatedPrimary(context: Context): Effects | undefined {
   if (world.status.move)
     return together(
       write,
-      note('Moving', `the primary is made from ${describeRelease(good)}; the target serves`),
+      note('Moving', `creating the primary from ${describeRelease(good)}; the target serves`),
     );
   return together(
     write,
-    say(
-      'Warning',
-      'PrimaryMissing',
-      `the primary is gone; it is created again from ${describeRelease(good)}`,
-    ),
-    note('PrimaryMissing', 'the primary is gone; it is created again from the last-known-good'),
+    say('Warning', 'PrimaryMissing', `the primary is missing; recreating it from ${describeRelease(good)}`),
+    note('PrimaryMissing', 'the primary is missing; recreating it from the last-known-good'),
   );
 }
 

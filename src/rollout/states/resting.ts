@@ -89,7 +89,10 @@ function decide(
     return stay(
       state,
       before,
-      note('NewRevision', `${describeRelease(head)} starts once the webhooks heard of the last release`),
+      note(
+        'NewRevision',
+        `${describeRelease(head)} starts once the post-rollout webhooks of the last release have answered`,
+      ),
     );
   const { status: settled, events = [] } = before;
   const admitted = admit(context, head);
@@ -121,7 +124,7 @@ function settle(
             lastPromotedCommit: head.commit.commit,
           },
         },
-        say('Normal', 'Succeeded', `${describeRelease(head)} is what the primary runs: nothing to roll out`),
+        say('Normal', 'Succeeded', `the primary already runs ${describeRelease(head)}: nothing to roll out`),
       );
   const next: Resting = named ? state : { kind: 'Resting', phase: 'Succeeded', failedChecks: 0 };
   const isWhole = hasConverged(world.primary, plan.primaryReadyPercent) || restsAtZero(world);
@@ -217,7 +220,7 @@ function repairPrimary(context: Context, state: Resting, good: RecordView): Outc
   // Nobody knows what its pods mount: clearing the primary first is right either way.
   const run = begin(context, { digest, commit, settingsKey: '', replicas: undefined, mountsConfig: true });
   const wasOurs = status.history?.some((entry) => entry.digest === digest && entry.result === 'Superseded');
-  const finding = `the primary runs ${describeRelease({ digest, commit })}, ${wasOurs ? 'which was superseded before it was verified' : 'which never proved itself'}`;
+  const finding = `the primary runs ${describeRelease({ digest, commit })}, ${wasOurs ? 'which was superseded before it was verified' : 'which was never verified'}`;
   const reason = wasOurs ? 'Superseded' : 'NotLastKnownGood';
   const promoting = {
     kind: 'Promoting',

@@ -50,7 +50,8 @@ export function revertingPrefers(context: Context, state: Reverting): Preference
 export function reverting(context: Context, before: Reverting): Outcome {
   const { world, plan, good } = context;
   const { cause } = before;
-  if (!good) return stay(before, note('RecordMissing', 'there is no last-known-good record to go back to'));
+  if (!good)
+    return stay(before, note('RecordMissing', 'there is no record of a last-known-good to revert to'));
   const owed = { bars: cause.reject ? barred(before.run, cause.reason) : [] };
   const words = together(owed, note(cause.reason, `reverting to ${describeRelease(good)}: ${cause.finding}`));
   if (world.primary?.digest !== good.digest)
@@ -92,7 +93,7 @@ function applyGood(
       context,
       state,
       'LKGNotReady',
-      `the last-known-good ${describeRelease(good)} does not come up as the canary: ${why}`,
+      `the last-known-good ${describeRelease(good)} does not become ready as the canary: ${why}`,
     );
   }
   return stay(
@@ -126,7 +127,7 @@ function waitForGood(
       context,
       state,
       'LKGNotReady',
-      `the last-known-good ${describeRelease(good)} does not come up: ${why}`,
+      `the last-known-good ${describeRelease(good)} does not become ready: ${why}`,
     );
   const { stuckPods = [] } = world;
   const replaced = stuckPods.length > 0 ? act({ type: 'ReplacePods', pods: stuckPods }) : {};
@@ -150,7 +151,7 @@ function control(context: Context, state: Reverting, good: RecordView): Outcome 
   const again = controlFailures > 0 ? ' once more' : '';
   const line = note(
     'Control',
-    `${describeRelease(good)} serves again; the failed check is asked of it${again}`,
+    `${describeRelease(good)} serves again; the failed check is repeated on it${again}`,
   );
   const asked = check(context, run, {
     role: 'primary',
@@ -168,7 +169,7 @@ function control(context: Context, state: Reverting, good: RecordView): Outcome 
   const failures = controlFailures + 1;
   const counted = withCause(next, { ...cause, controlFailures: failures });
   if (failures < CONTROL_FAILURES_NEEDED) return stay(counted, known, line, wake(postPromotion.intervalMs));
-  const message = `the last-known-good fails the same check: ${findings(asked.results)}; the cause is elsewhere`;
+  const message = `the last-known-good fails the same check: ${findings(asked.results)}; the release is not the cause`;
   return withKnown(fallen(context, counted, 'LKGFailsToo', message), known);
 }
 
@@ -223,7 +224,7 @@ export function revertFailedPrefers(context: Context, state: Fallen): Preference
 export function revertFailed(context: Context, state: Fallen): Outcome {
   const { world, plan, good, head } = context;
   const { reason, post } = state;
-  const words = note(reason, post.cause ?? 'the last-known-good does not come up');
+  const words = note(reason, post.cause ?? 'the last-known-good does not become ready');
   const isFine = reason === 'LKGFailsToo';
   // Git asks for what the primary runs: nothing is left to decide, whatever the check says.
   if (isFine && head && head.digest === good?.digest)

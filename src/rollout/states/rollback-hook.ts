@@ -30,7 +30,7 @@ export function rolledBack(context: Context, state: RunState): Outcome | undefin
     if (isLost(good)) return undefined;
     return holdOrRevert(context, state, good, { reason, finding, reject: true, control: false });
   }
-  return withdraw(context, state, reason, `${describeRelease(state.run)} was taken back: ${finding}`);
+  return withdraw(context, state, reason, `${describeRelease(state.run)} was cancelled: ${finding}`);
 }
 
 /** Asks the webhooks of type rollback once per interval: together with what is asked anyway, else by themselves. */

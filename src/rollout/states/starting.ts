@@ -45,7 +45,7 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   if (gate.kind === 'asking') {
     const asks = run.closedGate
       ? noteClosed(run.closedGate, describeRelease(run))
-      : note('Waiting', `${describeRelease(run)} asks confirm-rollout`);
+      : note('Waiting', `asking confirm-rollout whether ${describeRelease(run)} may start`);
     return stay(next, keepOld(context), asks, gate.effects);
   }
   if (gate.overdue) return failAtGate(context, next, gate.gate);
@@ -102,7 +102,7 @@ function startOnCanary(context: Context, before: StateOf<'Starting'>): Outcome {
   if (!hasArrived(context, run, 'primary')) return waitForPrimary(context, state);
   const isWaiting = isAsleep(world) && sinceProgressMs(context, run) < plan.progressDeadlineMs;
   if (isWaiting) {
-    const asleep = note('PrimaryNotReady', 'the primary rests at zero pods and is woken first');
+    const asleep = note('PrimaryNotReady', 'the primary is scaled to zero; scaling it up first');
     const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
     return stay(state, act(...raiseFloor(world, 'primary', 1)), asleep, wake(leftMs));
   }
@@ -121,7 +121,7 @@ function waitForPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
   const isDead = servingPods(world.primary) === 0 && isAllOn(context, 'canary') && !world.foreignTarget;
   if (leftMs <= 0 && isDead) {
-    const message = `${describeRelease(run)} is tried on the primary, while the canary serves: the last-known-good does not come up`;
+    const message = `${describeRelease(run)} is tried on the primary while the canary serves: the last-known-good does not become ready`;
     const next = trying(context, { ...state, run: { ...withProgressReset(context, run), side: 'primary' } });
     return enter(next, say('Warning', 'ThroughThePrimary', message));
   }
@@ -135,7 +135,7 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const { run } = state;
   const words = note(
     'ThroughThePrimary',
-    `${describeRelease(run)} is written to the primary, while the canary serves`,
+    `writing ${describeRelease(run)} to the primary while the canary serves`,
   );
   const missing = [run.digest, world.primary?.digest].filter(
     (digest) =>
@@ -173,7 +173,7 @@ function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
   if (target?.digest !== run.digest)
     return stay(
       state,
-      note('TargetMissing', `the target cannot be read, or does not run ${describeRelease(run)} any more`),
+      note('TargetMissing', `the target cannot be read or no longer runs ${describeRelease(run)}`),
     );
   const { digest } = run;
   if (!run.keepsPods && mayHoldOldConfig(context, target) && servingPods(primary) > 0)

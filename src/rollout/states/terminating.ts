@@ -33,12 +33,15 @@ export function terminating(context: Context): Leaving {
   if (world.sharesWorkload) return endInPlace(context, leftMs);
   // Between two providers the traffic is on its way to the target anyway.
   if (world.canary.spec.revertOnDeletion !== true && world.movesTo === undefined) {
-    const words = note('Terminating', 'spec.revertOnDeletion is off: the Canary goes with all it made');
+    const words = note(
+      'Terminating',
+      'spec.revertOnDeletion is off: the Canary is deleted with everything it created',
+    );
     return { ...together(words, act({ type: 'RemoveFinalizer' })), intentFirst: true };
   }
   const back = handedBack(context);
   if (back.isThere) {
-    const words = note('HandedBack', 'the target carries all traffic; what the Canary made goes now');
+    const words = note('HandedBack', 'the target carries all traffic; deleting what the Canary created');
     const gone = together(back.effects, { status: { phase: 'Terminated' } }, words);
     if (status.phase !== 'Terminated') return together(gone, wake(SETTLE_MS));
     const settleMs = remainingMs(context, status.lastTransitionTime, SETTLE_MS);
@@ -70,9 +73,9 @@ export function handedBack(context: Context): { readonly isThere: boolean; reado
   const { target, route } = world;
   const words = note(
     'Terminating',
-    `handing the traffic back to the target before the Canary goes: ${whyNotReady(target)}`,
+    `handing the traffic back to the target before the Canary is deleted: ${whyNotReady(target)}`,
     {
-      action: 'the Canary goes once the target carries all traffic',
+      action: 'the Canary is deleted once the target carries all traffic',
     },
   );
   const goesOn = (...effects: readonly Effects[]) => ({
@@ -141,8 +144,8 @@ function giveUp(context: Context): Leaving {
   const keepsPrimary = moves.length > 0 || !carriesAlone(context);
   const rest =
     keepsPrimary && primary
-      ? `${primary.name} stays, without an owner, and the Canary goes`
-      : 'the Canary goes all the same';
+      ? `${primary.name} stays without an owner, and the Canary is deleted`
+      : 'the Canary is deleted anyway';
   const message = `the target did not take the traffic back in time: ${whyNotReady(target)}; ${rest}`;
   return {
     ...together(
@@ -177,7 +180,7 @@ function carriesAlone(context: Context): boolean {
 }
 
 function letGo(context: Context): Effects {
-  const message = 'the target carries all traffic; Services and routes stay, without an owner';
+  const message = 'the target carries all traffic; Services and routes stay without an owner';
   return together(say('Normal', 'HandedBack', message), released(context, false));
 }
 
@@ -199,10 +202,13 @@ function released({ world }: Context, keepsPrimary: boolean): Effects {
 function endInPlace(context: Context, leftMs: number): Leaving {
   const back = allocate(context, undefined, ALL.primary);
   if (leftMs > 0 && (back.actions ?? []).length > 0) {
-    const words = note('Terminating', 'the workload goes back to the release before the Canary goes');
+    const words = note(
+      'Terminating',
+      'reverting the workload to the previous release before the Canary is deleted',
+    );
     return together(back, { status: { phase: 'Terminating' } }, words, wake(leftMs));
   }
-  const words = note('HandedBack', 'the workload is as Git says, without the Canary');
+  const words = note('HandedBack', 'the workload is as Git says; the Canary is deleted');
   return {
     ...together({ status: { phase: 'Terminated' } }, words, act({ type: 'RemoveFinalizer' })),
     intentFirst: true,

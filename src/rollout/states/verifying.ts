@@ -131,7 +131,7 @@ function passed(context: Context, state: Verifying, known: Effects): Outcome {
   const isSuperseded =
     head && head.digest !== run.digest && !rejectionOf(context, head.digest) && !post.failedChecks;
   if (!isSuperseded) return stay(state, known, words(context, state), again);
-  const message = `${describeRelease(run)} is superseded before it was verified`;
+  const message = `${describeRelease(run)} was superseded before it was verified`;
   const entry = {
     ...{
       digest: run.digest,
@@ -161,7 +161,7 @@ function notKnowing(context: Context, state: Verifying, findings: string, known:
     post: { ...state.post, reason: 'ChecksUnavailable', cause: findings },
   };
   if (elapsedMs(context, unknownSince) < progressDeadlineMs) {
-    const line = note('ChecksUnavailable', `checks after promotion cannot be had: ${findings}`);
+    const line = note('ChecksUnavailable', `checks after promotion have no answer: ${findings}`);
     return stay(next, known, line, wake(intervalMs));
   }
   const held = hold(context, next, { reason: 'ChecksUnavailable', finding: findings, control: false });
@@ -174,8 +174,8 @@ function proven(context: Context, state: Verifying): Outcome {
   const { rollback: left } = run;
   const bars = left && !rejectionOf(context, left.digest) ? [{ ...left, reason: 'RolledBack' as const }] : [];
   const message = left
-    ? `${describeRelease(run)} is back on request`
-    : `${describeRelease(run)} is promoted ${run.countsAsGood ? 'and counts as good on request' : 'and verified'}`;
+    ? `rolled back to ${describeRelease(run)} on request`
+    : `${describeRelease(run)} is promoted ${run.countsAsGood ? 'and accepted as good on request' : 'and verified'}`;
   const ended = end(context, state, { phase: 'Succeeded', reason: 'Succeeded', message });
   return { ...ended, bars };
 }

@@ -39,7 +39,7 @@ export function handleVerbs(context: Context, state: State): Handled {
       record(
         { verb, value: 'unknown', revision: '' },
         'UnknownRequest',
-        'there is no such request; it is ignored',
+        'unknown request; it is ignored',
         false,
       );
   for (const verb of canaryVerbs) {

@@ -73,7 +73,7 @@ function noted(message: string, next: State): Answer {
 
 function stale(request: Request, what: string): Answer {
   const named = request.revision.slice(0, 16) || 'nothing';
-  return { result: 'Refused', reason: 'Stale', message: `it names ${named}, but ${what}` };
+  return { result: 'Refused', reason: 'Stale', message: `the request names ${named}, but ${what}` };
 }
 
 function notApplicable(why: string): Answer {
@@ -89,13 +89,13 @@ function notKept(record: RecordView): Answer {
 const abort: Verb = (context, current, request) => {
   const { good } = context;
   const where = placed(context, current);
-  if (where.stage === 'first' || !good) return notApplicable('there is no release to go back to yet');
+  if (where.stage === 'first' || !good) return notApplicable('there is no release to revert to yet');
   if (where.stage === 'idle') return notApplicable('no release is under way');
   const { state } = where;
   const name = describeRelease(state.run);
   if (!names(request, state.run)) return stale(request, `${name} is under way`);
-  if (where.stage === 'leaving') return notApplicable(`${name} is on its way out already`);
-  if (where.stage === 'fallen') return notApplicable(`${name} was taken back already`);
+  if (where.stage === 'leaving') return notApplicable(`${name} is already ending`);
+  if (where.stage === 'fallen') return notApplicable(`${name} was already reverted`);
   const message = `${name} was aborted on request`;
   const outcome = left(context, state, good, { reason: 'Aborted', finding: 'aborted on request', message });
   return outcome ? done(message, outcome) : notKept(good);
@@ -123,22 +123,22 @@ function left(
  */
 const promote: Verb = (context, current, request) => {
   const where = placed(context, current);
-  if (where.stage === 'first') return notApplicable('the first release is promoted by itself');
-  if (where.stage === 'idle') return notApplicable('no release is under way; a rejected one needs retry');
+  if (where.stage === 'first') return notApplicable('the first release is promoted automatically');
+  if (where.stage === 'idle') return notApplicable('no release is under way; use retry for a rejected one');
   const { state } = where;
   const name = describeRelease(state.run);
   if (!names(request, state.run)) return stale(request, `${name} is under way`);
   if (where.stage === 'leaving' || where.stage === 'fallen')
-    return notApplicable(`${name} is on its way out already`);
+    return notApplicable(`${name} is already ending`);
   if (state.kind === 'Promoting' || state.kind === 'Converging')
-    return notApplicable(`${name} is being promoted already`);
+    return notApplicable(`${name} is already being promoted`);
   if (state.kind === 'Verifying')
-    return noted(`${name} counts as good on request`, {
+    return noted(`${name} is accepted as good on request`, {
       ...state,
       run: { ...state.run, countsAsGood: true },
     });
   if (state.kind === 'Held')
-    return noted(`${name} stays held until the primary is well: it is not reverted by itself`, {
+    return noted(`${name} stays held until the primary is ready: it is not reverted automatically`, {
       ...state,
       run: { ...state.run, keepWaiting: true },
     });
@@ -154,7 +154,7 @@ const approve: Verb = (_context, state, request) => {
   const { run } = state;
   if (!names(request, run)) return stale(request, `${describeRelease(run)} waits`);
   if (run.awaitsWindow && !run.awaitsConfirmation)
-    return notApplicable(`${describeRelease(run)} waits for its window, which ignore-window opens`);
+    return notApplicable(`${describeRelease(run)} waits for its window; use ignore-window`);
   const phase = isAtStart ? ('Waiting' as const) : ('WaitingPromotion' as const);
   const approved = [...new Set([...(run.approved ?? []), phase])];
   return noted(`${describeRelease(run)} was approved`, { ...state, run: { ...run, approved } });
@@ -166,7 +166,7 @@ const skipStep: Verb = (context, state, request) => {
   if (!isAtStep) return notApplicable('no release is at a step');
   const { run } = state;
   if (!names(request, run)) return stale(request, `${describeRelease(run)} is at its step`);
-  const message = `the check of ${describeRelease(run)} at this step is left out`;
+  const message = `the check of ${describeRelease(run)} at this step is skipped`;
   return noted(message, { ...state, run: { ...run, skipStepAt: positionOf(context, state) } });
 };
 
@@ -176,7 +176,7 @@ const ignoreWindow: Verb = (context, state, request) => {
   const run = 'run' in state ? state.run : undefined;
   const release = head && { digest: head.digest, commit: head.commit.commit };
   if (!head || !release || windowWaitMs(context, release, run) === 0)
-    return notApplicable('no window holds it back');
+    return notApplicable('no closed window holds the release back');
   const isMeant = names(request, release) || (run?.digest === head.digest && names(request, run));
   if (!isMeant) return stale(request, `${describeRelease(head)} waits`);
   return noted(`${describeRelease(head)} starts on request, outside its window`, state);
@@ -188,7 +188,7 @@ const ignoreWindow: Verb = (context, state, request) => {
  */
 const retry: Verb = (context, current, request) => {
   const { head, world } = context;
-  if (!head) return notApplicable('Git has not been read, so nothing is at head');
+  if (!head) return notApplicable('Git has not been read yet, so head is unknown');
   // A later commit that changes nothing of the release is the same release (S14): either commit names it.
   const rejection = rejectionOf(context, head.digest);
   const commits = [head.commit.commit, headRelease(world)?.commit.commit, rejection?.commit];
@@ -229,7 +229,7 @@ const retry: Verb = (context, current, request) => {
 const rollbackTo: Verb = (context, state, request) => {
   const { good } = context;
   const where = placed(context, state);
-  if (where.stage === 'first' || !good) return notApplicable('there is no release to go back to yet');
+  if (where.stage === 'first' || !good) return notApplicable('there is no release to revert to yet');
   const wanted = keptRelease(context, request);
   if ('result' in wanted) return wanted;
   if (wanted.digest === good.digest) return backToGood(context, where, state, wanted);
@@ -242,7 +242,7 @@ function keptRelease(context: Context, request: Request): RecordView | Answer {
     names(request, { digest, commit: commit.commit }),
   );
   if (record?.promotedTime === undefined) {
-    const message = `${request.revision.slice(0, 16) || 'nothing'} is none of the kept releases: see holdfast history`;
+    const message = `${request.revision.slice(0, 16) || 'nothing'} is not among the recorded releases: see holdfast history`;
     return { result: 'Refused', reason: 'NotKept', message };
   }
   if (isLost(record)) return notKept(record);
@@ -259,15 +259,15 @@ function backToGood(context: Context, where: Placed, current: State, good: Recor
   if (where.stage === 'idle') {
     const { head } = context;
     const isNews = head && head.digest !== good.digest && !rejectionOf(context, head.digest);
-    if (!isNews) return notApplicable(`${describeRelease(good)} is the last-known-good, and serves already`);
+    if (!isNews) return notApplicable(`${describeRelease(good)} is the last-known-good and already serves`);
     const bars = [{ digest: head.digest, commit: head.commit.commit, reason: 'RolledBack' as const }];
     return done(`${describeRelease(good)} stays`, { ...stay(current), bars });
   }
   if (where.stage !== 'trying' && where.stage !== 'written')
-    return notApplicable(`${describeRelease(good)} is what the primary runs, or is on its way there`);
-  const finding = `${describeRelease(where.state.run)} gives way to ${describeRelease(good)} on request`;
+    return notApplicable(`the primary already runs ${describeRelease(good)}, or is being reverted to it`);
+  const finding = `rolled back from ${describeRelease(where.state.run)} to ${describeRelease(good)} on request`;
   const outcome = left(context, where.state, good, { reason: 'RolledBack', finding });
-  return outcome ? done(`back to ${describeRelease(good)}`, outcome) : notKept(good);
+  return outcome ? done(`rolling back to ${describeRelease(good)}`, outcome) : notKept(good);
 }
 
 /** An older release than the last-known-good: what is under way ends first, then the older one is rolled out. */
@@ -282,8 +282,8 @@ function backFurther(
     return notApplicable(`${describeRelease(wanted)} is at head: it is rolled out anyway`);
   if (where.stage === 'trying' || where.stage === 'written') {
     if (where.state.run.digest === wanted.digest)
-      return notApplicable(`${describeRelease(wanted)} is being rolled out already`);
-    const finding = `${describeRelease(where.state.run)} gives way: ${describeRelease(wanted)} was asked for`;
+      return notApplicable(`${describeRelease(wanted)} is already being rolled out`);
+    const finding = `${describeRelease(where.state.run)} is cancelled: a rollback to ${describeRelease(wanted)} was requested`;
     const outcome = left(context, where.state, good, { reason: 'RolledBack', finding });
     return outcome ? { result: 'Later', outcome } : notKept(good);
   }
@@ -328,7 +328,7 @@ function startOlder(
     ...(isFallen ? { side: 'primary' as const } : {}),
   });
   const outcome = { ...admitted, bars };
-  const message = `back to ${describeRelease(wanted)}`;
+  const message = `rolling back to ${describeRelease(wanted)}`;
   // Another tool writes the canary: the older release cannot be shown there first.
   if (!world.foreignTarget || isFallen || !soundRecord(world, wanted.digest)) return done(message, outcome);
   const { next } = admitted;
