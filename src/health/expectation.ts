@@ -7,7 +7,7 @@ import {
   enoughPods,
 } from './comparison.ts';
 import { copyComparisons, driftComparisons } from './drift.ts';
-import { faultWords, isLost, isStarting, type WorkloadView } from './workload-view.ts';
+import { describeFault, isReadinessLost, isStarting, type WorkloadView } from './workload-view.ts';
 
 /** Everything that must be true of a workload beside what is, the met ones included, in the order in which a rollout reaches them. */
 export function compare(view: WorkloadView | undefined, expected: Expected): Comparison[] {
@@ -174,9 +174,9 @@ function restarts({ restarts: most }: WorkloadView, { maxRestarts }: Expected): 
 
 /** A pod that does not run, though enough others do, is a failed check; a fault of one that is only being replaced is told. */
 function faults(view: WorkloadView): Comparison {
-  const lost = view.faults.find(isLost);
+  const lost = view.faults.find(isReadinessLost);
   const worst = lost ?? view.faults.find(({ reason }) => !isStarting(reason));
-  const actual = worst ? faultWords(worst) : 'none';
+  const actual = worst ? describeFault(worst) : 'none';
   return compareText('faults', {
     expected: 'none',
     actual,

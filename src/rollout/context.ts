@@ -28,12 +28,12 @@ export function contextOf(world: World): Context {
     now: stamp(world.nowMs),
     good: lastKnownGood(world),
     rejections: rejectionsOf(world),
-    head: headAsBrought(world),
+    head: headWithFirstCommit(world),
   };
 }
 
 /** While its digest is under way, or is what was started last, the commit that brought it stays its name. */
-function headAsBrought(world: World): ReleaseView | undefined {
+function headWithFirstCommit(world: World): ReleaseView | undefined {
   const head = headRelease(world);
   const { run, lastAppliedSpec, lastAppliedCommit } = world.status;
   const isUnderWay = head !== undefined && run?.digest === head.digest;
@@ -76,22 +76,29 @@ export type CommitMemory = Pick<World, 'status'> & Partial<Pick<World, 'head' | 
 export function commitOfDigest(world: CommitMemory, digest: string): CommitInfo | undefined {
   if (!isDigest(digest)) return undefined;
   const wanted = gitPart(digest);
-  const named = namings(world).find((one) => one.commit && one.digest && gitPart(one.digest) === wanted);
+  const named = digestCommits(world).find(
+    (one) => one.commit && one.digest && gitPart(one.digest) === wanted,
+  );
   return named?.commit ? commitInFull(world, named.commit, named.subject) : undefined;
 }
 
-interface Naming {
+interface DigestCommit {
   readonly digest: string | undefined;
   readonly commit: string | undefined;
   readonly subject?: string | undefined;
 }
 
 /** Digests with their commits, the most current first. */
-function namings({ status, head, records = [], rejected = status.rejected ?? [] }: CommitMemory): Naming[] {
+function digestCommits({
+  status,
+  head,
+  records = [],
+  rejected = status.rejected ?? [],
+}: CommitMemory): DigestCommit[] {
   const { run, lastAppliedSpec, lastAppliedCommit, lastKnownGood, history = [] } = status;
   const release = head?.kind === 'release' ? head.release : undefined;
   return [
-    ...(run ? [run as Naming] : []),
+    ...(run ? [run as DigestCommit] : []),
     { digest: release?.digest, commit: release?.commit.commit },
     { digest: lastAppliedSpec, commit: lastAppliedCommit },
     ...rejected.toReversed(),

@@ -4,7 +4,7 @@ import { present } from '../api/kubernetes.ts';
 import { shorten, stamp } from '../api/time.ts';
 import type { Decision, RolloutEvent } from './action.ts';
 import type { Context } from './context.ts';
-import { newIncident, remembered } from './incident.ts';
+import { newIncident, withIncident } from './incident.ts';
 import type { Effects } from './outcome.ts';
 import { findingsOf, mergeConditions, promotedCondition, type Result, servingOf } from './report.ts';
 import { runOf } from './run.ts';
@@ -33,7 +33,7 @@ export function finish(context: Context, { state, effects, intentFirst }: Decide
   const derived = derive(context, state, { ...effects, status: { ...effects.status, ...said } });
   const result = resultOf(context, { ...effects, actions: others.actions }, derived);
   const incident = newIncident(result, derived);
-  const incidents = incident ? remembered(derived.incidents, incident) : derived.incidents;
+  const incidents = incident ? withIncident(derived.incidents, incident) : derived.incidents;
   const told = present({ ...derived, incidents });
   const findings = [promotedCondition(told.phase), ...findingsOf(result)].filter(
     (entry) => entry !== undefined,
@@ -50,7 +50,7 @@ export function finish(context: Context, { state, effects, intentFirst }: Decide
     actions: others.actions,
     intentFirst: intentFirst && others.actions.length > 0,
     check: withPhase(effects.check, status.phase),
-    events: incident ? heard(effects.events ?? [], incident) : [...(effects.events ?? [])],
+    events: incident ? withIncidentText(effects.events ?? [], incident) : [...(effects.events ?? [])],
     wakeAfterMs: wakes.length > 0 ? Math.max(1, Math.min(...wakes)) : undefined,
   };
 }
@@ -92,7 +92,7 @@ function derive(
       ...(next.timeMs === undefined ? {} : { time: stamp(next.timeMs) }),
     },
   };
-  const named = good ? { ...status, ...nameTheGood(world, status, good) } : status;
+  const named = good ? { ...status, ...lastKnownGoodFields(world, status, good) } : status;
   return { ...named, serving: servingOf(world, runOf(named)) };
 }
 
@@ -116,14 +116,14 @@ function messageOf({ note }: Result, { message, incidents }: CanaryStatus): stri
 }
 
 /** Bad news is one event with everything in it, in place of the short one. */
-function heard(events: readonly RolloutEvent[], incident: Incident): RolloutEvent[] {
+function withIncidentText(events: readonly RolloutEvent[], incident: Incident): RolloutEvent[] {
   const isIt = ({ type, reason }: RolloutEvent) =>
     type === 'Warning' && (reason === incident.reason || reason === incident.outcome);
   return events.map((event) => (isIt(event) ? { ...event, message: eventTextOf(incident) } : event));
 }
 
 /** lastKnownGood and lastPromoted* follow the record that was read back, never an intention. */
-function nameTheGood(
+function lastKnownGoodFields(
   { status: before }: World,
   status: CanaryStatus,
   good: NonNullable<Context['good']>,

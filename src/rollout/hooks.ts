@@ -5,12 +5,12 @@ import { durationOr, stamp } from '../api/time.ts';
 import { type CheckOutcome, verdictOf, verdictOfHooks, whyClosed } from '../health/check-results.ts';
 import type { CheckRequest } from './action.ts';
 import { type Context, elapsedMs } from './context.ts';
-import { type Effects, note, say, together, wake } from './outcome.ts';
+import { combine, type Effects, note, say, wake } from './outcome.ts';
 import type { ClosedGate, Run } from './run.ts';
 import { without } from './state.ts';
 
 /** The beginning of every key of one run's requests. */
-export function keyPrefix(run: Pick<Run, 'digest' | 'startTime'>): string {
+export function requestKeyPrefix(run: Pick<Run, 'digest' | 'startTime'>): string {
   return `${run.digest}/${run.startTime}`;
 }
 
@@ -109,7 +109,7 @@ export function askGates(context: Context, run: Run, wanted: readonly GateType[]
   const types = wanted.filter((type) => hasHooks(context, type) && !isApprovedType(run, type));
   if (types.length === 0) return passed(run, {});
   const own = isGateOpen(context.world.canary, 'gate') ? OPEN : '';
-  const stem = `${keyPrefix(run)}/${types.join('+')}${own}`;
+  const stem = `${requestKeyPrefix(run)}/${types.join('+')}${own}`;
   const polled = poll(context, run, { stem, types, everyMs: context.plan.intervalMs });
   if (!polled.answers) return { kind: 'asking', run, effects: { check: polled.request } };
   const again = wake(polled.againMs);
@@ -139,7 +139,7 @@ function isApprovedType(run: Run, type: GateType): boolean {
 function passed(run: Run, effects: Effects): GateState {
   if (!run.closedGate) return { kind: 'open', run, effects };
   const opened = say('Normal', 'GateOpened', `${run.closedGate.type} is open`);
-  return { kind: 'open', run: without(run, 'closedGate'), effects: together(effects, opened) };
+  return { kind: 'open', run: without(run, 'closedGate'), effects: combine(effects, opened) };
 }
 
 function closed(
@@ -151,7 +151,7 @@ function closed(
   const gate = known ?? newlyClosed(context, type, outcome);
   const told = known ? {} : say('Warning', REASONS[type], `${type} is closed: ${gate.why}`);
   const leftMs = leftOf(context, gate);
-  const effects = together(again, told, wake(Number.isFinite(leftMs) ? leftMs : 0));
+  const effects = combine(again, told, wake(Number.isFinite(leftMs) ? leftMs : 0));
   return { kind: 'closed', gate, overdue: leftMs <= 0, run: { ...run, closedGate: gate }, effects };
 }
 

@@ -78,7 +78,7 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
 }
 
 /** The newest first; the oldest go. */
-export function remembered(before: readonly Incident[] | undefined, incident: Incident): Incident[] {
+export function withIncident(before: readonly Incident[] | undefined, incident: Incident): Incident[] {
   return [incident, ...(before ?? [])].slice(0, MAX_KEPT);
 }
 
@@ -91,11 +91,11 @@ function momentOf(draft: Result, status: CanaryStatus): Moment | undefined {
   const ended = run ?? (runBefore?.ending ? undefined : runBefore);
   if (status.postPromotion?.state === 'Held' && run) return heldMoment(before, status, run);
   if (status.phase === 'Initialized' && before.phase !== 'Initialized')
-    return plain(draft, 'Initialized', 'Initialized', ended);
+    return momentOfEvent(draft, 'Initialized', 'Initialized', ended);
   const closed = run && gateMoment(draft, run, runBefore);
   if (closed) return closed;
   if (run && run.digest !== runBefore?.digest && status.phase !== 'Initializing' && !run.revert)
-    return plain(draft, 'Started', 'NewRevision', run);
+    return momentOfEvent(draft, 'Started', 'NewRevision', run);
   if (run || runBefore) return undefined;
   return settledMoment(draft, status) ?? stoppedMoment(draft);
 }
@@ -123,7 +123,7 @@ function gateMoment(draft: Result, run: Run, runBefore: Run | undefined): Moment
   const { closedGate } = run;
   if (!closedGate || closedGate.muted) return undefined;
   const isKnown = runBefore?.startTime === run.startTime && runBefore.closedGate?.type === closedGate.type;
-  return isKnown ? undefined : plain(draft, 'Waiting', gateReason(closedGate.type), run);
+  return isKnown ? undefined : momentOfEvent(draft, 'Waiting', gateReason(closedGate.type), run);
 }
 
 /** No release ran and none runs: head was found to be good already, or rejected before. */
@@ -131,8 +131,8 @@ function settledMoment(draft: Result, { phase, lastAppliedSpec }: CanaryStatus):
   const before = draft.world.status;
   if (before.phase === undefined || before.phase === '') return undefined;
   if (phase === before.phase && lastAppliedSpec === before.lastAppliedSpec) return undefined;
-  if (phase === 'Succeeded') return plain(draft, 'Succeeded', 'Succeeded', undefined);
-  return phase === 'Failed' ? plain(draft, 'Failed', 'Rejected', undefined) : undefined;
+  if (phase === 'Succeeded') return momentOfEvent(draft, 'Succeeded', 'Succeeded', undefined);
+  return phase === 'Failed' ? momentOfEvent(draft, 'Failed', 'Rejected', undefined) : undefined;
 }
 
 /** Nothing goes on without a person. */
@@ -145,7 +145,12 @@ function stoppedMoment(draft: Result): Moment | undefined {
 }
 
 /** As the event of this decision says it. */
-function plain(draft: Result, outcome: IncidentOutcome, reason: RolloutReason, run: Run | undefined): Moment {
+function momentOfEvent(
+  draft: Result,
+  outcome: IncidentOutcome,
+  reason: RolloutReason,
+  run: Run | undefined,
+): Moment {
   const said = draft.events.find((event) => event.reason === reason)?.message;
   const message = said ?? draft.note?.message ?? headRelease(draft.world)?.commit.subject ?? outcome;
   return { outcome, reason, message, run };

@@ -7,10 +7,10 @@ import type { WorkloadView } from '../health/workload-view.ts';
 import type { Action, RolloutEvent } from './action.ts';
 import type { Context } from './context.ts';
 import type { Note } from './outcome.ts';
-import { damageOf } from './records.ts';
+import { describeDamage } from './records.ts';
 import { headRelease, lastKnownGood, type Run, runOf } from './run.ts';
 import { wantedPods } from './states/recreate.ts';
-import { restsAtZero } from './traffic/scalers.ts';
+import { isScaledToZero } from './traffic/scalers.ts';
 import type { RecordView, World } from './world.ts';
 
 /** A decision and the status that says so, for what people are told of it. */
@@ -104,7 +104,7 @@ function isReady(result: Result): boolean {
   if (!settled || run || world.route?.canaryWeight !== 0) return false;
   const good = lastKnownGood(world)?.digest;
   const runsGood = good !== undefined && world.primary?.digest === good;
-  return runsGood && (hasConverged(world.primary, result.plan.primaryReadyPercent) || restsAtZero(world));
+  return runsGood && (hasConverged(world.primary, result.plan.primaryReadyPercent) || isScaledToZero(world));
 }
 
 function rollbackReady(result: Result): Finding {
@@ -113,7 +113,7 @@ function rollbackReady(result: Result): Finding {
   const good = lastKnownGood(world);
   if (!good) return { type, status: 'False', reason: 'NoRecord', message: 'no release is proven good yet' };
   if (good.damaged !== undefined)
-    return { type, status: 'False', reason: 'RecordDamaged', message: damageOf(world, good) };
+    return { type, status: 'False', reason: 'RecordDamaged', message: describeDamage(world, good) };
   const drilled = drillOf(world, good);
   if (drilled) return { type, ...drilled };
   return { type, status: 'True', reason: 'RecordKept', message: `record ${good.name} was read back` };

@@ -178,7 +178,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     next: nextIs('traffic to the primary once it is ready'),
     handle: reverting,
   },
-  Fallen: {
+  RevertFailed: {
     phase: 'Failed, Held',
     meaning: 'the last-known-good does not become ready, or fails the same check',
     serves: 'whichever side is ready',

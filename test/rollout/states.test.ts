@@ -19,8 +19,8 @@ const REQUESTS: Readonly<Record<Stage, string>> = {
     '`approve` and `ignore-window` let it start or continue; `promote` skips the rest of its checks; `skip-step` skips one; `abort` and `rollback-to` end and reject it',
   written:
     '`promote` accepts it as good while it is verified, and keeps a held one from being reverted automatically; `abort` and `rollback-to` revert the primary and reject the release',
-  leaving: '`retry`, and `rollback-to` an older release, wait until it has ended; the others are refused',
-  fallen:
+  ending: '`retry`, and `rollback-to` an older release, wait until it has ended; the others are refused',
+  revertFailed:
     '`retry` tries head again without a new commit; `rollback-to` rolls out an older recorded release; `abort` is refused',
 };
 

@@ -264,7 +264,7 @@ describe('requests', () => {
     expect(
       model.events.filter(({ message }) => message.startsWith('holdfast.dev/ignore-window')),
     ).toHaveLength(2);
-    expect(answer(model, 'ignore-window')?.message).toContain('no window');
+    expect(answer(model, 'ignore-window')?.message).toContain('no closed window');
   });
 
   it('that no version knows are warned of once, and forgotten with the annotation', () => {

@@ -3,11 +3,11 @@ import { gitPart } from '../../api/digest.ts';
 import { stamp } from '../../api/time.ts';
 import type { Context } from '../context.ts';
 import { hasHooks } from '../hooks.ts';
-import { enter, type Outcome, say, together } from '../outcome.ts';
-import { SETTLE_MS, withStability } from '../progress.ts';
+import { combine, enter, type Outcome, say } from '../outcome.ts';
+import { SETTLE_MS, withLastChanges } from '../progress.ts';
 import { soundRecord } from '../records.ts';
 import type { Run, Side } from '../run.ts';
-import { trying, without } from '../state.ts';
+import { startingOrAnalysing, without } from '../state.ts';
 import { windowWaitMs } from '../windows.ts';
 import { describeRelease, type ReleaseView } from '../world.ts';
 
@@ -66,10 +66,10 @@ export function admit(context: Context, release: ReleaseView, how: Admission = {
   const next =
     awaitsConfirmation || awaitsWindow
       ? ({ ...base, kind: 'Waiting', phase: world.status.phase } as const)
-      : trying(context, base);
+      : startingOrAnalysing(context, base);
   const first = [...(isKept ? ['its window'] : []), ...(awaitsConfirmation ? ['confirm-rollout'] : [])];
   return enter(next, {
-    ...together(
+    ...combine(
       say('Normal', 'NewRevision', wordsOf(context, run, release, first)),
       throughThePrimary(run, release),
     ),
@@ -79,7 +79,7 @@ export function admit(context: Context, release: ReleaseView, how: Admission = {
 
 /** At rest the route has been where it is since long. */
 function settledRoute(context: Context): NonNullable<Run['standing']> {
-  const { standing = {} } = withStability(context, { standing: {} } as Run);
+  const { standing = {} } = withLastChanges(context, { standing: {} } as Run);
   const since = stamp(context.world.nowMs - SETTLE_MS);
   return standing.route ? { route: { key: standing.route.key, since } } : {};
 }

@@ -6,21 +6,21 @@ import { type Context, elapsedMs } from '../context.ts';
 import { hasHooks, request } from '../hooks.ts';
 import {
   act,
-  type Barred,
+  combine,
   type Effects,
   enter,
+  type NewRejection,
   note,
   type Outcome,
   type Preference,
   say,
   stay,
-  together,
   wake,
 } from '../outcome.ts';
 import { withProgress } from '../progress.ts';
 import type { Ending, Run } from '../run.ts';
 import { type RunState, type StateOf, without } from '../state.ts';
-import { areScalersBack, restCanary, restoreScalers, scalerWaitMs } from '../traffic/scalers.ts';
+import { areScalersReset, restoreScalers, scaleCanaryToZero, scalerWaitMs } from '../traffic/scalers.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { recreatedPrimary } from './recreate.ts';
 
@@ -41,7 +41,7 @@ export function end(
   return enter(next, {
     status: more.status ?? {},
     events: [...(more.events ?? []), ...(told.events ?? [])],
-    bars: ending.reject ? barred(run, ending.reject, ending.cause) : [],
+    rejects: ending.reject ? rejectionFor(run, ending.reject, ending.cause) : [],
   });
 }
 
@@ -53,14 +53,14 @@ function endingPhase(state: RunState): StateOf<'Ending'>['phase'] {
 }
 
 /** The release is barred from now on. */
-export function barred({ digest, commit }: Run, reason: RolloutReason, cause?: string): Barred[] {
+export function rejectionFor({ digest, commit }: Run, reason: RolloutReason, cause?: string): NewRejection[] {
   return [{ digest, commit, reason, cause }];
 }
 
 /** Where traffic goes while a release ends: a bad canary loses what the primary carries at once, and everything at the deadline (issue 11, 1). */
 export function endingPrefers(context: Context, { ending, run }: StateOf<'Ending'>): Preference {
   const overdue = isOverdue(context, run);
-  return { kind: 'all', side: 'primary', leaves: ending.phase === 'Failed', overdue };
+  return { kind: 'all', side: 'primary', evacuates: ending.phase === 'Failed', overdue };
 }
 
 function isOverdue(context: Context, run: Run): boolean {
@@ -76,7 +76,7 @@ export function ending(context: Context, before: StateOf<'Ending'>): Outcome {
   const run = withProgress(context, before.run, world.primary);
   const state = { ...before, run };
   const owed = {
-    bars: before.ending.reject ? barred(run, before.ending.reject, before.ending.cause) : [],
+    rejects: before.ending.reject ? rejectionFor(run, before.ending.reject, before.ending.cause) : [],
   };
   const words = note(before.ending.reason, before.ending.message);
   const recreated = recreatedPrimary(context);
@@ -93,9 +93,9 @@ export function ending(context: Context, before: StateOf<'Ending'>): Outcome {
     return stay(state, owed, words, waiting(context, run), wake(leftMs));
   }
   if (world.target && world.target.desiredReplicas > 0)
-    return stay(state, owed, words, act(...restCanary(world)));
+    return stay(state, owed, words, act(...scaleCanaryToZero(world)));
   const restored = restoreScalers(context, run);
-  if (!areScalersBack(world))
+  if (!areScalersReset(world))
     return stay(state, owed, words, restored, scalerNote(context, run, before.ending));
   return finished(context, state);
 }
@@ -134,7 +134,7 @@ function neverCameBack(context: Context, state: StateOf<'Ending'>): Outcome {
   const run = { ...without(state.run, 'ending', 'progressKey'), lastProgressTime: context.now, deferred };
   return enter(
     {
-      kind: 'Fallen',
+      kind: 'RevertFailed',
       run,
       failedChecks,
       iterations,
@@ -143,7 +143,7 @@ function neverCameBack(context: Context, state: StateOf<'Ending'>): Outcome {
     },
     {
       ...say('Warning', 'LKGNotReady', message),
-      bars: deferred.reject ? barred(run, deferred.reject, deferred.cause) : [],
+      rejects: deferred.reject ? rejectionFor(run, deferred.reject, deferred.cause) : [],
     },
   );
 }
@@ -198,7 +198,7 @@ export function postRollout(context: Context): { readonly isDone: boolean; reado
   const told = passed
     ? say('Normal', 'PostRolloutPassed', 'post-rollout webhooks approved')
     : say('Warning', 'PostRolloutFailed', `post-rollout: ${whyClosed(outcome, 'post-rollout')}`);
-  return { isDone: true, effects: together(history, told) };
+  return { isDone: true, effects: combine(history, told) };
 }
 
 /** A gate stayed closed beyond its deadline: the release ends, before anything of it was written to the primary. */

@@ -7,7 +7,7 @@ import { headForRun } from '../windows.ts';
 import { describeRelease, type ReleaseView } from '../world.ts';
 import { admit } from './admit.ts';
 import { end } from './ending.ts';
-import { holdOrRevert } from './hold-or-revert.ts';
+import { startRevert } from './hold-or-revert.ts';
 
 /** How a state follows head. */
 export type HeadRule =
@@ -67,7 +67,7 @@ function revertedInGit(context: Context, state: RunState, head: ReleaseView): Ou
     control: false,
     headCommit: head.commit.commit,
   } as const;
-  return holdOrRevert(context, state, good, cause);
+  return startRevert(context, state, good, cause);
 }
 
 /** A newer revision that may be rolled out, where head holds one. */

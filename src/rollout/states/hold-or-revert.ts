@@ -6,11 +6,11 @@ import type { Context } from '../context.ts';
 import { enter, type Outcome, say } from '../outcome.ts';
 import { canaryState, decidePromotion, decideVerification, sharedCause } from '../post-promotion.ts';
 import { withProgressReset } from '../progress.ts';
-import { wayBack } from '../records.ts';
+import { revertTarget } from '../records.ts';
 import type { RevertCause } from '../run.ts';
 import { type RunState, type StateOf, without } from '../state.ts';
 import { describeRelease, type RecordView } from '../world.ts';
-import { barred } from './ending.ts';
+import { rejectionFor } from './ending.ts';
 
 /** What went wrong after promotion. */
 interface Failure {
@@ -26,7 +26,7 @@ interface Failure {
 }
 
 /** The primary goes back to the last-known-good: the intent is written first, then the record's bytes (S12, S13). */
-export function holdOrRevert(
+export function startRevert(
   context: Context,
   state: RunState,
   good: RecordView,
@@ -41,7 +41,7 @@ export function holdOrRevert(
   const next: StateOf<'Reverting'> = { kind: 'Reverting', run, failedChecks, iterations, phase, cause, post };
   return enter(next, {
     ...say('Warning', 'Reverting', `the primary is reverted to ${describeRelease(good)}: ${cause.finding}`),
-    bars: cause.reject ? barred(run, cause.reason, diagnosed) : [],
+    rejects: cause.reject ? rejectionFor(run, cause.reason, diagnosed) : [],
   });
 }
 
@@ -82,10 +82,10 @@ export function failDead(context: Context, state: RunState): Outcome | undefined
 
 /** Goes back to the last-known-good, or holds where there is none to go back to. */
 export function revert(context: Context, state: RunState, failure: Failure): Outcome {
-  const good = wayBack(context.good, state.run);
+  const good = revertTarget(context.good, state.run);
   if (!good) return hold(context, state, failure);
   const { reason, finding, control, cause } = failure;
-  return holdOrRevert(context, state, good, { reason, finding, control, reject: true }, cause);
+  return startRevert(context, state, good, { reason, finding, control, reject: true }, cause);
 }
 
 /** State Held: a healthy copy serves, the primary keeps trying, people are told (option A of the founding issue). */
@@ -102,8 +102,8 @@ export function hold(context: Context, state: RunState, { reason, finding }: Fai
 
 /** A release that failed its analysis on the primary: barred; and where the last-known-good must not or cannot be written, held (issue 11, 7 and 9). */
 export function failOnPrimary(context: Context, state: RunState, failure: Failure): Outcome {
-  const bars = barred(state.run, failure.reason, failure.cause);
+  const rejects = rejectionFor(state.run, failure.reason, failure.cause);
   const isHalt = context.plan.postPromotion.onFailure === 'halt';
   const outcome = isHalt ? hold(context, state, failure) : revert(context, state, failure);
-  return { ...outcome, bars };
+  return { ...outcome, rejects };
 }

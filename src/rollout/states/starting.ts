@@ -5,6 +5,7 @@ import { askGates, noteClosed } from '../hooks.ts';
 import {
   ALL,
   act,
+  combine,
   type Effects,
   enter,
   note,
@@ -12,14 +13,19 @@ import {
   type Preference,
   say,
   stay,
-  together,
   wake,
 } from '../outcome.ts';
 import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
 import { soundRecord } from '../records.ts';
-import { type StateOf, trying, withRun } from '../state.ts';
-import { carriedBy, scalerOf } from '../traffic/capacity.ts';
-import { isAsleep, pauseCanary, raiseFloor, restCanary, resumeReplicas } from '../traffic/scalers.ts';
+import { type StateOf, startingOrAnalysing, withRun } from '../state.ts';
+import { podsForAllTraffic, scalerOf } from '../traffic/capacity.ts';
+import {
+  mustWakePrimary,
+  pauseCanary,
+  raiseMinReplicas,
+  resumeReplicas,
+  scaleCanaryToZero,
+} from '../traffic/scalers.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { noteWindow, windowWaitMs } from '../windows.ts';
 import { describeRelease } from '../world.ts';
@@ -37,7 +43,7 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   const leftMs = run.promoteNow ? 0 : windowWaitMs(context, run, run);
   if (leftMs > 0) {
     const next = { ...withRun(state, { awaitsWindow: true }), phase: 'Waiting' as const };
-    return stay(next, keepOld(context), noteWindow(context, describeRelease(run)), wake(leftMs));
+    return stay(next, keepServing(context), noteWindow(context, describeRelease(run)), wake(leftMs));
   }
   const gate = askGates(context, run, ['confirm-rollout']);
   const next = withRun(state, gate.run);
@@ -46,11 +52,11 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
     const asks = run.closedGate
       ? noteClosed(run.closedGate, describeRelease(run))
       : note('Waiting', `asking confirm-rollout whether ${describeRelease(run)} may start`);
-    return stay(next, keepOld(context), asks, gate.effects);
+    return stay(next, keepServing(context), asks, gate.effects);
   }
   if (gate.overdue) return failAtGate(context, next, gate.gate);
   const words = noteClosed(gate.gate, describeRelease(run));
-  return stay({ ...next, phase: 'Waiting' }, keepOld(context), words, gate.effects);
+  return stay({ ...next, phase: 'Waiting' }, keepServing(context), words, gate.effects);
 }
 
 function opened(context: Context, { run, ...base }: StateOf<'Waiting'>, effects: Effects): Outcome {
@@ -58,12 +64,12 @@ function opened(context: Context, { run, ...base }: StateOf<'Waiting'>, effects:
     run.awaitsWindow && !run.awaitsConfirmation
       ? say('Normal', 'WindowOpened', `the rollout of ${describeRelease(run)} starts`)
       : {};
-  const { events = [] } = together(effects, told);
-  return enter(trying(context, { ...base, run: confirmed(run) }), { events });
+  const { events = [] } = combine(effects, told);
+  return enter(startingOrAnalysing(context, { ...base, run: confirmed(run) }), { events });
 }
 
 /** What served goes on serving, with the settings Git says; the canary of whatever was tried before rests. */
-function keepOld(context: Context): Effects {
+function keepServing(context: Context): Effects {
   const { world, head } = context;
   const { primary, target } = world;
   const recreated = recreatedPrimary(context);
@@ -74,7 +80,10 @@ function keepOld(context: Context): Effects {
       : {};
   // What another tool started without being asked to runs without traffic; stopping it would only start a fight.
   const rests = !world.foreignTarget && hasArrived(context, undefined, 'primary') && servingPods(primary) > 0;
-  return together(settings, rests && target && target.desiredReplicas > 0 ? act(...restCanary(world)) : {});
+  return combine(
+    settings,
+    rests && target && target.desiredReplicas > 0 ? act(...scaleCanaryToZero(world)) : {},
+  );
 }
 
 /** Where traffic is while a release is brought up: away from the side that is to be written. */
@@ -82,7 +91,7 @@ export function startingPrefers(context: Context, { run }: StateOf<'Starting'>):
   if (run.side === 'primary') return ALL.canary;
   const overdue =
     elapsedMs(context, run.lastProgressTime ?? run.startTime) >= context.plan.progressDeadlineMs;
-  return { kind: 'all', side: 'primary', leaves: true, overdue };
+  return { kind: 'all', side: 'primary', evacuates: true, overdue };
 }
 
 /** Writes the release to its side, with the traffic of that at zero, arrived, and its bytes kept first. */
@@ -100,15 +109,15 @@ function startOnCanary(context: Context, before: StateOf<'Starting'>): Outcome {
   if (!soundRecord(world, run.digest))
     return stay(state, words, act({ type: 'SaveRecord', digest: run.digest }));
   if (!hasArrived(context, run, 'primary')) return waitForPrimary(context, state);
-  const isWaiting = isAsleep(world) && sinceProgressMs(context, run) < plan.progressDeadlineMs;
+  const isWaiting = mustWakePrimary(world) && sinceProgressMs(context, run) < plan.progressDeadlineMs;
   if (isWaiting) {
     const asleep = note('PrimaryNotReady', 'the primary is scaled to zero; scaling it up first');
     const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
-    return stay(state, act(...raiseFloor(world, 'primary', 1)), asleep, wake(leftMs));
+    return stay(state, act(...raiseMinReplicas(world, 'primary', 1)), asleep, wake(leftMs));
   }
   if (world.foreignTarget) return startForeign(context, state);
   const scaler = scalerOf(world, 'canary');
-  const asked = head?.digest === run.digest && head.replicas ? head.replicas : carriedBy(world);
+  const asked = head?.digest === run.digest && head.replicas ? head.replicas : podsForAllTraffic(world);
   const replicas = scaler ? resumeReplicas(scaler) : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: run.digest, replicas });
   return stay(withRun(state, withProgressReset(context, run)), words, write);
@@ -122,7 +131,10 @@ function waitForPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const isDead = servingPods(world.primary) === 0 && isAllOn(context, 'canary') && !world.foreignTarget;
   if (leftMs <= 0 && isDead) {
     const message = `${describeRelease(run)} is tried on the primary while the canary serves: the last-known-good does not become ready`;
-    const next = trying(context, { ...state, run: { ...withProgressReset(context, run), side: 'primary' } });
+    const next = startingOrAnalysing(context, {
+      ...state,
+      run: { ...withProgressReset(context, run), side: 'primary' },
+    });
     return enter(next, say('Warning', 'ThroughThePrimary', message));
   }
   const words = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
@@ -181,7 +193,7 @@ function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
   const isGoing = target.desiredReplicas === 0 && (!target.observed || target.replicas > 0);
   if (isGoing) return stay(state, words);
   const scaler = scalerOf(world, 'canary');
-  const asked = scaler ? resumeReplicas(scaler) : carriedBy(world);
+  const asked = scaler ? resumeReplicas(scaler) : podsForAllTraffic(world);
   const replicas = target.desiredReplicas > 0 ? target.desiredReplicas : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest, replicas });
   return stay(withRun(state, { ...withProgressReset(context, run), broughtUp: true }), words, write);
