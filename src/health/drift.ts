@@ -1,7 +1,7 @@
 import { type Comparison, compareAtLeast, compareAtMost, compareText } from './comparison.ts';
 import type { ConfigCopyView, ForeignChange, WorkloadView } from './workload-view.ts';
 
-/** Differences of one object that are told. */
+/** Differences of one object that are reported. */
 const mostFields = 3;
 
 /** The copies of its ConfigMaps and Secrets are there, as this release has them: without them its pods are not what was tried. */
@@ -18,7 +18,7 @@ export function copyComparisons({ configCopies: copies }: WorkloadView): Compari
   ];
 }
 
-/** What somebody else changed: told, and taken out by the next release (design section 3). */
+/** What somebody else changed: reported, and overwritten by the next release (design section 3). */
 export function driftComparisons({ drift, configCopies }: WorkloadView): Comparison[] {
   const changed = configCopies.flatMap((copy) =>
     copy.drift ? [{ name: copyName(copy), change: copy.drift }] : [],

@@ -46,7 +46,7 @@ export interface WorkloadView extends DriftView {
   undeclaredPorts?: readonly number[];
 }
 
-/** One container of a template beside its pods. */
+/** The image of one container: in the template, and in its pods. */
 export interface ImageView {
   container: string;
   /** As the template names it. */

@@ -4,7 +4,7 @@ import { present } from '../api/kubernetes.ts';
 import { shorten, stamp } from '../api/time.ts';
 import type { Decision, RolloutEvent } from './action.ts';
 import type { Context } from './context.ts';
-import { newIncident, withIncident } from './incident.ts';
+import { newIncident } from './incident.ts';
 import type { Effects } from './outcome.ts';
 import { findingsOf, mergeConditions, promotedCondition, type Result, servingOf } from './report.ts';
 import { runOf } from './run.ts';
@@ -15,6 +15,7 @@ import type { World } from './world.ts';
 
 const MAX_LINE_CHARACTERS = 160;
 const MAX_REJECTED = 100;
+const MAX_INCIDENTS = 5;
 
 /** What was decided, before the status says so. `state` undefined: what the status says of the release stays. */
 export interface Decided {
@@ -26,6 +27,7 @@ export interface Decided {
 /** Derives the status: weights, commits and records only as read back (S27, S28), and one line for people. */
 export function finish(context: Context, { state, effects, intentFirst }: Decided): Decision {
   const { world } = context;
+  const { check } = effects;
   const run = state && 'run' in state ? state.run : undefined;
   const sessions = keepSessions(world, run, effects.actions ?? []);
   const others = keepOtherBackends(context, sessions.actions);
@@ -33,7 +35,9 @@ export function finish(context: Context, { state, effects, intentFirst }: Decide
   const derived = derive(context, state, { ...effects, status: { ...effects.status, ...said } });
   const result = resultOf(context, { ...effects, actions: others.actions }, derived);
   const incident = newIncident(result, derived);
-  const incidents = incident ? withIncident(derived.incidents, incident) : derived.incidents;
+  const incidents = incident
+    ? [incident, ...(derived.incidents ?? [])].slice(0, MAX_INCIDENTS)
+    : derived.incidents;
   const told = present({ ...derived, incidents });
   const findings = [promotedCondition(told.phase), ...findingsOf(result)].filter(
     (entry) => entry !== undefined,
@@ -49,20 +53,10 @@ export function finish(context: Context, { state, effects, intentFirst }: Decide
     status: changed ? { ...status, lastTransitionTime: stamp(world.nowMs) } : world.status,
     actions: others.actions,
     intentFirst: intentFirst && others.actions.length > 0,
-    check: withPhase(effects.check, status.phase),
+    check: check && { ...check, facts: { ...check.facts, phase: status.phase ?? '' } },
     events: incident ? withIncidentText(effects.events ?? [], incident) : [...(effects.events ?? [])],
     wakeAfterMs: wakes.length > 0 ? Math.max(1, Math.min(...wakes)) : undefined,
   };
-}
-
-/** Nothing is known yet: the status stays as it was found. */
-export function untouched({ status }: World): Decision {
-  return { status, actions: [], intentFirst: false, check: undefined, events: [], wakeAfterMs: undefined };
-}
-
-/** Webhooks hear of the phase as it is from now on. */
-function withPhase(check: Decision['check'], phase: CanaryStatus['phase']): Decision['check'] {
-  return check && { ...check, facts: { ...check.facts, phase: phase ?? '' } };
 }
 
 function derive(

@@ -19,7 +19,7 @@ export function hasHooks({ world }: Context, type: HookType): boolean {
   return hooksOf(world.canary, type).length > 0;
 }
 
-/** A request, with what webhooks are told of this release; the phase they hear is that of the status at the end of the step. */
+/** A request, with what webhooks receive about this release; the phase is that of the status at the end of the step. */
 export function request(
   { world }: Context,
   about: { digest: string; commit: string },
@@ -81,7 +81,8 @@ type GateState =
       readonly overdue: boolean;
     };
 
-const REASONS: Readonly<Record<GateType, RolloutReason>> = {
+/** The reason that is reported while a gate is closed. */
+export const GATE_REASONS: Readonly<Record<GateType, RolloutReason>> = {
   'confirm-rollout': 'Waiting',
   'confirm-traffic-increase': 'WaitingForTrafficIncrease',
   'confirm-promotion': 'WaitingPromotion',
@@ -119,14 +120,9 @@ export function askGates(context: Context, run: Run, wanted: readonly GateType[]
   return type ? closed(context, run, { type, outcome: polled.answers, again }) : passed(run, again);
 }
 
-/** The reason under which people hear of a closed gate. */
-export function gateReason(type: GateType): RolloutReason {
-  return REASONS[type];
-}
-
 /** Why a release stands still; the words stay the same for as long as the gate is closed, so that nothing is written again. */
 export function noteClosed({ type, why }: ClosedGate, what: string): Effects {
-  return note(REASONS[type], `${what} waits for ${type}: ${why}`, {
+  return note(GATE_REASONS[type], `${what} waits for ${type}: ${why}`, {
     action: 'continues when the gate opens',
   });
 }
@@ -149,7 +145,7 @@ function closed(
 ): GateState {
   const known = run.closedGate?.type === type ? run.closedGate : undefined;
   const gate = known ?? newlyClosed(context, type, outcome);
-  const told = known ? {} : say('Warning', REASONS[type], `${type} is closed: ${gate.why}`);
+  const told = known ? {} : say('Warning', GATE_REASONS[type], `${type} is closed: ${gate.why}`);
   const leftMs = leftOf(context, gate);
   const effects = combine(again, told, wake(Number.isFinite(leftMs) ? leftMs : 0));
   return { kind: 'closed', gate, overdue: leftMs <= 0, run: { ...run, closedGate: gate }, effects };

@@ -9,15 +9,14 @@ import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { shorten, stamp } from '../api/time.ts';
 import { diagnose } from '../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../health/readiness.ts';
-import { gateReason } from './hooks.ts';
+import { GATE_REASONS } from './hooks.ts';
 import type { Result } from './report.ts';
 import { headRelease, lastKnownGood, type Run, runOf } from './run.ts';
 import { describeRelease } from './world.ts';
 
-const MAX_KEPT = 5;
 const MAX_TEXT = 512;
 
-/** A moment people are told of, before its facts. */
+/** A moment that is reported, before its facts are added. */
 interface Moment {
   readonly outcome: IncidentOutcome;
   readonly reason: RolloutReason;
@@ -38,12 +37,12 @@ const SEVERITY: Readonly<Record<IncidentOutcome, Severity>> = {
   Reverted: 'error',
 };
 
-/** A person did this, or was told before: no error of the release. */
+/** Done by a person, or reported before: no error of the release. */
 const WARNINGS: ReadonlySet<string> = new Set(['Rejected', 'Aborted', 'RolledBack', 'Superseded']);
 
 /**
- * What people are told because of this decision; undefined when it enters no state worth telling. Compared with the status that was read
- * back, so that a crash before the write tells again and one after it does not; nothing is told twice under one key.
+ * What is reported because of this decision; undefined when it enters no state worth reporting. Compared with the status that was read
+ * back, so that a crash before the write reports again and one after it does not; nothing is reported twice under one key.
  */
 export function newIncident(draft: Result, status: CanaryStatus): Incident | undefined {
   // Only names change then; whoever was there before told of the rest.
@@ -77,12 +76,7 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
   }) as Incident;
 }
 
-/** The newest first; the oldest go. */
-export function withIncident(before: readonly Incident[] | undefined, incident: Incident): Incident[] {
-  return [incident, ...(before ?? [])].slice(0, MAX_KEPT);
-}
-
-/** The state that this decision enters, if people are told of it. */
+/** The state that this decision enters, if it is reported. */
 function momentOf(draft: Result, status: CanaryStatus): Moment | undefined {
   const before = draft.world.status;
   const runBefore = runOf(before);
@@ -118,12 +112,12 @@ function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Momen
   return { outcome: 'Held', reason: knownReason(post?.reason, 'Held'), message, finding, run };
 }
 
-/** A gate that is closed is told once, unless its webhooks want no alert (muteAlert). */
+/** A closed gate is reported once, unless its webhooks want no alert (muteAlert). */
 function gateMoment(draft: Result, run: Run, runBefore: Run | undefined): Moment | undefined {
   const { closedGate } = run;
   if (!closedGate || closedGate.muted) return undefined;
   const isKnown = runBefore?.startTime === run.startTime && runBefore.closedGate?.type === closedGate.type;
-  return isKnown ? undefined : momentOfEvent(draft, 'Waiting', gateReason(closedGate.type), run);
+  return isKnown ? undefined : momentOfEvent(draft, 'Waiting', GATE_REASONS[closedGate.type], run);
 }
 
 /** No release ran and none runs: head was found to be good already, or rejected before. */

@@ -84,7 +84,7 @@ export function act(...actions: readonly Action[]): Effects {
   return { actions };
 }
 
-/** Something people hear once; only on a change. */
+/** An event, reported once; only on a change. */
 export function say(type: RolloutEvent['type'], reason: RolloutReason, message: string): Effects {
   return { events: [{ type, reason, message }] };
 }
@@ -113,12 +113,12 @@ export type Preference =
   | {
       readonly kind: 'all';
       readonly side: Side;
-      readonly evacuates?: boolean;
+      readonly evacuate?: boolean;
       readonly overdue?: boolean;
       /** At rest: written again where it is there, since what the Canary says of the route may have changed. */
-      readonly reapplies?: boolean;
+      readonly reapply?: boolean;
     }
-  /** This share of the side under trial; `mirrored`: requests are copied to it beside. */
+  /** This share of the side under trial; `mirrored`: requests are also copied to it. */
   | { readonly kind: 'share'; readonly side: Side; readonly percent: number; readonly mirrored?: boolean }
   /** As it is, as long as whoever serves is ready. */
   | { readonly kind: 'stay' }

@@ -10,7 +10,7 @@ import type { WorkloadView } from '../health/workload-view.ts';
 import { canaryServes, scalerOf } from './traffic/capacity.ts';
 import type { ScalerSide, World } from './world.ts';
 
-/** How the canary stands beside a primary that fails. */
+/** The state of the canary while the primary fails. */
 type CanaryState = 'healthy' | 'sameFault' | 'notReady' | 'otherRelease';
 
 /** What is done about a failure after promotion, and why; `halt` holds without moving templates. */
@@ -49,7 +49,7 @@ export function decidePromotion(onFailure: OnFailure, canary: CanaryState): Fail
 
 /**
  * Checks, or readiness, that fail while all traffic is on the primary: auto reverts at once, unless what fails is the same elsewhere
- * (`sharedWith`, from shared-cause.ts; design section 5).
+ * (`sharedWith`, from `sharedCause` below; design section 5).
  */
 export function decideVerification(onFailure: OnFailure, sharedWith?: string): FailureDecision {
   if (onFailure !== 'auto') return byPolicy(onFailure);

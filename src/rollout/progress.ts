@@ -80,7 +80,7 @@ export function sinceProgressMs(context: Context, run: Run): number {
   return elapsedMs(context, run.lastProgressTime);
 }
 
-/** The run with its progress clock started anew, for another thing to wait for. */
+/** The run with its progress clock restarted, for something else to wait for. */
 export function withProgressReset({ now }: Pick<Context, 'now'>, run: Run): Run {
   const { progressKey: _, ...rest } = run;
   return { ...rest, lastProgressTime: now };

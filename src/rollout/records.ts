@@ -13,35 +13,35 @@ export function soundRecord(world: World, digest: string | undefined): RecordVie
 }
 
 /** Its bytes are nowhere: the record is damaged and Git does not give them either. Nothing may be written from it. */
-export function isRecordLost(record: RecordView): boolean {
+export function isLost(record: RecordView): boolean {
   return record.damaged !== undefined && record.inGit !== true;
 }
 
 /** The record of this digest is known, and its bytes are nowhere. */
 export function isDigestLost(world: World, digest: string): boolean {
-  return world.records.some((record) => record.digest === digest && isRecordLost(record));
+  return world.records.some((record) => record.digest === digest && isLost(record));
 }
 
-/** What a revert of this release goes back to; undefined where there is nothing to go back to. */
+/** The release that a revert of this one restores; undefined where there is none. */
 export function revertTarget(
   good: RecordView | undefined,
   run: { readonly digest: string },
 ): RecordView | undefined {
-  return good && !isRecordLost(good) && good.digest !== run.digest ? good : undefined;
+  return good && !isLost(good) && good.digest !== run.digest ? good : undefined;
 }
 
-/** A damaged record of the last-known-good is written anew from Git: the digest proves that these are its bytes. People hear of it once. */
+/** A damaged record of the last-known-good is written again from Git: the digest proves that these are its bytes. Reported once. */
 export function repairRecord({ world, good }: Context): Effects {
   if (good?.damaged === undefined || good.promotedTime === undefined) return {};
   const before = world.status.conditions?.find((condition) => condition.type === 'RollbackReady');
   const told =
     before?.reason === 'RecordDamaged' ? {} : say('Warning', 'RecordDamaged', describeDamage(world, good));
-  if (isRecordLost(good)) return { ...told, ...wake(ASK_AGAIN_MS) };
+  if (isLost(good)) return { ...told, ...wake(ASK_AGAIN_MS) };
   return { ...told, ...act({ type: 'SaveRecord', digest: good.digest, promotedTime: good.promotedTime }) };
 }
 
-/** Says that nothing is written since the last-known-good cannot be had; a person must act. */
-export function stallRecordLost(world: World, good: RecordView): Effects {
+/** Reports that nothing is written, since the last-known-good cannot be restored; a person must act. */
+export function reportLost(world: World, good: RecordView): Effects {
   return stall(
     'RecordDamaged',
     `the last-known-good cannot be restored, so nothing is written: ${describeDamage(world, good)}`,
@@ -51,7 +51,7 @@ export function stallRecordLost(world: World, good: RecordView): Effects {
 /** Which Secret, what is wrong with it, what to do, and which proven release is next. */
 export function describeDamage(world: World, good: RecordView): string {
   const problem = good.damaged ?? '';
-  if (!isRecordLost(good)) return `${problem}; Git has the same release, so the record is written again`;
+  if (!isLost(good)) return `${problem}; Git has the same release, so the record is written again`;
   const next = provenReleases(world).find((record) => record.damaged === undefined);
   const way = `restore the Secret from a backup, or make ${describeRelease(good)} the head in Git again`;
   const other = next

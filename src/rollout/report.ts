@@ -13,7 +13,7 @@ import { wantedPods } from './states/recreate.ts';
 import { isScaledToZero } from './traffic/scalers.ts';
 import type { RecordView, World } from './world.ts';
 
-/** A decision and the status that says so, for what people are told of it. */
+/** A decision and the status that says so, from which the report is made. */
 export interface Result extends Context {
   readonly status: CanaryStatus;
   readonly run: Run | undefined;
@@ -71,7 +71,7 @@ function commitOf(draft: Seen, digest: string | undefined): { commit: string; su
   return head?.digest === digest ? head?.commit : undefined;
 }
 
-/** The conditions beside Promoted, from the draft: Ready, Reconciling, Stalled (kstatus), Verified, Reverted, Held, Drifted, RollbackReady. */
+/** All conditions except Promoted, from the draft: Ready, Reconciling, Stalled (kstatus), Verified, Reverted, Held, Drifted, RollbackReady. */
 export function findingsOf(result: Result): Finding[] {
   return [
     ...readiness(result),
@@ -88,7 +88,12 @@ function readiness(result: Result): Finding[] {
   const message = note?.message ?? '';
   const isHeld = status.postPromotion?.state === 'Held';
   const stalled = note?.stalled === true || (status.phase === 'Failed' && (!run || isHeld));
-  const say = (type: string, value: boolean): Finding => ({ type, status: bool(value), reason, message });
+  const say = (type: string, value: boolean): Finding => ({
+    type,
+    status: value ? 'True' : 'False',
+    reason,
+    message,
+  });
   return [
     say('Ready', isReady(result)),
     say('Reconciling', run !== undefined && !isHeld),
@@ -161,7 +166,7 @@ function verified(result: Result): Finding[] {
   return [];
 }
 
-/** Unknown on the way back; True together with the phase Failed that ends it; False from the next release on. */
+/** Unknown while reverting; True together with the phase Failed that ends it; False from the next release on. */
 function reverted(result: Result): Finding[] {
   const { run, status, world } = result;
   if (run?.revert) {
@@ -177,10 +182,6 @@ function reverted(result: Result): Finding[] {
   );
   if (!isSet || status.phase === 'Failed') return [];
   return [{ type: 'Reverted', status: 'False', reason: 'NotReverted', message: '' }];
-}
-
-function bool(value: boolean): 'True' | 'False' {
-  return value ? 'True' : 'False';
 }
 
 /** A condition before its stamps. */

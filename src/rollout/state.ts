@@ -95,11 +95,11 @@ function withSide({ throughPrimary, ...run }: Run & { readonly throughPrimary?: 
 function beforeFirstWrite(context: Context, base: WithRun, phase: CanaryPhase | undefined): State {
   const { run } = base;
   if (run.awaitsConfirmation || run.awaitsWindow) return { ...base, kind: 'Waiting', phase };
-  return startingOrAnalysing(context, base, phase === 'WaitingPromotion');
+  return trialState(context, base, phase === 'WaitingPromotion');
 }
 
 /** Starting until it was brought up on its side, then Analysing. */
-export function startingOrAnalysing({ world }: Context, base: WithRun, isGateClosed = false): State {
+export function trialState({ world }: Context, base: WithRun, isGateClosed = false): State {
   const { failedChecks, iterations, run } = base;
   const common = { run, failedChecks, iterations };
   const view = run.side === 'primary' ? world.primary : world.target;
@@ -114,7 +114,7 @@ function afterFirstWrite(context: Context, base: WithPost, state: PostPromotionS
   const { phase = 'Promoting' } = context.world.status;
   switch (state) {
     case 'Converging':
-      return promotingOrConverging(context, base);
+      return promotionState(context, base);
     case 'Verifying':
       return { ...base, kind: 'Verifying' };
     case 'Held':
@@ -127,13 +127,13 @@ function afterFirstWrite(context: Context, base: WithPost, state: PostPromotionS
 }
 
 /** Promoting until the primary was written, then Converging. */
-export function promotingOrConverging({ world }: Context, base: WithPost): State {
+export function promotionState({ world }: Context, base: WithPost): State {
   const { run, failedChecks, iterations, post } = base;
   const kind = world.primary?.digest === run.digest ? 'Converging' : 'Promoting';
   return { run, failedChecks, iterations, post, kind };
 }
 
-/** A status whose bookkeeping was pruned by another tool's CRD: the way back goes on, and rejects nothing. */
+/** A status whose bookkeeping was pruned by another tool's CRD: the revert continues, and rejects nothing. */
 function unknownCause({ reason, cause }: Post): RevertCause {
   return {
     reason: knownReason(reason, 'NotLastKnownGood'),
@@ -143,7 +143,7 @@ function unknownCause({ reason, cause }: Post): RevertCause {
   };
 }
 
-/** Stamps of another clock that lie ahead of ours are taken as now: a timer that waits for them would stand still. */
+/** Stamps of another clock that lie ahead of ours are taken as now: a timer that waits for them would never fire. */
 function notInTheFuture<T extends object>(value: T, now: string): T {
   const entries = Object.entries(value).map(([key, part]) => {
     if (part !== null && typeof part === 'object' && !Array.isArray(part))
@@ -170,7 +170,7 @@ export function statusOf(
   return { postPromotion: undefined, ...said, run, failedChecks, iterations };
 }
 
-/** How it ends or goes back stands in the run, as the release is the one that does. */
+/** How a release ends, or why it is reverted, is kept in the run. */
 function decidedFields(state: State): Partial<Run> {
   if (state.kind === 'Ending') return { ending: state.ending };
   return state.kind === 'Reverting' ? { revert: state.cause } : {};

@@ -1,7 +1,7 @@
 import { knownReason } from '../api/reasons.ts';
 import { type Action, type Decision, laneOf } from './action.ts';
 import { type Context, contextOf } from './context.ts';
-import { type Decided, finish, untouched } from './finish.ts';
+import { type Decided, finish } from './finish.ts';
 import { keepConfigCopies, withServices } from './generated-objects.ts';
 import { act, combine, type Effects, note, type Outcome } from './outcome.ts';
 import { repairRecord } from './records.ts';
@@ -41,7 +41,15 @@ export function step(world: World): Decision {
   const moved = switchProvider(context, state);
   if (moved) return finish(context, decided(context, moved, asked, true));
   const adopted = adopting(context, state);
-  if (adopted?.leavesStatus) return untouched(world);
+  if (adopted?.leavesStatus)
+    return {
+      status: world.status,
+      actions: [],
+      intentFirst: false,
+      check: undefined,
+      events: [],
+      wakeAfterMs: undefined,
+    };
   const early = adopted ?? awaitsServices(context, state);
   if (early) return finish(context, withConfigCopies(context, decided(context, early, asked)));
   const gone = runStates(context, state);
@@ -54,12 +62,12 @@ export function step(world: World): Decision {
   return finish(context, withConfigCopies(context, { ...decided(context, gone, before), intentFirst }));
 }
 
-/** Held by onFailure halt: nothing is put in order behind what a person wants to look at. */
+/** Held by onFailure halt: nothing is restored, so that a person can look at it. */
 function isFrozen({ plan }: Context, state: State | undefined): boolean {
   return state?.kind === 'Held' && plan.postPromotion.onFailure === 'halt';
 }
 
-/** Whoever scaled the primary by hand, it gets its pods back; not while everything is to stand still, and not one that is written anyway. */
+/** A primary that was scaled by hand is scaled back; not under onFailure halt, and not when it is written anyway. */
 function restoreReplicas(context: Context, { next, actions = [] }: Outcome): Action[] {
   const isWritten = actions.some(
     ({ type }) => type === 'ApplyPrimary' || type === 'ScalePrimary' || type === 'ApplySettings',
@@ -117,7 +125,7 @@ function entersState(before: State, after: State): boolean {
   return of(before) !== of(after) && after.kind !== 'Initializing';
 }
 
-/** What a state gave, with the traffic it prefers, and what people are told comes next by its row. `moves`: Services only for traffic that is moved. */
+/** The decision of a state: its effects, the traffic it prefers, and what happens next by its row. `moves`: Services only for traffic that is moved. */
 function decided(context: Context, outcome: Outcome, before: Effects, moves = false): Decided {
   const { next } = outcome;
   const row = TABLE[next.kind] as Row<typeof next.kind>;
@@ -158,7 +166,7 @@ function bringsPods(action: Action): boolean {
   return (action.type === 'ScaleCanary' || action.type === 'ScalePrimary') && action.replicas > 0;
 }
 
-/** Copies of config that are gone are written again, whatever else is done, unless everything is to stand still. */
+/** Restores missing copies of config, whatever else is done, except under onFailure halt. */
 function withConfigCopies(context: Context, decision: Decided): Decided {
   const { state, effects } = decision;
   if (isFrozen(context, state)) return decision;

@@ -1,6 +1,6 @@
 /**
- * One row per state: who should serve, how it follows head, which deadline ends it, what runs and may be written meanwhile, and what people
- * are told comes next. The program runs by it, and docs/guides/states.md is made from it.
+ * One row per state: who should serve, how it follows head, which deadline ends it, what runs and is written meanwhile, and what
+ * happens next. The program runs by it, and docs/guides/states.md is generated from it.
  */
 import type { Context } from './context.ts';
 import { ALL, type Next, NONE, type Outcome, type Preference, STAY } from './outcome.ts';

@@ -25,7 +25,7 @@ describe('the traffic', () => {
     const model = fallen();
     const world = withPods(model.world(), 'primary', 2, 0);
     expect(world.route?.canaryWeight).toBe(100);
-    expect(written(world, { kind: 'all', side: 'primary', evacuates: true, overdue: true })).toEqual([]);
+    expect(written(world, { kind: 'all', side: 'primary', evacuate: true, overdue: true })).toEqual([]);
   });
 
   it('has not arrived at a primary without pods while the canary could serve (S1)', () => {
@@ -92,7 +92,7 @@ describe('the traffic', () => {
     const model = live();
     atWeight(model, 'b');
     const world = withPods(model.world(), 'primary', 4, 3);
-    expect(written(world, { kind: 'all', side: 'primary', evacuates: true })).toEqual([25]);
+    expect(written(world, { kind: 'all', side: 'primary', evacuate: true })).toEqual([25]);
     expect(written(world, { kind: 'all', side: 'primary' })).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import { combine, enter, type Outcome, say } from '../outcome.ts';
 import { SETTLE_MS, withLastChanges } from '../progress.ts';
 import { soundRecord } from '../records.ts';
 import type { Run, Side } from '../run.ts';
-import { startingOrAnalysing, without } from '../state.ts';
+import { trialState } from '../state.ts';
 import { windowWaitMs } from '../windows.ts';
 import { describeRelease, type ReleaseView } from '../world.ts';
 
@@ -66,7 +66,7 @@ export function admit(context: Context, release: ReleaseView, how: Admission = {
   const next =
     awaitsConfirmation || awaitsWindow
       ? ({ ...base, kind: 'Waiting', phase: world.status.phase } as const)
-      : startingOrAnalysing(context, base);
+      : trialState(context, base);
   const first = [...(isKept ? ['its window'] : []), ...(awaitsConfirmation ? ['confirm-rollout'] : [])];
   return enter(next, {
     ...combine(
@@ -96,9 +96,4 @@ function throughThePrimary(run: Run, release: ReleaseView) {
   if (run.side !== 'primary') return {};
   const message = `${describeRelease(release)} is tried on the primary while the canary serves: the last-known-good is not available`;
   return say('Warning', 'ThroughThePrimary', message);
-}
-
-/** The release that is written and tried from now on: its gates are behind it. */
-export function confirmed(run: Run): Run {
-  return without(run, 'awaitsConfirmation', 'awaitsWindow');
 }

@@ -4,7 +4,7 @@ import { type Context, remainingMs } from '../context.ts';
 import { act, combine, type Effects, NONE, note, type Outcome, STAY, say, stay, wake } from '../outcome.ts';
 import { withProgressReset } from '../progress.ts';
 import { rejectionOf } from '../run.ts';
-import { promotingOrConverging, type State } from '../state.ts';
+import { promotionState, type State } from '../state.ts';
 import { type AdoptableView, describeRelease, type ReleaseView } from '../world.ts';
 import { admit, begin } from './admit.ts';
 
@@ -126,7 +126,7 @@ function adoptWritten(context: Context, release: ReleaseView): Outcome {
   if (!good) return quiet({ kind: 'Initializing', run: undefined, phase: 'Initializing' }, told);
   const run = withProgressReset(context, { ...begin(context, release), keepsPods: true, broughtUp: true });
   const post = { reason: 'Promoting', startTime: context.now };
-  return quiet(promotingOrConverging(context, { run, failedChecks: 0, iterations: 0, post }), told);
+  return quiet(promotionState(context, { run, failedChecks: 0, iterations: 0, post }), told);
 }
 
 /** Until the deadline; then the newer revision goes to the primary, as it would without a proven release (design section 4, bootstrap). */

@@ -33,13 +33,12 @@ import {
 import { settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
 import { isPaused } from '../requests.ts';
 import type { Run, Side } from '../run.ts';
-import { promotingOrConverging, type StateOf, without, withRun } from '../state.ts';
-import { podsForAllTraffic, podsNeeded, readyPods, scalerOf } from '../traffic/capacity.ts';
+import { promotionState, type StateOf, without, withRun } from '../state.ts';
+import { fullSize, podsNeeded, readyPods, scalerOf } from '../traffic/capacity.ts';
 import { growCanary, keepPrimarySize } from '../traffic/scalers.ts';
-import { largestWeight, type NextStep, nextStep } from '../traffic/weights.ts';
+import { largestWeight, nextStep, type Step } from '../traffic/weights.ts';
 import { describeRelease } from '../world.ts';
 import { end, failAtGate, routeNote } from './ending.ts';
-import { RESTART_EVENT, restartsAnalysis } from './head.ts';
 import { failOnPrimary } from './hold-or-revert.ts';
 import { recreatedPrimary } from './recreate.ts';
 
@@ -65,13 +64,13 @@ function shareOf(canaryWeight: number, side: Side = 'canary'): number {
 export function analysing(context: Context, before: Analysing): Outcome {
   const recreated = before.run.side === 'primary' ? undefined : recreatedPrimary(context);
   if (recreated) return stay(before, recreated);
-  if (restartsAnalysis(context, before)) return restart(context, before);
+  if (before.run.restartKey !== context.plan.restartKey) return restart(context, before);
   const look = observe(context, before);
-  return waitBeforeCheck(context, look) ?? advance(context, look);
+  return notReady(context, look) ?? advance(context, look);
 }
 
-/** What a step is decided on. */
-interface Observation {
+/** The side under trial, as a step sees it. */
+interface Trial {
   readonly state: Analysing;
   readonly side: Side;
   /** The copy that is tried, and whether it is ready. */
@@ -83,7 +82,7 @@ interface Observation {
   readonly isUntouched: boolean;
 }
 
-function observe(context: Context, before: Analysing): Observation {
+function observe(context: Context, before: Analysing): Trial {
   const { world } = context;
   const side = before.run.side ?? 'canary';
   const view = side === 'primary' ? world.primary : world.target;
@@ -95,14 +94,14 @@ function observe(context: Context, before: Analysing): Observation {
 }
 
 /** Why there is nothing to check or move yet. */
-function waitBeforeCheck(
+function notReady(
   context: Context,
-  { state, side, view, up, share, isUntouched }: Observation,
+  { state, side, view, up, share, isUntouched }: Trial,
 ): Outcome | undefined {
   const { route } = context.world;
   const name = describeRelease(state.run);
   if (!route) return stay(state, note('Progressing', `${name} continues once its route exists again`));
-  const late = up ? undefined : failAtDeadline(context, state, view);
+  const late = up ? undefined : failLate(context, state, view);
   if (late) return late;
   const waits = up ? {} : waitForPods(context, state, view);
   if (!up && isUntouched) return stay(state, waits);
@@ -114,7 +113,11 @@ function waitBeforeCheck(
       wake(settleMs),
     );
   if (!route.accepted) return stay(state, waits, routeNote(context, state.run));
-  return isBeyondSteps(context, share) ? startOver(state) : undefined;
+  if (!isBeyondSteps(context, share)) return undefined;
+  return returnTraffic(
+    state,
+    note('Progressing', `${name} has more traffic than its steps allow; they start over`),
+  );
 }
 
 /** Checks count from the moment the gateway had taken a share over, not from when it was ordered, and one that passed at another share no more (S4). */
@@ -133,11 +136,7 @@ function isUp({ world, plan }: Context, { run }: Analysing, view: WorkloadView |
 }
 
 /** Without progress for the whole deadline, or given up by its controller, it failed. */
-function failAtDeadline(
-  context: Context,
-  state: Analysing,
-  view: WorkloadView | undefined,
-): Outcome | undefined {
+function failLate(context: Context, state: Analysing, view: WorkloadView | undefined): Outcome | undefined {
   const { progressDeadlineMs } = context.plan;
   if (sinceProgressMs(context, state.run) < progressDeadlineMs && !view?.progressDeadlineExceeded)
     return undefined;
@@ -147,7 +146,7 @@ function failAtDeadline(
   return fail(context, state, { reason: 'ProgressDeadlineExceeded', message, cause }, {});
 }
 
-/** The release failed where it is tried. `told`: what people hear of the check that said so. */
+/** The release failed where it is tried. `told`: the events of the check that failed. */
 function fail(
   context: Context,
   state: Analysing,
@@ -174,8 +173,7 @@ function fail(
 function waitForPods(context: Context, { run }: Analysing, view: WorkloadView | undefined): Effects {
   const { world, plan } = context;
   const side = run.side ?? 'canary';
-  const grown =
-    side === 'canary' && view?.desiredReplicas === 0 ? growCanary(world, podsForAllTraffic(world)) : [];
+  const grown = side === 'canary' && view?.desiredReplicas === 0 ? growCanary(world, fullSize(world)) : [];
   const weight = shareOf(world.route?.canaryWeight ?? 0, side);
   return combine(
     act(...grown),
@@ -184,7 +182,7 @@ function waitForPods(context: Context, { run }: Analysing, view: WorkloadView | 
   );
 }
 
-/** More traffic than any step gives: a primary that fell out, or somebody else, brought it there (S3). */
+/** More traffic than any step allows, as after a failure of the primary or a change by hand (S3): the steps start over. */
 function isBeyondSteps(context: Context, share: number): boolean {
   return (
     share > largestWeight(context.plan) && isReady(context.world.primary, context.plan.primaryReadyPercent)
@@ -194,12 +192,6 @@ function isBeyondSteps(context: Context, share: number): boolean {
 /** All traffic goes back to the side that is not tried. */
 function returnTraffic(state: Analysing, words: Effects): Outcome {
   return { ...stay(state, words), prefers: state.run.side === 'primary' ? ALL.canary : ALL.primary };
-}
-
-/** Steps are not left out: they begin again. */
-function startOver(state: Analysing): Outcome {
-  const words = `${describeRelease(state.run)} has more traffic than any step allows; the steps start over`;
-  return returnTraffic(state, note('Progressing', words));
 }
 
 function restart(context: Context, state: Analysing): Outcome {
@@ -215,20 +207,20 @@ function restart(context: Context, state: Analysing): Outcome {
   };
   return stay(
     { ...state, isGateClosed: false, run: begun, iterations: 0, failedChecks: 0 },
-    RESTART_EVENT,
+    say('Normal', 'AnalysisRestarted', 'steps, strategy, metrics or match changed: the analysis restarts'),
     words,
   );
 }
 
 /** One step of the analysis: the check at this share, then room for the next one, its gates, and the move (design section 4, analyse). */
-function advance(context: Context, look: Observation): Outcome {
+function advance(context: Context, look: Trial): Outcome {
   const { plan } = context;
   const { state, share, up } = look;
   const { run, iterations } = state;
   const straight = plan.skipAnalysis || run.fastLane || run.promoteNow;
   if (straight && up && !isPaused(context, run)) return promote(context, state);
   const next = nextStep(planFor(plan, run), { canaryWeight: share, iterations });
-  const move = withinMaxReplicas(context, next, share, run);
+  const move = limitStep(context, next, share, run);
   const held = act(...keepPrimarySize(context));
   const kept = blockedBy(context, look, move);
   if (!kept && isChecked(context, state)) return throughGates(context, state, move, held);
@@ -248,11 +240,7 @@ function isChecked(context: Context, state: Analysing): boolean {
 }
 
 /** What keeps a release at its step although its check passed; the checks go on meanwhile. */
-function blockedBy(
-  context: Context,
-  { state, share, up, view }: Observation,
-  move: NextStep,
-): Effects | undefined {
+function blockedBy(context: Context, { state, share, up, view }: Trial, move: Step): Effects | undefined {
   if (isPaused(context, state.run))
     return note('Paused', `paused at ${share} % by annotation holdfast.dev/pause; remove it to continue`);
   if (move.kind === 'stuck')
@@ -272,17 +260,12 @@ function planFor(plan: Plan, { side }: Run): Plan {
 }
 
 /** Where a scaler lets the tried side have too few pods for the next share, the share rises as far as they carry; then that was the last. */
-function withinMaxReplicas(
-  context: Context,
-  move: NextStep,
-  share: number,
-  { side = 'canary' }: Run,
-): NextStep {
+function limitStep(context: Context, move: Step, share: number, { side = 'canary' }: Run): Step {
   const { world, plan } = context;
   const scaler = scalerOf(world, side);
   if (!scaler || (move.kind !== 'weight' && move.kind !== 'iterate') || plan.strategy.kind === 'ab')
     return move;
-  const carried = podsForAllTraffic(world);
+  const carried = fullSize(world);
   const reach = scaler.maxReplicas >= carried ? 100 : Math.floor((scaler.maxReplicas * 100) / carried);
   if (move.canaryWeight <= reach || reach < 1) return move;
   return move.kind === 'weight' && reach > share
@@ -291,7 +274,7 @@ function withinMaxReplicas(
 }
 
 /** Nothing rises before its pods are there (S4). */
-function lackOfCapacity(context: Context, { run }: Analysing, move: NextStep): Effects | undefined {
+function lackOfCapacity(context: Context, { run }: Analysing, move: Step): Effects | undefined {
   const { world, plan } = context;
   const side = run.side ?? 'canary';
   const asked = move.kind === 'weight' || move.kind === 'iterate' ? move.canaryWeight : 0;
@@ -349,11 +332,11 @@ function stepCheck(context: Context, state: Analysing, share: number): Checked {
   const effects = combine(told, wake(plan.intervalMs));
   return verdict === 'fail'
     ? countFailure(context, next, found, effects)
-    : inconclusive(context, next, found, effects);
+    : withoutResult(context, next, found, effects);
 }
 
 /** A check that counts neither way is asked again, until the deadline (S29; issue 11, 14). */
-function inconclusive(context: Context, before: Analysing, found: string, effects: Effects): Checked {
+function withoutResult(context: Context, before: Analysing, found: string, effects: Effects): Checked {
   const { progressDeadlineMs } = context.plan;
   const unknownSince = before.run.unknownSince ?? context.now;
   const state = { ...before, run: { ...without(before.run, 'asksGates'), unknownSince } };
@@ -383,10 +366,7 @@ function preRollout(context: Context, state: Analysing): Checked {
   if (run.preRolloutTime !== undefined || !hasHooks(context, 'pre-rollout'))
     return { state, passed: true, effects: {} };
   const key = `${requestKeyPrefix(run)}/pre-rollout/${failedChecks}`;
-  const words = note(
-    'Progressing',
-    `${describeRelease(run)} waits for pre-rollout webhooks before it gets traffic`,
-  );
+  const words = note('Progressing', `${describeRelease(run)} waits for its pre-rollout webhooks`);
   if (world.checks?.key !== key) {
     const leftMs = failedChecks > 0 ? remainingMs(context, run.lastCheckTime, plan.intervalMs) : 0;
     if (leftMs > 0) return { state, passed: false, effects: combine(words, wake(leftMs)) };
@@ -414,17 +394,14 @@ function preRollout(context: Context, state: Analysing): Checked {
 }
 
 /** The gates between a passed check and its move. A closed one leaves share, iterations and failed checks as they are (2.19, 8). */
-function throughGates(context: Context, state: Analysing, move: NextStep, effects: Effects): Outcome {
+function throughGates(context: Context, state: Analysing, move: Step, effects: Effects): Outcome {
   const gate = askGates(context, state.run, gatesBefore(context, state, move));
   const told = combine(effects, gate.effects);
   if (gate.kind === 'asking') {
     const run = { ...gate.run, asksGates: true };
     const words = run.closedGate
       ? noteClosed(run.closedGate, describeRelease(run))
-      : note(
-          'Progressing',
-          `${describeRelease(run)} passed its check; asking the gates before the next step`,
-        );
+      : note('Progressing', `${describeRelease(run)} passed; asking the gates before the next step`);
     return stay({ ...state, run }, told, words);
   }
   const run = without(gate.run, 'asksGates', 'skipStepAt');
@@ -435,7 +412,7 @@ function throughGates(context: Context, state: Analysing, move: NextStep, effect
 }
 
 /** As in Flagger: each step of the weight, the one to promotion included; promotion; and blue/green before all traffic moves. */
-function gatesBefore({ plan }: Context, { isGateClosed }: Analysing, move: NextStep): readonly GateType[] {
+function gatesBefore({ plan }: Context, { isGateClosed }: Analysing, move: Step): readonly GateType[] {
   const { kind } = plan.strategy;
   if (move.kind === 'weight') return ['confirm-traffic-increase'];
   if (move.kind === 'iterate')
@@ -445,7 +422,7 @@ function gatesBefore({ plan }: Context, { isGateClosed }: Analysing, move: NextS
   return rises ? ['confirm-traffic-increase', 'confirm-promotion'] : ['confirm-promotion'];
 }
 
-function takeStep(context: Context, state: Analysing, move: NextStep, effects: Effects): Outcome {
+function takeStep(context: Context, state: Analysing, move: Step, effects: Effects): Outcome {
   const { plan, world } = context;
   const { run } = state;
   if (move.kind === 'promote') return promote(context, state, effects);
@@ -475,7 +452,7 @@ function takeStep(context: Context, state: Analysing, move: NextStep, effects: E
 export function promote(context: Context, { run, iterations }: Analysing, effects: Effects = {}): Outcome {
   const begun = without(withProgressReset(context, run), 'stepTime', 'promoteNow');
   const post = { reason: 'Promoting', startTime: context.now };
-  const next = promotingOrConverging(context, { run: begun, failedChecks: 0, iterations, post });
+  const next = promotionState(context, { run: begun, failedChecks: 0, iterations, post });
   const words = run.side === 'primary' ? 'moving all traffic to the primary' : 'writing it to the primary';
   const { events = [], status = {} } = effects;
   const told = say('Normal', 'Promoting', `${describeRelease(run)} passed; ${words}`);

@@ -20,7 +20,7 @@ import {
 import { withProgress } from '../progress.ts';
 import type { Ending, Run } from '../run.ts';
 import { type RunState, type StateOf, without } from '../state.ts';
-import { areScalersReset, restoreScalers, scaleCanaryToZero, scalerWaitMs } from '../traffic/scalers.ts';
+import { areScalersReset, restoreScalers, scalerWaitMs, stopCanary } from '../traffic/scalers.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { recreatedPrimary } from './recreate.ts';
 
@@ -60,7 +60,7 @@ export function rejectionFor({ digest, commit }: Run, reason: RolloutReason, cau
 /** Where traffic goes while a release ends: a bad canary loses what the primary carries at once, and everything at the deadline (issue 11, 1). */
 export function endingPrefers(context: Context, { ending, run }: StateOf<'Ending'>): Preference {
   const overdue = isOverdue(context, run);
-  return { kind: 'all', side: 'primary', evacuates: ending.phase === 'Failed', overdue };
+  return { kind: 'all', side: 'primary', evacuate: ending.phase === 'Failed', overdue };
 }
 
 function isOverdue(context: Context, run: Run): boolean {
@@ -93,7 +93,7 @@ export function ending(context: Context, before: StateOf<'Ending'>): Outcome {
     return stay(state, owed, words, waiting(context, run), wake(leftMs));
   }
   if (world.target && world.target.desiredReplicas > 0)
-    return stay(state, owed, words, act(...scaleCanaryToZero(world)));
+    return stay(state, owed, words, act(...stopCanary(world)));
   const restored = restoreScalers(context, run);
   if (!areScalersReset(world))
     return stay(state, owed, words, restored, scalerNote(context, run, before.ending));
@@ -118,7 +118,7 @@ function waiting(context: Context, run: Run): Effects {
   return note('WaitingForPrimary', what);
 }
 
-/** A move that the gateway does not take over is told, and after the deadline a person is asked to look (issue 11, 17). */
+/** A route that the gateway does not accept is reported, and after the deadline a person is asked to look (issue 11, 17). */
 export function routeNote(context: Context, run: Run): Effects {
   const { route } = context.world;
   if (!route || route.accepted) return {};

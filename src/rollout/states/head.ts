@@ -1,6 +1,6 @@
-/** What Git says while a release is under way (design section 5): each state names its rule in table.ts. */
+/** What Git says while a release is under way (design section 5): the table of states names the rule of each. */
 import type { Context } from '../context.ts';
-import { type Outcome, say } from '../outcome.ts';
+import type { Outcome } from '../outcome.ts';
 import { rejectionOf } from '../run.ts';
 import type { RunState } from '../state.ts';
 import { headForRun } from '../windows.ts';
@@ -24,12 +24,9 @@ export function followHead(context: Context, state: RunState, rule: HeadRule): O
   if (!head || head.digest === state.run.digest || rule === 'ownRule') return undefined;
   if (rule === 'takesBack')
     return head.digest === context.good?.digest ? revertedInGit(context, state, head) : undefined;
-  return endedByGit(context, state, head) ?? replaced(context, state, head);
-}
-
-/** Where the last-known-good cannot be brought back, the newer one is tried where this one was. */
-function replaced(context: Context, { run }: RunState, head: ReleaseView): Outcome {
-  return admit(context, head, { before: run, ...(run.side ? { side: run.side } : {}) });
+  const { run } = state;
+  const side = run.side ? { side: run.side } : {};
+  return endedByGit(context, state, head) ?? admit(context, head, { before: run, ...side });
 }
 
 /** Before the first write to the primary: head went back to the last-known-good, or on to a release that was rejected. */
@@ -76,15 +73,3 @@ export function newerRevision(context: Context, { run }: RunState): ReleaseView 
   if (!head || head.digest === run.digest || head.digest === context.good?.digest) return undefined;
   return rejectionOf(context, head.digest) !== undefined ? undefined : head;
 }
-
-/** Steps, strategy, metrics or match changed: the analysis starts again from 0 (design section 4). */
-export function restartsAnalysis(context: Context, { run }: RunState): boolean {
-  return run.restartKey !== context.plan.restartKey;
-}
-
-/** What people hear of that. */
-export const RESTART_EVENT = say(
-  'Normal',
-  'AnalysisRestarted',
-  'steps, strategy, metrics or match changed: the analysis restarts',
-);

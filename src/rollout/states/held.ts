@@ -20,8 +20,8 @@ import {
 } from '../outcome.ts';
 import { isWaitingPointless, sharedCause } from '../post-promotion.ts';
 import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { isRecordLost, revertTarget, soundRecord } from '../records.ts';
-import { promotingOrConverging, type State, type StateOf, without, withRun } from '../state.ts';
+import { isLost, revertTarget, soundRecord } from '../records.ts';
+import { promotionState, type State, type StateOf, without, withRun } from '../state.ts';
 import { canaryServes } from '../traffic/capacity.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { describeRelease, type ReleaseView } from '../world.ts';
@@ -61,7 +61,7 @@ export function held(context: Context, state: Held): Outcome {
   return byPolicy(context, state);
 }
 
-/** A newer revision. Under halt nothing is written for config that changed outside Git: templates stand still. */
+/** A newer revision. Under halt nothing is written for config that changed outside Git: templates are not written. */
 function newerRelease(context: Context, state: Held): ReleaseView | undefined {
   const head = newerRevision(context, state);
   if (!head || head.digest === state.run.rollback?.digest) return undefined;
@@ -73,10 +73,10 @@ function isHalt({ plan }: Context): boolean {
   return plan.postPromotion.onFailure === 'halt';
 }
 
-/** The primary is brought back to the last-known-good first; where that must not or cannot be written, it is tried on the primary. */
+/** The primary is reverted to the last-known-good first; where that must not or cannot be written, the newer revision is tried on the primary. */
 function giveWayTo(context: Context, state: Held, head: ReleaseView): Outcome | undefined {
   const { good } = context;
-  if (!good || isRecordLost(good) || isHalt(context))
+  if (!good || isLost(good) || isHalt(context))
     return hasArrived(context, state.run, 'canary')
       ? admit(context, head, { side: 'primary', before: state.run })
       : undefined;
@@ -98,7 +98,8 @@ function byPolicy(context: Context, before: Held): Outcome {
   const back = onFailure === 'halt' ? {} : restoreDeleted(context, state);
   const waits =
     onFailure === 'hold' || onFailure === 'halt' || run.keepWaiting || !revertTarget(context.good, run);
-  if (waits) return stay(before, note(state.reason, line, nextWhileHeld(state)), back);
+  const action = isForChecks(state) ? 'nothing automatic' : 'promotion continues if the primary recovers';
+  if (waits) return stay(before, note(state.reason, line, { action }), back);
   const diagnosis = diagnose(world.primary, world.target);
   if (onFailure === 'revert' || isForChecks(state))
     return revert(context, state, { reason: state.reason, finding: cause, control: isForChecks(state) });
@@ -115,11 +116,6 @@ function byPolicy(context: Context, before: Held): Outcome {
   return stay(state, note(state.reason, line, next), back, wake(leftMs));
 }
 
-function nextWhileHeld(state: Held) {
-  const action = isForChecks(state) ? 'nothing automatic' : 'promotion continues if the primary recovers';
-  return { action };
-}
-
 /** A copy that somebody deleted meanwhile comes back as it was: the primary goes on trying, the canary on serving. */
 function restoreDeleted(context: Context, { run }: Held): Effects {
   const { world } = context;
@@ -132,17 +128,13 @@ function restoreDeleted(context: Context, { run }: Held): Effects {
 
 /** The primary converged after all: promotion simply goes on. */
 function resume(context: Context, state: Held): Outcome {
-  const told = say(
-    'Normal',
-    'Resumed',
-    `the primary runs ${describeRelease(state.run)} now; promotion continues`,
-  );
-  return enter(promotingAgain(context, state), told);
+  const message = `the primary runs ${describeRelease(state.run)} now; promotion continues`;
+  return enter(promotingAgain(context, state), say('Normal', 'Resumed', message));
 }
 
 function promotingAgain(context: Context, { run, failedChecks, iterations, post }: Held): State {
   const base = { run: without(withProgressReset(context, run), 'stepTime'), failedChecks, iterations };
-  return promotingOrConverging(context, {
+  return promotionState(context, {
     ...base,
     post: { ...post, reason: 'Promoting', startTime: context.now },
   });
@@ -179,7 +171,7 @@ function recheck(context: Context, state: Held): Outcome {
   return { ...back, ...combine(known, back) };
 }
 
-/** What people are told of a hold that checks may end. */
+/** The words about a hold that checks may end. */
 const RECHECK = {
   ChecksUnavailable: {
     why: 'checks have no answer',
@@ -202,7 +194,7 @@ function deadPrimary(context: Context, state: Held): Outcome | undefined {
   return failDead(context, state);
 }
 
-/** After a shared cause the checks are counted anew: those that failed said nothing of this release. */
+/** After a shared cause the checks are counted from zero: those that failed said nothing of this release. */
 function verifyAgain(context: Context, state: Held, { status = {}, events = [] }: Effects): Outcome {
   const { run, iterations, reason } = state;
   const { cause, ...post } = { ...state.post, reason: 'Verifying', startTime: context.now };

@@ -25,7 +25,7 @@ interface Failure {
   readonly cause?: string;
 }
 
-/** The primary goes back to the last-known-good: the intent is written first, then the record's bytes (S12, S13). */
+/** Starts the revert of the primary to the last-known-good: the intent is written first, then the record's bytes (S12, S13). */
 export function startRevert(
   context: Context,
   state: RunState,
@@ -80,7 +80,7 @@ export function failDead(context: Context, state: RunState): Outcome | undefined
   return failVerification(context, state, { reason: 'PrimaryUnhealthy', finding, control: false });
 }
 
-/** Goes back to the last-known-good, or holds where there is none to go back to. */
+/** Reverts to the last-known-good, or holds where there is none. */
 export function revert(context: Context, state: RunState, failure: Failure): Outcome {
   const good = revertTarget(context.good, state.run);
   if (!good) return hold(context, state, failure);
@@ -88,7 +88,7 @@ export function revert(context: Context, state: RunState, failure: Failure): Out
   return startRevert(context, state, good, { reason, finding, control, reject: true }, cause);
 }
 
-/** State Held: a healthy copy serves, the primary keeps trying, people are told (option A of the founding issue). */
+/** State Held: a healthy side serves, the primary keeps trying, and it is reported (option A of the founding issue). */
 export function hold(context: Context, state: RunState, { reason, finding }: Failure): Outcome {
   const { failedChecks, iterations } = state;
   const before = 'post' in state && state.post ? state.post : {};

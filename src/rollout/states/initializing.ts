@@ -7,7 +7,7 @@ import { sinceProgressMs, withProgress } from '../progress.ts';
 import { soundRecord } from '../records.ts';
 import type { Run } from '../run.ts';
 import type { StateOf } from '../state.ts';
-import { podsForAllTraffic, podsNeeded, scalerOf } from '../traffic/capacity.ts';
+import { fullSize, podsNeeded, scalerOf } from '../traffic/capacity.ts';
 import { areScalersReset, pauseCanary, raiseMinReplicas, restoreScalers } from '../traffic/scalers.ts';
 import { isAllOn } from '../traffic/traffic.ts';
 import { describeRelease, type ReleaseView } from '../world.ts';
@@ -50,7 +50,7 @@ function makeWhole(context: Context): { readonly isWhole: boolean; readonly acti
   const { world, plan } = context;
   const { scaler, primary } = world;
   if (scaler && !scaler.primary) return { isWhole: false, actions: [{ type: 'ApplyScalers' }] };
-  const grown = raiseMinReplicas(world, 'primary', podsForAllTraffic(world));
+  const grown = raiseMinReplicas(world, 'primary', fullSize(world));
   const isCarried =
     !scalerOf(world, 'primary') || servingPods(primary) >= podsNeeded(context, 'primary', 100);
   const isWhole = isCarried && hasConverged(primary, plan.primaryReadyPercent);

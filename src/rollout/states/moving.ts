@@ -19,7 +19,7 @@ import {
 } from '../outcome.ts';
 import { SETTLE_MS } from '../progress.ts';
 import type { State } from '../state.ts';
-import { canaryPods, canaryServes, podsForAllTraffic, podsNeeded, scalerOf } from '../traffic/capacity.ts';
+import { canaryPods, canaryServes, fullSize, podsNeeded, scalerOf } from '../traffic/capacity.ts';
 import { awaitsGit, handsOverToGit } from '../traffic/other-backends.ts';
 import { raisePrimary } from '../traffic/scalers.ts';
 import { allocate, isAllOn, rescueTraffic } from '../traffic/traffic.ts';
@@ -94,8 +94,7 @@ function waitsForEndpoints(
   before: ProviderSwitch,
 ): { readonly waits: boolean; readonly move: ProviderSwitch; readonly effects: Effects } {
   const { target } = context.world;
-  const isWhole =
-    target?.digest === context.good?.digest && canaryPods(target) >= podsForAllTraffic(context.world);
+  const isWhole = target?.digest === context.good?.digest && canaryPods(target) >= fullSize(context.world);
   const { readyTime: _, ...rest } = before;
   const move: ProviderSwitch = isWhole ? { ...rest, readyTime: before.readyTime ?? context.now } : rest;
   if (!isWhole || isAllOn(context, 'canary')) return { waits: false, move, effects: {} };
@@ -203,7 +202,7 @@ function primaryUp(
     const leftMs = isAllOn(context, 'primary') ? 0 : remainingMs(context, move.readyTime, SETTLE_MS);
     return { isUp: leftMs === 0, move, effects: combine(grown, wake(leftMs)) };
   }
-  const mayCarry = servingPods(primary) === 0 || canaryPods(target) >= podsForAllTraffic(world);
+  const mayCarry = servingPods(primary) === 0 || canaryPods(target) >= fullSize(world);
   const back = !isAllOn(context, 'canary') && canaryServes(target) && mayCarry;
   return {
     isUp: false,

@@ -18,7 +18,7 @@ import {
 } from '../outcome.ts';
 import { isWaitingPointless } from '../post-promotion.ts';
 import { settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { isDigestLost, soundRecord, stallRecordLost } from '../records.ts';
+import { isDigestLost, reportLost, soundRecord } from '../records.ts';
 import { isPaused } from '../requests.ts';
 import type { Run } from '../run.ts';
 import { type StateOf, without, withRun } from '../state.ts';
@@ -73,7 +73,7 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
   const missing = missingRecords(context, run);
   if (!areRecorded(context, run)) {
     if (good && missing.some((digest) => isDigestLost(world, digest)))
-      return stay(state, stallRecordLost(world, good));
+      return stay(state, reportLost(world, good));
     const saves = missing.map((digest) => ({ type: 'SaveRecord', digest }) as const);
     return stay(
       state,

@@ -2,8 +2,8 @@ import type { WorkloadView } from '../../health/workload-view.ts';
 import type { Action } from '../action.ts';
 import type { Context } from '../context.ts';
 import { act, combine, type Effects, note, say } from '../outcome.ts';
-import { isRecordLost, stallRecordLost } from '../records.ts';
-import { podsForAllTraffic } from '../traffic/capacity.ts';
+import { isLost, reportLost } from '../records.ts';
+import { fullSize } from '../traffic/capacity.ts';
 import { resumeReplicas } from '../traffic/scalers.ts';
 import { describeRelease } from '../world.ts';
 
@@ -18,7 +18,7 @@ export function applyPrimary({ world }: Context, digest: string): Action {
 export function recreatedPrimary(context: Context): Effects | undefined {
   const { world, good } = context;
   if (world.primary || !good) return undefined;
-  if (isRecordLost(good)) return stallRecordLost(world, good);
+  if (isLost(good)) return reportLost(world, good);
   const write = act(applyPrimary(context, good.digest));
   if (world.status.move)
     return combine(
@@ -35,7 +35,7 @@ export function recreatedPrimary(context: Context): Effects | undefined {
 /** A canary that is gone comes back with this release; a target of another tool is that one's to create. */
 export function recreatedCanary({ world }: Context, digest: string): Action[] {
   if (world.target || world.foreignTarget || world.sharesWorkload) return [];
-  return [{ type: 'ApplyCanary', digest, replicas: podsForAllTraffic(world) }];
+  return [{ type: 'ApplyCanary', digest, replicas: fullSize(world) }];
 }
 
 /** Somebody scaled the primary: it gets the pods that Git asks for again; one at zero gets some whoever wants how many (issue 11, 14 and 22). */

@@ -15,16 +15,10 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { isRecordLost, soundRecord, stallRecordLost } from '../records.ts';
+import { isLost, reportLost, soundRecord } from '../records.ts';
 import { rejectionOf } from '../run.ts';
 import type { StateOf } from '../state.ts';
-import {
-  isScaledToZero,
-  pauseCanary,
-  resetScalers,
-  scaleCanaryToZero,
-  syncScalers,
-} from '../traffic/scalers.ts';
+import { isScaledToZero, pauseCanary, resetScalers, stopCanary, syncScalers } from '../traffic/scalers.ts';
 import { hasArrived } from '../traffic/traffic.ts';
 import { describeRelease, type RecordView, type ReleaseView } from '../world.ts';
 import { admit, begin } from './admit.ts';
@@ -37,9 +31,7 @@ type Resting = StateOf<'Resting'>;
 
 /** The primary serves, if it has what it takes; while traffic moves here from a target that served alone, that decides (see moving.ts). */
 export function restingPrefers({ world }: Context): Preference {
-  return world.status.move || !world.primary?.digest
-    ? STAY
-    : { kind: 'all', side: 'primary', reapplies: true };
+  return world.status.move || !world.primary?.digest ? STAY : { kind: 'all', side: 'primary', reapply: true };
 }
 
 /** No release is under way: keep what is good as it is, and look whether Git wants something new. */
@@ -58,9 +50,7 @@ export function resting(context: Context, state: Resting): Outcome {
     return stay(state, steady, noteOf(context));
   const kept = combine(steady, applySettings(context));
   if (primary.digest !== good.digest && head?.digest !== primary.digest)
-    return isRecordLost(good)
-      ? stay(state, kept, stallRecordLost(world, good))
-      : repairPrimary(context, state, good);
+    return isLost(good) ? stay(state, kept, reportLost(world, good)) : repairPrimary(context, state, good);
   return decide(context, state, { good, kept });
 }
 
@@ -93,16 +83,13 @@ function decide(
   if (rejectionOf(context, head.digest) !== undefined)
     return keepRejected(context, state, { good, head, before });
   // What could not be returned to is not given up for something new; a proven release is the way out.
-  if (isRecordLost(good) && soundRecord(world, head.digest)?.promotedTime === undefined)
-    return stay(state, before, stallRecordLost(world, good));
+  if (isLost(good) && soundRecord(world, head.digest)?.promotedTime === undefined)
+    return stay(state, before, reportLost(world, good));
   if (!told.isDone)
     return stay(
       state,
       before,
-      note(
-        'NewRevision',
-        `${describeRelease(head)} starts once the post-rollout webhooks of the last release have answered`,
-      ),
+      note('NewRevision', `${describeRelease(head)} starts once the post-rollout webhooks have answered`),
     );
   const { status: settled, events = [] } = before;
   const admitted = admit(context, head);
@@ -190,7 +177,7 @@ function scaleTargetDown(context: Context): Effects {
   if (!target) return foreignTarget ? {} : act({ type: 'ApplyCanary', digest: primary.digest, replicas: 0 });
   if (target.desiredReplicas === 0) return act(...pauseCanary(world, true));
   if (!hasArrived(context, undefined, 'primary') || servingPods(primary) === 0) return {};
-  if (!foreignTarget) return act(...scaleCanaryToZero(world));
+  if (!foreignTarget) return act(...stopCanary(world));
   return isHeadNew(context) ? {} : restForeign(context, target.name);
 }
 
@@ -203,7 +190,7 @@ function isHeadNew(context: Context): boolean {
 /** Waits between two times that a target is scaled down which another tool scales up: doubled each time, up to the longest. */
 const FIRST_WAIT_MS = 30_000;
 const LONGEST_WAIT_MS = 3_600_000;
-/** The time from which on the tool is told of. */
+/** The count from which on the other tool is reported. */
 const TOLD_AT_COUNT = 2;
 
 /** A target that another tool scales up each time it applies its manifest is scaled down less and less often, so that the two never fight (design section 2.5). */
@@ -218,7 +205,7 @@ function restForeign(context: Context, name: string): Effects {
   const status: Partial<CanaryStatus> = { scaledDown: { time: context.now, count } };
   const message = `another tool scales ${name} up although no release is under way; leave replicas out of its manifest`;
   const told = count === TOLD_AT_COUNT ? say('Warning', 'TargetScaledUp', message) : {};
-  return combine(act(...scaleCanaryToZero(context.world)), { status }, told);
+  return combine(act(...stopCanary(context.world)), { status }, told);
 }
 
 /** The primary runs something that never proved itself and that Git does not want: back to the last-known-good, safely. */

@@ -18,10 +18,10 @@ import {
   wake,
 } from '../outcome.ts';
 import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { isRecordLost, stallRecordLost } from '../records.ts';
+import { isLost, reportLost } from '../records.ts';
 import type { RevertCause } from '../run.ts';
 import { type StateOf, withRun } from '../state.ts';
-import { canaryServes, podsForAllTraffic } from '../traffic/capacity.ts';
+import { canaryServes, fullSize } from '../traffic/capacity.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { describeRelease, type RecordView } from '../world.ts';
 import { admit } from './admit.ts';
@@ -40,8 +40,8 @@ export function revertingPrefers(context: Context, state: Reverting): Preference
   if (world.primary?.digest === good.digest)
     return hasConverged(world.primary, plan.primaryReadyPercent) ? ALL.primary : STAY;
   if (state.run.side === 'primary' && canaryServes(world.target))
-    return { kind: 'all', side: 'canary', evacuates: true };
-  const mayClear = !isRecordLost(good) && mustMoveTraffic(context, state.run) && canaryServes(world.target);
+    return { kind: 'all', side: 'canary', evacuate: true };
+  const mayClear = !isLost(good) && mustMoveTraffic(context, state.run) && canaryServes(world.target);
   const overdue = elapsedMs(context, state.post.startTime) >= plan.postPromotion.progressDeadlineMs;
   return mayClear ? { kind: 'all', side: 'canary', overdue } : STAY;
 }
@@ -55,8 +55,8 @@ export function reverting(context: Context, before: Reverting): Outcome {
   const owed = { rejects: cause.reject ? rejectionFor(before.run, cause.reason) : [] };
   const words = combine(owed, note(cause.reason, `reverting to ${describeRelease(good)}: ${cause.finding}`));
   if (world.primary?.digest !== good.digest)
-    return isRecordLost(good)
-      ? stay(before, words, stallRecordLost(world, good))
+    return isLost(good)
+      ? stay(before, words, reportLost(world, good))
       : applyGood(context, before, { good, words });
   const state = withRun(before, withProgress(context, before.run, world.primary));
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
@@ -81,9 +81,7 @@ function applyGood(
     const isHere =
       canaryServes(world.target) ||
       (world.target?.digest === good.digest && world.target.desiredReplicas > 0);
-    const up = isHere
-      ? {}
-      : act({ type: 'ApplyCanary', digest: good.digest, replicas: podsForAllTraffic(world) });
+    const up = isHere ? {} : act({ type: 'ApplyCanary', digest: good.digest, replicas: fullSize(world) });
     return stay(state, words, up, wake(leftMs));
   }
   // Overdue, all of it goes to whatever is ready there; a gateway that does not take that over is told.
@@ -237,7 +235,7 @@ export function revertFailed(context: Context, state: RevertFailed): Outcome {
   const recreated = recreatedPrimary(context);
   if (recreated) return stay(state, words, recreated);
   // Deleted by somebody: what it ran was rejected, so that the last-known-good is all that may take its place (S14).
-  const back = good && !isRecordLost(good) && !isFine ? act(...recreatedCanary(context, good.digest)) : {};
+  const back = good && !isLost(good) && !isFine ? act(...recreatedCanary(context, good.digest)) : {};
   const isBack = good !== undefined && world.primary?.digest === good.digest;
   if (!isFine && isBack && hasConverged(world.primary, plan.primaryReadyPercent))
     return healed(context, state);

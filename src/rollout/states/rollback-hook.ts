@@ -5,7 +5,7 @@ import type { CheckRequest } from '../action.ts';
 import { type Context, elapsedMs } from '../context.ts';
 import { hasHooks, request, requestKeyPrefix } from '../hooks.ts';
 import { type Effects, type Outcome, wake } from '../outcome.ts';
-import { isRecordLost } from '../records.ts';
+import { isLost } from '../records.ts';
 import type { Run } from '../run.ts';
 import type { RunState, State } from '../state.ts';
 import { describeRelease } from '../world.ts';
@@ -27,7 +27,7 @@ export function rolledBack(context: Context, state: RunState): Outcome | undefin
   if (good && world.primary?.digest === state.run.digest) {
     if (state.run.side === 'primary')
       return failOnPrimary(context, state, { reason, finding, control: false });
-    if (isRecordLost(good)) return undefined;
+    if (isLost(good)) return undefined;
     return startRevert(context, state, good, { reason, finding, reject: true, control: false });
   }
   return withdraw(context, state, reason, `${describeRelease(state.run)} was cancelled: ${finding}`);

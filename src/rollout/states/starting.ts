@@ -17,19 +17,12 @@ import {
 } from '../outcome.ts';
 import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
 import { soundRecord } from '../records.ts';
-import { type StateOf, startingOrAnalysing, withRun } from '../state.ts';
-import { podsForAllTraffic, scalerOf } from '../traffic/capacity.ts';
-import {
-  mustWakePrimary,
-  pauseCanary,
-  raiseMinReplicas,
-  resumeReplicas,
-  scaleCanaryToZero,
-} from '../traffic/scalers.ts';
+import { type StateOf, trialState, without, withRun } from '../state.ts';
+import { fullSize, scalerOf } from '../traffic/capacity.ts';
+import { mustWake, pauseCanary, raiseMinReplicas, resumeReplicas, stopCanary } from '../traffic/scalers.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { noteWindow, windowWaitMs } from '../windows.ts';
 import { describeRelease } from '../world.ts';
-import { confirmed } from './admit.ts';
 import { end, failAtGate, routeNote } from './ending.ts';
 import { applyPrimary, recreatedPrimary } from './recreate.ts';
 
@@ -65,7 +58,8 @@ function opened(context: Context, { run, ...base }: StateOf<'Waiting'>, effects:
       ? say('Normal', 'WindowOpened', `the rollout of ${describeRelease(run)} starts`)
       : {};
   const { events = [] } = combine(effects, told);
-  return enter(startingOrAnalysing(context, { ...base, run: confirmed(run) }), { events });
+  const tried = without(run, 'awaitsConfirmation', 'awaitsWindow');
+  return enter(trialState(context, { ...base, run: tried }), { events });
 }
 
 /** What served goes on serving, with the settings Git says; the canary of whatever was tried before rests. */
@@ -80,10 +74,7 @@ function keepServing(context: Context): Effects {
       : {};
   // What another tool started without being asked to runs without traffic; stopping it would only start a fight.
   const rests = !world.foreignTarget && hasArrived(context, undefined, 'primary') && servingPods(primary) > 0;
-  return combine(
-    settings,
-    rests && target && target.desiredReplicas > 0 ? act(...scaleCanaryToZero(world)) : {},
-  );
+  return combine(settings, rests && target && target.desiredReplicas > 0 ? act(...stopCanary(world)) : {});
 }
 
 /** Where traffic is while a release is brought up: away from the side that is to be written. */
@@ -91,7 +82,7 @@ export function startingPrefers(context: Context, { run }: StateOf<'Starting'>):
   if (run.side === 'primary') return ALL.canary;
   const overdue =
     elapsedMs(context, run.lastProgressTime ?? run.startTime) >= context.plan.progressDeadlineMs;
-  return { kind: 'all', side: 'primary', evacuates: true, overdue };
+  return { kind: 'all', side: 'primary', evacuate: true, overdue };
 }
 
 /** Writes the release to its side, with the traffic of that at zero, arrived, and its bytes kept first. */
@@ -109,7 +100,7 @@ function startOnCanary(context: Context, before: StateOf<'Starting'>): Outcome {
   if (!soundRecord(world, run.digest))
     return stay(state, words, act({ type: 'SaveRecord', digest: run.digest }));
   if (!hasArrived(context, run, 'primary')) return waitForPrimary(context, state);
-  const isWaiting = mustWakePrimary(world) && sinceProgressMs(context, run) < plan.progressDeadlineMs;
+  const isWaiting = mustWake(world) && sinceProgressMs(context, run) < plan.progressDeadlineMs;
   if (isWaiting) {
     const asleep = note('PrimaryNotReady', 'the primary is scaled to zero; scaling it up first');
     const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
@@ -117,7 +108,7 @@ function startOnCanary(context: Context, before: StateOf<'Starting'>): Outcome {
   }
   if (world.foreignTarget) return startForeign(context, state);
   const scaler = scalerOf(world, 'canary');
-  const asked = head?.digest === run.digest && head.replicas ? head.replicas : podsForAllTraffic(world);
+  const asked = head?.digest === run.digest && head.replicas ? head.replicas : fullSize(world);
   const replicas = scaler ? resumeReplicas(scaler) : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: run.digest, replicas });
   return stay(withRun(state, withProgressReset(context, run)), words, write);
@@ -131,7 +122,7 @@ function waitForPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const isDead = servingPods(world.primary) === 0 && isAllOn(context, 'canary') && !world.foreignTarget;
   if (leftMs <= 0 && isDead) {
     const message = `${describeRelease(run)} is tried on the primary while the canary serves: the last-known-good does not become ready`;
-    const next = startingOrAnalysing(context, {
+    const next = trialState(context, {
       ...state,
       run: { ...withProgressReset(context, run), side: 'primary' },
     });
@@ -193,7 +184,7 @@ function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
   const isGoing = target.desiredReplicas === 0 && (!target.observed || target.replicas > 0);
   if (isGoing) return stay(state, words);
   const scaler = scalerOf(world, 'canary');
-  const asked = scaler ? resumeReplicas(scaler) : podsForAllTraffic(world);
+  const asked = scaler ? resumeReplicas(scaler) : fullSize(world);
   const replicas = target.desiredReplicas > 0 ? target.desiredReplicas : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest, replicas });
   return stay(withRun(state, { ...withProgressReset(context, run), broughtUp: true }), words, write);

@@ -6,8 +6,8 @@ import type { Action } from '../action.ts';
 import { type Context, remainingMs } from '../context.ts';
 import { ALL, act, combine, type Effects, note, say, wake } from '../outcome.ts';
 import { SETTLE_MS } from '../progress.ts';
-import { isRecordLost } from '../records.ts';
-import { canaryPods, canaryServes, podsForAllTraffic, scalerOf } from '../traffic/capacity.ts';
+import { isLost } from '../records.ts';
+import { canaryPods, canaryServes, fullSize, scalerOf } from '../traffic/capacity.ts';
 import {
   growCanary,
   isMinReplicasReset,
@@ -90,11 +90,11 @@ export function handBackTraffic(context: Context): { readonly isThere: boolean; 
   });
   const rescue = rescueTraffic(context);
   if (rescue) return goesOn(rescue);
-  if (good && needsLastKnownGood(context, good) && (!isRecordLost(good) || servingPods(world.primary) > 0)) {
+  if (good && needsLastKnownGood(context, good) && (!isLost(good) || servingPods(world.primary) > 0)) {
     // The target changes only without traffic.
     if (route && !isAllOn(context, 'primary')) return goesOn(allocate(context, undefined, ALL.primary));
-    // Nothing unproven takes the place of a last-known-good that serves and cannot be written anew.
-    if (isRecordLost(good)) return goesOn();
+    // Nothing unproven takes the place of a last-known-good that serves and cannot be written again.
+    if (isLost(good)) return goesOn();
     return goesOn(
       act(...pauseCanary(world, false), {
         type: 'ApplyCanary',
@@ -118,9 +118,9 @@ function carriesAll(
   const { world, plan } = context;
   if (isAllOn(context, 'canary') && scalerOf(world, 'canary') && canaryServes(target))
     return { isReady: true, actions: [] };
-  if (target.desiredReplicas >= podsForAllTraffic(world))
+  if (target.desiredReplicas >= fullSize(world))
     return { isReady: isReady(target, plan.canaryReadyPercent), actions: [] };
-  return { isReady: false, actions: growCanary(world, podsForAllTraffic(world)) };
+  return { isReady: false, actions: growCanary(world, fullSize(world)) };
 }
 
 /** Who calls the apex Service past the route reaches the target as well, before the primary goes. */
@@ -132,9 +132,7 @@ function apexFollows({ target }: World): Action[] {
 /** Under a scaler a target begins with what that allows, and keeps the pods it has. */
 function podsToStart(world: World): number {
   const scaler = scalerOf(world, 'canary');
-  return scaler
-    ? Math.max(resumeReplicas(scaler), world.target?.desiredReplicas ?? 0)
-    : podsForAllTraffic(world);
+  return scaler ? Math.max(resumeReplicas(scaler), world.target?.desiredReplicas ?? 0) : fullSize(world);
 }
 
 /** The target runs something else than the last-known-good, unless it is the only healthy copy: then what serves goes on serving. */
@@ -145,7 +143,7 @@ function needsLastKnownGood({ world }: Context, good: RecordView): boolean {
   return !onlyTheTarget || servingPods(target) === 0;
 }
 
-/** The time is up: who can carry the traffic has it and stays, and a person is told (S2, L10). */
+/** The time is up: who can carry the traffic has it and stays, and this is reported (S2, L10). */
 function giveUp(context: Context): DeletionEffects {
   const { primary, target } = context.world;
   const moves = lastTrafficShift(context);
@@ -172,7 +170,7 @@ function lastTrafficShift(context: Context): Action[] {
   const { world, good } = context;
   const { primary, target, route } = world;
   if (!route) return [];
-  const isWhole = canaryPods(target) >= podsForAllTraffic(world);
+  const isWhole = canaryPods(target) >= fullSize(world);
   const servesAlone = servingPods(primary) === 0 && canaryPods(target) > 0;
   const isWrong = good !== undefined && needsLastKnownGood(context, good) && servingPods(primary) > 0;
   if ((isWhole && !isWrong) || servesAlone)

@@ -10,7 +10,7 @@ import { canRestoreCopies } from '../generated-objects.ts';
 import { act, combine, type Effects, enter, note, type Outcome, say, stay, wake } from '../outcome.ts';
 import { expectedState } from '../post-promotion.ts';
 import { rejectionOf } from '../run.ts';
-import { promotingOrConverging, type StateOf, without, withRun } from '../state.ts';
+import { promotionState, type StateOf, without, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { headForRun } from '../windows.ts';
 import { describeRelease } from '../world.ts';
@@ -53,7 +53,7 @@ function notAsPromoted(context: Context, state: Verifying): Outcome | undefined 
   const { world } = context;
   const { primary } = world;
   const begunAnew = { ...state, run: { ...state.run, stepTime: context.now } };
-  // Somebody deleted the route: it is written anew, and a check counts from then on.
+  // Somebody deleted the route: it is recreated, and checks count from then on.
   if (!world.route) return stay(begunAnew, words(context, state));
   const isEmpty = servingPods(primary) === 0 && primary && !lostReadiness(primary);
   const isScaled = scalePrimaryBack(context).length > 0;
@@ -183,7 +183,7 @@ function proven(context: Context, state: Verifying): Outcome {
 
 /** The primary or its traffic is not as it was: it takes the release over once more. */
 function backToConverging(context: Context, { run, failedChecks, iterations, post }: Verifying): Outcome {
-  const next = promotingOrConverging(context, {
+  const next = promotionState(context, {
     run: without(run, 'stepTime'),
     failedChecks,
     iterations,

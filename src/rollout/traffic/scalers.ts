@@ -5,14 +5,14 @@ import { type Context, remainingMs } from '../context.ts';
 import { act, combine, type Effects, wake } from '../outcome.ts';
 import type { Run, Side } from '../run.ts';
 import type { ScalerSide, ScalerView, World } from '../world.ts';
-import { podsForAllTraffic, scalerOf } from './capacity.ts';
+import { fullSize, scalerOf } from './capacity.ts';
 
 /** Pods a canary begins with under its scaler, which goes on from there. */
 export function resumeReplicas(scaler: ScalerSide): number {
   return Math.max(1, Math.min(ownMinReplicas(scaler), scaler.maxReplicas));
 }
 
-/** Raises minReplicas to this many pods, as far as maxReplicas lets; what it was is kept beside it and restored at the end (S18). */
+/** Raises minReplicas to this many pods, as far as maxReplicas lets; the former value is kept in an annotation and restored at the end (S18). */
 export function raiseMinReplicas(world: World, side: Side, pods: number): Action[] {
   const scaler = scalerOf(world, side);
   if (!scaler) return [];
@@ -37,12 +37,12 @@ export function growCanary(world: World, pods: number): Action[] {
   return [...awake, { type: 'ScaleCanary', replicas: scaler ? resumeReplicas(scaler) : pods }];
 }
 
-/** Takes the canary to zero; its scaler stands still first, so that it does not bring it back. */
-export function scaleCanaryToZero(world: World): Action[] {
+/** Scales the canary to zero; its scaler is paused first, so that it does not scale it up again. */
+export function stopCanary(world: World): Action[] {
   return [...pauseCanary(world, true), { type: 'ScaleCanary', replicas: 0 }];
 }
 
-/** KEDA let the primary rest: without load that is how it should be. */
+/** KEDA scaled the primary to zero: without load that is as it should be. */
 export function isScaledToZero({ scaler, primary }: World): boolean {
   return (
     primary?.desiredReplicas === 0 && scaler?.primary !== undefined && ownMinReplicas(scaler.primary) === 0
@@ -50,7 +50,7 @@ export function isScaledToZero({ scaler, primary }: World): boolean {
 }
 
 /** A primary at zero pods by its scaler: it must be woken before there is something to compare a canary with. */
-export function mustWakePrimary({ scaler, primary }: World): boolean {
+export function mustWake({ scaler, primary }: World): boolean {
   return scaler?.primary !== undefined && ownMinReplicas(scaler.primary) === 0 && servingPods(primary) === 0;
 }
 
@@ -59,7 +59,7 @@ function ownMinReplicas({ restoreMinReplicas, minReplicas }: ScalerSide): number
   return restoreMinReplicas ?? minReplicas;
 }
 
-/** KEDA stands still while the canary rests; a HorizontalPodAutoscaler does so by itself when there are no replicas. */
+/** Pauses KEDA while the canary is at zero; a HorizontalPodAutoscaler does nothing by itself when there are no replicas. */
 export function pauseCanary({ scaler }: World, paused: boolean): Action[] {
   if (scaler?.kind !== 'ScaledObject' || !scaler.canary || scaler.canary.paused === paused) return [];
   return [{ type: 'PauseScaler', side: 'canary', paused }];
@@ -128,7 +128,7 @@ export function resetScalers(world: World): Effects {
 
 /** Raises the primary's pods to what both carry, as far as its scaler lets. */
 export function raisePrimary(world: World): Action[] {
-  return raiseMinReplicas(world, 'primary', podsForAllTraffic(world));
+  return raiseMinReplicas(world, 'primary', fullSize(world));
 }
 
 function isKind(kind: string): kind is ScalerView['kind'] {

@@ -15,7 +15,7 @@ import type { Run, Side } from '../run.ts';
 import {
   canaryPods,
   canaryServes,
-  podsForAllTraffic,
+  fullSize,
   podsNeeded,
   readyPods,
   readySharePercent,
@@ -66,7 +66,7 @@ export function allocate(context: Context, run: Run | undefined, preference: Pre
   const isThere =
     preference.kind === 'stay' || (preference.kind === 'all' && isAllOn(context, preference.side));
   if (isThere) {
-    if (preference.kind === 'all' && preference.reapplies)
+    if (preference.kind === 'all' && preference.reapply)
       return act({ type: 'SetTraffic', route: trafficAt(context.plan, 0) });
     const isSlow = elapsedMs(context, run?.standing?.route?.since) >= context.plan.intervalMs;
     return world.route.accepted || world.route.others || !isSlow
@@ -116,22 +116,22 @@ function recreateRoute({ world, plan }: Context, run: Run | undefined, preferenc
 
 type All = Extract<Preference, { kind: 'all' }>;
 
-function toPrimary(context: Context, run: Run | undefined, { evacuates, overdue }: All): Effects {
+function toPrimary(context: Context, run: Run | undefined, { evacuate, overdue }: All): Effects {
   const { world, plan } = context;
   const weight = world.route?.canaryWeight ?? 0;
   const all = act({ type: 'SetTraffic', route: trafficAt(plan, 0) });
   if (servingPods(world.target) === 0) return all;
   const ready = servingPods(world.primary);
   if (ready === 0) return {};
-  const grown = act(...raiseMinReplicas(world, 'primary', podsForAllTraffic(world)));
+  const grown = act(...raiseMinReplicas(world, 'primary', fullSize(world)));
   // A match leaves the rest with the primary anyway.
-  if (overdue || (evacuates && world.route?.matched)) return combine(all, grown);
-  const waitMs = evacuates ? 0 : settlingMs(context, run, 'primary');
+  if (overdue || (evacuate && world.route?.matched)) return combine(all, grown);
+  const waitMs = evacuate ? 0 : settlingMs(context, run, 'primary');
   if (waitMs > 0) return combine(grown, wake(waitMs));
   if (readySharePercent(context, 'primary') >= 100) return combine(all, grown);
   const canaryWeight = 100 - readySharePercent(context, 'primary');
   const isPart =
-    plan.splitsTraffic && canaryWeight < weight && (evacuates === true || scalerOf(world, 'primary'));
+    plan.splitsTraffic && canaryWeight < weight && (evacuate === true || scalerOf(world, 'primary'));
   return isPart ? combine(act({ type: 'SetTraffic', route: trafficAt(plan, canaryWeight) }), grown) : grown;
 }
 
@@ -171,7 +171,7 @@ function toShare(
   const givesBack = side === 'canary' ? canaryWeight < before : canaryWeight > before;
   // A side gets back no more than it carries (S1, S4).
   if (givesBack && readySharePercent(context, other) < 100 - percent && readyPods(context, side) > 0)
-    return act(...raiseMinReplicas(world, 'primary', podsForAllTraffic(world)));
+    return act(...raiseMinReplicas(world, 'primary', fullSize(world)));
   if (percent === 0 || readyPods(context, side) >= needed) return set;
   return act(...(side === 'canary' ? growCanary(world, needed) : raiseMinReplicas(world, 'primary', needed)));
 }
@@ -183,7 +183,7 @@ function inOneWorkload(context: Context, preference: Preference): Effects {
     return act({ type: 'SetTraffic', route: trafficAt(plan, preference.percent) });
   if (preference.kind !== 'all' || preference.side === 'canary') return {};
   if (isAllOn(context, 'primary') && !isTried(context))
-    return preference.reapplies ? act({ type: 'SetTraffic', route: trafficAt(plan, 0) }) : {};
+    return preference.reapply ? act({ type: 'SetTraffic', route: trafficAt(plan, 0) }) : {};
   const { stuckPods = [] } = world;
   const replaced: Action[] = stuckPods.length > 0 ? [{ type: 'ReplacePods', pods: stuckPods }] : [];
   return act({ type: 'SetTraffic', route: trafficAt(plan, 0) }, ...replaced);

@@ -5,7 +5,7 @@ import type { RolloutReason } from '../../api/reasons.ts';
 import { servingPods } from '../../health/readiness.ts';
 import type { Context } from '../context.ts';
 import { enter, note, type Outcome, stay } from '../outcome.ts';
-import { isRecordLost, soundRecord } from '../records.ts';
+import { isLost, soundRecord } from '../records.ts';
 import { namesRelease, type Request } from '../requests.ts';
 import { headRelease, rejectionOf } from '../run.ts';
 import type { RunState, State, StateKind } from '../state.ts';
@@ -116,7 +116,7 @@ function withdrawOrRevert(
   if (state.run.side === 'primary' && isWritten && STAGES[state.kind] === 'trying')
     return failOnPrimary(context, state, { reason, finding, control: false });
   if (STAGES[state.kind] === 'trying') return withdraw(context, state, reason, message);
-  return isRecordLost(good)
+  return isLost(good)
     ? undefined
     : startRevert(context, state, good, { reason, finding, reject: true, control: false });
 }
@@ -250,7 +250,7 @@ function recordedRelease(context: Context, request: Request): RecordView | Answe
     const message = `${request.revision.slice(0, 16) || 'nothing'} is not among the recorded releases: see holdfast history`;
     return { result: 'Refused', reason: 'NotKept', message };
   }
-  if (isRecordLost(record)) return recordDamaged(record);
+  if (isLost(record)) return recordDamaged(record);
   if (!rejectionOf(context, record.digest)) return record;
   return {
     result: 'Refused',
