@@ -1,5 +1,4 @@
-/** What people are told of a release at the moments that matter: one value for status line, event, alert, commit status and pull request. */
-
+/** What is reported of a release at the moments that matter: one value for status line, event, alert, commit status and pull request. */
 import * as z from 'zod';
 import { nothing, rolloutReasons } from './reasons.ts';
 import { text, timestamp } from './schema.ts';
@@ -35,10 +34,10 @@ const answering = z.object({
   ready: z.int().min(0).describe('Pods that are ready.'),
 });
 
-/** One thing people were told; made when the state is entered, and kept as it was said. */
+/** One report; made when the state is entered, and kept as it was. */
 export const incidentSchema = z.object({
   key: text(253).describe(
-    'Names this news: release, outcome and reason. Nothing is told twice under one key.',
+    'Identifies this report: release, outcome and reason. Nothing is reported twice under one key.',
   ),
   time: timestamp().describe('When the state was entered.'),
   outcome: incidentOutcomeSchema.describe('Where the release stands.'),
@@ -50,18 +49,18 @@ export const incidentSchema = z.object({
   subject: text(160).describe("First line of that commit's message.").optional(),
   finding: text(512).describe('The finding with its value and bound.').optional(),
   onCanary: text(512).describe('Whether the canary showed the same.').optional(),
-  stays: text(512).describe('What of the commit stays applied.').optional(),
+  stays: text(512).describe('What remains applied of the commit.').optional(),
   serving: z
     .array(answering)
     .max(4)
-    .describe('Who answered requests then, largest share first; absent in news of a Source.')
+    .describe('Who answered requests then, largest share first; absent in reports about a Source.')
     .optional(),
   next: z
     .object({
       action: text(160).describe('What happens next.'),
       time: timestamp().describe('When.').optional(),
     })
-    .describe('What comes next by itself; absent: nothing automatic.')
+    .describe('What happens next automatically; absent: nothing.')
     .optional(),
   command: text(512).describe('One command that a person can run.').optional(),
   alerts: z.array(alertStateSchema).max(32).describe('What came of each alert.').optional(),
@@ -151,10 +150,10 @@ export function factsOf(incident: Incident): Fact[] {
 
 function servingText({ serving }: Incident): string | undefined {
   if (!serving) return undefined;
-  if (serving.length === 0) return 'nothing is known of the traffic';
+  if (serving.length === 0) return 'the traffic is unknown';
   return serving
     .map(({ workload, weight, ready, commit, subject }) => {
-      const release = commitText(commit, subject, undefined) ?? 'a release from no Source';
+      const release = commitText(commit, subject, undefined) ?? 'a release without a Source';
       return `${workload} with ${release}, ${weight} %, ${ready} ${ready === 1 ? 'pod' : 'pods'} ready`;
     })
     .join('; ');

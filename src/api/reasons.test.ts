@@ -14,10 +14,10 @@ function render(): string {
   return [
     '# Reasons',
     '',
-    'Every word that stands as a reason in a Canary’s conditions and events, in the order a release meets them.',
-    'Made from `src/api/reasons.ts`; the rollout cannot use another one.',
+    'All reasons in the conditions and events of a Canary, in the order in which a release meets them.',
+    'Generated from `src/api/reasons.ts`.',
     '',
-    '| reason | what happened | who serves | what comes next by itself | what you can do |',
+    '| reason | what happened | who serves | what happens next automatically | what you can do |',
     '|---|---|---|---|---|',
     ...rows,
     '',

@@ -119,7 +119,7 @@ describe('an explanation', () => {
     const world = applyHypothesis({ ...atRest(), records: [] }, parseHypothesis(['checks=fail']));
     expect(explain(world, []).judgement).toMatchObject({
       action: 'hold',
-      why: expect.stringContaining('no last known good release'),
+      why: expect.stringContaining('no last-known-good release'),
     });
   });
 

@@ -15,13 +15,13 @@ interface CauseRow {
 /** Why a workload does not take a release over: the closed table. */
 export const causes = {
   Paused: {
-    title: 'somebody paused the workload',
+    title: 'the workload is paused',
     recognised: '`spec.paused` of the Deployment',
     endedBy: 'cluster',
     fix: 'resume it: `kubectl rollout resume`',
   },
   SidecarFails: {
-    title: 'a container that only this copy has does not run',
+    title: 'an injected container does not run',
     recognised: 'any fault of a container that no pod of the other copy has',
     endedBy: 'cluster',
     fix: 'repair or restart what injects the container',
@@ -34,7 +34,7 @@ export const causes = {
     fix: 'push the image, or correct its name in Git',
   },
   PullDenied: {
-    title: 'its image may not be pulled',
+    title: 'pulling its image is not allowed',
     recognised: '`ErrImagePull`, `ImagePullBackOff` with "unauthorized", "denied" or "forbidden"',
     endedBy: 'cluster',
     fix: "give the pods' service account a pull secret that works",
@@ -43,14 +43,14 @@ export const causes = {
     title: 'its image cannot be pulled',
     recognised: '`ErrImagePull`, `ImagePullBackOff` with any other message: the registry or the network',
     endedBy: 'itself',
-    fix: 'nothing, or look at the registry',
+    fix: 'wait; check the registry if it lasts',
   },
   ConfigCopyMissing: {
     title: "the primary's copy of a ConfigMap or Secret is missing",
     recognised:
       'the copy is not there; `CreateContainerConfigError` that names a `-primary` object as not found',
     endedBy: 'itself',
-    fix: 'nothing: it is written again; find out who deletes it',
+    fix: 'nothing to do: it is restored; find out who deletes it',
   },
   ReferenceMissing: {
     title: 'a ConfigMap, Secret or key that it names is missing',
@@ -59,10 +59,10 @@ export const causes = {
     fix: 'add what is missing, or correct its name in Git',
   },
   QuotaExceeded: {
-    title: 'a quota leaves no room for its pods',
+    title: 'its pods exceed a quota',
     recognised: 'condition `ReplicaFailure` (`FailedCreate`) with "exceeded quota"',
     endedBy: 'cluster',
-    fix: 'raise the ResourceQuota, or ask for less',
+    fix: 'raise the ResourceQuota, or lower the requests',
   },
   CreationRefused: {
     title: 'the API server refuses its pods',
@@ -75,19 +75,19 @@ export const causes = {
     title: 'no node has room for its pods',
     recognised: '`PodScheduled=False` (`Unschedulable`)',
     endedBy: 'cluster',
-    fix: 'add nodes, or ask for less; a node autoscaler does it by itself',
+    fix: 'add nodes, or lower the requests; a cluster autoscaler adds nodes by itself',
   },
   GateClosed: {
-    title: 'a gate of its pods is closed',
+    title: 'a scheduling or readiness gate of its pods is closed',
     recognised: '`SchedulingGated`, `ReadinessGatesNotReady`',
     endedBy: 'cluster',
-    fix: 'look at the controller that opens the gate',
+    fix: 'check the controller that opens the gate',
   },
   NodeLost: {
     title: 'its pods were lost with their node, or evicted',
     recognised: '`Evicted`, `NodeLost`, `NodeShutdown`, `Terminated`, `Preempting`, `DisruptionTarget`',
     endedBy: 'itself',
-    fix: 'nothing: the pods are made anew elsewhere',
+    fix: 'nothing to do: the pods are recreated on other nodes',
   },
   InitFails: {
     title: 'an init container fails',
@@ -96,22 +96,22 @@ export const causes = {
     fix: "read the container's log",
   },
   OutOfMemory: {
-    title: 'a container needs more memory than it may have',
+    title: 'a container exceeds its memory limit',
     recognised: '`OOMKilled`, now or as the last exit of a crash loop',
     endedBy: 'release',
     fix: 'raise the memory limit, or find the leak',
   },
   CrashLoop: {
-    title: 'a container ends again and again',
+    title: 'a container keeps crashing',
     recognised: '`CrashLoopBackOff`, `RunContainerError`, `CreateContainerError`, an exit code',
     endedBy: 'release',
     fix: "read the container's log, also with `--previous`",
   },
   ProbeFails: {
-    title: 'a probe does not pass',
+    title: 'a probe fails',
     recognised: 'running, but not ready: the readiness or startup probe fails',
     endedBy: 'release',
-    fix: 'ask the probe yourself, and read the log',
+    fix: 'call the probe yourself, and read the log',
   },
   NoPodSelected: {
     title: 'it selects no pod that is ready',
@@ -121,13 +121,13 @@ export const causes = {
     fix: "compare `spec.selector` with the labels of the pods, and look at the pods' own workload",
   },
   SlowStart: {
-    title: 'its pods are still being made',
+    title: 'its pods are still starting',
     recognised: '`ContainerCreating`, `PodInitializing`: an image is pulled or a volume mounted',
     endedBy: 'itself',
-    fix: 'nothing; for long ones the events of the pod tell which volume is missing',
+    fix: 'wait; if it lasts, the events of the pod name the missing volume',
   },
   ProgressStopped: {
-    title: 'it makes no progress, and no pod says why',
+    title: 'it makes no progress, and no pod shows a fault',
     recognised: 'none of the above within `progressDeadlineSeconds`',
     endedBy: 'cluster',
     fix: 'look at the events of its ReplicaSet and pods',

@@ -53,7 +53,7 @@ export function judge(
 ): CheckResult[] {
   const readings = new Map(outcome.readings.map(({ name, reading }) => [name, reading]));
   return [...metricsById(metrics)].map(([id, metric]) => {
-    const reading = readings.get(id) ?? { kind: 'error', detail: 'it was not asked' };
+    const reading = readings.get(id) ?? { kind: 'error', detail: 'the metric was not queried' };
     return { name: id, ...judgeOne(metric, reading, purpose), time: stamp(outcome.atMs) };
   });
 }
@@ -187,6 +187,6 @@ export function judgeHooks(
   const verdict = purpose === 'analysis' ? 'fail' : 'inconclusive';
   return [
     ...results,
-    { name: shorten(missing.name, MAX_NAME_CHARACTERS), verdict, detail: 'it was not asked', time },
+    { name: shorten(missing.name, MAX_NAME_CHARACTERS), verdict, detail: 'the metric was not queried', time },
   ];
 }

@@ -7,7 +7,7 @@ import type { WorkloadView } from './workload-view.ts';
  */
 type Severity = 'blocks' | 'fails' | 'tells';
 
-/** One thing that must be true of a workload beside what is (Flagger issue 1592). Texts are for people; numbers are there where both are counts. */
+/** One expected property of a workload and its actual value (Flagger issue 1592). Texts are for people; numbers are there where both are counts. */
 export interface Comparison {
   /** kebab-case, stable: it stands in status.checks. */
   readonly name: string;

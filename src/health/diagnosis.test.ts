@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { aFault, aWorkload } from '../rollout/fixtures.test-support.ts';
-import { canaryState, decidePromotion, decideVerification, isBeyondHope } from '../rollout/post-promotion.ts';
+import {
+  canaryState,
+  decidePromotion,
+  decideVerification,
+  isWaitingPointless,
+} from '../rollout/post-promotion.ts';
 import type { Cause } from './causes.ts';
 import { causeOf, diagnose, sentence } from './diagnosis.ts';
 import type { PodFault } from './workload-view.ts';
@@ -106,7 +111,7 @@ describe('a diagnosis', () => {
       onCanaryToo: false,
     });
     expect(sentence(found, stuck)).toBe(
-      'it makes no progress, and no pod says why: 1 of 2 pods are available',
+      'it makes no progress, and no pod shows a fault: 1 of 2 pods are available',
     );
   });
 
@@ -162,8 +167,8 @@ describe('the decision', () => {
 
   it('does not wait for the deadline only where the release is to blame and both copies show it', () => {
     const found = { evidence: [], onCanaryToo: true };
-    expect(isBeyondHope({ ...found, cause: 'CrashLoop' })).toBe(true);
-    expect(isBeyondHope({ ...found, cause: 'QuotaExceeded' })).toBe(false);
-    expect(isBeyondHope({ ...found, cause: 'CrashLoop', onCanaryToo: false })).toBe(false);
+    expect(isWaitingPointless({ ...found, cause: 'CrashLoop' })).toBe(true);
+    expect(isWaitingPointless({ ...found, cause: 'QuotaExceeded' })).toBe(false);
+    expect(isWaitingPointless({ ...found, cause: 'CrashLoop', onCanaryToo: false })).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import { type Cause, causes } from './causes.ts';
 import { isBroken } from './drift.ts';
 import { whyNotReady } from './readiness.ts';
-import { faultWords, type PodFault, type WorkloadView } from './workload-view.ts';
+import { describeFault, type PodFault, type WorkloadView } from './workload-view.ts';
 
 const pulling: ReadonlySet<string> = new Set([
   'ErrImagePull',
@@ -85,11 +85,11 @@ export function diagnose(primary: WorkloadView | undefined, target: WorkloadView
   const containers = sameRelease ? target.podContainers : [];
   const [worst] = primary?.faults ?? [];
   const cause = worst ? causeOf(worst, containers) : withoutFault(primary);
-  const twin = sameRelease && worst ? twinOf(worst, cause, target) : undefined;
+  const canaryFault = sameRelease && worst ? matchingFault(worst, cause, target) : undefined;
   return {
     cause,
-    evidence: evidenceOf(primary, twin),
-    onCanaryToo: twin !== undefined,
+    evidence: evidenceOf(primary, canaryFault),
+    onCanaryToo: canaryFault !== undefined,
   };
 }
 
@@ -105,19 +105,19 @@ export function sentence({ cause }: Diagnosis, primary: WorkloadView | undefined
 /** A pod that only starts is in the state of one that fails; on a canary that has passed its analysis it says nothing. */
 const starting: ReadonlySet<string> = new Set(['NotReadyYet', 'ContainerCreating', 'PodInitializing']);
 
-function twinOf(worst: PodFault, cause: Cause, target: WorkloadView): PodFault | undefined {
+function matchingFault(worst: PodFault, cause: Cause, target: WorkloadView): PodFault | undefined {
   return target.faults.find(
     (fault) =>
       !starting.has(fault.reason) && fault.container === worst.container && causeOf(fault, []) === cause,
   );
 }
 
-function evidenceOf(primary: WorkloadView | undefined, twin: PodFault | undefined): string[] {
-  const faults = (primary?.faults ?? []).map((fault) => `${fault.pod}: ${faultWords(fault)}`);
+function evidenceOf(primary: WorkloadView | undefined, canaryFault: PodFault | undefined): string[] {
+  const faults = (primary?.faults ?? []).map((fault) => `${fault.pod}: ${describeFault(fault)}`);
   const deadline = primary?.progressDeadlineExceeded
     ? ['its controller gave up: ProgressDeadlineExceeded']
     : [];
-  const canary = twin ? [`canary ${twin.pod}: ${faultWords(twin)}`] : [];
+  const canary = canaryFault ? [`canary ${canaryFault.pod}: ${describeFault(canaryFault)}`] : [];
   const seen = [...faults, ...deadline];
   if (seen.length === 0) seen.push(whyNotReady(primary));
   return [...new Set(seen)].slice(0, mostEvidence - canary.length).concat(canary);

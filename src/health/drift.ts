@@ -1,14 +1,14 @@
 import { type Comparison, compareAtLeast, compareAtMost, compareText } from './comparison.ts';
 import type { ConfigCopyView, ForeignChange, WorkloadView } from './workload-view.ts';
 
-/** Differences of one object that are told. */
+/** Differences of one object that are reported. */
 const mostFields = 3;
 
 /** The copies of its ConfigMaps and Secrets are there, as this release has them: without them its pods are not what was tried. */
 export function copyComparisons({ configCopies: copies }: WorkloadView): Comparison[] {
   if (copies.length === 0) return [];
   const broken = copies.filter(isBroken);
-  const words = broken.map((copy) => `${nameOf(copy)} ${stateWords[copy.state]}`);
+  const words = broken.map((copy) => `${copyName(copy)} ${copyStates[copy.state]}`);
   return [
     compareAtLeast('config-copies', {
       value: copies.length - broken.length,
@@ -18,15 +18,15 @@ export function copyComparisons({ configCopies: copies }: WorkloadView): Compari
   ];
 }
 
-/** What somebody else changed: told, and taken out by the next release (design section 3). */
+/** What somebody else changed: reported, and overwritten by the next release (design section 3). */
 export function driftComparisons({ drift, configCopies }: WorkloadView): Comparison[] {
   const changed = configCopies.flatMap((copy) =>
-    copy.drift ? [{ name: nameOf(copy), change: copy.drift }] : [],
+    copy.drift ? [{ name: copyName(copy), change: copy.drift }] : [],
   );
   const values = compareAtMost('config-values', {
     value: changed.length,
     max: 0,
-    detail: changed.map(({ name, change }) => `${changeWords(change)} of ${name}`).join('; '),
+    detail: changed.map(({ name, change }) => `${describeChange(change)} of ${name}`).join('; '),
     severity: 'tells',
   });
   const actual = drift ? `changed by ${drift.manager}` : 'as rendered';
@@ -35,7 +35,7 @@ export function driftComparisons({ drift, configCopies }: WorkloadView): Compari
     actual,
     met: drift === undefined,
     severity: 'tells',
-    detail: drift ? `${changeWords(drift)} of the workload` : '',
+    detail: drift ? `${describeChange(drift)} of the workload` : '',
   });
   return configCopies.length > 0 ? [fields, values] : [fields];
 }
@@ -46,11 +46,11 @@ export function isBroken({ state }: ConfigCopyView): boolean {
 }
 
 /** `ConfigMap settings-primary`. */
-export function nameOf({ kind, name }: ConfigCopyView): string {
+export function copyName({ kind, name }: ConfigCopyView): string {
   return `${kind} ${name}`;
 }
 
-const stateWords: Readonly<Record<ConfigCopyView['state'], string>> = {
+const copyStates: Readonly<Record<ConfigCopyView['state'], string>> = {
   asWritten: 'is as written',
   missing: 'is missing',
   otherRelease: 'is that of another release',
@@ -58,7 +58,7 @@ const stateWords: Readonly<Record<ConfigCopyView['state'], string>> = {
   foreign: 'was changed',
 };
 
-function changeWords({ manager, fields }: ForeignChange): string {
+function describeChange({ manager, fields }: ForeignChange): string {
   if (fields.length === 0) return `${manager} changed fields`;
   const told = fields
     .slice(0, mostFields)

@@ -7,9 +7,9 @@ import {
   enoughPods,
 } from './comparison.ts';
 import { copyComparisons, driftComparisons } from './drift.ts';
-import { faultWords, isLost, isStarting, type WorkloadView } from './workload-view.ts';
+import { describeFault, isReadinessLost, isStarting, type WorkloadView } from './workload-view.ts';
 
-/** Everything that must be true of a workload beside what is, the met ones included, in the order in which a rollout reaches them. */
+/** Compares every expected property of a workload with the actual one, in the order in which a rollout reaches them. */
 export function compare(view: WorkloadView | undefined, expected: Expected): Comparison[] {
   if (!view) return [absent];
   const all = [
@@ -125,7 +125,7 @@ function endpoints(view: WorkloadView, expected: Expected): Comparison | undefin
   });
 }
 
-/** Told only: the pods may listen on more ports than their template names, and then all is well. */
+/** Reported only: the pods may listen on more ports than their template names, and then all is well. */
 function ports({ undeclaredPorts }: WorkloadView): Comparison | undefined {
   if (undeclaredPorts === undefined) return undefined;
   const numbers = undeclaredPorts.join(', ');
@@ -172,11 +172,11 @@ function restarts({ restarts: most }: WorkloadView, { maxRestarts }: Expected): 
   return compareAtMost('restarts', { value: most, max: maxRestarts, detail, severity: 'fails' });
 }
 
-/** A pod that does not run, though enough others do, is a failed check; a fault of one that is only being replaced is told. */
+/** A pod that does not run, though enough others do, is a failed check; a fault of one that is only being replaced is reported. */
 function faults(view: WorkloadView): Comparison {
-  const lost = view.faults.find(isLost);
+  const lost = view.faults.find(isReadinessLost);
   const worst = lost ?? view.faults.find(({ reason }) => !isStarting(reason));
-  const actual = worst ? faultWords(worst) : 'none';
+  const actual = worst ? describeFault(worst) : 'none';
   return compareText('faults', {
     expected: 'none',
     actual,

@@ -1,5 +1,11 @@
 import { compare, podComparisons } from './expectation.ts';
-import { faultWords, isLost, isStarting, type PodFault, type WorkloadView } from './workload-view.ts';
+import {
+  describeFault,
+  isReadinessLost,
+  isStarting,
+  type PodFault,
+  type WorkloadView,
+} from './workload-view.ts';
 
 /** Enough pods of the current template are available, and none of an older one is left (flagger-behaviour 2.6). */
 export function isReady(view: WorkloadView | undefined, readyPercent: number): boolean {
@@ -18,7 +24,7 @@ export function servingPods(view: WorkloadView | undefined): number {
 
 /** Faults of running pods that count as lost readiness; pods that are only being replaced do not. */
 export function lostReadiness({ faults }: WorkloadView): PodFault | undefined {
-  return faults.find(isLost);
+  return faults.find(isReadinessLost);
 }
 
 /**
@@ -35,9 +41,9 @@ export function failsAtOnce(view: WorkloadView | undefined, readyPercent: number
 /** One line about what keeps a workload from being ready, for messages: its worst fault, else the first difference that blocks. */
 export function whyNotReady(view: WorkloadView | undefined): string {
   const fault = view?.faults.find(({ reason }) => !isStarting(reason));
-  if (fault) return faultWords(fault);
+  if (fault) return describeFault(fault);
   const blocking = compare(view, { readyPercent: 100 }).find(
     ({ met, severity }) => !met && severity === 'blocks',
   );
-  return blocking?.detail ?? 'nothing differs';
+  return blocking?.detail ?? 'no fault was found';
 }

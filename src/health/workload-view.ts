@@ -46,7 +46,7 @@ export interface WorkloadView extends DriftView {
   undeclaredPorts?: readonly number[];
 }
 
-/** One container of a template beside its pods. */
+/** The image of one container: in the template, and in its pods. */
 export interface ImageView {
   container: string;
   /** As the template names it. */
@@ -114,7 +114,7 @@ export interface ConfigCopyView {
 }
 
 /** A fault in one line: Kubernetes' own reason, where, and what it says about it. */
-export function faultWords({ reason, container, message }: PodFault): string {
+export function describeFault({ reason, container, message }: PodFault): string {
   return `${reason}${container ? ` in container ${container}` : ''}: ${message}`;
 }
 
@@ -134,6 +134,6 @@ const NOT_RUNNING = new Set([
 ]);
 
 /** A pod that ran and does not any more, or cannot: what counts as lost readiness. */
-export function isLost({ reason }: PodFault): boolean {
+export function isReadinessLost({ reason }: PodFault): boolean {
   return NOT_RUNNING.has(reason) || reason === 'ProbeFailing';
 }

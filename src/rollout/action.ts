@@ -12,7 +12,7 @@ import type { ScalerView, StuckPod } from './world.ts';
 export type Action =
   /**
    * Keep bytes of a release as a record Secret and read it back (S10). `digest` is head's, the one under test, or the primary's; with
-   * `promotedTime` it is a proven one whose record was damaged and is written anew.
+   * `promotedTime` it is a proven one whose record was damaged and is written again.
    */
   | { type: 'SaveRecord'; digest: string; promotedTime?: string }
   /** Stamp the record as proven; older ones beyond the limit are deleted. */
@@ -37,15 +37,15 @@ export type Action =
   | { type: 'ApplyScalers' }
   /** The primary's copy of a scaler that the Canary names no more goes, and that scaler gets its minReplicas back. */
   | { type: 'RemoveScaler'; kind: ScalerView['kind']; name: string }
-  /** minReplicas of one scaler, what it was kept beside it; undefined: as it was (S18). */
+  /** minReplicas of one scaler, the former value is kept in an annotation; undefined: restores it (S18). */
   | { type: 'SetScalerFloor'; side: 'canary' | 'primary'; minReplicas: number | undefined }
-  /** A ScaledObject stands still at zero pods, or goes on; the primary's only ever goes on. */
+  /** Pauses a ScaledObject at zero pods, or resumes it; the primary's is only ever resumed. */
   | { type: 'PauseScaler'; side: 'canary' | 'primary'; paused: boolean }
   /** Generated Services exist with the ports of what they select; `canaryDigest` undefined: no canary Service change. */
   | { type: 'EnsureServices'; primaryDigest: string; canaryDigest: string | undefined }
   /** Routing objects exist and carry these weights. */
   | { type: 'SetTraffic'; route: RouteTarget }
-  /** Pods that hold the way back of the one workload up are deleted, over exactly these; its controller makes new ones. */
+  /** Deletes exactly these pods, which block the rollback of the shared workload; its controller creates new ones. */
   | { type: 'ReplacePods'; pods: readonly StuckPod[] }
   | { type: 'Reject'; digest: string; commit: string; reason: RolloutReason; cause?: string }
   | { type: 'Unreject'; digest: string }
@@ -104,11 +104,11 @@ export interface CheckRequest {
   metrics: readonly string[];
   /** Types of webhooks: all of a type, in the order of the spec, up to the first that does not approve. */
   hooks: readonly HookType[];
-  /** What the webhooks are told. */
+  /** What the webhooks receive. */
   facts: HookFacts;
 }
 
-/** Something people should hear about; becomes a Kubernetes Event and a log line. */
+/** Something to report; becomes a Kubernetes Event and a log line. */
 export interface RolloutEvent {
   type: 'Normal' | 'Warning';
   /** From the closed table in docs/reasons.md. */

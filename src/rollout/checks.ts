@@ -5,7 +5,7 @@ import { sinceMs, stamp } from '../api/time.ts';
 import { type CheckOutcome, judge, judgeHooks, verdictOf } from '../health/check-results.ts';
 import type { CheckRequest } from './action.ts';
 import { type Context, later, remainingMs } from './context.ts';
-import { hasHooks, keyPrefix, request } from './hooks.ts';
+import { hasHooks, request, requestKeyPrefix } from './hooks.ts';
 import { type Effects, wake } from './outcome.ts';
 import type { Run } from './run.ts';
 
@@ -31,7 +31,7 @@ type Check =
 /** One check: asked when it is due, answered in a later step, used once. A check without metrics and webhooks answers itself. */
 export function check(context: Context, given: Run, plan: CheckPlan): Check {
   const { checks } = context.world;
-  const answer = checks?.key === keyOf(given, plan) ? checks : undefined;
+  const answer = checks?.key === checkKey(given, plan) ? checks : undefined;
   // One from before the traffic was as it is now says nothing of it (S4): another one is asked for.
   const isOld =
     answer !== undefined && plan.since !== undefined && sinceMs(answer.atMs, plan.since) < plan.afterMs;
@@ -40,7 +40,7 @@ export function check(context: Context, given: Run, plan: CheckPlan): Check {
   const inMs = remainingMs(context, plan.since, plan.afterMs);
   if (inMs > 0) return { run, waits: wake(inMs) };
   if (!hasQuestions(context, plan)) return answered(context, run, plan, unasked(context));
-  return ask(context, run, plan, keyOf(run, plan));
+  return ask(context, run, plan, checkKey(run, plan));
 }
 
 /**
@@ -48,7 +48,7 @@ export function check(context: Context, given: Run, plan: CheckPlan): Check {
  * from the answer before; after a restart there is none, and no answer that an older key could be taken for.
  */
 export function quietCheck(context: Context, run: Run, plan: CheckPlan): Check {
-  const prefix = `${keyOf(run, plan)}/`;
+  const prefix = `${checkKey(run, plan)}/`;
   const { checks } = context.world;
   const last = checks?.key.startsWith(prefix) ? checks : undefined;
   const taken = last && answered(context, run, plan, last);
@@ -68,8 +68,8 @@ function unasked({ world }: Context): CheckOutcome {
   return { key: '', atMs: world.nowMs, readings: [], hooks: [] };
 }
 
-function keyOf(run: Run, { purpose }: CheckPlan): string {
-  return `${keyPrefix(run)}/${purpose}/${run.checkNumber}`;
+function checkKey(run: Run, { purpose }: CheckPlan): string {
+  return `${requestKeyPrefix(run)}/${purpose}/${run.checkNumber}`;
 }
 
 function ask(context: Context, run: Run, plan: CheckPlan, key: string): Check {

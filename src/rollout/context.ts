@@ -15,7 +15,7 @@ export interface Context {
   readonly good: RecordView | undefined;
   /** Every rejection in force. */
   readonly rejections: readonly RejectionView[];
-  /** What Git wants, under the commit that brought its digest here (issue 11, 19). */
+  /** What Git wants, under the commit in which its digest was seen first (issue 11, 19). */
   readonly head: ReleaseView | undefined;
 }
 
@@ -28,12 +28,12 @@ export function contextOf(world: World): Context {
     now: stamp(world.nowMs),
     good: lastKnownGood(world),
     rejections: rejectionsOf(world),
-    head: headAsBrought(world),
+    head: headWithFirstCommit(world),
   };
 }
 
-/** While its digest is under way, or is what was started last, the commit that brought it stays its name. */
-function headAsBrought(world: World): ReleaseView | undefined {
+/** While its digest is under way, or was started last, head keeps the commit in which the digest was seen first. */
+function headWithFirstCommit(world: World): ReleaseView | undefined {
   const head = headRelease(world);
   const { run, lastAppliedSpec, lastAppliedCommit } = world.status;
   const isUnderWay = head !== undefined && run?.digest === head.digest;
@@ -69,29 +69,29 @@ export function later(a: string | undefined, b: string | undefined): string | un
 export type CommitMemory = Pick<World, 'status'> & Partial<Pick<World, 'head' | 'records' | 'rejected'>>;
 
 /**
- * The commit that brought a digest to this Canary: what is under way and head, then what was started last, then what was rejected, proven
+ * The commit in which a digest was first seen by this Canary: what is under way and head, then what was started last, then what was rejected, proven
  * and kept. Commits that never touched the release are in none of them. Config outside Git makes no difference. Undefined where nobody
  * remembers one.
  */
 export function commitOfDigest(world: CommitMemory, digest: string): CommitInfo | undefined {
   if (!isDigest(digest)) return undefined;
   const wanted = gitPart(digest);
-  const named = namings(world).find((one) => one.commit && one.digest && gitPart(one.digest) === wanted);
+  const named = commitsOf(world).find((one) => one.commit && one.digest && gitPart(one.digest) === wanted);
   return named?.commit ? commitInFull(world, named.commit, named.subject) : undefined;
 }
 
-interface Naming {
+interface Origin {
   readonly digest: string | undefined;
   readonly commit: string | undefined;
   readonly subject?: string | undefined;
 }
 
 /** Digests with their commits, the most current first. */
-function namings({ status, head, records = [], rejected = status.rejected ?? [] }: CommitMemory): Naming[] {
+function commitsOf({ status, head, records = [], rejected = status.rejected ?? [] }: CommitMemory): Origin[] {
   const { run, lastAppliedSpec, lastAppliedCommit, lastKnownGood, history = [] } = status;
   const release = head?.kind === 'release' ? head.release : undefined;
   return [
-    ...(run ? [run as Naming] : []),
+    ...(run ? [run as Origin] : []),
     { digest: release?.digest, commit: release?.commit.commit },
     { digest: lastAppliedSpec, commit: lastAppliedCommit },
     ...rejected.toReversed(),

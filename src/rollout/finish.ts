@@ -5,7 +5,7 @@ import { shorten } from '../api/text.ts';
 import { stamp } from '../api/time.ts';
 import type { Decision, RolloutEvent } from './action.ts';
 import type { Context } from './context.ts';
-import { newIncident, remembered } from './incident.ts';
+import { newIncident } from './incident.ts';
 import type { Effects } from './outcome.ts';
 import { findingsOf, mergeConditions, promotedCondition, type Result, servingOf } from './report.ts';
 import { runOf } from './run.ts';
@@ -16,6 +16,7 @@ import type { World } from './world.ts';
 
 const MAX_LINE_CHARACTERS = 160;
 const MAX_REJECTED = 100;
+const MAX_INCIDENTS = 5;
 
 /** What was decided, before the status says so. `state` undefined: what the status says of the release stays. */
 export interface Decided {
@@ -27,6 +28,7 @@ export interface Decided {
 /** Derives the status: weights, commits and records only as read back (S27, S28), and one line for people. */
 export function finish(context: Context, { state, effects, intentFirst }: Decided): Decision {
   const { world } = context;
+  const { check } = effects;
   const run = state && 'run' in state ? state.run : undefined;
   const sessions = keepSessions(world, run, effects.actions ?? []);
   const others = keepOtherBackends(context, sessions.actions);
@@ -34,7 +36,9 @@ export function finish(context: Context, { state, effects, intentFirst }: Decide
   const derived = derive(context, state, { ...effects, status: { ...effects.status, ...said } });
   const result = resultOf(context, { ...effects, actions: others.actions }, derived);
   const incident = newIncident(result, derived);
-  const incidents = incident ? remembered(derived.incidents, incident) : derived.incidents;
+  const incidents = incident
+    ? [incident, ...(derived.incidents ?? [])].slice(0, MAX_INCIDENTS)
+    : derived.incidents;
   const told = present({ ...derived, incidents });
   const findings = [promotedCondition(told.phase), ...findingsOf(result)].filter(
     (entry) => entry !== undefined,
@@ -50,20 +54,10 @@ export function finish(context: Context, { state, effects, intentFirst }: Decide
     status: changed ? { ...status, lastTransitionTime: stamp(world.nowMs) } : world.status,
     actions: others.actions,
     intentFirst: intentFirst && others.actions.length > 0,
-    check: withPhase(effects.check, status.phase),
-    events: incident ? heard(effects.events ?? [], incident) : [...(effects.events ?? [])],
+    check: check && { ...check, facts: { ...check.facts, phase: status.phase ?? '' } },
+    events: incident ? withIncidentText(effects.events ?? [], incident) : [...(effects.events ?? [])],
     wakeAfterMs: wakes.length > 0 ? Math.max(1, Math.min(...wakes)) : undefined,
   };
-}
-
-/** Nothing is known yet: the status stays as it was found. */
-export function untouched({ status }: World): Decision {
-  return { status, actions: [], intentFirst: false, check: undefined, events: [], wakeAfterMs: undefined };
-}
-
-/** Webhooks hear of the phase as it is from now on. */
-function withPhase(check: Decision['check'], phase: CanaryStatus['phase']): Decision['check'] {
-  return check && { ...check, facts: { ...check.facts, phase: phase ?? '' } };
 }
 
 function derive(
@@ -93,7 +87,7 @@ function derive(
       ...(next.timeMs === undefined ? {} : { time: stamp(next.timeMs) }),
     },
   };
-  const named = good ? { ...status, ...nameTheGood(world, status, good) } : status;
+  const named = good ? { ...status, ...lastKnownGoodFields(world, status, good) } : status;
   return { ...named, serving: servingOf(world, runOf(named)) };
 }
 
@@ -117,14 +111,14 @@ function messageOf({ note }: Result, { message, incidents }: CanaryStatus): stri
 }
 
 /** Bad news is one event with everything in it, in place of the short one. */
-function heard(events: readonly RolloutEvent[], incident: Incident): RolloutEvent[] {
+function withIncidentText(events: readonly RolloutEvent[], incident: Incident): RolloutEvent[] {
   const isIt = ({ type, reason }: RolloutEvent) =>
     type === 'Warning' && (reason === incident.reason || reason === incident.outcome);
   return events.map((event) => (isIt(event) ? { ...event, message: eventTextOf(incident) } : event));
 }
 
 /** lastKnownGood and lastPromoted* follow the record that was read back, never an intention. */
-function nameTheGood(
+function lastKnownGoodFields(
   { status: before }: World,
   status: CanaryStatus,
   good: NonNullable<Context['good']>,

@@ -1,10 +1,10 @@
 import { trafficAt } from '../api/canary/plan.ts';
-import { isBroken, nameOf } from '../health/drift.ts';
+import { copyName, isBroken } from '../health/drift.ts';
 import { servingPods } from '../health/readiness.ts';
 import type { Action } from './action.ts';
 import type { Context } from './context.ts';
-import { act, type Effects, say, together } from './outcome.ts';
-import { isLostDigest, soundRecord } from './records.ts';
+import { act, combine, type Effects, say } from './outcome.ts';
+import { isDigestLost, soundRecord } from './records.ts';
 import type { Run } from './run.ts';
 import { canaryServes } from './traffic/capacity.ts';
 
@@ -60,13 +60,13 @@ export function keepConfigCopies(context: Context, actions: readonly Action[]): 
   const isWritten = actions.some(({ type }) => type === 'ApplyPrimary');
   if (broken.length + outdated.length === 0 || isWritten) return {};
   if (!primary?.digest || !canRestoreCopies(context)) return {};
-  const names = (list: typeof copies) => list.map(nameOf).join(', ');
-  return together(
+  const names = (list: typeof copies) => list.map(copyName).join(', ');
+  return combine(
     broken.length > 0
-      ? say('Warning', 'ConfigCopyMissing', `written again for the primary: ${names(broken)}`)
+      ? say('Warning', 'ConfigCopyMissing', `restored for the primary: ${names(broken)}`)
       : {},
     outdated.length > 0
-      ? say('Normal', 'ConfigFollowed', `the primary follows the newest data: ${names(outdated)}`)
+      ? say('Normal', 'ConfigFollowed', `the primary's copies got the newest data: ${names(outdated)}`)
       : {},
     act({ type: 'RestoreConfigs', digest: primary.digest }),
   );
@@ -75,6 +75,6 @@ export function keepConfigCopies(context: Context, actions: readonly Action[]): 
 /** What the primary runs can be had, so that its copies can be written again. */
 export function canRestoreCopies({ world, head }: Context): boolean {
   const digest = world.primary?.digest;
-  if (!digest || isLostDigest(world, digest)) return false;
+  if (!digest || isDigestLost(world, digest)) return false;
   return head?.digest === digest || soundRecord(world, digest) !== undefined;
 }

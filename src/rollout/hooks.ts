@@ -5,12 +5,12 @@ import { durationOr, stamp } from '../api/time.ts';
 import { type CheckOutcome, verdictOf, verdictOfHooks, whyClosed } from '../health/check-results.ts';
 import type { CheckRequest } from './action.ts';
 import { type Context, elapsedMs } from './context.ts';
-import { type Effects, note, say, together, wake } from './outcome.ts';
+import { combine, type Effects, note, say, wake } from './outcome.ts';
 import type { ClosedGate, Run } from './run.ts';
 import { without } from './state.ts';
 
 /** The beginning of every key of one run's requests. */
-export function keyPrefix(run: Pick<Run, 'digest' | 'startTime'>): string {
+export function requestKeyPrefix(run: Pick<Run, 'digest' | 'startTime'>): string {
   return `${run.digest}/${run.startTime}`;
 }
 
@@ -19,7 +19,7 @@ export function hasHooks({ world }: Context, type: HookType): boolean {
   return hooksOf(world.canary, type).length > 0;
 }
 
-/** A request, with what webhooks are told of this release; the phase they hear is that of the status at the end of the step. */
+/** A request, with what webhooks receive about this release; the phase is that of the status at the end of the step. */
 export function request(
   { world }: Context,
   about: { digest: string; commit: string },
@@ -81,7 +81,8 @@ type GateState =
       readonly overdue: boolean;
     };
 
-const REASONS: Readonly<Record<GateType, RolloutReason>> = {
+/** The reason that is reported while a gate is closed. */
+export const GATE_REASONS: Readonly<Record<GateType, RolloutReason>> = {
   'confirm-rollout': 'Waiting',
   'confirm-traffic-increase': 'WaitingForTrafficIncrease',
   'confirm-promotion': 'WaitingPromotion',
@@ -109,7 +110,7 @@ export function askGates(context: Context, run: Run, wanted: readonly GateType[]
   const types = wanted.filter((type) => hasHooks(context, type) && !isApprovedType(run, type));
   if (types.length === 0) return passed(run, {});
   const own = isGateOpen(context.world.canary, 'gate') ? OPEN : '';
-  const stem = `${keyPrefix(run)}/${types.join('+')}${own}`;
+  const stem = `${requestKeyPrefix(run)}/${types.join('+')}${own}`;
   const polled = poll(context, run, { stem, types, everyMs: context.plan.intervalMs });
   if (!polled.answers) return { kind: 'asking', run, effects: { check: polled.request } };
   const again = wake(polled.againMs);
@@ -119,14 +120,11 @@ export function askGates(context: Context, run: Run, wanted: readonly GateType[]
   return type ? closed(context, run, { type, outcome: polled.answers, again }) : passed(run, again);
 }
 
-/** The reason under which people hear of a closed gate. */
-export function gateReason(type: GateType): RolloutReason {
-  return REASONS[type];
-}
-
 /** Why a release stands still; the words stay the same for as long as the gate is closed, so that nothing is written again. */
 export function noteClosed({ type, why }: ClosedGate, what: string): Effects {
-  return note(REASONS[type], `${what} waits for ${type}: ${why}`, { action: 'goes on when the gate opens' });
+  return note(GATE_REASONS[type], `${what} waits for ${type}: ${why}`, {
+    action: 'continues when the gate opens',
+  });
 }
 
 function isApprovedType(run: Run, type: GateType): boolean {
@@ -137,7 +135,7 @@ function isApprovedType(run: Run, type: GateType): boolean {
 function passed(run: Run, effects: Effects): GateState {
   if (!run.closedGate) return { kind: 'open', run, effects };
   const opened = say('Normal', 'GateOpened', `${run.closedGate.type} is open`);
-  return { kind: 'open', run: without(run, 'closedGate'), effects: together(effects, opened) };
+  return { kind: 'open', run: without(run, 'closedGate'), effects: combine(effects, opened) };
 }
 
 function closed(
@@ -147,9 +145,9 @@ function closed(
 ): GateState {
   const known = run.closedGate?.type === type ? run.closedGate : undefined;
   const gate = known ?? newlyClosed(context, type, outcome);
-  const told = known ? {} : say('Warning', REASONS[type], `${type} is closed: ${gate.why}`);
+  const told = known ? {} : say('Warning', GATE_REASONS[type], `${type} is closed: ${gate.why}`);
   const leftMs = leftOf(context, gate);
-  const effects = together(again, told, wake(Number.isFinite(leftMs) ? leftMs : 0));
+  const effects = combine(again, told, wake(Number.isFinite(leftMs) ? leftMs : 0));
   return { kind: 'closed', gate, overdue: leftMs <= 0, run: { ...run, closedGate: gate }, effects };
 }
 

@@ -10,15 +10,14 @@ import { shorten } from '../api/text.ts';
 import { stamp } from '../api/time.ts';
 import { diagnose } from '../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../health/readiness.ts';
-import { gateReason } from './hooks.ts';
+import { GATE_REASONS } from './hooks.ts';
 import type { Result } from './report.ts';
 import { headRelease, lastKnownGood, type Run, runOf } from './run.ts';
 import { describeRelease } from './world.ts';
 
-const MAX_KEPT = 5;
 const MAX_TEXT = 512;
 
-/** A moment people are told of, before its facts. */
+/** A moment that is reported, before its facts are added. */
 interface Moment {
   readonly outcome: IncidentOutcome;
   readonly reason: RolloutReason;
@@ -39,12 +38,12 @@ const SEVERITY: Readonly<Record<IncidentOutcome, Severity>> = {
   Reverted: 'error',
 };
 
-/** A person did this, or was told before: no error of the release. */
+/** Done by a person, or reported before: no error of the release. */
 const WARNINGS: ReadonlySet<string> = new Set(['Rejected', 'Aborted', 'RolledBack', 'Superseded']);
 
 /**
- * What people are told because of this decision; undefined when it enters no state worth telling. Compared with the status that was read
- * back, so that a crash before the write tells again and one after it does not; nothing is told twice under one key.
+ * What is reported because of this decision; undefined when it enters no state worth reporting. Compared with the status that was read
+ * back, so that a crash before the write reports again and one after it does not; nothing is reported twice under one key.
  */
 export function newIncident(draft: Result, status: CanaryStatus): Incident | undefined {
   // Only names change then; whoever was there before told of the rest.
@@ -78,12 +77,7 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
   }) as Incident;
 }
 
-/** The newest first; the oldest go. */
-export function remembered(before: readonly Incident[] | undefined, incident: Incident): Incident[] {
-  return [incident, ...(before ?? [])].slice(0, MAX_KEPT);
-}
-
-/** The state that this decision enters, if people are told of it. */
+/** The state that this decision enters, if it is reported. */
 function momentOf(draft: Result, status: CanaryStatus): Moment | undefined {
   const before = draft.world.status;
   const runBefore = runOf(before);
@@ -92,11 +86,11 @@ function momentOf(draft: Result, status: CanaryStatus): Moment | undefined {
   const ended = run ?? (runBefore?.ending ? undefined : runBefore);
   if (status.postPromotion?.state === 'Held' && run) return heldMoment(before, status, run);
   if (status.phase === 'Initialized' && before.phase !== 'Initialized')
-    return plain(draft, 'Initialized', 'Initialized', ended);
+    return momentOfEvent(draft, 'Initialized', 'Initialized', ended);
   const closed = run && gateMoment(draft, run, runBefore);
   if (closed) return closed;
   if (run && run.digest !== runBefore?.digest && status.phase !== 'Initializing' && !run.revert)
-    return plain(draft, 'Started', 'NewRevision', run);
+    return momentOfEvent(draft, 'Started', 'NewRevision', run);
   if (run || runBefore) return undefined;
   return settledMoment(draft, status) ?? stoppedMoment(draft);
 }
@@ -114,17 +108,17 @@ function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Momen
   const post = status.postPromotion;
   const was = before.postPromotion;
   if (was?.state === 'Held' && was.reason === post?.reason) return undefined;
-  const finding = post?.cause ?? 'no cause is known';
+  const finding = post?.cause ?? 'the cause is unknown';
   const message = status.phase === 'Failed' ? finding : `${describeRelease(run)} is held: ${finding}`;
   return { outcome: 'Held', reason: knownReason(post?.reason, 'Held'), message, finding, run };
 }
 
-/** A gate that is closed is told once, unless its webhooks want no alert (muteAlert). */
+/** A closed gate is reported once, unless its webhooks want no alert (muteAlert). */
 function gateMoment(draft: Result, run: Run, runBefore: Run | undefined): Moment | undefined {
   const { closedGate } = run;
   if (!closedGate || closedGate.muted) return undefined;
   const isKnown = runBefore?.startTime === run.startTime && runBefore.closedGate?.type === closedGate.type;
-  return isKnown ? undefined : plain(draft, 'Waiting', gateReason(closedGate.type), run);
+  return isKnown ? undefined : momentOfEvent(draft, 'Waiting', GATE_REASONS[closedGate.type], run);
 }
 
 /** No release ran and none runs: head was found to be good already, or rejected before. */
@@ -132,8 +126,8 @@ function settledMoment(draft: Result, { phase, lastAppliedSpec }: CanaryStatus):
   const before = draft.world.status;
   if (before.phase === undefined || before.phase === '') return undefined;
   if (phase === before.phase && lastAppliedSpec === before.lastAppliedSpec) return undefined;
-  if (phase === 'Succeeded') return plain(draft, 'Succeeded', 'Succeeded', undefined);
-  return phase === 'Failed' ? plain(draft, 'Failed', 'Rejected', undefined) : undefined;
+  if (phase === 'Succeeded') return momentOfEvent(draft, 'Succeeded', 'Succeeded', undefined);
+  return phase === 'Failed' ? momentOfEvent(draft, 'Failed', 'Rejected', undefined) : undefined;
 }
 
 /** Nothing goes on without a person. */
@@ -146,7 +140,12 @@ function stoppedMoment(draft: Result): Moment | undefined {
 }
 
 /** As the event of this decision says it. */
-function plain(draft: Result, outcome: IncidentOutcome, reason: RolloutReason, run: Run | undefined): Moment {
+function momentOfEvent(
+  draft: Result,
+  outcome: IncidentOutcome,
+  reason: RolloutReason,
+  run: Run | undefined,
+): Moment {
   const said = draft.events.find((event) => event.reason === reason)?.message;
   const message = said ?? draft.note?.message ?? headRelease(draft.world)?.commit.subject ?? outcome;
   return { outcome, reason, message, run };
@@ -192,11 +191,11 @@ function canaryComparison(
     const skipped = plan.skipAnalysis || run.fastLane;
     return skipped
       ? 'the release had no analysis on the canary'
-      : 'the same release had passed its analysis there';
+      : 'the same release passed its analysis there';
   }
   if (!ON_PODS.has(reason) || target?.digest !== run.digest || target.desiredReplicas === 0) return undefined;
   if (diagnose(world.primary, target).onCanaryToo)
-    return `shows the same with the same release: ${whyNotReady(target)}`;
+    return `has the same fault with the same release: ${whyNotReady(target)}`;
   if (isReady(target, plan.canaryReadyPercent))
     return `healthy with the same release, ${target.readyReplicas} of ${target.desiredReplicas} pods ready`;
   return `not healthy with the same release either: ${whyNotReady(target)}`;
@@ -207,7 +206,7 @@ function staysApplied({ world }: Result, outcome: IncidentOutcome, commit: strin
   if (outcome !== 'Failed' && outcome !== 'Reverted') return undefined;
   const good = lastKnownGood(world);
   if (!good || !commit) return undefined;
-  return `all else in ${commit.slice(0, 7)}; only template, ports and config of the workload are those of ${describeRelease(good)}`;
+  return `everything else in ${commit.slice(0, 7)}; only template, ports and config of the workload are those of ${describeRelease(good)}`;
 }
 
 /** Where taking the commit back is not the way out. */

@@ -20,7 +20,7 @@ export interface Next {
 }
 
 /** A digest that is barred from now on. */
-export interface Barred {
+export interface NewRejection {
   readonly digest: string;
   readonly commit: string;
   readonly reason: RolloutReason;
@@ -38,9 +38,9 @@ export interface Effects {
   /** Fields of the status that are no part of the state. */
   readonly status?: Partial<CanaryStatus>;
   /** Digests barred from now on: in the status first, and then in their Secret. */
-  readonly bars?: readonly Barred[];
+  readonly rejects?: readonly NewRejection[];
   /** Digests whose rejection is lifted. */
-  readonly lifts?: readonly string[];
+  readonly unrejects?: readonly string[];
 }
 
 /**
@@ -55,7 +55,7 @@ export interface Outcome extends Effects {
 
 /** Stays in its kind of state, with its bookkeeping as given. */
 export function stay(next: State, ...effects: readonly Effects[]): Outcome {
-  return { next, ...together(...effects) };
+  return { next, ...combine(...effects) };
 }
 
 /** Enters another state. */
@@ -64,15 +64,15 @@ export function enter(next: State, effects: Omit<Effects, 'actions' | 'check'> =
 }
 
 /** Puts effects together, in this order; of notes, checks and status fields the last one counts. */
-export function together(...all: readonly Effects[]): Effects {
+export function combine(...all: readonly Effects[]): Effects {
   const note = all.findLast((effects) => effects.note)?.note;
   const check = all.findLast((effects) => effects.check)?.check;
   return {
     actions: all.flatMap((effects) => effects.actions ?? []),
     events: all.flatMap((effects) => effects.events ?? []),
     wakesMs: all.flatMap((effects) => effects.wakesMs ?? []),
-    bars: all.flatMap((effects) => effects.bars ?? []),
-    lifts: all.flatMap((effects) => effects.lifts ?? []),
+    rejects: all.flatMap((effects) => effects.rejects ?? []),
+    unrejects: all.flatMap((effects) => effects.unrejects ?? []),
     status: Object.assign({}, ...all.map(({ status }) => status)),
     ...(note ? { note } : {}),
     ...(check ? { check } : {}),
@@ -84,7 +84,7 @@ export function act(...actions: readonly Action[]): Effects {
   return { actions };
 }
 
-/** Something people hear once; only on a change. */
+/** An event, reported once; only on a change. */
 export function say(type: RolloutEvent['type'], reason: RolloutReason, message: string): Effects {
   return { events: [{ type, reason, message }] };
 }
@@ -113,12 +113,12 @@ export type Preference =
   | {
       readonly kind: 'all';
       readonly side: Side;
-      readonly leaves?: boolean;
+      readonly evacuate?: boolean;
       readonly overdue?: boolean;
       /** At rest: written again where it is there, since what the Canary says of the route may have changed. */
-      readonly keeps?: boolean;
+      readonly reapply?: boolean;
     }
-  /** This share of the side under trial; `mirrored`: requests are copied to it beside. */
+  /** This share of the side under trial; `mirrored`: requests are also copied to it. */
   | { readonly kind: 'share'; readonly side: Side; readonly percent: number; readonly mirrored?: boolean }
   /** As it is, as long as whoever serves is ready. */
   | { readonly kind: 'stay' }

@@ -10,7 +10,7 @@ import type { WorkloadView } from '../health/workload-view.ts';
 import { canaryServes, scalerOf } from './traffic/capacity.ts';
 import type { ScalerSide, World } from './world.ts';
 
-/** How the canary stands beside a primary that fails. */
+/** The state of the canary while the primary fails. */
 type CanaryState = 'healthy' | 'sameFault' | 'notReady' | 'otherRelease';
 
 /** What is done about a failure after promotion, and why; `halt` holds without moving templates. */
@@ -41,7 +41,7 @@ function isHealthy(target: WorkloadView, readyPercent: number, scaler: ScalerSid
 
 /** A primary that does not take the release over, by onFailure (design section 5). */
 export function decidePromotion(onFailure: OnFailure, canary: CanaryState): FailureDecision {
-  if (onFailure !== 'auto') return asToldTo(onFailure);
+  if (onFailure !== 'auto') return byPolicy(onFailure);
   return canary === 'healthy'
     ? { action: 'hold', why: 'auto: the canary runs the same release and is healthy' }
     : { action: 'revert', why: `auto: ${canaryWords[canary]}` };
@@ -49,29 +49,29 @@ export function decidePromotion(onFailure: OnFailure, canary: CanaryState): Fail
 
 /**
  * Checks, or readiness, that fail while all traffic is on the primary: auto reverts at once, unless what fails is the same elsewhere
- * (`sharedWith`, from shared-cause.ts; design section 5).
+ * (`sharedWith`, from `sharedCause` below; design section 5).
  */
 export function decideVerification(onFailure: OnFailure, sharedWith?: string): FailureDecision {
-  if (onFailure !== 'auto') return asToldTo(onFailure);
+  if (onFailure !== 'auto') return byPolicy(onFailure);
   if (sharedWith !== undefined) return { action: 'hold', why: `auto: ${sharedWith}` };
   return { action: 'revert', why: 'auto: the failing primary has all traffic' };
 }
 
 /** Whether waiting for the deadline is pointless: the release itself is to blame, and both copies show it. */
-export function isBeyondHope({ cause, onCanaryToo }: Diagnosis): boolean {
+export function isWaitingPointless({ cause, onCanaryToo }: Diagnosis): boolean {
   return onCanaryToo && causes[cause].endedBy === 'release';
 }
 
 /** What `auto` does about a cause, for the table and for explanations. */
 export function autoDecision(cause: Cause): { readonly canaryHealthy: string; readonly canaryToo: string } {
-  const atOnce = isBeyondHope({ cause, evidence: [], onCanaryToo: true });
+  const atOnce = isWaitingPointless({ cause, evidence: [], onCanaryToo: true });
   return {
     canaryHealthy: 'hold; revert after another deadline without progress',
     canaryToo: atOnce ? 'revert at once' : 'revert at the deadline',
   };
 }
 
-function asToldTo(onFailure: Exclude<OnFailure, 'auto'>): FailureDecision {
+function byPolicy(onFailure: Exclude<OnFailure, 'auto'>): FailureDecision {
   return { action: onFailure === 'revert' ? 'revert' : 'hold', why: `onFailure is ${onFailure}` };
 }
 

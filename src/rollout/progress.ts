@@ -80,7 +80,7 @@ export function sinceProgressMs(context: Context, run: Run): number {
   return elapsedMs(context, run.lastProgressTime);
 }
 
-/** The run with its progress clock started anew, for another thing to wait for. */
+/** The run with its progress clock restarted, for something else to wait for. */
 export function withProgressReset({ now }: Pick<Context, 'now'>, run: Run): Run {
   const { progressKey: _, ...rest } = run;
   return { ...rest, lastProgressTime: now };
@@ -107,7 +107,7 @@ const KEYS: Readonly<Record<Watched, (world: World) => string>> = {
 };
 
 /** The run with what changed since it was seen last, stamped. Once per step, before anything is decided. */
-export function withStability({ world, now }: Pick<Context, 'world' | 'now'>, run: Run): Run {
+export function withLastChanges({ world, now }: Pick<Context, 'world' | 'now'>, run: Run): Run {
   const before = run.standing ?? {};
   const entries = (Object.keys(KEYS) as Watched[]).map((what) => {
     const key = KEYS[what](world);
@@ -118,7 +118,7 @@ export function withStability({ world, now }: Pick<Context, 'world' | 'now'>, ru
 }
 
 /** Milliseconds until the data plane had time to follow the last change of this; 0 when it had, or nothing is known of it. */
-export function unsettledMs(context: Context, run: Run | undefined, what: Watched): number {
+export function settlingMs(context: Context, run: Run | undefined, what: Watched): number {
   const since = run?.standing?.[what]?.since;
   return since === undefined ? 0 : remainingMs(context, since, SETTLE_MS);
 }

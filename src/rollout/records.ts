@@ -18,44 +18,44 @@ export function isLost(record: RecordView): boolean {
 }
 
 /** The record of this digest is known, and its bytes are nowhere. */
-export function isLostDigest(world: World, digest: string): boolean {
+export function isDigestLost(world: World, digest: string): boolean {
   return world.records.some((record) => record.digest === digest && isLost(record));
 }
 
-/** What a revert of this release goes back to; undefined where there is nothing to go back to. */
-export function wayBack(
+/** The release that a revert of this one restores; undefined where there is none. */
+export function revertTarget(
   good: RecordView | undefined,
   run: { readonly digest: string },
 ): RecordView | undefined {
   return good && !isLost(good) && good.digest !== run.digest ? good : undefined;
 }
 
-/** A damaged record of the last-known-good is written anew from Git: the digest proves that these are its bytes. People hear of it once. */
+/** A damaged record of the last-known-good is written again from Git: the digest proves that these are its bytes. Reported once. */
 export function repairRecord({ world, good }: Context): Effects {
   if (good?.damaged === undefined || good.promotedTime === undefined) return {};
   const before = world.status.conditions?.find((condition) => condition.type === 'RollbackReady');
   const told =
-    before?.reason === 'RecordDamaged' ? {} : say('Warning', 'RecordDamaged', damageOf(world, good));
+    before?.reason === 'RecordDamaged' ? {} : say('Warning', 'RecordDamaged', describeDamage(world, good));
   if (isLost(good)) return { ...told, ...wake(ASK_AGAIN_MS) };
   return { ...told, ...act({ type: 'SaveRecord', digest: good.digest, promotedTime: good.promotedTime }) };
 }
 
-/** Says that nothing is written since the last-known-good cannot be had; a person must act. */
-export function standStill(world: World, good: RecordView): Effects {
+/** Reports that nothing is written, since the last-known-good cannot be restored; a person must act. */
+export function reportLost(world: World, good: RecordView): Effects {
   return stall(
     'RecordDamaged',
-    `the last-known-good cannot be had, so nothing is written: ${damageOf(world, good)}`,
+    `the last-known-good cannot be restored, so nothing is written: ${describeDamage(world, good)}`,
   );
 }
 
 /** Which Secret, what is wrong with it, what to do, and which proven release is next. */
-export function damageOf(world: World, good: RecordView): string {
+export function describeDamage(world: World, good: RecordView): string {
   const problem = good.damaged ?? '';
-  if (!isLost(good)) return `${problem}; Git holds the same release, the record is written anew`;
+  if (!isLost(good)) return `${problem}; Git has the same release, so the record is written again`;
   const next = provenReleases(world).find((record) => record.damaged === undefined);
-  const way = `restore the Secret from a backup, or put ${describeRelease(good)} back to Git's head`;
+  const way = `restore the Secret from a backup, or make ${describeRelease(good)} the head in Git again`;
   const other = next
-    ? `; the next proven release is ${describeRelease(next)}: put it to Git's head, or annotate the Canary with holdfast.dev/rollback-to: "${next.commit.commit.slice(0, 7) || next.digest}"`
+    ? `; the next proven release is ${describeRelease(next)}: make it the head in Git, or annotate the Canary with holdfast.dev/rollback-to: "${next.commit.commit.slice(0, 7) || next.digest}"`
     : '; no other proven release is kept';
   return `${problem}; ${way}${other}`;
 }

@@ -8,13 +8,13 @@ import type { WorkloadView } from '../health/workload-view.ts';
 import type { Action, RolloutEvent } from './action.ts';
 import type { Context } from './context.ts';
 import type { Note } from './outcome.ts';
-import { damageOf } from './records.ts';
+import { describeDamage } from './records.ts';
 import { headRelease, lastKnownGood, type Run, runOf } from './run.ts';
 import { wantedPods } from './states/recreate.ts';
-import { restsAtZero } from './traffic/scalers.ts';
+import { isScaledToZero } from './traffic/scalers.ts';
 import type { RecordView, World } from './world.ts';
 
-/** A decision and the status that says so, for what people are told of it. */
+/** A decision and the status that says so, from which the report is made. */
 export interface Result extends Context {
   readonly status: CanaryStatus;
   readonly run: Run | undefined;
@@ -72,7 +72,7 @@ function commitOf(draft: Seen, digest: string | undefined): { commit: string; su
   return head?.digest === digest ? head?.commit : undefined;
 }
 
-/** The conditions beside Promoted, from the draft: Ready, Reconciling, Stalled (kstatus), Verified, Reverted, Held, Drifted, RollbackReady. */
+/** All conditions except Promoted, from the draft: Ready, Reconciling, Stalled (kstatus), Verified, Reverted, Held, Drifted, RollbackReady. */
 export function findingsOf(result: Result): Finding[] {
   return [
     ...readiness(result),
@@ -89,7 +89,12 @@ function readiness(result: Result): Finding[] {
   const message = note?.message ?? '';
   const isHeld = status.postPromotion?.state === 'Held';
   const stalled = note?.stalled === true || (status.phase === 'Failed' && (!run || isHeld));
-  const say = (type: string, value: boolean): Finding => ({ type, status: bool(value), reason, message });
+  const say = (type: string, value: boolean): Finding => ({
+    type,
+    status: value ? 'True' : 'False',
+    reason,
+    message,
+  });
   return [
     say('Ready', isReady(result)),
     say('Reconciling', run !== undefined && !isHeld),
@@ -105,17 +110,16 @@ function isReady(result: Result): boolean {
   if (!settled || run || world.route?.canaryWeight !== 0) return false;
   const good = lastKnownGood(world)?.digest;
   const runsGood = good !== undefined && world.primary?.digest === good;
-  return runsGood && (hasConverged(world.primary, result.plan.primaryReadyPercent) || restsAtZero(world));
+  return runsGood && (hasConverged(world.primary, result.plan.primaryReadyPercent) || isScaledToZero(world));
 }
 
 function rollbackReady(result: Result): Finding {
   const type = 'RollbackReady';
   const { world } = result;
   const good = lastKnownGood(world);
-  if (!good)
-    return { type, status: 'False', reason: 'NoRecord', message: 'no release has proven itself yet' };
+  if (!good) return { type, status: 'False', reason: 'NoRecord', message: 'no release is proven good yet' };
   if (good.damaged !== undefined)
-    return { type, status: 'False', reason: 'RecordDamaged', message: damageOf(world, good) };
+    return { type, status: 'False', reason: 'RecordDamaged', message: describeDamage(world, good) };
   const drilled = drillOf(world, good);
   if (drilled) return { type, ...drilled };
   return { type, status: 'True', reason: 'RecordKept', message: `record ${good.name} was read back` };
@@ -135,12 +139,12 @@ function drifted(result: Result): Finding {
   const changed = primary ? driftComparisons(primary).filter(({ met }) => !met) : [];
   const wanted = primary && !scaler?.primary && !sharesWorkload ? wantedPods(primary) : undefined;
   if (primary && wanted !== undefined && wanted !== primary.desiredReplicas) {
-    const message = `somebody scaled ${primary.name} to ${primary.desiredReplicas} pods; it gets ${wanted} again`;
+    const message = `${primary.name} was scaled to ${primary.desiredReplicas} pods by somebody else; it is scaled back to ${wanted}`;
     return { type: 'Drifted', status: 'True', reason: 'ReplicasChanged', message };
   }
   if (changed.length === 0) return { type: 'Drifted', status: 'False', reason: 'InSync', message: '' };
   const what = changed.map(({ detail }) => detail).join('; ');
-  const message = `${what}; the next release takes it out`;
+  const message = `${what}; the next release overwrites it`;
   return { type: 'Drifted', status: 'True', reason: 'ForeignChange', message };
 }
 
@@ -152,7 +156,7 @@ function verified(result: Result): Finding[] {
   }
   if (state === 'Verifying') {
     const reason = status.postPromotion?.reason ?? 'Verifying';
-    return [{ type: 'Verified', status: 'Unknown', reason, message: 'checks after promotion are under way' }];
+    return [{ type: 'Verified', status: 'Unknown', reason, message: 'checks after promotion are running' }];
   }
   const superseded = result.events.find((event) => event.reason === 'Superseded');
   if (superseded)
@@ -163,7 +167,7 @@ function verified(result: Result): Finding[] {
   return [];
 }
 
-/** Unknown on the way back; True together with the phase Failed that ends it; False from the next release on. */
+/** Unknown while reverting; True together with the phase Failed that ends it; False from the next release on. */
 function reverted(result: Result): Finding[] {
   const { run, status, world } = result;
   if (run?.revert) {
@@ -179,10 +183,6 @@ function reverted(result: Result): Finding[] {
   );
   if (!isSet || status.phase === 'Failed') return [];
   return [{ type: 'Reverted', status: 'False', reason: 'NotReverted', message: '' }];
-}
-
-function bool(value: boolean): 'True' | 'False' {
-  return value ? 'True' : 'False';
 }
 
 /** A condition before its stamps. */

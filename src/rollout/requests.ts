@@ -27,7 +27,7 @@ export function requestOf({ world }: Context, verb: string): Request | undefined
 }
 
 /** Does the request name this release? A commit may be shortened to seven characters or more, a digest may not. */
-export function names(request: Request, release: { digest: string; commit: string }): boolean {
+export function namesRelease(request: Request, release: { digest: string; commit: string }): boolean {
   const { revision } = request;
   if (revision === release.digest) return true;
   return revision.length >= MIN_COMMIT_CHARACTERS && release.commit.startsWith(revision);

@@ -30,7 +30,7 @@ export interface Run {
   /** The best that was seen of the workload that is waited for (see progress.ts), and since when it stands. */
   readonly progressKey?: string;
   readonly lastProgressTime?: string;
-  /** Since when route and pods are as they are: the data plane follows them (see standing.ts). */
+  /** Since when route and pods are as they are: the data plane needs time to follow (see progress.ts). */
   readonly standing?: Partial<Record<Watched, LastChange>>;
   /** Since when checks cannot be had (design section 2.3). */
   readonly unknownSince?: string;
@@ -91,7 +91,7 @@ export interface ClosedGate {
   readonly muted: boolean;
 }
 
-/** Why the primary goes back to the last-known-good. */
+/** Why the primary is reverted to the last-known-good. */
 export interface RevertCause {
   readonly reason: RolloutReason;
   readonly finding: string;
@@ -125,7 +125,7 @@ export function runOf(status: CanaryStatus): Run | undefined {
 }
 
 /**
- * The last-known-good: the newest proven record that is not rejected (rejected beats proven). Its bytes may be lost (see kept.ts): it is
+ * The last-known-good: the newest proven record that is not rejected (rejected beats proven). Its bytes may be lost (see records.ts): it is
  * still what the primary should run, and no other release takes its place by itself.
  */
 export function lastKnownGood(world: World): RecordView | undefined {

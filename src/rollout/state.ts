@@ -11,7 +11,7 @@ import type {
 import { present } from '../api/kubernetes.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import type { Context } from './context.ts';
-import { withStability } from './progress.ts';
+import { withLastChanges } from './progress.ts';
 import { type Ending, type RevertCause, type Run, runOf } from './run.ts';
 
 /** What is known of a release after the analysis, for people and for checks. */
@@ -47,7 +47,7 @@ export type State =
   | (WithPost & { readonly kind: 'Verifying' })
   | (WithPost & { readonly kind: 'Held'; readonly reason: RolloutReason })
   | (WithPost & { readonly kind: 'Reverting'; readonly cause: RevertCause; readonly phase: CanaryPhase })
-  | (WithPost & { readonly kind: 'Fallen'; readonly reason: RolloutReason })
+  | (WithPost & { readonly kind: 'RevertFailed'; readonly reason: RolloutReason })
   | (WithRun & {
       readonly kind: 'Ending';
       readonly ending: Ending;
@@ -69,7 +69,7 @@ export function stateOf(context: Context): State {
   const { world, good } = context;
   const { status } = world;
   const stored = runOf(status);
-  const run = stored && withStability(context, notInTheFuture(withSide(stored), context.now));
+  const run = stored && withLastChanges(context, notInTheFuture(withSide(stored), context.now));
   const { phase } = status;
   if (!good) return { kind: 'Initializing', run, phase };
   if (phase === 'Initializing' && run) return { kind: 'Initializing', run, phase };
@@ -81,9 +81,9 @@ export function stateOf(context: Context): State {
     return { ...base, ...post, kind: 'Ending', ending: run.ending, phase: phase ?? 'Progressing' };
   }
   const stamped = status.postPromotion;
-  if (!stamped) return before(context, base, phase);
+  if (!stamped) return beforeFirstWrite(context, base, phase);
   const { state, ...rest }: Post & { state: PostPromotionState } = stamped;
-  return after(context, { ...base, post: notInTheFuture(rest, context.now) }, state);
+  return afterFirstWrite(context, { ...base, post: notInTheFuture(rest, context.now) }, state);
 }
 
 /** An earlier version said so of a release that waits for its gates. */
@@ -92,14 +92,14 @@ function withSide({ throughPrimary, ...run }: Run & { readonly throughPrimary?: 
 }
 
 /** Up to the first write to the primary. */
-function before(context: Context, base: WithRun, phase: CanaryPhase | undefined): State {
+function beforeFirstWrite(context: Context, base: WithRun, phase: CanaryPhase | undefined): State {
   const { run } = base;
   if (run.awaitsConfirmation || run.awaitsWindow) return { ...base, kind: 'Waiting', phase };
-  return trying(context, base, phase === 'WaitingPromotion');
+  return trialState(context, base, phase === 'WaitingPromotion');
 }
 
 /** Starting until it was brought up on its side, then Analysing. */
-export function trying({ world }: Context, base: WithRun, isGateClosed = false): State {
+export function trialState({ world }: Context, base: WithRun, isGateClosed = false): State {
   const { failedChecks, iterations, run } = base;
   const common = { run, failedChecks, iterations };
   const view = run.side === 'primary' ? world.primary : world.target;
@@ -109,32 +109,32 @@ export function trying({ world }: Context, base: WithRun, isGateClosed = false):
 }
 
 /** After the analysis. */
-function after(context: Context, base: WithPost, state: PostPromotionState): State {
+function afterFirstWrite(context: Context, base: WithPost, state: PostPromotionState): State {
   const { run, post } = base;
   const { phase = 'Promoting' } = context.world.status;
   switch (state) {
     case 'Converging':
-      return promoting(context, base);
+      return promotionState(context, base);
     case 'Verifying':
       return { ...base, kind: 'Verifying' };
     case 'Held':
       return phase === 'Failed'
-        ? { ...base, kind: 'Fallen', reason: knownReason(post.reason, 'LKGNotReady') }
+        ? { ...base, kind: 'RevertFailed', reason: knownReason(post.reason, 'LKGNotReady') }
         : { ...base, kind: 'Held', reason: knownReason(post.reason, 'PrimaryNotReady') };
     case 'Reverting':
-      return { ...base, kind: 'Reverting', phase, cause: run.revert ?? lostCause(post) };
+      return { ...base, kind: 'Reverting', phase, cause: run.revert ?? unknownCause(post) };
   }
 }
 
 /** Promoting until the primary was written, then Converging. */
-export function promoting({ world }: Context, base: WithPost): State {
+export function promotionState({ world }: Context, base: WithPost): State {
   const { run, failedChecks, iterations, post } = base;
   const kind = world.primary?.digest === run.digest ? 'Converging' : 'Promoting';
   return { run, failedChecks, iterations, post, kind };
 }
 
-/** A status whose bookkeeping was pruned by another tool's CRD: the way back goes on, and rejects nothing. */
-function lostCause({ reason, cause }: Post): RevertCause {
+/** A status whose bookkeeping was pruned by another tool's CRD: the revert continues, and rejects nothing. */
+function unknownCause({ reason, cause }: Post): RevertCause {
   return {
     reason: knownReason(reason, 'NotLastKnownGood'),
     finding: cause ?? '',
@@ -143,7 +143,7 @@ function lostCause({ reason, cause }: Post): RevertCause {
   };
 }
 
-/** Stamps of another clock that lie ahead of ours are taken as now: a timer that waits for them would stand still. */
+/** Stamps of another clock that lie ahead of ours are taken as now: a timer that waits for them would never fire. */
 function notInTheFuture<T extends object>(value: T, now: string): T {
   const entries = Object.entries(value).map(([key, part]) => {
     if (part !== null && typeof part === 'object' && !Array.isArray(part))
@@ -159,24 +159,24 @@ function notInTheFuture<T extends object>(value: T, now: string): T {
 export function statusOf(
   state: State,
 ): Pick<CanaryStatus, 'phase' | 'postPromotion' | 'run' | 'failedChecks' | 'iterations'> {
-  const said = wordsOf(state);
+  const said = phaseOf(state);
   if (state.kind === 'Resting' || state.kind === 'Initializing') {
     const run = state.kind === 'Initializing' ? state.run : undefined;
     const failedChecks = state.kind === 'Resting' ? state.failedChecks : 0;
     return { ...said, postPromotion: undefined, run: run && present(run), failedChecks, iterations: 0 };
   }
   const { failedChecks, iterations } = state;
-  const run = present({ ...state.run, ...decided(state) });
+  const run = present({ ...state.run, ...decidedFields(state) });
   return { postPromotion: undefined, ...said, run, failedChecks, iterations };
 }
 
-/** How it ends or goes back stands in the run, as the release is the one that does. */
-function decided(state: State): Partial<Run> {
+/** How a release ends, or why it is reverted, is kept in the run. */
+function decidedFields(state: State): Partial<Run> {
   if (state.kind === 'Ending') return { ending: state.ending };
   return state.kind === 'Reverting' ? { revert: state.cause } : {};
 }
 
-function wordsOf(state: State): Pick<CanaryStatus, 'phase' | 'postPromotion'> {
+function phaseOf(state: State): Pick<CanaryStatus, 'phase' | 'postPromotion'> {
   switch (state.kind) {
     case 'Initializing':
       return { phase: 'Initializing' };
@@ -196,7 +196,7 @@ function wordsOf(state: State): Pick<CanaryStatus, 'phase' | 'postPromotion'> {
       return { phase: 'Promoting', postPromotion: { ...state.post, state: 'Held', reason: state.reason } };
     case 'Reverting':
       return { phase: state.phase, postPromotion: { ...state.post, state: 'Reverting' } };
-    case 'Fallen':
+    case 'RevertFailed':
       return { phase: 'Failed', postPromotion: { ...state.post, state: 'Held', reason: state.reason } };
     case 'Ending':
       return { phase: state.phase, postPromotion: state.post };

@@ -1,19 +1,19 @@
 import { knownReason } from '../api/reasons.ts';
 import { type Action, type Decision, laneOf } from './action.ts';
 import { type Context, contextOf } from './context.ts';
-import { type Decided, finish, untouched } from './finish.ts';
+import { type Decided, finish } from './finish.ts';
 import { keepConfigCopies, withServices } from './generated-objects.ts';
-import { act, type Effects, note, type Outcome, together } from './outcome.ts';
+import { act, combine, type Effects, note, type Outcome } from './outcome.ts';
 import { repairRecord } from './records.ts';
 import { type State, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
 import { followHead, type HeadRule } from './states/head.ts';
-import { awaitsServices, moving } from './states/moving.ts';
-import { putBackReplicas } from './states/recreate.ts';
+import { awaitsServices, switchProvider } from './states/moving.ts';
+import { scalePrimaryBack } from './states/recreate.ts';
 import { askRollback, rolledBack } from './states/rollback-hook.ts';
-import { type Leaving, terminating } from './states/terminating.ts';
+import { type DeletionEffects, terminating } from './states/terminating.ts';
 import { type Row, TABLE } from './table.ts';
-import { restsAtZero, wakePrimaryScaler } from './traffic/scalers.ts';
+import { isScaledToZero, unpausePrimaryScaler } from './traffic/scalers.ts';
 import { allocate } from './traffic/traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
 import type { World } from './world.ts';
@@ -28,7 +28,7 @@ const MOST_STATES = 8;
 export function step(world: World): Decision {
   const context = contextOf(world);
   if (world.canary.metadata.deletionTimestamp !== undefined)
-    return finish(context, leaving(context, terminating(context)));
+    return finish(context, deletionDecision(context, terminating(context)));
   if (world.canary.spec.suspend) {
     const words = note('Suspended', 'suspended: nothing is written until spec.suspend is removed', {
       action: 'nothing automatic',
@@ -38,39 +38,47 @@ export function step(world: World): Decision {
   const state = stateOf(context);
   const { taken, effects: asked } = handleVerbs(context, state);
   if (taken) return finish(context, { ...decided(context, taken, asked), intentFirst: true });
-  const moved = moving(context, state);
+  const moved = switchProvider(context, state);
   if (moved) return finish(context, decided(context, moved, asked, true));
   const adopted = adopting(context, state);
-  if (adopted?.leavesStatus) return untouched(world);
+  if (adopted?.leavesStatus)
+    return {
+      status: world.status,
+      actions: [],
+      intentFirst: false,
+      check: undefined,
+      events: [],
+      wakeAfterMs: undefined,
+    };
   const early = adopted ?? awaitsServices(context, state);
-  if (early) return finish(context, tended(context, decided(context, early, asked)));
-  const gone = goOn(context, state);
-  const before = together(
+  if (early) return finish(context, withConfigCopies(context, decided(context, early, asked)));
+  const gone = runStates(context, state);
+  const before = combine(
     asked,
     context.good ? repairRecord(context) : {},
-    act(...wakePrimaryScaler(world), ...keepReplicas(context, gone)),
+    act(...unpausePrimaryScaler(world), ...restoreReplicas(context, gone)),
   );
   const intentFirst = gone.next.kind !== state.kind;
-  return finish(context, tended(context, { ...decided(context, gone, before), intentFirst }));
+  return finish(context, withConfigCopies(context, { ...decided(context, gone, before), intentFirst }));
 }
 
-/** Held by onFailure halt: nothing is put in order behind what a person wants to look at. */
-function standsStill({ plan }: Context, state: State | undefined): boolean {
+/** Held by onFailure halt: nothing is restored, so that a person can look at it. */
+function isFrozen({ plan }: Context, state: State | undefined): boolean {
   return state?.kind === 'Held' && plan.postPromotion.onFailure === 'halt';
 }
 
-/** Whoever scaled the primary by hand, it gets its pods back; not while everything is to stand still, and not one that is written anyway. */
-function keepReplicas(context: Context, { next, actions = [] }: Outcome): Action[] {
+/** A primary that was scaled by hand is scaled back; not under onFailure halt, and not when it is written anyway. */
+function restoreReplicas(context: Context, { next, actions = [] }: Outcome): Action[] {
   const isWritten = actions.some(
     ({ type }) => type === 'ApplyPrimary' || type === 'ScalePrimary' || type === 'ApplySettings',
   );
-  return standsStill(context, next) || isWritten || restsAtZero(context.world)
+  return isFrozen(context, next) || isWritten || isScaledToZero(context.world)
     ? []
-    : putBackReplicas(context);
+    : scalePrimaryBack(context);
 }
 
 /** On its way out: Services are made again only for traffic that is moved. */
-function leaving(context: Context, { intentFirst = false, ...effects }: Leaving): Decided {
+function deletionDecision(context: Context, { intentFirst = false, ...effects }: DeletionEffects): Decided {
   const given = effects.actions ?? [];
   const actions = movesTraffic(effects) ? withServices(context, undefined, given) : given;
   return { state: undefined, effects: { ...effects, actions }, intentFirst };
@@ -84,23 +92,23 @@ function movesTraffic({ actions = [] }: Effects): boolean {
 }
 
 /** The state's handler, and that of each state it enters: the last one acts, those before only spoke. */
-function goOn(context: Context, first: State): Outcome {
+function runStates(context: Context, first: State): Outcome {
   let state = first;
   let told: Effects = {};
   for (let passed = 0; passed < MOST_STATES; passed += 1) {
     const row = TABLE[state.kind] as Row<typeof state.kind>;
-    const outcome = passesBy(context, state, row) ?? row.handle(context, state as never);
-    if (!enters(state, outcome.next) || outcome.next.kind === 'Resting')
-      return { ...outcome, ...together(told, outcome) };
+    const outcome = interruptedBy(context, state, row) ?? row.handle(context, state as never);
+    if (!entersState(state, outcome.next) || outcome.next.kind === 'Resting')
+      return { ...outcome, ...combine(told, outcome) };
     const { note: _, ...words } = outcome;
-    told = together(told, words);
+    told = combine(told, words);
     state = outcome.next;
   }
   return { next: state, ...told };
 }
 
 /** What a webhook of type rollback, or head, makes of a release before its state is asked. */
-function passesBy(
+function interruptedBy(
   context: Context,
   state: State,
   { head }: { readonly head: HeadRule },
@@ -111,21 +119,21 @@ function passesBy(
 }
 
 /** Another state, or the same one for another release. */
-function enters(before: State, after: State): boolean {
+function entersState(before: State, after: State): boolean {
   if (before.kind !== after.kind) return true;
   const of = (state: State) => ('run' in state ? state.run?.digest : undefined);
   return of(before) !== of(after) && after.kind !== 'Initializing';
 }
 
-/** What a state gave, with the traffic it prefers, and what people are told comes next by its row. `moves`: Services only for traffic that is moved. */
+/** The decision of a state: its effects, the traffic it prefers, and what happens next by its row. `moves`: Services only for traffic that is moved. */
 function decided(context: Context, outcome: Outcome, before: Effects, moves = false): Decided {
   const { next } = outcome;
   const row = TABLE[next.kind] as Row<typeof next.kind>;
   const run = 'run' in next ? next.run : undefined;
   const prefers = outcome.prefers ?? row.prefers(context, next as never);
   const traffic = allocate(context, run, prefers);
-  const effects = together(before, traffic, outcome, askRollback(context, next, outcome.check));
-  const rejected = withRejections(context, effects, triedAgain(next));
+  const effects = combine(before, traffic, outcome, askRollback(context, next, outcome.check));
+  const rejected = withRejections(context, effects, triedDigest(next));
   const actions = rejected.actions ?? [];
   const isServed = moves ? movesTraffic(rejected) : context.good !== undefined;
   const withAll = inOrder(isServed ? withServices(context, run, actions) : actions);
@@ -158,15 +166,15 @@ function bringsPods(action: Action): boolean {
   return (action.type === 'ScaleCanary' || action.type === 'ScalePrimary') && action.replicas > 0;
 }
 
-/** Copies of config that are gone are written again, whatever else is done, unless everything is to stand still. */
-function tended(context: Context, decision: Decided): Decided {
+/** Restores missing copies of config, whatever else is done, except under onFailure halt. */
+function withConfigCopies(context: Context, decision: Decided): Decided {
   const { state, effects } = decision;
-  if (standsStill(context, state)) return decision;
-  return { ...decision, effects: together(effects, keepConfigCopies(context, effects.actions ?? [])) };
+  if (isFrozen(context, state)) return decision;
+  return { ...decision, effects: combine(effects, keepConfigCopies(context, effects.actions ?? [])) };
 }
 
 /** The digest that is being tried: a retry lifted its rejection, which goes until it is read back that it went. */
-function triedAgain(state: State): string | undefined {
+function triedDigest(state: State): string | undefined {
   const isTried = state.kind === 'Waiting' || state.kind === 'Starting' || state.kind === 'Analysing';
   return isTried ? state.run.digest : undefined;
 }
@@ -174,13 +182,13 @@ function triedAgain(state: State): string | undefined {
 /** Digests that are barred stand in the status first, and are written to their Secret until they are read back from there (S14; issue 11, 5). */
 function withRejections(context: Context, effects: Effects, tried: string | undefined): Effects {
   const { world, now } = context;
-  const lifts = new Set([...(effects.lifts ?? []), ...(tried ? [tried] : [])]);
-  const known = context.rejections.filter(({ digest }) => !lifts.has(digest));
-  const bars = (effects.bars ?? []).filter(
+  const unrejects = new Set([...(effects.unrejects ?? []), ...(tried ? [tried] : [])]);
+  const known = context.rejections.filter(({ digest }) => !unrejects.has(digest));
+  const rejects = (effects.rejects ?? []).filter(
     ({ digest }, index, all) =>
       !known.some((one) => one.digest === digest) && all.findIndex((one) => one.digest === digest) === index,
   );
-  const added = bars.map(({ digest, commit, reason, cause }) => ({
+  const added = rejects.map(({ digest, commit, reason, cause }) => ({
     ...{ digest, commit, reason, time: now, pending: true },
     ...(cause === undefined ? {} : { cause }),
   }));
@@ -195,6 +203,6 @@ function withRejections(context: Context, effects: Effects, tried: string | unde
       reason: knownReason(reason, 'Rejected'),
       ...(cause ? { cause } : {}),
     }));
-  const lifted: Action[] = [...lifts].filter(isSaved).map((digest) => ({ type: 'Unreject', digest }));
-  return together(effects, { status: { rejected } }, act(...writes, ...lifted));
+  const lifted: Action[] = [...unrejects].filter(isSaved).map((digest) => ({ type: 'Unreject', digest }));
+  return combine(effects, { status: { rejected } }, act(...writes, ...lifted));
 }

@@ -3,18 +3,18 @@ import { stamp } from '../api/time.ts';
 import type { Context } from './context.ts';
 import { type Effects, note } from './outcome.ts';
 import { soundRecord } from './records.ts';
-import { names } from './requests.ts';
+import { namesRelease } from './requests.ts';
 import { type Run, rejectionOf } from './run.ts';
 import type { ReleaseView } from './world.ts';
 
 /** What a request can name: a run, or a release at head. */
-interface Named {
+interface ReleaseRef {
   readonly digest: string;
   readonly commit: string;
 }
 
 /** Milliseconds for which a window still keeps this release from starting; 0 when none does. */
-export function windowWaitMs(context: Context, release: Named, run: Run | undefined): number {
+export function windowWaitMs(context: Context, release: ReleaseRef, run: Run | undefined): number {
   const { window, nowMs } = context.world;
   const leftMs = (window?.nextOpeningMs ?? nowMs) - nowMs;
   if (!window || window.open || leftMs <= 0 || isExempt(context, release, run)) return 0;
@@ -42,7 +42,7 @@ export function noteWindow({ world }: Context, what: string): Effects {
  * Proven or rejected releases start nothing, or go back; and a person may let one revision through, which is read from what became of the request,
  * so that it lasts as long as the revision; the same release may have had another commit first.
  */
-function isExempt(context: Context, release: Named, run: Run | undefined): boolean {
+function isExempt(context: Context, release: ReleaseRef, run: Run | undefined): boolean {
   const { good } = context;
   const { handled, answers } = context.world.status;
   const { digest } = release;
@@ -51,5 +51,5 @@ function isExempt(context: Context, release: Named, run: Run | undefined): boole
   const value = handled?.['ignore-window'];
   if (value === undefined || answers?.['ignore-window']?.result !== 'Done') return false;
   const request = { verb: 'ignore-window', value, revision: value.split('@')[0] ?? '' };
-  return names(request, release) || (run?.digest === digest && names(request, run));
+  return namesRelease(request, release) || (run?.digest === digest && namesRelease(request, run));
 }

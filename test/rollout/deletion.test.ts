@@ -71,7 +71,7 @@ describe('a Canary that is deleted with revertOnDeletion', () => {
     expect(model.nowMs - beganMs).toBeLessThanOrEqual(60_000 + 60_000);
     expect(model.events.at(-1)).toMatchObject({
       reason: 'HandBackGivenUp',
-      message: expect.stringContaining('podinfo-primary stays, without an owner'),
+      message: expect.stringContaining('podinfo-primary stays without an owner'),
     });
     expect(model.ownerless).toEqual({ routes: true, primary: true });
     expectPrimaryServes(model, 'a');

@@ -23,7 +23,7 @@ it('a release that fails on both copies is reverted at once, not at the deadline
 
   expect(model.status.postPromotion?.state).toBe('Reverting');
   expect(model.nowMs - startedMs).toBeLessThan(5_000);
-  expect(model.status.postPromotion?.cause).toMatch(/^a probe does not pass: ProbeFailing in container app/);
+  expect(model.status.postPromotion?.cause).toMatch(/^a probe fails: ProbeFailing in container app/);
   model.until('Failed');
   expect(model.primary?.digest).toBe('a');
   expect(model.broken).toEqual([]);

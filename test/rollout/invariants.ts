@@ -4,7 +4,7 @@ import { hasConverged, servingPods } from '../../src/health/readiness.ts';
 import type { Action } from '../../src/rollout/action.ts';
 import { contextOf, elapsedMs } from '../../src/rollout/context.ts';
 import { SETTLE_MS } from '../../src/rollout/progress.ts';
-import { isLostDigest, soundRecord } from '../../src/rollout/records.ts';
+import { isDigestLost, soundRecord } from '../../src/rollout/records.ts';
 import { headRelease, lastKnownGood, rejectionOf, runOf } from '../../src/rollout/run.ts';
 import { canaryPods, podsNeeded } from '../../src/rollout/traffic/capacity.ts';
 import type { World } from '../../src/rollout/world.ts';
@@ -214,7 +214,7 @@ function recordBeforeOverwrite(world: World, action: Action): string | undefined
   const good = lastKnownGood(world);
   const current = world.primary?.digest;
   if (!good || current === undefined || current === action.digest) return undefined;
-  const givenUp = world.status.run?.fastLane === true && isLostDigest(world, current);
+  const givenUp = world.status.run?.fastLane === true && isDigestLost(world, current);
   const kept = soundRecord(world, current) !== undefined || givenUp;
   return kept || action.digest === good.digest ? undefined : `what the primary runs (${current}) is not kept`;
 }
@@ -229,7 +229,7 @@ function adoptsOnlyWhatIsKept(world: World, action: Action): string | undefined 
 /** What is written is what was kept, or what Git still says with the same digest. */
 function onlyKeptBytes(world: World, action: Action): string | undefined {
   if (action.type !== 'ApplyPrimary' || headRelease(world)?.digest === action.digest) return undefined;
-  return isLostDigest(world, action.digest) ? `the record of ${action.digest} is damaged` : undefined;
+  return isDigestLost(world, action.digest) ? `the record of ${action.digest} is damaged` : undefined;
 }
 
 function copiesOfWhatRuns({ primary }: World, action: Action): string | undefined {

@@ -116,7 +116,7 @@ describe('a damaged record of the last-known-good', () => {
     model.primary = undefined;
     play(model, 20);
     expect(model.primary).toBeUndefined();
-    expect(model.status.message).toContain('the last-known-good cannot be had');
+    expect(model.status.message).toContain('the last-known-good cannot be restored');
     model.damaged.clear();
     model.tick();
     const { primary } = model.world();

@@ -42,7 +42,7 @@ describe('a check says something of the share at which it was asked, and of no o
     const model = atThirtyPercent();
     model.hooks['confirm-traffic-increase'] = 'hang';
     model.tick(11_000);
-    expect(model.status.message).toContain('the gates before the next step are asked');
+    expect(model.status.message).toContain('asking the gates before the next step');
 
     moved(model, 10);
     model.behaviours.set('b', { ...GOOD, canaryMetric: 50 });

@@ -13,15 +13,15 @@ const kinds = Object.keys(TABLE) as StateKind[];
 
 /** What requests do at each stage of a release. */
 const REQUESTS: Readonly<Record<Stage, string>> = {
-  first: 'refused: there is nothing to go back to, and the first release is promoted by itself',
-  idle: '`retry` lifts the rejection of head; `rollback-to` rolls an older kept release out, or keeps head away; `ignore-window` lets head start',
+  first: 'refused: there is no release to revert to, and the first release is promoted automatically',
+  idle: '`retry` lifts the rejection of head; `rollback-to` rolls out an older recorded release, or keeps head from starting; `ignore-window` lets head start',
   trying:
-    '`approve` and `ignore-window` let it start or go on; `promote` leaves the rest of its checks out; `skip-step` leaves one out; `abort` and `rollback-to` end it, and reject it',
+    '`approve` and `ignore-window` let it start or continue; `promote` skips the rest of its checks; `skip-step` skips one; `abort` and `rollback-to` end and reject it',
   written:
-    '`promote` counts it as good while it is verified, and keeps a held one from being reverted by itself; `abort` and `rollback-to` take the primary back, and reject it',
-  leaving: '`retry` and `rollback-to` further back wait until it has ended; the others are refused',
-  fallen:
-    '`retry` tries head again without a new commit; `rollback-to` takes an older kept release; `abort` is refused',
+    '`promote` accepts it as good while it is verified, and keeps a held one from being reverted automatically; `abort` and `rollback-to` revert the primary and reject the release',
+  ending: '`retry`, and `rollback-to` an older release, wait until it has ended; the others are refused',
+  revertFailed:
+    '`retry` tries head again without a new commit; `rollback-to` rolls out an older recorded release; `abort` is refused',
 };
 
 function page(): string {
@@ -36,10 +36,10 @@ function page(): string {
       '|---|---|',
       `| phase | ${phase} |`,
       `| who serves | ${serves} |`,
-      `| what head does | ${followsHead} |`,
-      `| which deadline ends it | ${deadline} |`,
+      `| when head changes | ${followsHead} |`,
+      `| deadline | ${deadline} |`,
       `| checks | ${checks} |`,
-      `| what may be written | ${writes} |`,
+      `| what is written | ${writes} |`,
       `| requests | ${REQUESTS[STAGES[kind]]} |`,
       '',
     ].join('\n');
@@ -47,9 +47,9 @@ function page(): string {
   return [
     '# States',
     '',
-    'Where a Canary stands: each state is a row of one table, by which the program runs (`src/rollout/table.ts`); this page is made from it. In every state',
-    'traffic leaves a copy that has no ready pod for one that has some, what somebody deleted comes back, and a `rollback` webhook is heard. What becomes of each state when',
-    'something happens in it is played, pair by pair, in [state by event](state-by-event.md); the words of the status line are in [reasons](../reasons.md).',
+    'The states of a Canary. Generated from the table by which the program runs (`src/rollout/table.ts`). In every state traffic moves from a',
+    'side without ready pods to one that has some, deleted objects are restored, and webhooks of type `rollback` are asked. What an event',
+    'changes in each state is in [state by event](state-by-event.md); the reasons in the status are in [reasons](../reasons.md).',
     '',
     ...rows,
   ].join('\n');

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { contextOf } from '../../src/rollout/context.ts';
 import type { Preference } from '../../src/rollout/outcome.ts';
-import { withStability } from '../../src/rollout/progress.ts';
+import { withLastChanges } from '../../src/rollout/progress.ts';
 import { type Run, runOf } from '../../src/rollout/run.ts';
 import { allocate, hasArrived, isAllOn } from '../../src/rollout/traffic/traffic.ts';
 import type { World } from '../../src/rollout/world.ts';
@@ -25,7 +25,7 @@ describe('the traffic', () => {
     const model = fallen();
     const world = withPods(model.world(), 'primary', 2, 0);
     expect(world.route?.canaryWeight).toBe(100);
-    expect(written(world, { kind: 'all', side: 'primary', leaves: true, overdue: true })).toEqual([]);
+    expect(written(world, { kind: 'all', side: 'primary', evacuate: true, overdue: true })).toEqual([]);
   });
 
   it('has not arrived at a primary without pods while the canary could serve (S1)', () => {
@@ -71,7 +71,7 @@ describe('the traffic', () => {
     const arrivals: boolean[] = [];
     looks.reduce((known, world) => {
       const context = contextOf(world);
-      const seen = withStability(context, known);
+      const seen = withLastChanges(context, known);
       arrivals.push(hasArrived(context, seen, 'primary'));
       return seen;
     }, run);
@@ -92,7 +92,7 @@ describe('the traffic', () => {
     const model = live();
     atWeight(model, 'b');
     const world = withPods(model.world(), 'primary', 4, 3);
-    expect(written(world, { kind: 'all', side: 'primary', leaves: true })).toEqual([25]);
+    expect(written(world, { kind: 'all', side: 'primary', evacuate: true })).toEqual([25]);
     expect(written(world, { kind: 'all', side: 'primary' })).toEqual([]);
   });
 });

@@ -264,7 +264,7 @@ describe('requests', () => {
     expect(
       model.events.filter(({ message }) => message.startsWith('holdfast.dev/ignore-window')),
     ).toHaveLength(2);
-    expect(answer(model, 'ignore-window')?.message).toContain('no window');
+    expect(answer(model, 'ignore-window')?.message).toContain('no closed window');
   });
 
   it('that no version knows are warned of once, and forgotten with the annotation', () => {
@@ -274,7 +274,7 @@ describe('requests', () => {
     settle(model);
     const warnings = model.events.filter(({ reason }) => reason === 'UnknownRequest');
     expect(warnings.map(({ message }) => message)).toEqual([
-      'holdfast.dev/retrry: there is no such request; it is ignored',
+      'holdfast.dev/retrry: unknown request; it is ignored',
     ]);
     model.canary.metadata.annotations = {};
     model.tick();

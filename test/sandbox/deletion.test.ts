@@ -115,7 +115,7 @@ test('a target that does not come up holds the deletion up for its deadline only
   expect(await deleted()).toBeGreaterThan(20_000);
   await expectPrimaryStays();
   await eventually('a person is told', async () => (await newsOf('HandBackGivenUp')).length === 1);
-  expect((await newsOf('HandBackGivenUp'))[0]).toContain('web-primary stays, without an owner');
+  expect((await newsOf('HandBackGivenUp'))[0]).toContain('web-primary stays without an owner');
   sampler.stop();
   expect(sampler.totals().failed).toBe(0);
   expect(sampler.totals().requests).toBeGreaterThan(1000);

@@ -39,7 +39,7 @@ const canaryWebhookSchema = z.object({
   type: webhookTypeSchema.describe('When the webhook runs. Default rollout: at every check.').optional(),
   deadline: duration()
     .describe(
-      'Gates only: closed for longer than this, the release fails. Default: a gate waits without end.',
+      'Gates only: the release fails if the gate stays closed longer than this. Default: a gate waits without a deadline.',
     )
     .optional(),
 });
@@ -151,7 +151,7 @@ const fields = z.object({
     .describe('DaemonSets with provider native: which nodes come first. Default: by name.')
     .optional(),
   metrics: z.array(canaryMetricSchema).describe('Checks asked at every interval.').optional(),
-  alerts: z.array(canaryAlertSchema).describe('Where news of this release is sent.').optional(),
+  alerts: z.array(canaryAlertSchema).describe('Where reports about this release are sent.').optional(),
   webhooks: z.array(canaryWebhookSchema).describe('Gates, tests and load generators.').optional(),
   sessionAffinity: sessionAffinitySchema.describe('Keeps a user on the side they were sent to.').optional(),
 });
@@ -188,7 +188,7 @@ export const postPromotionSchema = z.object({
     .min(1)
     .max(86_400)
     .describe(
-      "Longest time in seconds without progress while the primary comes up: a pod made, ready for the first time, or an old one gone. Default: the Canary's progressDeadlineSeconds.",
+      "Longest time in seconds without progress while the primary comes up: a pod created or ready for the first time, or an old one gone. Default: the Canary's progressDeadlineSeconds.",
     )
     .optional(),
   interval: duration().describe('Time between two checks. Default: analysis.interval.').optional(),
@@ -210,7 +210,7 @@ export const postPromotionSchema = z.object({
     .optional(),
   onFailure: onFailureSchema
     .describe(
-      'auto: hold while the canary is healthy, else revert. hold: keep serving from the canary. revert: back to the last promoted release. halt: touch nothing, a person decides. Default auto.',
+      'auto: hold while the canary is healthy, else revert. hold: keep serving from the canary. revert: back to the last promoted release. halt: change nothing, a person decides. Default auto.',
     )
     .optional(),
   expect: expectSchema.describe('Further expectations of the cluster state.').optional(),

@@ -51,7 +51,7 @@ export const canaryMetricSchema = z.object({
   compareWith: z
     .enum(['primary'])
     .describe(
-      'Holdfast: during the analysis also asks the same query of the primary, at the same moment, and compares the two values. Without a value of the primary there is none.',
+      'Holdfast: during the analysis also asks the same query of the primary, at the same moment, and compares the two values. Without a value of the primary the check has no value.',
     )
     .optional(),
   maxRelativeIncrease: z
@@ -59,7 +59,7 @@ export const canaryMetricSchema = z.object({
     .min(0)
     .max(100_000)
     .describe(
-      'Holdfast: with compareWith, percent by which the canary may be above the primary; beside the bounds of thresholdRange, where it has some.',
+      'Holdfast: with compareWith, percent by which the canary may be above the primary, in addition to the bounds of thresholdRange.',
     )
     .optional(),
 });

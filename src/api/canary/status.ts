@@ -34,8 +34,8 @@ const workload = text(253).describe('Name of the workload.');
 const lastKnownGoodSchema = z.object({
   commit,
   digest,
-  promotedTime: timestamp().describe('When it was found good.'),
-  record: text(253).describe('Name of the Secret that holds its bytes.'),
+  promotedTime: timestamp().describe('When it was proven good.'),
+  record: text(253).describe('Name of the Secret that holds its record.'),
 });
 
 /** Further fields belong to the rollout core and are kept as they are. */
@@ -57,7 +57,7 @@ const rejectionSchema = z.object({
   time: timestamp().describe('When it was rejected.'),
   cause: text(64).describe('What was diagnosed, as in the table of causes.').optional(),
   suspect: z.boolean().describe('The last known good release failed the same check.').optional(),
-  pending: z.boolean().describe('Not written to its Secret yet; it counts all the same.').optional(),
+  pending: z.boolean().describe('Not written to its Secret yet; it counts anyway.').optional(),
 });
 
 const checkResultSchema = z.object({
@@ -81,7 +81,7 @@ const releaseHistorySchema = z.object({
   endTime: timestamp().describe('When it ended.'),
   postRollout: z
     .enum(['Pending', 'Passed', 'Failed'])
-    .describe('Whether webhooks of type post-rollout were told, and what they said.')
+    .describe('Whether webhooks of type post-rollout were called, and what they answered.')
     .optional(),
 });
 
@@ -121,7 +121,7 @@ const canaryRunSchema = z.looseObject({
 /** Checked as any spec when it is read back. */
 const specInForceSchema = z.object({
   generation: z.int().describe('Generation of the Canary that brought it.'),
-  spec: z.looseObject({}).describe('The spec, with what an annotation said of it.'),
+  spec: z.looseObject({}).describe('The spec, with the overrides of annotations.'),
 });
 
 const flaggerFields = {
@@ -148,9 +148,9 @@ const flaggerFields = {
 
 export const canaryStatusSchema = z.object({
   ...flaggerFields,
-  observedGeneration: z.int().describe('Generation that was looked at last, be it valid or not.').optional(),
+  observedGeneration: z.int().describe('Generation that was read last, valid or not.').optional(),
   specInForce: specInForceSchema
-    .describe('The last spec that could be acted on; it stays in force while a newer one cannot be.')
+    .describe('The last valid spec; it stays in force while a newer one is invalid.')
     .optional(),
   lastAppliedCommit: text(64)
     .describe('Commit of the newest release that was started or rejected.')
@@ -172,7 +172,7 @@ export const canaryStatusSchema = z.object({
       readyTime: timestamp().describe('Since when the other side could carry all traffic.').optional(),
       handedOverTime: timestamp().describe('Since when the other side carries all traffic.').optional(),
     })
-    .describe('On the way between native and a provider that copies.')
+    .describe('The switch between provider native and one with a separate primary, while it runs.')
     .optional(),
   otherBackends: z
     .object({
@@ -183,7 +183,9 @@ export const canaryStatusSchema = z.object({
         ),
       since: timestamp().describe('Since when it is so.'),
     })
-    .describe('Backends in the route that are not of this Canary: until they went, or take its place.')
+    .describe(
+      'Backends in the route that do not belong to this Canary, until they are removed or replace it.',
+    )
     .optional(),
   lastPromotedCommit: text(64).describe('Commit of the last known good release.').optional(),
   lastKnownGood: lastKnownGoodSchema.describe('The release a revert goes back to.').optional(),
@@ -213,7 +215,7 @@ export const canaryStatusSchema = z.object({
   answers: z
     .record(text(64), requestAnswerSchema)
     .meta({ maxProperties: 32 })
-    .describe('What became of the last request of each verb.')
+    .describe('The result of the last request of each verb.')
     .optional(),
   serving: z
     .array(servingSchema)
@@ -225,20 +227,20 @@ export const canaryStatusSchema = z.object({
       action: text(160).describe('What happens next.'),
       time: timestamp().describe('When, if it is known.').optional(),
     })
-    .describe('What comes next by itself.')
+    .describe('What happens next automatically.')
     .optional(),
   message: text(160).describe('What is going on, why, and what you can do.').optional(),
   incidents: z
     .array(incidentSchema)
     .max(5)
-    .describe('What people were told last, newest first, and whether the alerts were sent.')
+    .describe('The last reports, newest first, and whether their alerts were sent.')
     .optional(),
   scaledDown: z
     .object({
       time: timestamp().describe('When.'),
       count: z.int().min(1).describe('How many times in a row.'),
     })
-    .describe('The last time that a target at rest was scaled down which another tool had scaled up.')
+    .describe('When a target that another tool had scaled up between releases was last scaled down.')
     .optional(),
   run: canaryRunSchema.describe('Bookkeeping of the release under way.').optional(),
 });

@@ -122,7 +122,7 @@ const fields = z.object({
     // SSH is let in so that a condition can say the https address (ADR 26).
     .regex(/^(https?|ssh|git\+ssh|ssh\+git):\/\/|^[^/@:]+@[^/@:]+:/)
     .describe(
-      'Address of the repository, over HTTP(S) and without credentials. Others are answered with a condition.',
+      'Address of the repository: HTTP(S), without credentials. Any other address is reported in a condition.',
     ),
   ref: sourceRefSchema.describe('What to follow.'),
   path: text(1024).describe('Folder in the repository. Default: its root.').optional(),
@@ -170,7 +170,7 @@ const fields = z.object({
     .optional(),
   prune: z
     .boolean()
-    .describe('Deletes objects that left the repository, with guards. Default false.')
+    .describe('Deletes objects that were removed from the repository, with safeguards. Default false.')
     .optional(),
   force: z
     .boolean()
@@ -198,10 +198,10 @@ const fields = z.object({
   windows: z
     .array(windowSchema)
     .max(50)
-    .describe('When rollouts may start. What began is finished.')
+    .describe('When rollouts may start. A started rollout is finished.')
     .optional(),
   write: sourceWriteSchema.describe('What may be written to Git.').optional(),
-  alerts: z.array(canaryAlertSchema).max(20).describe('Where news of this Source is sent.').optional(),
+  alerts: z.array(canaryAlertSchema).max(20).describe('Where reports about this Source are sent.').optional(),
   dependsOn: z
     .array(
       z.object({

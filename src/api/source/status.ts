@@ -17,7 +17,7 @@ const sourceCountsSchema = z.object({
   objects: count.describe('Objects rendered.').optional(),
   applied: count.describe('Objects applied.').optional(),
   failed: count.describe('Objects refused by the API server.').optional(),
-  pruned: count.describe('Objects deleted when some were deleted last.').optional(),
+  pruned: count.describe('Objects deleted by the last prune.').optional(),
   canaries: count.describe('Canaries among them.').optional(),
 });
 
@@ -29,7 +29,7 @@ export const sourceStatusSchema = z.object({
     .describe('The last commit whose objects were all applied or handed over.')
     .optional(),
   appliedTime: timestamp().describe('When that was done.').optional(),
-  counts: sourceCountsSchema.describe('Objects by what became of them.').optional(),
+  counts: sourceCountsSchema.describe('Number of objects by result.').optional(),
   handled: z
     .record(text(64), text(512))
     .meta({ maxProperties: 32 })
@@ -38,14 +38,14 @@ export const sourceStatusSchema = z.object({
   answers: z
     .record(text(64), requestAnswerSchema)
     .meta({ maxProperties: 32 })
-    .describe('What became of the last request of each verb.')
+    .describe('The result of the last request of each verb.')
     .optional(),
   problem: z
     .object({
       reason: text(64).describe('Reason of the condition Ready then.'),
       time: timestamp().describe('Since when.'),
     })
-    .describe('What spec.alerts told of last and is not over.')
+    .describe('The problem that spec.alerts reported last and that is not over.')
     .optional(),
   message: text(160).describe('What is going on, why, and what you can do.').optional(),
 });

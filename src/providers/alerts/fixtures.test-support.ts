@@ -14,8 +14,9 @@ export const reverted: Incident = {
   author: 'Ada Lovelace',
   subject: '<!channel> *buy* @all & [go](http://x)',
   finding: 'error-rate 7.5 > 1',
-  onCanary: 'the same release had passed its analysis there',
-  stays: 'all else in 2222222; only template, ports and config of the workload are those of 1111111 "good"',
+  onCanary: 'the same release passed its analysis there',
+  stays:
+    'everything else in 2222222; only template, ports and config of the workload are those of 1111111 "good"',
   serving: [
     {
       workload: 'web-primary',

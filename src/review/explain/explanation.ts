@@ -15,7 +15,7 @@ import {
   type FailureDecision,
   sharedCause,
 } from '../../rollout/post-promotion.ts';
-import { wayBack } from '../../rollout/records.ts';
+import { revertTarget } from '../../rollout/records.ts';
 import { lastKnownGood, type Run, runOf } from '../../rollout/run.ts';
 import type { World } from '../../rollout/world.ts';
 import { type ExpectedRelease, expectedRelease } from '../diff/canary-difference.ts';
@@ -116,8 +116,8 @@ function ofChecks(world: World, run: Run, evidence: readonly string[]): Judgemen
 
 /** Where there is nothing to go back to, it is held (phases/failure.ts). */
 function whereTo(world: World, run: Run, decision: FailureDecision): FailureDecision {
-  if (decision.action === 'hold' || wayBack(lastKnownGood(world), run)) return decision;
-  return { action: 'hold', why: `${decision.why}; but there is no last known good release to go back to` };
+  if (decision.action === 'hold' || revertTarget(lastKnownGood(world), run)) return decision;
+  return { action: 'hold', why: `${decision.why}; but there is no last-known-good release to go back to` };
 }
 
 function hasAllTraffic({ state, reason }: PostPromotionStatus): boolean {

@@ -5,7 +5,7 @@ import { type Plan, planOf } from '../../api/canary/plan.ts';
 import { type HookType, hooksOf } from '../../api/canary/webhooks.ts';
 import { sharesWorkload } from '../../api/defaults.ts';
 import { boundsOf } from '../../health/check-results.ts';
-import { nextMove } from '../../rollout/traffic/weights.ts';
+import { nextStep } from '../../rollout/traffic/weights.ts';
 
 /** Where the canary stands for one interval before the check there lets it go on. */
 export interface FlightStep {
@@ -102,7 +102,7 @@ function stepsOf(plan: Plan): { steps: FlightStep[]; isStuck: boolean } {
   const steps: FlightStep[] = [];
   let at = { canaryWeight: 0, iterations: 0 };
   while (steps.length < mostSteps) {
-    const move = nextMove(plan, at);
+    const move = nextStep(plan, at);
     if (move.kind === 'promote') break;
     if (move.kind === 'stuck') return { steps, isStuck: true };
     const { canaryWeight } = move;

@@ -3,11 +3,11 @@ import { gitPart } from '../../api/digest.ts';
 import { stamp } from '../../api/time.ts';
 import type { Context } from '../context.ts';
 import { hasHooks } from '../hooks.ts';
-import { enter, type Outcome, say, together } from '../outcome.ts';
-import { SETTLE_MS, withStability } from '../progress.ts';
+import { combine, enter, type Outcome, say } from '../outcome.ts';
+import { SETTLE_MS, withLastChanges } from '../progress.ts';
 import { soundRecord } from '../records.ts';
 import type { Run, Side } from '../run.ts';
-import { trying, without } from '../state.ts';
+import { trialState } from '../state.ts';
 import { windowWaitMs } from '../windows.ts';
 import { describeRelease, type ReleaseView } from '../world.ts';
 
@@ -66,10 +66,10 @@ export function admit(context: Context, release: ReleaseView, how: Admission = {
   const next =
     awaitsConfirmation || awaitsWindow
       ? ({ ...base, kind: 'Waiting', phase: world.status.phase } as const)
-      : trying(context, base);
+      : trialState(context, base);
   const first = [...(isKept ? ['its window'] : []), ...(awaitsConfirmation ? ['confirm-rollout'] : [])];
   return enter(next, {
-    ...together(
+    ...combine(
       say('Normal', 'NewRevision', wordsOf(context, run, release, first)),
       throughThePrimary(run, release),
     ),
@@ -79,13 +79,13 @@ export function admit(context: Context, release: ReleaseView, how: Admission = {
 
 /** At rest the route has been where it is since long. */
 function settledRoute(context: Context): NonNullable<Run['standing']> {
-  const { standing = {} } = withStability(context, { standing: {} } as Run);
+  const { standing = {} } = withLastChanges(context, { standing: {} } as Run);
   const since = stamp(context.world.nowMs - SETTLE_MS);
   return standing.route ? { route: { key: standing.route.key, since } } : {};
 }
 
 function wordsOf({ good }: Context, run: Run, release: ReleaseView, first: readonly string[]): string {
-  const how = run.fastLane ? 'a proven release, analysis is left out' : 'starting its rollout';
+  const how = run.fastLane ? 'a proven release, analysis is skipped' : 'starting its rollout';
   const isSameInGit = good !== undefined && gitPart(good.digest) === gitPart(release.digest);
   const what = isSameInGit ? 'New config outside Git for' : 'New revision';
   const gates = first.length > 0 ? `, once ${first.join(' and ')} is open` : '';
@@ -94,11 +94,6 @@ function wordsOf({ good }: Context, run: Run, release: ReleaseView, first: reado
 
 function throughThePrimary(run: Run, release: ReleaseView) {
   if (run.side !== 'primary') return {};
-  const message = `${describeRelease(release)} is tried on the primary, while the canary serves: the last-known-good is not there to go back to`;
+  const message = `${describeRelease(release)} is tried on the primary while the canary serves: the last-known-good is not available`;
   return say('Warning', 'ThroughThePrimary', message);
-}
-
-/** The release that is written and tried from now on: its gates are behind it. */
-export function confirmed(run: Run): Run {
-  return without(run, 'awaitsConfirmation', 'awaitsWindow');
 }

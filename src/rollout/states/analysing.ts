@@ -11,13 +11,14 @@ import {
   type GateType,
   hasHooks,
   isOpenedByHand,
-  keyPrefix,
   noteClosed,
   request,
+  requestKeyPrefix,
 } from '../hooks.ts';
 import {
   ALL,
   act,
+  combine,
   type Effects,
   enter,
   note,
@@ -27,19 +28,17 @@ import {
   say,
   stall,
   stay,
-  together,
   wake,
 } from '../outcome.ts';
-import { sinceProgressMs, unsettledMs, withProgress, withProgressReset } from '../progress.ts';
+import { settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
 import { isPaused } from '../requests.ts';
 import type { Run, Side } from '../run.ts';
-import { promoting, type StateOf, without, withRun } from '../state.ts';
-import { carriedBy, podsNeeded, readyPods, scalerOf } from '../traffic/capacity.ts';
-import { growCanary, holdPrimary } from '../traffic/scalers.ts';
-import { largestWeight, type Move, nextMove } from '../traffic/weights.ts';
+import { promotionState, type StateOf, without, withRun } from '../state.ts';
+import { fullSize, podsNeeded, readyPods, scalerOf } from '../traffic/capacity.ts';
+import { growCanary, keepPrimarySize } from '../traffic/scalers.ts';
+import { largestWeight, nextStep, type Step } from '../traffic/weights.ts';
 import { describeRelease } from '../world.ts';
 import { end, failAtGate, routeNote } from './ending.ts';
-import { RESTART_EVENT, restartsAnalysis } from './head.ts';
 import { failOnPrimary } from './hold-or-revert.ts';
 import { recreatedPrimary } from './recreate.ts';
 
@@ -65,13 +64,13 @@ function shareOf(canaryWeight: number, side: Side = 'canary'): number {
 export function analysing(context: Context, before: Analysing): Outcome {
   const recreated = before.run.side === 'primary' ? undefined : recreatedPrimary(context);
   if (recreated) return stay(before, recreated);
-  if (restartsAnalysis(context, before)) return restart(context, before);
-  const look = lookAt(context, before);
-  return notYet(context, look) ?? advance(context, look);
+  if (before.run.restartKey !== context.plan.restartKey) return restart(context, before);
+  const look = observe(context, before);
+  return notReady(context, look) ?? advance(context, look);
 }
 
-/** What a step is decided on. */
-interface Look {
+/** The side under trial, as a step sees it. */
+interface Trial {
   readonly state: Analysing;
   readonly side: Side;
   /** The copy that is tried, and whether it is ready. */
@@ -83,11 +82,11 @@ interface Look {
   readonly isUntouched: boolean;
 }
 
-function lookAt(context: Context, before: Analysing): Look {
+function observe(context: Context, before: Analysing): Trial {
   const { world } = context;
   const side = before.run.side ?? 'canary';
   const view = side === 'primary' ? world.primary : world.target;
-  const seen = observed(context, before);
+  const seen = withObservedWeight(context, before);
   const state = withRun(seen, withProgress(context, seen.run, view));
   const share = shareOf(world.route?.canaryWeight ?? 0, side);
   const isUntouched = share === 0 && state.iterations === 0 && state.run.checkNumber === 0;
@@ -95,27 +94,34 @@ function lookAt(context: Context, before: Analysing): Look {
 }
 
 /** Why there is nothing to check or move yet. */
-function notYet(context: Context, { state, side, view, up, share, isUntouched }: Look): Outcome | undefined {
+function notReady(
+  context: Context,
+  { state, side, view, up, share, isUntouched }: Trial,
+): Outcome | undefined {
   const { route } = context.world;
   const name = describeRelease(state.run);
-  if (!route) return stay(state, note('Progressing', `${name} goes on once its route is there again`));
-  const late = up ? undefined : tooLate(context, state, view);
+  if (!route) return stay(state, note('Progressing', `${name} continues once its route exists again`));
+  const late = up ? undefined : failLate(context, state, view);
   if (late) return late;
   const waits = up ? {} : waitForPods(context, state, view);
   if (!up && isUntouched) return stay(state, waits);
-  const settleMs = share === 0 ? unsettledMs(context, state.run, side) : 0;
+  const settleMs = share === 0 ? settlingMs(context, state.run, side) : 0;
   if (settleMs > 0)
     return stay(
       state,
-      note('Progressing', `the ${side} with ${name} is ready; traffic follows`),
+      note('Progressing', `the ${side} with ${name} is ready; traffic is shifted next`),
       wake(settleMs),
     );
   if (!route.accepted) return stay(state, waits, routeNote(context, state.run));
-  return isBeyondSteps(context, share) ? startOver(state) : undefined;
+  if (!isBeyondSteps(context, share)) return undefined;
+  return returnTraffic(
+    state,
+    note('Progressing', `${name} has more traffic than its steps allow; they start over`),
+  );
 }
 
 /** Checks count from the moment the gateway had taken a share over, not from when it was ordered, and one that passed at another share no more (S4). */
-function observed({ world, now }: Context, state: Analysing): Analysing {
+function withObservedWeight({ world, now }: Context, state: Analysing): Analysing {
   const { route } = world;
   const { run } = state;
   const share = route?.accepted ? shareOf(route.canaryWeight, run.side) : undefined;
@@ -130,7 +136,7 @@ function isUp({ world, plan }: Context, { run }: Analysing, view: WorkloadView |
 }
 
 /** Without progress for the whole deadline, or given up by its controller, it failed. */
-function tooLate(context: Context, state: Analysing, view: WorkloadView | undefined): Outcome | undefined {
+function failLate(context: Context, state: Analysing, view: WorkloadView | undefined): Outcome | undefined {
   const { progressDeadlineMs } = context.plan;
   if (sinceProgressMs(context, state.run) < progressDeadlineMs && !view?.progressDeadlineExceeded)
     return undefined;
@@ -140,7 +146,7 @@ function tooLate(context: Context, state: Analysing, view: WorkloadView | undefi
   return fail(context, state, { reason: 'ProgressDeadlineExceeded', message, cause }, {});
 }
 
-/** The release failed where it is tried. `told`: what people hear of the check that said so. */
+/** The release failed where it is tried. `told`: the events of the check that failed. */
 function fail(
   context: Context,
   state: Analysing,
@@ -167,16 +173,16 @@ function fail(
 function waitForPods(context: Context, { run }: Analysing, view: WorkloadView | undefined): Effects {
   const { world, plan } = context;
   const side = run.side ?? 'canary';
-  const grown = side === 'canary' && view?.desiredReplicas === 0 ? growCanary(world, carriedBy(world)) : [];
+  const grown = side === 'canary' && view?.desiredReplicas === 0 ? growCanary(world, fullSize(world)) : [];
   const weight = shareOf(world.route?.canaryWeight ?? 0, side);
-  return together(
+  return combine(
     act(...grown),
     note('CanaryNotReady', `waiting for the ${side} at ${weight} %: ${whyNotReady(view)}`),
     wake(plan.progressDeadlineMs - sinceProgressMs(context, run)),
   );
 }
 
-/** More traffic than any step gives: a primary that fell out, or somebody else, brought it there (S3). */
+/** More traffic than any step allows, as after a failure of the primary or a change by hand (S3): the steps start over. */
 function isBeyondSteps(context: Context, share: number): boolean {
   return (
     share > largestWeight(context.plan) && isReady(context.world.primary, context.plan.primaryReadyPercent)
@@ -184,21 +190,15 @@ function isBeyondSteps(context: Context, share: number): boolean {
 }
 
 /** All traffic goes back to the side that is not tried. */
-function giveBack(state: Analysing, words: Effects): Outcome {
+function returnTraffic(state: Analysing, words: Effects): Outcome {
   return { ...stay(state, words), prefers: state.run.side === 'primary' ? ALL.canary : ALL.primary };
-}
-
-/** Steps are not left out: they begin again. */
-function startOver(state: Analysing): Outcome {
-  const words = `${describeRelease(state.run)} has more traffic than a step gives; the steps begin again`;
-  return giveBack(state, note('Progressing', words));
 }
 
 function restart(context: Context, state: Analysing): Outcome {
   const { run } = state;
-  const words = note('AnalysisRestarted', `${describeRelease(run)} starts its analysis again`);
+  const words = note('AnalysisRestarted', `${describeRelease(run)} restarts its analysis`);
   const { route } = context.world;
-  if (shareOf(route?.canaryWeight ?? 0, run.side) > 0 || route?.mirrored) return giveBack(state, words);
+  if (shareOf(route?.canaryWeight ?? 0, run.side) > 0 || route?.mirrored) return returnTraffic(state, words);
   const begun = {
     ...without(run, 'asksGates', 'closedGate'),
     restartKey: context.plan.restartKey,
@@ -207,26 +207,26 @@ function restart(context: Context, state: Analysing): Outcome {
   };
   return stay(
     { ...state, isGateClosed: false, run: begun, iterations: 0, failedChecks: 0 },
-    RESTART_EVENT,
+    say('Normal', 'AnalysisRestarted', 'steps, strategy, metrics or match changed: the analysis restarts'),
     words,
   );
 }
 
 /** One step of the analysis: the check at this share, then room for the next one, its gates, and the move (design section 4, analyse). */
-function advance(context: Context, look: Look): Outcome {
+function advance(context: Context, look: Trial): Outcome {
   const { plan } = context;
   const { state, share, up } = look;
   const { run, iterations } = state;
   const straight = plan.skipAnalysis || run.fastLane || run.promoteNow;
   if (straight && up && !isPaused(context, run)) return promote(context, state);
-  const next = nextMove(planFor(plan, run), { canaryWeight: share, iterations });
-  const move = withinReach(context, next, share, run);
-  const held = act(...holdPrimary(context));
-  const kept = keptBack(context, look, move);
+  const next = nextStep(planFor(plan, run), { canaryWeight: share, iterations });
+  const move = limitStep(context, next, share, run);
+  const held = act(...keepPrimarySize(context));
+  const kept = blockedBy(context, look, move);
   if (!kept && isChecked(context, state)) return throughGates(context, state, move, held);
   const asked = look.isUntouched ? preRollout(context, state) : stepCheck(context, state, share);
   if (asked.failure) return fail(context, asked.state, asked.failure, asked.effects);
-  const told = together(held, asked.effects);
+  const told = combine(held, asked.effects);
   if (kept) return stay(asked.passed ? withRun(asked.state, { asksGates: true }) : asked.state, told, kept);
   return asked.passed ? throughGates(context, asked.state, move, told) : stay(asked.state, told);
 }
@@ -240,12 +240,12 @@ function isChecked(context: Context, state: Analysing): boolean {
 }
 
 /** What keeps a release at its step although its check passed; the checks go on meanwhile. */
-function keptBack(context: Context, { state, share, up, view }: Look, move: Move): Effects | undefined {
+function blockedBy(context: Context, { state, share, up, view }: Trial, move: Step): Effects | undefined {
   if (isPaused(context, state.run))
-    return note('Paused', `paused at ${share} % by holdfast.dev/pause; remove it to go on`);
+    return note('Paused', `paused at ${share} % by annotation holdfast.dev/pause; remove it to continue`);
   if (move.kind === 'stuck')
-    return stall('StepsDoNotAdvance', `spec.analysis: no step leads beyond ${share} %; change stepWeight`);
-  return up ? lackOfRoom(context, state, move) : waitForPods(context, state, view);
+    return stall('StepsDoNotAdvance', `spec.analysis has no step beyond ${share} %; change stepWeight`);
+  return up ? lackOfCapacity(context, state, move) : waitForPods(context, state, view);
 }
 
 /** On the primary no match and no mirror leads to it: such a release is tried there as blue/green. */
@@ -260,12 +260,12 @@ function planFor(plan: Plan, { side }: Run): Plan {
 }
 
 /** Where a scaler lets the tried side have too few pods for the next share, the share rises as far as they carry; then that was the last. */
-function withinReach(context: Context, move: Move, share: number, { side = 'canary' }: Run): Move {
+function limitStep(context: Context, move: Step, share: number, { side = 'canary' }: Run): Step {
   const { world, plan } = context;
   const scaler = scalerOf(world, side);
   if (!scaler || (move.kind !== 'weight' && move.kind !== 'iterate') || plan.strategy.kind === 'ab')
     return move;
-  const carried = carriedBy(world);
+  const carried = fullSize(world);
   const reach = scaler.maxReplicas >= carried ? 100 : Math.floor((scaler.maxReplicas * 100) / carried);
   if (move.canaryWeight <= reach || reach < 1) return move;
   return move.kind === 'weight' && reach > share
@@ -274,7 +274,7 @@ function withinReach(context: Context, move: Move, share: number, { side = 'cana
 }
 
 /** Nothing rises before its pods are there (S4). */
-function lackOfRoom(context: Context, { run }: Analysing, move: Move): Effects | undefined {
+function lackOfCapacity(context: Context, { run }: Analysing, move: Step): Effects | undefined {
   const { world, plan } = context;
   const side = run.side ?? 'canary';
   const asked = move.kind === 'weight' || move.kind === 'iterate' ? move.canaryWeight : 0;
@@ -283,8 +283,8 @@ function lackOfRoom(context: Context, { run }: Analysing, move: Move): Effects |
   if (share === 0 || world.sharesWorkload || readyPods(context, side) >= needed) return undefined;
   const grown = side === 'canary' ? growCanary(world, needed) : [];
   const ready = readyPods(context, side);
-  const words = note('WaitingForCapacity', `the ${side} needs more ready pods than ${ready} for ${share} %`);
-  return together(act(...grown), words);
+  const words = note('WaitingForCapacity', `the ${side} has ${ready} ready pods, too few for ${share} %`);
+  return combine(act(...grown), words);
 }
 
 /** What a check gave; with `failure` the release failed by it. */
@@ -308,12 +308,12 @@ function stepCheck(context: Context, state: Analysing, share: number): Checked {
   const { plan } = context;
   const { run } = state;
   const where = plan.strategy.kind === 'canary' ? `at ${share} %` : `iteration ${state.iterations}`;
-  const words = together(
+  const words = combine(
     note('Progressing', `${describeRelease(run)} ${where}, analysis every ${plan.intervalMs / 1000} s`),
     run.closedGate ? noteClosed(run.closedGate, `${describeRelease(run)} ${where}`) : {},
   );
   const lookBackMs = remainingMs(context, run.stepTime, plan.lookBackMs);
-  if (lookBackMs > 0) return { state, passed: false, effects: together(words, wake(lookBackMs)) };
+  if (lookBackMs > 0) return { state, passed: false, effects: combine(words, wake(lookBackMs)) };
   const asked = check(context, run, {
     role: run.side ?? 'canary',
     purpose: 'analysis',
@@ -323,37 +323,37 @@ function stepCheck(context: Context, state: Analysing, share: number): Checked {
     afterMs: plan.intervalMs,
   });
   const next = withRun(state, asked.run);
-  if (asked.waits) return { state: next, passed: false, effects: together(words, asked.waits) };
-  const told = together(words, { status: { checks: [...asked.results] } });
+  if (asked.waits) return { state: next, passed: false, effects: combine(words, asked.waits) };
+  const told = combine(words, { status: { checks: [...asked.results] } });
   const verdict = verdictOf(asked.results);
   if (verdict === 'pass')
     return { state: { ...next, run: without(next.run, 'unknownSince') }, passed: true, effects: told };
   const found = `${where}: ${findings(asked.results)}`;
-  const effects = together(told, wake(plan.intervalMs));
+  const effects = combine(told, wake(plan.intervalMs));
   return verdict === 'fail'
-    ? counted(context, next, found, effects)
-    : withoutVerdict(context, next, found, effects);
+    ? countFailure(context, next, found, effects)
+    : withoutResult(context, next, found, effects);
 }
 
 /** A check that counts neither way is asked again, until the deadline (S29; issue 11, 14). */
-function withoutVerdict(context: Context, before: Analysing, found: string, effects: Effects): Checked {
+function withoutResult(context: Context, before: Analysing, found: string, effects: Effects): Checked {
   const { progressDeadlineMs } = context.plan;
   const unknownSince = before.run.unknownSince ?? context.now;
   const state = { ...before, run: { ...without(before.run, 'asksGates'), unknownSince } };
   if (elapsedMs(context, unknownSince) < progressDeadlineMs) {
-    const told = say('Warning', 'NoData', `check without a verdict ${found}`);
-    return { state, passed: false, effects: together(effects, told) };
+    const told = say('Warning', 'NoData', `inconclusive check ${found}`);
+    return { state, passed: false, effects: combine(effects, told) };
   }
-  const message = `${describeRelease(state.run)} had no check with a verdict for ${progressDeadlineMs / 1000} s, ${found}`;
+  const message = `${describeRelease(state.run)} had no conclusive check for ${progressDeadlineMs / 1000} s, ${found}`;
   return { state, passed: false, effects, failure: { reason: 'NoData', message } };
 }
 
 /** Failed checks add up over the run; the one that reaches the threshold fails the release. */
-function counted({ plan }: Context, before: Analysing, found: string, effects: Effects): Checked {
+function countFailure({ plan }: Context, before: Analysing, found: string, effects: Effects): Checked {
   const failedChecks = before.failedChecks + 1;
   const state = { ...before, failedChecks, run: without(before.run, 'unknownSince', 'asksGates') };
   const words = `failed check ${failedChecks} of ${plan.threshold} ${found}`;
-  const told = together(effects, say('Warning', 'CheckFailed', words), note('CheckFailed', words));
+  const told = combine(effects, say('Warning', 'CheckFailed', words), note('CheckFailed', words));
   if (failedChecks < plan.threshold) return { state, passed: false, effects: told };
   const message = `${describeRelease(state.run)} failed its analysis ${found}`;
   return { state, passed: false, effects: told, failure: { reason: 'AnalysisFailed', message } };
@@ -365,11 +365,11 @@ function preRollout(context: Context, state: Analysing): Checked {
   const { run, failedChecks } = state;
   if (run.preRolloutTime !== undefined || !hasHooks(context, 'pre-rollout'))
     return { state, passed: true, effects: {} };
-  const key = `${keyPrefix(run)}/pre-rollout/${failedChecks}`;
-  const words = note('Progressing', `${describeRelease(run)} asks pre-rollout before it gets traffic`);
+  const key = `${requestKeyPrefix(run)}/pre-rollout/${failedChecks}`;
+  const words = note('Progressing', `${describeRelease(run)} waits for its pre-rollout webhooks`);
   if (world.checks?.key !== key) {
     const leftMs = failedChecks > 0 ? remainingMs(context, run.lastCheckTime, plan.intervalMs) : 0;
-    if (leftMs > 0) return { state, passed: false, effects: together(words, wake(leftMs)) };
+    if (leftMs > 0) return { state, passed: false, effects: combine(words, wake(leftMs)) };
     const asked = request(context, run, { key, role: 'canary', purpose: 'analysis', hooks: ['pre-rollout'] });
     return { state, passed: false, effects: { ...words, check: asked } };
   }
@@ -381,38 +381,38 @@ function preRollout(context: Context, state: Analysing): Checked {
     return {
       state: withRun(state, { lastCheckTime, preRolloutTime: context.now }),
       passed: true,
-      effects: together(words, known, told),
+      effects: combine(words, known, told),
     };
   }
   const again = wake(remainingMs(context, lastCheckTime, plan.intervalMs));
-  return counted(
+  return countFailure(
     context,
     withRun(state, { lastCheckTime }),
     `before any traffic: ${findings(results)}`,
-    together(words, known, again),
+    combine(words, known, again),
   );
 }
 
 /** The gates between a passed check and its move. A closed one leaves share, iterations and failed checks as they are (2.19, 8). */
-function throughGates(context: Context, state: Analysing, move: Move, effects: Effects): Outcome {
+function throughGates(context: Context, state: Analysing, move: Step, effects: Effects): Outcome {
   const gate = askGates(context, state.run, gatesBefore(context, state, move));
-  const told = together(effects, gate.effects);
+  const told = combine(effects, gate.effects);
   if (gate.kind === 'asking') {
     const run = { ...gate.run, asksGates: true };
     const words = run.closedGate
       ? noteClosed(run.closedGate, describeRelease(run))
-      : note('Progressing', `${describeRelease(run)} passed; the gates before the next step are asked`);
+      : note('Progressing', `${describeRelease(run)} passed; asking the gates before the next step`);
     return stay({ ...state, run }, told, words);
   }
   const run = without(gate.run, 'asksGates', 'skipStepAt');
-  if (gate.kind === 'open') return make(context, { ...state, isGateClosed: false, run }, move, told);
+  if (gate.kind === 'open') return takeStep(context, { ...state, isGateClosed: false, run }, move, told);
   if (gate.overdue) return failAtGate(context, { ...state, run }, gate.gate);
   const isGateClosed = state.isGateClosed || gate.gate.type === 'confirm-promotion';
   return stay({ ...state, run, isGateClosed }, told, noteClosed(gate.gate, describeRelease(run)));
 }
 
 /** As in Flagger: each step of the weight, the one to promotion included; promotion; and blue/green before all traffic moves. */
-function gatesBefore({ plan }: Context, { isGateClosed }: Analysing, move: Move): readonly GateType[] {
+function gatesBefore({ plan }: Context, { isGateClosed }: Analysing, move: Step): readonly GateType[] {
   const { kind } = plan.strategy;
   if (move.kind === 'weight') return ['confirm-traffic-increase'];
   if (move.kind === 'iterate')
@@ -422,7 +422,7 @@ function gatesBefore({ plan }: Context, { isGateClosed }: Analysing, move: Move)
   return rises ? ['confirm-traffic-increase', 'confirm-promotion'] : ['confirm-promotion'];
 }
 
-function make(context: Context, state: Analysing, move: Move, effects: Effects): Outcome {
+function takeStep(context: Context, state: Analysing, move: Step, effects: Effects): Outcome {
   const { plan, world } = context;
   const { run } = state;
   if (move.kind === 'promote') return promote(context, state, effects);
@@ -452,9 +452,8 @@ function make(context: Context, state: Analysing, move: Move, effects: Effects):
 export function promote(context: Context, { run, iterations }: Analysing, effects: Effects = {}): Outcome {
   const begun = without(withProgressReset(context, run), 'stepTime', 'promoteNow');
   const post = { reason: 'Promoting', startTime: context.now };
-  const next = promoting(context, { run: begun, failedChecks: 0, iterations, post });
-  const words =
-    run.side === 'primary' ? 'all traffic follows to the primary' : 'it is written to the primary';
+  const next = promotionState(context, { run: begun, failedChecks: 0, iterations, post });
+  const words = run.side === 'primary' ? 'moving all traffic to the primary' : 'writing it to the primary';
   const { events = [], status = {} } = effects;
   const told = say('Normal', 'Promoting', `${describeRelease(run)} passed; ${words}`);
   return enter(next, { status, events: [...events, ...(told.events ?? [])] });

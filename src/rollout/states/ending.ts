@@ -7,21 +7,21 @@ import { type Context, elapsedMs } from '../context.ts';
 import { hasHooks, request } from '../hooks.ts';
 import {
   act,
-  type Barred,
+  combine,
   type Effects,
   enter,
+  type NewRejection,
   note,
   type Outcome,
   type Preference,
   say,
   stay,
-  together,
   wake,
 } from '../outcome.ts';
 import { withProgress } from '../progress.ts';
 import type { Ending, Run } from '../run.ts';
 import { type RunState, type StateOf, without } from '../state.ts';
-import { areScalersBack, restCanary, restoreScalers, scalerWaitMs } from '../traffic/scalers.ts';
+import { areScalersReset, restoreScalers, scalerWaitMs, stopCanary } from '../traffic/scalers.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { recreatedPrimary } from './recreate.ts';
 
@@ -42,7 +42,7 @@ export function end(
   return enter(next, {
     status: more.status ?? {},
     events: [...(more.events ?? []), ...(told.events ?? [])],
-    bars: ending.reject ? barred(run, ending.reject, ending.cause) : [],
+    rejects: ending.reject ? rejectionFor(run, ending.reject, ending.cause) : [],
   });
 }
 
@@ -54,14 +54,14 @@ function endingPhase(state: RunState): StateOf<'Ending'>['phase'] {
 }
 
 /** The release is barred from now on. */
-export function barred({ digest, commit }: Run, reason: RolloutReason, cause?: string): Barred[] {
+export function rejectionFor({ digest, commit }: Run, reason: RolloutReason, cause?: string): NewRejection[] {
   return [{ digest, commit, reason, cause }];
 }
 
 /** Where traffic goes while a release ends: a bad canary loses what the primary carries at once, and everything at the deadline (issue 11, 1). */
 export function endingPrefers(context: Context, { ending, run }: StateOf<'Ending'>): Preference {
   const overdue = isOverdue(context, run);
-  return { kind: 'all', side: 'primary', leaves: ending.phase === 'Failed', overdue };
+  return { kind: 'all', side: 'primary', evacuate: ending.phase === 'Failed', overdue };
 }
 
 function isOverdue(context: Context, run: Run): boolean {
@@ -77,7 +77,7 @@ export function ending(context: Context, before: StateOf<'Ending'>): Outcome {
   const run = withProgress(context, before.run, world.primary);
   const state = { ...before, run };
   const owed = {
-    bars: before.ending.reject ? barred(run, before.ending.reject, before.ending.cause) : [],
+    rejects: before.ending.reject ? rejectionFor(run, before.ending.reject, before.ending.cause) : [],
   };
   const words = note(before.ending.reason, before.ending.message);
   const recreated = recreatedPrimary(context);
@@ -94,9 +94,9 @@ export function ending(context: Context, before: StateOf<'Ending'>): Outcome {
     return stay(state, owed, words, waiting(context, run), wake(leftMs));
   }
   if (world.target && world.target.desiredReplicas > 0)
-    return stay(state, owed, words, act(...restCanary(world)));
+    return stay(state, owed, words, act(...stopCanary(world)));
   const restored = restoreScalers(context, run);
-  if (!areScalersBack(world))
+  if (!areScalersReset(world))
     return stay(state, owed, words, restored, scalerNote(context, run, before.ending));
   return finished(context, state);
 }
@@ -105,7 +105,7 @@ function scalerNote(context: Context, run: Run, { reason, message }: Ending): Ef
   const waitMs = scalerWaitMs(context, run);
   if (waitMs === 0) return {};
   return note(reason, message, {
-    action: "the primary's scaler gets its minReplicas back",
+    action: "minReplicas of the primary's scaler is restored",
     timeMs: context.world.nowMs + waitMs,
   });
 }
@@ -115,15 +115,15 @@ function waiting(context: Context, run: Run): Effects {
   const { world, plan } = context;
   if (isAllOn(context, 'primary')) return routeNote(context, run);
   if (hasConverged(world.primary, plan.primaryReadyPercent)) return {};
-  const what = `traffic stays with the canary until the primary is ready: ${whyNotReady(world.primary)}`;
+  const what = `traffic stays on the canary until the primary is ready: ${whyNotReady(world.primary)}`;
   return note('WaitingForPrimary', what);
 }
 
-/** A move that the gateway does not take over is told, and after the deadline a person is asked to look (issue 11, 17). */
+/** A route that the gateway does not accept is reported, and after the deadline a person is asked to look (issue 11, 17). */
 export function routeNote(context: Context, run: Run): Effects {
   const { route } = context.world;
   if (!route || route.accepted) return {};
-  const message = route.problem ?? 'the gateway has not taken the route over yet';
+  const message = route.problem ?? 'the gateway has not accepted the route yet';
   const isLong = elapsedMs(context, run.standing?.route?.since) >= context.plan.progressDeadlineMs;
   return { note: { reason: 'RouteNotAccepted', message, stalled: isLong } };
 }
@@ -131,11 +131,11 @@ export function routeNote(context: Context, run: Run): Effects {
 /** The last-known-good did not come up to take the traffic back: the canary serves on, and a newer revision gets through (issue 11, 2). */
 function neverCameBack(context: Context, state: StateOf<'Ending'>): Outcome {
   const { ending: deferred, failedChecks, iterations } = state;
-  const message = `the last-known-good does not come up to take the traffic back: ${whyNotReady(context.world.primary)}`;
+  const message = `the last-known-good does not become ready to take the traffic back: ${whyNotReady(context.world.primary)}`;
   const run = { ...without(state.run, 'ending', 'progressKey'), lastProgressTime: context.now, deferred };
   return enter(
     {
-      kind: 'Fallen',
+      kind: 'RevertFailed',
       run,
       failedChecks,
       iterations,
@@ -144,7 +144,7 @@ function neverCameBack(context: Context, state: StateOf<'Ending'>): Outcome {
     },
     {
       ...say('Warning', 'LKGNotReady', message),
-      bars: deferred.reject ? barred(run, deferred.reject, deferred.cause) : [],
+      rejects: deferred.reject ? rejectionFor(run, deferred.reject, deferred.cause) : [],
     },
   );
 }
@@ -199,7 +199,7 @@ export function postRollout(context: Context): { readonly isDone: boolean; reado
   const told = passed
     ? say('Normal', 'PostRolloutPassed', 'post-rollout webhooks approved')
     : say('Warning', 'PostRolloutFailed', `post-rollout: ${whyClosed(outcome, 'post-rollout')}`);
-  return { isDone: true, effects: together(history, told) };
+  return { isDone: true, effects: combine(history, told) };
 }
 
 /** A gate stayed closed beyond its deadline: the release ends, before anything of it was written to the primary. */

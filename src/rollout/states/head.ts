@@ -1,13 +1,13 @@
-/** What Git says while a release is under way (design section 5): each state names its rule in table.ts. */
+/** What Git says while a release is under way (design section 5): the table of states names the rule of each. */
 import type { Context } from '../context.ts';
-import { type Outcome, say } from '../outcome.ts';
+import type { Outcome } from '../outcome.ts';
 import { rejectionOf } from '../run.ts';
 import type { RunState } from '../state.ts';
 import { headForRun } from '../windows.ts';
 import { describeRelease, type ReleaseView } from '../world.ts';
 import { admit } from './admit.ts';
 import { end } from './ending.ts';
-import { holdOrRevert } from './hold-or-revert.ts';
+import { startRevert } from './hold-or-revert.ts';
 
 /** How a state follows head. */
 export type HeadRule =
@@ -24,18 +24,15 @@ export function followHead(context: Context, state: RunState, rule: HeadRule): O
   if (!head || head.digest === state.run.digest || rule === 'ownRule') return undefined;
   if (rule === 'takesBack')
     return head.digest === context.good?.digest ? revertedInGit(context, state, head) : undefined;
-  return endedByGit(context, state, head) ?? replaced(context, state, head);
-}
-
-/** Where the last-known-good cannot be brought back, the newer one is tried where this one was. */
-function replaced(context: Context, { run }: RunState, head: ReleaseView): Outcome {
-  return admit(context, head, { before: run, ...(run.side ? { side: run.side } : {}) });
+  const { run } = state;
+  const side = run.side ? { side: run.side } : {};
+  return endedByGit(context, state, head) ?? admit(context, head, { before: run, ...side });
 }
 
 /** Before the first write to the primary: head went back to the last-known-good, or on to a release that was rejected. */
 export function endedByGit(context: Context, state: RunState, head: ReleaseView): Outcome | undefined {
   if (head.digest === context.good?.digest) {
-    const message = `${describeRelease(head)} is the last-known-good: the rollout is taken back`;
+    const message = `${describeRelease(head)} is the last-known-good: the rollout is cancelled`;
     const { commit } = head.commit;
     const status = { lastAppliedCommit: commit, lastPromotedCommit: commit };
     return end(
@@ -46,7 +43,7 @@ export function endedByGit(context: Context, state: RunState, head: ReleaseView)
     );
   }
   if (!rejectionOf(context, head.digest)) return undefined;
-  const message = `Git went on to ${describeRelease(head)}, which was rejected before`;
+  const message = `Git moved on to ${describeRelease(head)}, which was rejected before`;
   return end(context, asBeforeTheWrite(state), { phase: 'Failed', reason: 'Rejected', message });
 }
 
@@ -67,7 +64,7 @@ function revertedInGit(context: Context, state: RunState, head: ReleaseView): Ou
     control: false,
     headCommit: head.commit.commit,
   } as const;
-  return holdOrRevert(context, state, good, cause);
+  return startRevert(context, state, good, cause);
 }
 
 /** A newer revision that may be rolled out, where head holds one. */
@@ -76,15 +73,3 @@ export function newerRevision(context: Context, { run }: RunState): ReleaseView 
   if (!head || head.digest === run.digest || head.digest === context.good?.digest) return undefined;
   return rejectionOf(context, head.digest) !== undefined ? undefined : head;
 }
-
-/** Steps, strategy, metrics or match changed: the analysis starts again from 0 (design section 4). */
-export function restartsAnalysis(context: Context, { run }: RunState): boolean {
-  return run.restartKey !== context.plan.restartKey;
-}
-
-/** What people hear of that. */
-export const RESTART_EVENT = say(
-  'Normal',
-  'AnalysisRestarted',
-  'steps, strategy, metrics or match changed: the analysis starts again',
-);

@@ -7,6 +7,7 @@ import type { Context } from '../context.ts';
 import {
   ALL,
   act,
+  combine,
   type Effects,
   enter,
   note,
@@ -15,19 +16,18 @@ import {
   STAY,
   say,
   stay,
-  together,
   wake,
 } from '../outcome.ts';
-import { isBeyondHope, sharedCause } from '../post-promotion.ts';
+import { isWaitingPointless, sharedCause } from '../post-promotion.ts';
 import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { isLost, soundRecord, wayBack } from '../records.ts';
-import { promoting, type State, type StateOf, without, withRun } from '../state.ts';
+import { isLost, revertTarget, soundRecord } from '../records.ts';
+import { promotionState, type State, type StateOf, without, withRun } from '../state.ts';
 import { canaryServes } from '../traffic/capacity.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { describeRelease, type ReleaseView } from '../world.ts';
 import { admit } from './admit.ts';
 import { newerRevision } from './head.ts';
-import { failDead, holdOrRevert, revert } from './hold-or-revert.ts';
+import { failDead, revert, startRevert } from './hold-or-revert.ts';
 import { applyPrimary, recreatedCanary } from './recreate.ts';
 
 type Held = StateOf<'Held'>;
@@ -45,24 +45,24 @@ function isForChecks({ reason }: Held): boolean {
 /** The healthy copy that is not the failing one. */
 export function heldPrefers(context: Context, state: Held): Preference {
   const { target, primary } = context.world;
-  if (staysOnPrimary(state) && !newerOf(context, state)) return STAY;
+  if (staysOnPrimary(state) && !newerRelease(context, state)) return STAY;
   return canaryServes(target) || servingPods(primary) === 0 ? ALL.canary : STAY;
 }
 
 /** The healthy canary carries the traffic; the promotion goes on by itself when the primary heals. onFailure is looked at in every step (issue 11, 7). */
 export function held(context: Context, state: Held): Outcome {
   const { world, plan } = context;
-  const newer = newerOf(context, state);
-  const superseded = newer && forNewer(context, state, newer);
+  const newer = newerRelease(context, state);
+  const superseded = newer && giveWayTo(context, state, newer);
   if (superseded) return superseded;
-  if (staysOnPrimary(state)) return askAgain(context, state);
+  if (staysOnPrimary(state)) return recheck(context, state);
   if (!isForChecks(state) && hasConverged(world.primary, plan.primaryReadyPercent))
     return resume(context, state);
   return byPolicy(context, state);
 }
 
-/** A newer revision. Under halt nothing is written for config that changed outside Git: templates stand still. */
-function newerOf(context: Context, state: Held): ReleaseView | undefined {
+/** A newer revision. Under halt nothing is written for config that changed outside Git: templates are not written. */
+function newerRelease(context: Context, state: Held): ReleaseView | undefined {
   const head = newerRevision(context, state);
   if (!head || head.digest === state.run.rollback?.digest) return undefined;
   const isSameInGit = gitPart(head.digest) === gitPart(state.run.digest);
@@ -73,15 +73,15 @@ function isHalt({ plan }: Context): boolean {
   return plan.postPromotion.onFailure === 'halt';
 }
 
-/** The primary is brought back to the last-known-good first; where that must not or cannot be written, it is tried on the primary. */
-function forNewer(context: Context, state: Held, head: ReleaseView): Outcome | undefined {
+/** The primary is reverted to the last-known-good first; where that must not or cannot be written, the newer revision is tried on the primary. */
+function giveWayTo(context: Context, state: Held, head: ReleaseView): Outcome | undefined {
   const { good } = context;
   if (!good || isLost(good) || isHalt(context))
     return hasArrived(context, state.run, 'canary')
       ? admit(context, head, { side: 'primary', before: state.run })
       : undefined;
   const finding = `a newer revision waits: ${describeRelease(head)}`;
-  return holdOrRevert(context, state, good, { reason: 'Superseded', finding, reject: false, control: false });
+  return startRevert(context, state, good, { reason: 'Superseded', finding, reject: false, control: false });
 }
 
 /** What ends the hold by itself: nothing for hold and halt, at once for revert, the deadline for auto. */
@@ -95,15 +95,16 @@ function byPolicy(context: Context, before: Held): Outcome {
     ? 'the canary carries all traffic'
     : 'traffic is moving to the canary';
   const line = `${describeRelease(run)} is held, ${where}: ${cause}`;
-  const back = onFailure === 'halt' ? {} : bringBack(context, state);
+  const back = onFailure === 'halt' ? {} : restoreDeleted(context, state);
   const waits =
-    onFailure === 'hold' || onFailure === 'halt' || run.keepWaiting || !wayBack(context.good, run);
-  if (waits) return stay(before, note(state.reason, line, afterHold(state)), back);
+    onFailure === 'hold' || onFailure === 'halt' || run.keepWaiting || !revertTarget(context.good, run);
+  const action = isForChecks(state) ? 'nothing automatic' : 'promotion continues if the primary recovers';
+  if (waits) return stay(before, note(state.reason, line, { action }), back);
   const diagnosis = diagnose(world.primary, world.target);
   if (onFailure === 'revert' || isForChecks(state))
     return revert(context, state, { reason: state.reason, finding: cause, control: isForChecks(state) });
   const leftMs = progressDeadlineMs - sinceProgressMs(context, run);
-  const mayHeal = canaryServes(world.target) && !isBeyondHope(diagnosis);
+  const mayHeal = canaryServes(world.target) && !isWaitingPointless(diagnosis);
   if (!mayHeal || leftMs <= 0)
     return revert(context, state, {
       reason: state.reason,
@@ -111,17 +112,12 @@ function byPolicy(context: Context, before: Held): Outcome {
       control: false,
       cause: diagnosis.cause,
     });
-  const next = { action: 'revert, unless the primary heals before', timeMs: world.nowMs + leftMs };
+  const next = { action: 'revert unless the primary recovers first', timeMs: world.nowMs + leftMs };
   return stay(state, note(state.reason, line, next), back, wake(leftMs));
 }
 
-function afterHold(state: Held) {
-  const action = isForChecks(state) ? 'nothing automatic' : 'promotion goes on if the primary heals';
-  return { action };
-}
-
 /** A copy that somebody deleted meanwhile comes back as it was: the primary goes on trying, the canary on serving. */
-function bringBack(context: Context, { run }: Held): Effects {
+function restoreDeleted(context: Context, { run }: Held): Effects {
   const { world } = context;
   if (!soundRecord(world, run.digest)) return {};
   return act(
@@ -132,17 +128,16 @@ function bringBack(context: Context, { run }: Held): Effects {
 
 /** The primary converged after all: promotion simply goes on. */
 function resume(context: Context, state: Held): Outcome {
-  const told = say(
-    'Normal',
-    'Resumed',
-    `the primary runs ${describeRelease(state.run)} now; promotion goes on`,
-  );
-  return enter(promotingAgain(context, state), told);
+  const message = `the primary runs ${describeRelease(state.run)} now; promotion continues`;
+  return enter(promotingAgain(context, state), say('Normal', 'Resumed', message));
 }
 
 function promotingAgain(context: Context, { run, failedChecks, iterations, post }: Held): State {
   const base = { run: without(withProgressReset(context, run), 'stepTime'), failedChecks, iterations };
-  return promoting(context, { ...base, post: { ...post, reason: 'Promoting', startTime: context.now } });
+  return promotionState(context, {
+    ...base,
+    post: { ...post, reason: 'Promoting', startTime: context.now },
+  });
 }
 
 /**
@@ -150,15 +145,15 @@ function promotingAgain(context: Context, { run, failedChecks, iterations, post 
  * any answer, or, of a shared cause, a pass; when the others are well again and this one still fails, it was its own release, which is
  * reverted (design section 5, auto).
  */
-function askAgain(context: Context, state: Held): Outcome {
+function recheck(context: Context, state: Held): Outcome {
   const { run, post, reason } = state;
   const { intervalMs, onFailure } = context.plan.postPromotion;
   const isShared = reason === 'SharedCause';
-  const { why, action, resumed } = AGAIN[isShared ? 'SharedCause' : 'ChecksUnavailable'];
+  const { why, action, resumed } = RECHECK[isShared ? 'SharedCause' : 'ChecksUnavailable'];
   const line = note(reason, `${describeRelease(run)} is held: ${post.cause ?? why}`, { action });
   const dead = deadPrimary(context, state);
   if (dead) return dead;
-  if (isShared && onFailure === 'revert' && !run.keepWaiting && wayBack(context.good, run))
+  if (isShared && onFailure === 'revert' && !run.keepWaiting && revertTarget(context.good, run))
     return revert(context, state, { reason: 'ChecksFailed', finding: post.cause ?? '', control: true });
   const asked = (isShared ? check : quietCheck)(context, run, primaryCheck(context, run));
   const next = { ...state, run: asked.run };
@@ -166,26 +161,26 @@ function askAgain(context: Context, state: Held): Outcome {
   const known = { status: { checks: [...asked.results] } };
   const verdict = verdictOf(asked.results);
   if (!isShared || verdict === 'pass') {
-    const told = say('Normal', 'Resumed', `${resumed}; verification of ${describeRelease(run)} goes on`);
-    return verifyAgain(context, next, together(known, told));
+    const told = say('Normal', 'Resumed', `${resumed}; verification of ${describeRelease(run)} continues`);
+    return verifyAgain(context, next, combine(known, told));
   }
   if (verdict !== 'fail' || run.keepWaiting || sharedCause(context.world))
     return stay(next, line, known, wake(intervalMs));
   const finding = findings(asked.results);
   const back = revert(context, next, { reason: 'ChecksFailed', finding, control: true });
-  return { ...back, ...together(known, back) };
+  return { ...back, ...combine(known, back) };
 }
 
-/** What people are told of a hold that checks may end. */
-const AGAIN = {
+/** The words about a hold that checks may end. */
+const RECHECK = {
   ChecksUnavailable: {
-    why: 'checks cannot be had',
-    action: 'verification goes on once checks can be had',
-    resumed: 'checks can be had again',
+    why: 'checks have no answer',
+    action: 'verification continues once the checks answer again',
+    resumed: 'the checks answer again',
   },
   SharedCause: {
     why: 'other Canaries fail their checks, too',
-    action: 'asked again each interval',
+    action: 'checked again every interval',
     resumed: 'the checks pass again',
   },
 } as const;
@@ -199,7 +194,7 @@ function deadPrimary(context: Context, state: Held): Outcome | undefined {
   return failDead(context, state);
 }
 
-/** After a shared cause the checks are counted anew: those that failed said nothing of this release. */
+/** After a shared cause the checks are counted from zero: those that failed said nothing of this release. */
 function verifyAgain(context: Context, state: Held, { status = {}, events = [] }: Effects): Outcome {
   const { run, iterations, reason } = state;
   const { cause, ...post } = { ...state.post, reason: 'Verifying', startTime: context.now };

@@ -6,11 +6,11 @@ import type { Context } from '../context.ts';
 import { enter, type Outcome, say } from '../outcome.ts';
 import { canaryState, decidePromotion, decideVerification, sharedCause } from '../post-promotion.ts';
 import { withProgressReset } from '../progress.ts';
-import { wayBack } from '../records.ts';
+import { revertTarget } from '../records.ts';
 import type { RevertCause } from '../run.ts';
 import { type RunState, type StateOf, without } from '../state.ts';
 import { describeRelease, type RecordView } from '../world.ts';
-import { barred } from './ending.ts';
+import { rejectionFor } from './ending.ts';
 
 /** What went wrong after promotion. */
 interface Failure {
@@ -25,8 +25,8 @@ interface Failure {
   readonly cause?: string;
 }
 
-/** The primary goes back to the last-known-good: the intent is written first, then the record's bytes (S12, S13). */
-export function holdOrRevert(
+/** Starts the revert of the primary to the last-known-good: the intent is written first, then the record's bytes (S12, S13). */
+export function startRevert(
   context: Context,
   state: RunState,
   good: RecordView,
@@ -40,8 +40,8 @@ export function holdOrRevert(
   const post = { ...before, reason: cause.reason, cause: cause.finding, startTime: context.now };
   const next: StateOf<'Reverting'> = { kind: 'Reverting', run, failedChecks, iterations, phase, cause, post };
   return enter(next, {
-    ...say('Warning', 'Reverting', `the primary goes back to ${describeRelease(good)}: ${cause.finding}`),
-    bars: cause.reject ? barred(run, cause.reason, diagnosed) : [],
+    ...say('Warning', 'Reverting', `the primary is reverted to ${describeRelease(good)}: ${cause.finding}`),
+    rejects: cause.reject ? rejectionFor(run, cause.reason, diagnosed) : [],
   });
 }
 
@@ -80,15 +80,15 @@ export function failDead(context: Context, state: RunState): Outcome | undefined
   return failVerification(context, state, { reason: 'PrimaryUnhealthy', finding, control: false });
 }
 
-/** Goes back to the last-known-good, or holds where there is none to go back to. */
+/** Reverts to the last-known-good, or holds where there is none. */
 export function revert(context: Context, state: RunState, failure: Failure): Outcome {
-  const good = wayBack(context.good, state.run);
+  const good = revertTarget(context.good, state.run);
   if (!good) return hold(context, state, failure);
   const { reason, finding, control, cause } = failure;
-  return holdOrRevert(context, state, good, { reason, finding, control, reject: true }, cause);
+  return startRevert(context, state, good, { reason, finding, control, reject: true }, cause);
 }
 
-/** State Held: a healthy copy serves, the primary keeps trying, people are told (option A of the founding issue). */
+/** State Held: a healthy side serves, the primary keeps trying, and it is reported (option A of the founding issue). */
 export function hold(context: Context, state: RunState, { reason, finding }: Failure): Outcome {
   const { failedChecks, iterations } = state;
   const before = 'post' in state && state.post ? state.post : {};
@@ -102,8 +102,8 @@ export function hold(context: Context, state: RunState, { reason, finding }: Fai
 
 /** A release that failed its analysis on the primary: barred; and where the last-known-good must not or cannot be written, held (issue 11, 7 and 9). */
 export function failOnPrimary(context: Context, state: RunState, failure: Failure): Outcome {
-  const bars = barred(state.run, failure.reason, failure.cause);
+  const rejects = rejectionFor(state.run, failure.reason, failure.cause);
   const isHalt = context.plan.postPromotion.onFailure === 'halt';
   const outcome = isHalt ? hold(context, state, failure) : revert(context, state, failure);
-  return { ...outcome, bars };
+  return { ...outcome, rejects };
 }

@@ -2,24 +2,13 @@ import { trafficAt } from '../../api/canary/plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { Action } from '../action.ts';
 import type { Context } from '../context.ts';
-import {
-  act,
-  type Effects,
-  enter,
-  note,
-  type Outcome,
-  say,
-  stall,
-  stay,
-  together,
-  wake,
-} from '../outcome.ts';
+import { act, combine, type Effects, enter, note, type Outcome, say, stall, stay, wake } from '../outcome.ts';
 import { sinceProgressMs, withProgress } from '../progress.ts';
 import { soundRecord } from '../records.ts';
 import type { Run } from '../run.ts';
 import type { StateOf } from '../state.ts';
-import { carriedBy, podsNeeded, scalerOf } from '../traffic/capacity.ts';
-import { areScalersBack, pauseCanary, raiseFloor, restoreScalers } from '../traffic/scalers.ts';
+import { fullSize, podsNeeded, scalerOf } from '../traffic/capacity.ts';
+import { areScalersReset, pauseCanary, raiseMinReplicas, restoreScalers } from '../traffic/scalers.ts';
 import { isAllOn } from '../traffic/traffic.ts';
 import { describeRelease, type ReleaseView } from '../world.ts';
 import { begin } from './admit.ts';
@@ -61,7 +50,7 @@ function makeWhole(context: Context): { readonly isWhole: boolean; readonly acti
   const { world, plan } = context;
   const { scaler, primary } = world;
   if (scaler && !scaler.primary) return { isWhole: false, actions: [{ type: 'ApplyScalers' }] };
-  const grown = raiseFloor(world, 'primary', carriedBy(world));
+  const grown = raiseMinReplicas(world, 'primary', fullSize(world));
   const isCarried =
     !scalerOf(world, 'primary') || servingPods(primary) >= podsNeeded(context, 'primary', 100);
   const isWhole = isCarried && hasConverged(primary, plan.primaryReadyPercent);
@@ -87,7 +76,7 @@ function firstWrite(context: Context, first: ReleaseView): Effects {
   const { head } = context.world;
   const status = { lastAppliedSpec: first.digest, lastAppliedCommit: first.commit.commit };
   const words = note('Initializing', `creating the primary from ${describeRelease(first)}`);
-  return together(
+  return combine(
     act(applyPrimary(context, first.digest)),
     { status },
     words,
@@ -101,7 +90,7 @@ function ofLedger(
   first: ReleaseView,
 ): Effects {
   if (ledgerProblem !== undefined) {
-    const message = `the ledger in Git cannot be used (${ledgerProblem}); the primary starts from head, which has not proven itself`;
+    const message = `the ledger in Git cannot be used (${ledgerProblem}); the primary starts from head, which is not proven yet`;
     return say('Warning', 'LedgerUnavailable', message);
   }
   if (ledger?.digest !== first.digest) return {};
@@ -116,37 +105,37 @@ function wait(context: Context, head: ReleaseView, run: Run): Effects {
   const fallback = context.head;
   const message = `waiting for the primary to run ${describeRelease(head)}: ${whyNotReady(context.world.primary)}`;
   const leftMs = context.plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, run);
-  if (leftMs > 0) return together(note('Initializing', message), wake(leftMs));
+  if (leftMs > 0) return combine(note('Initializing', message), wake(leftMs));
   if (!fallback || fallback.digest === head.digest) return stall('PrimaryNotReady', message);
-  const why = `the ledger's ${describeRelease(head)} does not come up; the primary goes on with head`;
-  return together(say('Warning', 'LedgerUnavailable', why), firstWrite(context, fallback));
+  const why = `the ledger's ${describeRelease(head)} does not become ready; the primary continues with head`;
+  return combine(say('Warning', 'LedgerUnavailable', why), firstWrite(context, fallback));
 }
 
 /** The primary is up: it gets Services and traffic, then the target rests, then the release is the first good one. */
 function handOver(context: Context, head: ReleaseView, run: Run): Effects {
   const { world, plan, good } = context;
   const { digest } = head;
-  const begun = together(
-    note('Initializing', `the primary runs ${describeRelease(head)}; handing over the traffic`),
+  const begun = combine(
+    note('Initializing', `the primary runs ${describeRelease(head)}; moving traffic to it`),
     act(
       { type: 'EnsureServices', primaryDigest: digest, canaryDigest: digest },
       { type: 'SetTraffic', route: trafficAt(plan, 0) },
     ),
   );
   if (!world.route?.accepted || !isAllOn(context, 'primary'))
-    return world.route?.problem ? together(begun, note('RouteNotAccepted', world.route.problem)) : begun;
+    return world.route?.problem ? combine(begun, note('RouteNotAccepted', world.route.problem)) : begun;
   if (world.target?.digest !== digest || world.target.desiredReplicas > 0)
-    return together(begun, act(...pauseCanary(world, true), { type: 'ApplyCanary', digest, replicas: 0 }));
-  const restored = together(begun, restoreScalers(context, run));
-  if (!areScalersBack(world) || good?.digest === digest) return restored;
-  return together(restored, act({ type: 'MarkProven', digest }));
+    return combine(begun, act(...pauseCanary(world, true), { type: 'ApplyCanary', digest, replicas: 0 }));
+  const restored = combine(begun, restoreScalers(context, run));
+  if (!areScalersReset(world) || good?.digest === digest) return restored;
+  return combine(restored, act({ type: 'MarkProven', digest }));
 }
 
 /** The first record was read back: the Canary is initialized. */
 function initialized(run: Run): Outcome {
   return enter(
     { kind: 'Resting', phase: 'Initialized', failedChecks: 0 },
-    together(
+    combine(
       say('Normal', 'Initialized', `initialization done, ${describeRelease(run)} is live`),
       note('Initialized', `${describeRelease(run)} is live`),
       { status: { lastAppliedSpec: run.digest, lastAppliedCommit: run.commit } },

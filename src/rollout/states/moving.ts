@@ -7,6 +7,7 @@ import { type Context, remainingMs } from '../context.ts';
 import {
   ALL,
   act,
+  combine,
   type Effects,
   NONE,
   note,
@@ -14,88 +15,88 @@ import {
   type Preference,
   say,
   stay,
-  together,
   wake,
 } from '../outcome.ts';
 import { SETTLE_MS } from '../progress.ts';
 import type { State } from '../state.ts';
-import { canaryPods, canaryServes, carriedBy, podsNeeded, scalerOf } from '../traffic/capacity.ts';
+import { canaryPods, canaryServes, fullSize, podsNeeded, scalerOf } from '../traffic/capacity.ts';
 import { awaitsGit, handsOverToGit } from '../traffic/other-backends.ts';
 import { raisePrimary } from '../traffic/scalers.ts';
 import { allocate, isAllOn, rescueTraffic } from '../traffic/traffic.ts';
-import { handedBack, hasScalerBack } from './terminating.ts';
+import { handBackTraffic, hasScalerBack } from './terminating.ts';
 
-type Move = NonNullable<CanaryStatus['move']>;
+type ProviderSwitch = NonNullable<CanaryStatus['move']>;
 
 /**
  * The spec names a provider of the other sort than the one in effect. A release under way ends first, with the provider it began with.
  * Undefined where nothing moves.
  */
-export function moving(context: Context, state: State): Outcome | undefined {
+export function switchProvider(context: Context, state: State): Outcome | undefined {
   const { movesTo, sharesWorkload, status } = context.world;
   if (movesTo === undefined || status.run) return undefined;
   return {
-    ...stay(state, sharesWorkload ? toCopies(context, movesTo) : toOneWorkload(context, movesTo)),
+    ...stay(state, sharesWorkload ? switchToCopies(context, movesTo) : switchToNative(context, movesTo)),
     prefers: NONE,
   };
 }
 
 /** The target takes the traffic as when the Canary is deleted; only then does the primary go, and what was made stays without an owner. */
-function toOneWorkload(context: Context, to: string): Effects {
+function switchToNative(context: Context, to: string): Effects {
   const { world, plan, now } = context;
-  const begun: Move = world.status.move?.to === to ? world.status.move : { to, startTime: now };
+  const begun: ProviderSwitch = world.status.move?.to === to ? world.status.move : { to, startTime: now };
   // It went last, with all traffic read back on the target: whose route this is by now is not the rollout's business any more.
-  if (!world.primary && begun.handedOverTime !== undefined) return arrived(to);
-  if (isLetGo(context, begun)) return together({ status: { move: begun } }, act({ type: 'ReleaseCopies' }));
+  if (!world.primary && begun.handedOverTime !== undefined) return switchedToNative(to);
+  if (isHandedToGit(context, begun))
+    return combine({ status: { move: begun } }, act({ type: 'ReleaseCopies' }));
   const words = note(
     'Moving',
     `moving to provider ${to}, the target takes the traffic: ${whyNotReady(world.target)}`,
     {
-      action: 'the primary goes once the target carries all traffic',
+      action: 'the primary is deleted once the target carries all traffic',
     },
   );
-  const waiting = (move: Move, ...effects: readonly Effects[]) => {
+  const waiting = (move: ProviderSwitch, ...effects: readonly Effects[]) => {
     const { handedOverTime: _, ...rest } = move;
-    return together(...effects, words, { status: { move: rest } });
+    return combine(...effects, words, { status: { move: rest } });
   };
   if (awaitsGit(world)) return waiting(begun);
   const endpoints = waitsForEndpoints(context, begun);
   if (endpoints.waits) return waiting(endpoints.move, endpoints.effects);
-  const back = handedBack(context);
+  const back = handBackTraffic(context);
   if (!back.isThere) return waiting(endpoints.move, back.effects);
   const move = { ...endpoints.move, handedOverTime: endpoints.move.handedOverTime ?? now };
-  const here = together(back.effects, words, { status: { move } });
+  const here = combine(back.effects, words, { status: { move } });
   const leftMs = remainingMs(context, move.handedOverTime, SETTLE_MS);
-  if (leftMs > 0) return together(here, wake(leftMs));
+  if (leftMs > 0) return combine(here, wake(leftMs));
   const git = handsOverToGit(context);
-  if (!git.isOver) return together(here, git.effects);
+  if (!git.isOver) return combine(here, git.effects);
   const scaler = hasScalerBack(context, plan.progressDeadlineMs);
-  return scaler.isBack ? together(here, act({ type: 'ReleaseCopies' })) : together(here, scaler.effects);
+  return scaler.isBack ? combine(here, act({ type: 'ReleaseCopies' })) : combine(here, scaler.effects);
 }
 
 /** The route is Git's own by now, and a look may still show the primary: nothing of ours is put in order behind it any more. */
-function isLetGo({ world }: Context, { handedOverTime }: Move): boolean {
+function isHandedToGit({ world }: Context, { handedOverTime }: ProviderSwitch): boolean {
   return handedOverTime !== undefined && world.routeInGit === true && world.route?.others === 'alone';
 }
 
 /** Everything else was let go before the primary; what was not is let go now. */
-function arrived(to: string): Effects {
-  return together(
+function switchedToNative(to: string): Effects {
+  return combine(
     act({ type: 'ReleaseCopies' }),
     { status: { provider: to, move: undefined, scaler: undefined } },
-    say('Normal', 'Moved', `the target carries all traffic, and is rolled out in place from now on`),
+    say('Normal', 'Moved', 'the target carries all traffic; releases are rolled out in place from now on'),
   );
 }
 
 /** The target could carry all traffic, and the data plane may not have heard of its pods yet. */
 function waitsForEndpoints(
   context: Context,
-  before: Move,
-): { readonly waits: boolean; readonly move: Move; readonly effects: Effects } {
+  before: ProviderSwitch,
+): { readonly waits: boolean; readonly move: ProviderSwitch; readonly effects: Effects } {
   const { target } = context.world;
-  const isWhole = target?.digest === context.good?.digest && canaryPods(target) >= carriedBy(context.world);
+  const isWhole = target?.digest === context.good?.digest && canaryPods(target) >= fullSize(context.world);
   const { readyTime: _, ...rest } = before;
-  const move: Move = isWhole ? { ...rest, readyTime: before.readyTime ?? context.now } : rest;
+  const move: ProviderSwitch = isWhole ? { ...rest, readyTime: before.readyTime ?? context.now } : rest;
   if (!isWhole || isAllOn(context, 'canary')) return { waits: false, move, effects: {} };
   const rescue = rescueTraffic(context);
   if (rescue) return { waits: true, move, effects: rescue };
@@ -104,17 +105,17 @@ function waitsForEndpoints(
 }
 
 /** The workload is whole first, and nothing of it is held. From then on it is a target that serves alone. */
-function toCopies(context: Context, to: string): Effects {
-  const words = note('Moving', `moving to provider ${to} once the workload is as its last-known-good`);
+function switchToCopies(context: Context, to: string): Effects {
+  const words = note('Moving', `moving to provider ${to} once the workload runs the last-known-good`);
   const back = allocate(context, undefined, ALL.primary);
-  if ((back.actions ?? []).length > 0 || !isAllOn(context, 'primary')) return together(words, back);
-  return together(
+  if ((back.actions ?? []).length > 0 || !isAllOn(context, 'primary')) return combine(words, back);
+  return combine(
     words,
     { status: { provider: to, move: { to, startTime: context.now } } },
     say(
       'Normal',
       'Moving',
-      `moving to provider ${to}: the primary is brought up, the target serves until then`,
+      `moving to provider ${to}: starting the primary; the target serves until it is ready`,
     ),
   );
 }
@@ -130,21 +131,21 @@ interface TakeOver {
  * The primary takes the traffic over from the target that served alone until now. Over once it has all of it, for as long as the data plane takes
  * to hear of that: only then may the target rest.
  */
-export function takesOver(context: Context): TakeOver {
-  const here = moveHere(context);
+export function finishSwitchToCopies(context: Context): TakeOver {
+  const here = currentSwitch(context);
   if (!here.move) return { isOver: true, effects: here.isOver ? { status: { move: undefined } } : {} };
   const { world, now } = context;
   const { primary, route } = world;
   const { move } = here;
   const words = note('Moving', `moving to provider ${move.to}, the target serves: ${whyNotReady(primary)}`, {
-    action: 'the target rests once the primary carries all traffic',
+    action: 'the target is scaled to zero once the primary carries all traffic',
   });
   const goesOn = (...effects: readonly Effects[]) =>
-    ({ isOver: false, effects: together(...effects), prefers: NONE }) as const;
+    ({ isOver: false, effects: combine(...effects), prefers: NONE }) as const;
   const rescue = rescueTraffic(context);
   if (rescue) return goesOn(rescue, { status: { move } });
   const up = primaryUp(context, move);
-  const known = together(up.effects, words, { status: { move: up.move } });
+  const known = combine(up.effects, words, { status: { move: up.move } });
   if (!up.isUp) return goesOn(known);
   if (!isAllOn(context, 'primary') || route?.accepted !== true)
     return goesOn(known, allocate(context, undefined, ALL.primary));
@@ -154,9 +155,9 @@ export function takesOver(context: Context): TakeOver {
   const told = say(
     'Normal',
     'Moved',
-    'the primary carries all traffic; the target rests until the next release',
+    'the primary carries all traffic; the target stays at zero until the next release',
   );
-  return { isOver: true, effects: together({ status: { move: undefined } }, told) };
+  return { isOver: true, effects: combine({ status: { move: undefined } }, told) };
 }
 
 /** Right after a provider that copies came into effect: its Services are made, and nothing goes to them before the data plane has heard of that. */
@@ -165,12 +166,18 @@ export function awaitsServices(context: Context, state: State): Outcome | undefi
   if (!move || run || context.world.sharesWorkload || context.world.primary) return undefined;
   const leftMs = remainingMs(context, move.startTime, SETTLE_MS);
   if (leftMs === 0) return undefined;
-  const words = note('Moving', `moving to provider ${move.to}, the target serves; the Services come first`);
+  const words = note(
+    'Moving',
+    `moving to provider ${move.to}, the target serves: creating the Services first`,
+  );
   return { ...stay(state, words, wake(leftMs)), prefers: NONE };
 }
 
 /** On the way to the provider in effect. One that was on its way to the other one, and was called back, begins with whoever has the traffic. */
-function moveHere(context: Context): { readonly move: Move | undefined; readonly isOver?: true } {
+function currentSwitch(context: Context): {
+  readonly move: ProviderSwitch | undefined;
+  readonly isOver?: true;
+} {
   const { status, canary, options } = context.world;
   const to = canary.spec.provider ?? options.defaultProvider;
   if (!status.move || status.move.to === to) return { move: status.move };
@@ -182,8 +189,8 @@ function moveHere(context: Context): { readonly move: Move | undefined; readonly
 /** It can carry all traffic, and the data plane has heard of its pods; until then the target has it, whatever a route says that was there before. */
 function primaryUp(
   context: Context,
-  before: Move,
-): { readonly isUp: boolean; readonly move: Move; readonly effects: Effects } {
+  before: ProviderSwitch,
+): { readonly isUp: boolean; readonly move: ProviderSwitch; readonly effects: Effects } {
   const { world, plan } = context;
   const { primary, target, scaler } = world;
   const isScaled = !scaler || scaler.primary !== undefined;
@@ -193,13 +200,13 @@ function primaryUp(
   const move = isWhole ? { ...before, readyTime: before.readyTime ?? context.now } : before;
   if (isWhole || move.handedOverTime !== undefined) {
     const leftMs = isAllOn(context, 'primary') ? 0 : remainingMs(context, move.readyTime, SETTLE_MS);
-    return { isUp: leftMs === 0, move, effects: together(grown, wake(leftMs)) };
+    return { isUp: leftMs === 0, move, effects: combine(grown, wake(leftMs)) };
   }
-  const mayCarry = servingPods(primary) === 0 || canaryPods(target) >= carriedBy(world);
+  const mayCarry = servingPods(primary) === 0 || canaryPods(target) >= fullSize(world);
   const back = !isAllOn(context, 'canary') && canaryServes(target) && mayCarry;
   return {
     isUp: false,
     move,
-    effects: back ? together(grown, act({ type: 'SetTraffic', route: ALL_TO_CANARY })) : grown,
+    effects: back ? combine(grown, act({ type: 'SetTraffic', route: ALL_TO_CANARY })) : grown,
   };
 }

@@ -5,6 +5,7 @@ import { type Context, later, remainingMs } from '../context.ts';
 import {
   ALL,
   act,
+  combine,
   type Effects,
   enter,
   note,
@@ -13,12 +14,11 @@ import {
   STAY,
   say,
   stay,
-  together,
   wake,
 } from '../outcome.ts';
-import { isBeyondHope } from '../post-promotion.ts';
-import { sinceProgressMs, unsettledMs, withProgress, withProgressReset } from '../progress.ts';
-import { isLostDigest, soundRecord, standStill } from '../records.ts';
+import { isWaitingPointless } from '../post-promotion.ts';
+import { settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
+import { isDigestLost, reportLost, soundRecord } from '../records.ts';
 import { isPaused } from '../requests.ts';
 import type { Run } from '../run.ts';
 import { type StateOf, without, withRun } from '../state.ts';
@@ -28,10 +28,10 @@ import { canaryMayServe, hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { describeRelease } from '../world.ts';
 import { end, routeNote } from './ending.ts';
 import { failDead, failPromotion } from './hold-or-revert.ts';
-import { applyPrimary, putBackReplicas, recreatedCanary } from './recreate.ts';
+import { applyPrimary, recreatedCanary, scalePrimaryBack } from './recreate.ts';
 
 /** Traffic is to leave the primary before that is written, for a canary that can stand in for it, and has not arrived there (S2). */
-export function mustClear(context: Context, run: Run): boolean {
+export function mustMoveTraffic(context: Context, run: Run): boolean {
   const { primary, sharesWorkload, target } = context.world;
   // What failed on the primary loses its share to the canary first.
   if (run.side === 'primary' && canaryServes(target)) return !hasArrived(context, run, 'canary');
@@ -42,13 +42,13 @@ export function mustClear(context: Context, run: Run): boolean {
 
 /** Where traffic goes before the primary is written. */
 export function promotingPrefers(context: Context, { run }: StateOf<'Promoting'>): Preference {
-  const isReady = !isPaused(context, run) && areKept(context, run);
-  return isReady && mustClear(context, run) ? ALL.canary : STAY;
+  const isReady = !isPaused(context, run) && areRecorded(context, run);
+  return isReady && mustMoveTraffic(context, run) ? ALL.canary : STAY;
 }
 
 /** The bytes of this release and of what the primary runs are kept, and were read back. */
-function areKept(context: Context, run: Run): boolean {
-  return missingRecords(context, run).length === 0 || mayGiveUp(context, run);
+function areRecorded(context: Context, run: Run): boolean {
+  return missingRecords(context, run).length === 0 || mayOverwriteLost(context, run);
 }
 
 function missingRecords({ world }: Context, run: Run): string[] {
@@ -58,9 +58,9 @@ function missingRecords({ world }: Context, run: Run): string[] {
 }
 
 /** A proven release is a person's way out: with it, what the primary runs and cannot be had again is given up (design section 5). */
-function mayGiveUp(context: Context, run: Run): boolean {
+function mayOverwriteLost(context: Context, run: Run): boolean {
   const missing = missingRecords(context, run);
-  const isLost = missing.some((digest) => isLostDigest(context.world, digest));
+  const isLost = missing.some((digest) => isDigestLost(context.world, digest));
   return isLost && run.fastLane && !missing.includes(run.digest);
 }
 
@@ -71,25 +71,25 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
   if (isPaused(context, run))
     return stay(state, note('Paused', `paused before ${describeRelease(run)} is written to the primary`));
   const missing = missingRecords(context, run);
-  if (!areKept(context, run)) {
-    if (good && missing.some((digest) => isLostDigest(world, digest)))
-      return stay(state, standStill(world, good));
+  if (!areRecorded(context, run)) {
+    if (good && missing.some((digest) => isDigestLost(world, digest)))
+      return stay(state, reportLost(world, good));
     const saves = missing.map((digest) => ({ type: 'SaveRecord', digest }) as const);
     return stay(
       state,
       act(...saves),
-      note('SavingRecord', 'the release records are written before the primary is'),
+      note('SavingRecord', 'saving the release records before the primary is written'),
     );
   }
-  if (!mustClear(context, run)) {
-    const words = note('Promoting', `${describeRelease(run)} is written to the primary`);
+  if (!mustMoveTraffic(context, run)) {
+    const words = note('Promoting', `writing ${describeRelease(run)} to the primary`);
     return stay(
       withRun(state, withProgressReset(context, run)),
       act(applyPrimary(context, run.digest)),
       words,
     );
   }
-  const words = note('Clearing', 'all traffic goes to the canary before the primary is written');
+  const words = note('Clearing', 'moving all traffic to the canary before the primary is written');
   const back = act(...recreatedCanary(context, run.digest));
   const next = withRun(state, withProgress(context, run, world.target));
   const leftMs = plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, next.run);
@@ -106,13 +106,13 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
 }
 
 /** Somebody changed the template of the primary: it is written again, and judged only then (issue 11, 11). */
-export function putBack(context: Context, digest: string): Effects | undefined {
+export function restoreTemplate(context: Context, digest: string): Effects | undefined {
   const { primary } = context.world;
   const change = primary?.drift?.fields.find(({ path }) => path.startsWith('spec.template'));
   const manager = primary?.drift?.manager ?? 'somebody';
   if (change && !context.world.sharesWorkload) {
-    const message = `${manager} changed ${change.path} of the primary; it is written again`;
-    return together(act(applyPrimary(context, digest)), note('ForeignChange', message));
+    const message = `${manager} changed ${change.path} of the primary; it is restored`;
+    return combine(act(applyPrimary(context, digest)), note('ForeignChange', message));
   }
   return undefined;
 }
@@ -128,21 +128,21 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
   const { primary } = world;
   const state = withRun(before, withProgress(context, before.run, primary));
   const { run } = state;
-  const again = putBack(context, run.digest);
+  const again = restoreTemplate(context, run.digest);
   if (again) return stay(state, again);
   // It served already: one that dies has failed verification, whichever of the loss and its fault was seen first.
   const dead = state.post.passedChecks === undefined ? undefined : failDead(context, state);
   if (dead) return dead;
-  const isScaled = putBackReplicas(context).length > 0;
+  const isScaled = scalePrimaryBack(context).length > 0;
   if (!isScaled && hasConverged(primary, plan.primaryReadyPercent)) return shift(context, state);
   const { progressDeadlineMs, onFailure } = plan.postPromotion;
-  const isLost = onFailure === 'auto' && isBeyondHope(diagnose(primary, world.target));
+  const isLost = onFailure === 'auto' && isWaitingPointless(diagnose(primary, world.target));
   const leftMs = progressDeadlineMs - sinceProgressMs(context, run);
   if (isLost || leftMs <= 0)
     return failPromotion(context, state, { reason: 'PrimaryNotReady', control: false });
   const words = note(
     'Converging',
-    `the primary is taking over ${describeRelease(run)}: ${whyNotReady(primary)}`,
+    `the primary is rolling out ${describeRelease(run)}: ${whyNotReady(primary)}`,
     {
       action: 'hold or revert if it makes no progress',
       timeMs: world.nowMs + leftMs,
@@ -159,11 +159,11 @@ function shift(context: Context, state: StateOf<'Converging'>): Outcome {
   if (hasArrived(context, run, 'primary')) return startVerifying(context, state);
   const words = note(
     'Converging',
-    `the primary is ready; traffic moves to it, ${weight} % left on the canary`,
+    `the primary is ready; moving traffic to it, ${weight} % left on the canary`,
   );
   if (isAllOn(context, 'primary'))
-    return stay(state, words, routeNote(context, run), wake(unsettledMs(context, run, 'route')));
-  const settleMs = unsettledMs(context, run, 'primary');
+    return stay(state, words, routeNote(context, run), wake(settlingMs(context, run, 'route')));
+  const settleMs = settlingMs(context, run, 'primary');
   if (settleMs > 0) return stay(state, words, wake(settleMs));
   const stepped = plan.splitsTraffic && plan.promotionStepPercent < 100;
   const waitMs =
@@ -205,6 +205,6 @@ function startVerifying(context: Context, { run, post, iterations }: StateOf<'Co
       iterations,
       post: counted,
     },
-    say('Normal', 'Verifying', `all traffic is on the primary with ${describeRelease(run)}; checks go on`),
+    say('Normal', 'Verifying', `all traffic is on the primary with ${describeRelease(run)}; verifying it`),
   );
 }

@@ -1,9 +1,9 @@
 import type { WorkloadView } from '../../health/workload-view.ts';
 import type { Action } from '../action.ts';
 import type { Context } from '../context.ts';
-import { act, type Effects, note, say, together } from '../outcome.ts';
-import { isLost, standStill } from '../records.ts';
-import { carriedBy } from '../traffic/capacity.ts';
+import { act, combine, type Effects, note, say } from '../outcome.ts';
+import { isLost, reportLost } from '../records.ts';
+import { fullSize } from '../traffic/capacity.ts';
 import { resumeReplicas } from '../traffic/scalers.ts';
 import { describeRelease } from '../world.ts';
 
@@ -18,32 +18,28 @@ export function applyPrimary({ world }: Context, digest: string): Action {
 export function recreatedPrimary(context: Context): Effects | undefined {
   const { world, good } = context;
   if (world.primary || !good) return undefined;
-  if (isLost(good)) return standStill(world, good);
+  if (isLost(good)) return reportLost(world, good);
   const write = act(applyPrimary(context, good.digest));
   if (world.status.move)
-    return together(
+    return combine(
       write,
-      note('Moving', `the primary is made from ${describeRelease(good)}; the target serves`),
+      note('Moving', `creating the primary from ${describeRelease(good)}; the target serves`),
     );
-  return together(
+  return combine(
     write,
-    say(
-      'Warning',
-      'PrimaryMissing',
-      `the primary is gone; it is created again from ${describeRelease(good)}`,
-    ),
-    note('PrimaryMissing', 'the primary is gone; it is created again from the last-known-good'),
+    say('Warning', 'PrimaryMissing', `the primary is missing; recreating it from ${describeRelease(good)}`),
+    note('PrimaryMissing', 'the primary is missing; recreating it from the last-known-good'),
   );
 }
 
 /** A canary that is gone comes back with this release; a target of another tool is that one's to create. */
 export function recreatedCanary({ world }: Context, digest: string): Action[] {
   if (world.target || world.foreignTarget || world.sharesWorkload) return [];
-  return [{ type: 'ApplyCanary', digest, replicas: carriedBy(world) }];
+  return [{ type: 'ApplyCanary', digest, replicas: fullSize(world) }];
 }
 
 /** Somebody scaled the primary: it gets the pods that Git asks for again; one at zero gets some whoever wants how many (issue 11, 14 and 22). */
-export function putBackReplicas({ world }: Context): Action[] {
+export function scalePrimaryBack({ world }: Context): Action[] {
   const { primary, scaler } = world;
   if (!primary || world.sharesWorkload) return [];
   if (scaler?.primary) {

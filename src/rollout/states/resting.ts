@@ -4,6 +4,7 @@ import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.t
 import { type Context, elapsedMs, remainingMs } from '../context.ts';
 import {
   act,
+  combine,
   type Effects,
   note,
   type Outcome,
@@ -12,26 +13,25 @@ import {
   say,
   stall,
   stay,
-  together,
   wake,
 } from '../outcome.ts';
-import { isLost, soundRecord, standStill } from '../records.ts';
+import { isLost, reportLost, soundRecord } from '../records.ts';
 import { rejectionOf } from '../run.ts';
 import type { StateOf } from '../state.ts';
-import { keepScalers, pauseCanary, restCanary, restoreFloors, restsAtZero } from '../traffic/scalers.ts';
+import { isScaledToZero, pauseCanary, resetScalers, stopCanary, syncScalers } from '../traffic/scalers.ts';
 import { hasArrived } from '../traffic/traffic.ts';
 import { describeRelease, type RecordView, type ReleaseView } from '../world.ts';
 import { admit, begin } from './admit.ts';
 import { postRollout } from './ending.ts';
-import { holdOrRevert } from './hold-or-revert.ts';
-import { takesOver } from './moving.ts';
+import { startRevert } from './hold-or-revert.ts';
+import { finishSwitchToCopies } from './moving.ts';
 import { recreatedPrimary } from './recreate.ts';
 
 type Resting = StateOf<'Resting'>;
 
 /** The primary serves, if it has what it takes; while traffic moves here from a target that served alone, that decides (see moving.ts). */
 export function restingPrefers({ world }: Context): Preference {
-  return world.status.move || !world.primary?.digest ? STAY : { kind: 'all', side: 'primary', keeps: true };
+  return world.status.move || !world.primary?.digest ? STAY : { kind: 'all', side: 'primary', reapply: true };
 }
 
 /** No release is under way: keep what is good as it is, and look whether Git wants something new. */
@@ -42,15 +42,15 @@ export function resting(context: Context, state: Resting): Outcome {
   if (!primary && !target && world.head.kind === 'missing') return stay(state, withoutHead(context));
   const recreated = recreatedPrimary(context);
   if (recreated || !primary) return stay(state, recreated ?? {});
-  const moved = takesOver(context);
+  const moved = finishSwitchToCopies(context);
   if (!moved.isOver)
     return { ...stay(state, moved.effects), ...(moved.prefers ? { prefers: moved.prefers } : {}) };
-  const steady = together(moved.effects, keepTarget(context));
+  const steady = combine(moved.effects, scaleTargetDown(context));
   if (steady.actions?.some((action) => action.type === 'ScaleCanary'))
     return stay(state, steady, noteOf(context));
-  const kept = together(steady, keepSettings(context));
+  const kept = combine(steady, applySettings(context));
   if (primary.digest !== good.digest && head?.digest !== primary.digest)
-    return isLost(good) ? stay(state, kept, standStill(world, good)) : repairPrimary(context, state, good);
+    return isLost(good) ? stay(state, kept, reportLost(world, good)) : repairPrimary(context, state, good);
   return decide(context, state, { good, kept });
 }
 
@@ -63,7 +63,7 @@ function noteOf({ world }: Context): Effects {
 }
 
 /** Replicas, strategy and deadlines of head; and what somebody changed of the number of pods. */
-function keepSettings(context: Context): Effects {
+function applySettings(context: Context): Effects {
   const { world, head } = context;
   const isNew = head && world.primary && world.primary.settingsKey !== head.settingsKey;
   if (isNew) return act({ type: 'ApplySettings', digest: head.digest, settingsKey: head.settingsKey });
@@ -77,19 +77,19 @@ function decide(
 ): Outcome {
   const { world, head } = context;
   const told = postRollout(context);
-  const before = together(kept, told.effects);
-  if (!head) return stay(state, before, restoreFloors(world), withoutHead(context));
+  const before = combine(kept, told.effects);
+  if (!head) return stay(state, before, resetScalers(world), withoutHead(context));
   if (head.digest === good.digest) return settle(context, state, { head, before });
   if (rejectionOf(context, head.digest) !== undefined)
-    return stayAway(context, state, { good, head, before });
+    return keepRejected(context, state, { good, head, before });
   // What could not be returned to is not given up for something new; a proven release is the way out.
   if (isLost(good) && soundRecord(world, head.digest)?.promotedTime === undefined)
-    return stay(state, before, standStill(world, good));
+    return stay(state, before, reportLost(world, good));
   if (!told.isDone)
     return stay(
       state,
       before,
-      note('NewRevision', `${describeRelease(head)} starts once the webhooks heard of the last release`),
+      note('NewRevision', `${describeRelease(head)} starts once the post-rollout webhooks have answered`),
     );
   const { status: settled, events = [] } = before;
   const admitted = admit(context, head);
@@ -113,7 +113,7 @@ function settle(
   const phase = isSettled && named ? state.phase : 'Succeeded';
   const news = named
     ? {}
-    : together(
+    : combine(
         {
           status: {
             lastAppliedSpec: head.digest,
@@ -121,21 +121,21 @@ function settle(
             lastPromotedCommit: head.commit.commit,
           },
         },
-        say('Normal', 'Succeeded', `${describeRelease(head)} is what the primary runs: nothing to roll out`),
+        say('Normal', 'Succeeded', `the primary already runs ${describeRelease(head)}: nothing to roll out`),
       );
   const next: Resting = named ? state : { kind: 'Resting', phase: 'Succeeded', failedChecks: 0 };
-  const isWhole = hasConverged(world.primary, plan.primaryReadyPercent) || restsAtZero(world);
+  const isWhole = hasConverged(world.primary, plan.primaryReadyPercent) || isScaledToZero(world);
   const words = isWhole
     ? note(phase === 'Initialized' ? 'Initialized' : 'Succeeded', `${describeRelease(head)} is live`)
     : note(
         'PrimaryNotReady',
         `${describeRelease(head)} is applied, but the primary is not ready: ${whyNotReady(world.primary)}`,
       );
-  return stay(next, before, keepScalers(context), news, words);
+  return stay(next, before, syncScalers(context), news, words);
 }
 
 /** Head is a release that failed before: stay with the last-known-good and write nothing (S14). */
-function stayAway(
+function keepRejected(
   context: Context,
   state: Resting,
   { good, head, before }: { good: RecordView; head: ReleaseView; before: Effects },
@@ -145,7 +145,7 @@ function stayAway(
   const isKnown = state.phase === 'Failed' && world.status.lastAppliedSpec === head.digest;
   const news = isKnown
     ? {}
-    : together(
+    : combine(
         { status: { lastAppliedSpec: head.digest, lastAppliedCommit: head.commit.commit } },
         say('Warning', 'Rejected', `${describeRelease(head)} failed before and is not rolled out again`),
       );
@@ -155,7 +155,7 @@ function stayAway(
   return stay(
     next,
     before,
-    keepScalers(context),
+    syncScalers(context),
     news,
     note(knownReason(rejection?.reason, 'Rejected'), line),
   );
@@ -170,19 +170,19 @@ function rejectedOf(context: Context, head: ReleaseView): ReleaseView {
 }
 
 /** Without a release the target has no pods. */
-function keepTarget(context: Context): Effects {
+function scaleTargetDown(context: Context): Effects {
   const { world } = context;
   const { primary, target, foreignTarget } = world;
   if (!primary?.digest) return {};
   if (!target) return foreignTarget ? {} : act({ type: 'ApplyCanary', digest: primary.digest, replicas: 0 });
   if (target.desiredReplicas === 0) return act(...pauseCanary(world, true));
   if (!hasArrived(context, undefined, 'primary') || servingPods(primary) === 0) return {};
-  if (!foreignTarget) return act(...restCanary(world));
-  return isNews(context) ? {} : restForeign(context, target.name);
+  if (!foreignTarget) return act(...stopCanary(world));
+  return isHeadNew(context) ? {} : restForeign(context, target.name);
 }
 
 /** A target that Git may want to be rolled out next keeps its pods. */
-function isNews(context: Context): boolean {
+function isHeadNew(context: Context): boolean {
   const { good, head } = context;
   return head !== undefined && head.digest !== good?.digest && !rejectionOf(context, head.digest);
 }
@@ -190,7 +190,7 @@ function isNews(context: Context): boolean {
 /** Waits between two times that a target is scaled down which another tool scales up: doubled each time, up to the longest. */
 const FIRST_WAIT_MS = 30_000;
 const LONGEST_WAIT_MS = 3_600_000;
-/** The time from which on the tool is told of. */
+/** The count from which on the other tool is reported. */
 const TOLD_AT_COUNT = 2;
 
 /** A target that another tool scales up each time it applies its manifest is scaled down less and less often, so that the two never fight (design section 2.5). */
@@ -205,7 +205,7 @@ function restForeign(context: Context, name: string): Effects {
   const status: Partial<CanaryStatus> = { scaledDown: { time: context.now, count } };
   const message = `another tool scales ${name} up although no release is under way; leave replicas out of its manifest`;
   const told = count === TOLD_AT_COUNT ? say('Warning', 'TargetScaledUp', message) : {};
-  return together(act(...restCanary(context.world)), { status }, told);
+  return combine(act(...stopCanary(context.world)), { status }, told);
 }
 
 /** The primary runs something that never proved itself and that Git does not want: back to the last-known-good, safely. */
@@ -217,7 +217,7 @@ function repairPrimary(context: Context, state: Resting, good: RecordView): Outc
   // Nobody knows what its pods mount: clearing the primary first is right either way.
   const run = begin(context, { digest, commit, settingsKey: '', replicas: undefined, mountsConfig: true });
   const wasOurs = status.history?.some((entry) => entry.digest === digest && entry.result === 'Superseded');
-  const finding = `the primary runs ${describeRelease({ digest, commit })}, ${wasOurs ? 'which was superseded before it was verified' : 'which never proved itself'}`;
+  const finding = `the primary runs ${describeRelease({ digest, commit })}, ${wasOurs ? 'which was superseded before it was verified' : 'which was never verified'}`;
   const reason = wasOurs ? 'Superseded' : 'NotLastKnownGood';
   const promoting = {
     kind: 'Promoting',
@@ -226,7 +226,7 @@ function repairPrimary(context: Context, state: Resting, good: RecordView): Outc
     iterations: 0,
     post: {},
   } as const;
-  return holdOrRevert(context, promoting, good, {
+  return startRevert(context, promoting, good, {
     reason,
     finding,
     reject: false,

@@ -6,6 +6,7 @@ import { type Context, elapsedMs, later } from '../context.ts';
 import {
   ALL,
   act,
+  combine,
   type Effects,
   enter,
   note,
@@ -14,24 +15,23 @@ import {
   STAY,
   say,
   stay,
-  together,
   wake,
 } from '../outcome.ts';
 import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { isLost, standStill } from '../records.ts';
+import { isLost, reportLost } from '../records.ts';
 import type { RevertCause } from '../run.ts';
 import { type StateOf, withRun } from '../state.ts';
-import { canaryServes, carriedBy } from '../traffic/capacity.ts';
+import { canaryServes, fullSize } from '../traffic/capacity.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { describeRelease, type RecordView } from '../world.ts';
 import { admit } from './admit.ts';
-import { barred, end, routeNote } from './ending.ts';
+import { end, rejectionFor, routeNote } from './ending.ts';
 import { endedByGit, newerRevision } from './head.ts';
-import { mustClear } from './promoting.ts';
+import { mustMoveTraffic } from './promoting.ts';
 import { applyPrimary, recreatedCanary, recreatedPrimary } from './recreate.ts';
 
 type Reverting = StateOf<'Reverting'>;
-type Fallen = StateOf<'Fallen'>;
+type RevertFailed = StateOf<'RevertFailed'>;
 
 /** Whoever can stand in has the traffic until the primary is whole with the last-known-good. */
 export function revertingPrefers(context: Context, state: Reverting): Preference {
@@ -40,8 +40,8 @@ export function revertingPrefers(context: Context, state: Reverting): Preference
   if (world.primary?.digest === good.digest)
     return hasConverged(world.primary, plan.primaryReadyPercent) ? ALL.primary : STAY;
   if (state.run.side === 'primary' && canaryServes(world.target))
-    return { kind: 'all', side: 'canary', leaves: true };
-  const mayClear = !isLost(good) && mustClear(context, state.run) && canaryServes(world.target);
+    return { kind: 'all', side: 'canary', evacuate: true };
+  const mayClear = !isLost(good) && mustMoveTraffic(context, state.run) && canaryServes(world.target);
   const overdue = elapsedMs(context, state.post.startTime) >= plan.postPromotion.progressDeadlineMs;
   return mayClear ? { kind: 'all', side: 'canary', overdue } : STAY;
 }
@@ -50,12 +50,13 @@ export function revertingPrefers(context: Context, state: Reverting): Preference
 export function reverting(context: Context, before: Reverting): Outcome {
   const { world, plan, good } = context;
   const { cause } = before;
-  if (!good) return stay(before, note('RecordMissing', 'there is no last-known-good record to go back to'));
-  const owed = { bars: cause.reject ? barred(before.run, cause.reason) : [] };
-  const words = together(owed, note(cause.reason, `reverting to ${describeRelease(good)}: ${cause.finding}`));
+  if (!good)
+    return stay(before, note('RecordMissing', 'there is no record of a last-known-good to revert to'));
+  const owed = { rejects: cause.reject ? rejectionFor(before.run, cause.reason) : [] };
+  const words = combine(owed, note(cause.reason, `reverting to ${describeRelease(good)}: ${cause.finding}`));
   if (world.primary?.digest !== good.digest)
     return isLost(good)
-      ? stay(before, words, standStill(world, good))
+      ? stay(before, words, reportLost(world, good))
       : applyGood(context, before, { good, words });
   const state = withRun(before, withProgress(context, before.run, world.primary));
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
@@ -75,12 +76,12 @@ function applyGood(
   const { world, plan } = context;
   const { run } = state;
   const leftMs = plan.postPromotion.progressDeadlineMs - elapsedMs(context, state.post.startTime);
-  const clears = mustClear(context, run) && (canaryServes(world.target) || canBringUp(context, state));
+  const clears = mustMoveTraffic(context, run) && (canaryServes(world.target) || canBringUp(context, state));
   if (clears && leftMs > 0) {
     const isHere =
       canaryServes(world.target) ||
       (world.target?.digest === good.digest && world.target.desiredReplicas > 0);
-    const up = isHere ? {} : act({ type: 'ApplyCanary', digest: good.digest, replicas: carriedBy(world) });
+    const up = isHere ? {} : act({ type: 'ApplyCanary', digest: good.digest, replicas: fullSize(world) });
     return stay(state, words, up, wake(leftMs));
   }
   // Overdue, all of it goes to whatever is ready there; a gateway that does not take that over is told.
@@ -88,11 +89,11 @@ function applyGood(
     return stay(state, words, routeNote(context, run));
   if (clears && isWell(state) && !isAllOn(context, 'canary')) {
     const why = whyNotReady(world.target);
-    return fallen(
+    return failRevert(
       context,
       state,
       'LKGNotReady',
-      `the last-known-good ${describeRelease(good)} does not come up as the canary: ${why}`,
+      `the last-known-good ${describeRelease(good)} does not become ready as the canary: ${why}`,
     );
   }
   return stay(
@@ -122,11 +123,11 @@ function waitForGood(
   const why = whyNotReady(world.primary);
   const leftMs = plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, state.run);
   if (leftMs <= 0)
-    return fallen(
+    return failRevert(
       context,
       state,
       'LKGNotReady',
-      `the last-known-good ${describeRelease(good)} does not come up: ${why}`,
+      `the last-known-good ${describeRelease(good)} does not become ready: ${why}`,
     );
   const { stuckPods = [] } = world;
   const replaced = stuckPods.length > 0 ? act({ type: 'ReplacePods', pods: stuckPods }) : {};
@@ -150,7 +151,7 @@ function control(context: Context, state: Reverting, good: RecordView): Outcome 
   const again = controlFailures > 0 ? ' once more' : '';
   const line = note(
     'Control',
-    `${describeRelease(good)} serves again; the failed check is asked of it${again}`,
+    `${describeRelease(good)} serves again; the failed check is repeated on it${again}`,
   );
   const asked = check(context, run, {
     role: 'primary',
@@ -168,8 +169,8 @@ function control(context: Context, state: Reverting, good: RecordView): Outcome 
   const failures = controlFailures + 1;
   const counted = withCause(next, { ...cause, controlFailures: failures });
   if (failures < CONTROL_FAILURES_NEEDED) return stay(counted, known, line, wake(postPromotion.intervalMs));
-  const message = `the last-known-good fails the same check: ${findings(asked.results)}; the cause is elsewhere`;
-  return withKnown(fallen(context, counted, 'LKGFailsToo', message), known);
+  const message = `the last-known-good fails the same check: ${findings(asked.results)}; the release is not the cause`;
+  return withKnown(failRevert(context, counted, 'LKGFailsToo', message), known);
 }
 
 function withCause(state: Reverting, cause: RevertCause): Reverting {
@@ -177,16 +178,16 @@ function withCause(state: Reverting, cause: RevertCause): Reverting {
 }
 
 function withKnown(outcome: Outcome, known: Effects): Outcome {
-  return { ...outcome, ...together(known, outcome) };
+  return { ...outcome, ...combine(known, outcome) };
 }
 
 /** Failed and Held: no further template write without a person or a newer revision. */
-function fallen(context: Context, state: Reverting, reason: RolloutReason, message: string): Outcome {
+function failRevert(context: Context, state: Reverting, reason: RolloutReason, message: string): Outcome {
   const { failedChecks, iterations, cause } = state;
   const post = { ...state.post, reason, cause: message, startTime: context.now };
   const run = { ...withProgressReset(context, state.run), revert: cause };
   return enter(
-    { kind: 'Fallen', run, failedChecks, iterations, reason, post },
+    { kind: 'RevertFailed', run, failedChecks, iterations, reason, post },
     say('Warning', reason, message),
   );
 }
@@ -208,7 +209,7 @@ function conclude(context: Context, state: Reverting, good: RecordView): Outcome
 }
 
 /** Whoever is ready; the canary, once a newer revision is to be tried on the primary. */
-export function revertFailedPrefers(context: Context, state: Fallen): Preference {
+export function revertFailedPrefers(context: Context, state: RevertFailed): Preference {
   const { target } = context.world;
   if (state.reason === 'LKGFailsToo') return ALL.primary;
   const goesThrough =
@@ -220,10 +221,10 @@ export function revertFailedPrefers(context: Context, state: Fallen): Preference
  * The last-known-good itself does not come up, or fails the same check. Nothing is written again by itself (S15); whoever is ready serves;
  * it heals when the primary comes up or Git goes back to the last-known-good, and a newer revision gets through (S5 g).
  */
-export function revertFailed(context: Context, state: Fallen): Outcome {
+export function revertFailed(context: Context, state: RevertFailed): Outcome {
   const { world, plan, good, head } = context;
   const { reason, post } = state;
-  const words = note(reason, post.cause ?? 'the last-known-good does not come up');
+  const words = note(reason, post.cause ?? 'the last-known-good does not become ready');
   const isFine = reason === 'LKGFailsToo';
   // Git asks for what the primary runs: nothing is left to decide, whatever the check says.
   if (isFine && head && head.digest === good?.digest)
@@ -242,7 +243,7 @@ export function revertFailed(context: Context, state: Fallen): Outcome {
 }
 
 /** On the primary while the canary serves alone; else on the canary, while the primary serves as well as it can. */
-function forNewer(context: Context, state: Fallen, words: Effects): Outcome {
+function forNewer(context: Context, state: RevertFailed, words: Effects): Outcome {
   const { world } = context;
   const newer = newerRevision(context, state);
   if (!newer) return stay(state, words);
@@ -256,7 +257,7 @@ function forNewer(context: Context, state: Fallen, words: Effects): Outcome {
 }
 
 /** The last-known-good is up after all: the release ends as was decided. */
-function healed(context: Context, state: Fallen): Outcome {
+function healed(context: Context, state: RevertFailed): Outcome {
   const { run, failedChecks, iterations, post } = state;
   const { deferred } = run;
   if (deferred) return end(context, { kind: 'Starting', run, failedChecks, iterations }, deferred);

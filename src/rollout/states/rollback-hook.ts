@@ -3,14 +3,14 @@ import { stamp } from '../../api/time.ts';
 import type { CheckOutcome } from '../../health/check-results.ts';
 import type { CheckRequest } from '../action.ts';
 import { type Context, elapsedMs } from '../context.ts';
-import { hasHooks, keyPrefix, request } from '../hooks.ts';
+import { hasHooks, request, requestKeyPrefix } from '../hooks.ts';
 import { type Effects, type Outcome, wake } from '../outcome.ts';
 import { isLost } from '../records.ts';
 import type { Run } from '../run.ts';
 import type { RunState, State } from '../state.ts';
 import { describeRelease } from '../world.ts';
 import { withdraw } from './ending.ts';
-import { failOnPrimary, holdOrRevert } from './hold-or-revert.ts';
+import { failOnPrimary, startRevert } from './hold-or-revert.ts';
 
 /**
  * A webhook of type rollback approved: before the first write to the primary the release ends, after it the primary goes back. In every
@@ -28,9 +28,9 @@ export function rolledBack(context: Context, state: RunState): Outcome | undefin
     if (state.run.side === 'primary')
       return failOnPrimary(context, state, { reason, finding, control: false });
     if (isLost(good)) return undefined;
-    return holdOrRevert(context, state, good, { reason, finding, reject: true, control: false });
+    return startRevert(context, state, good, { reason, finding, reject: true, control: false });
   }
-  return withdraw(context, state, reason, `${describeRelease(state.run)} was taken back: ${finding}`);
+  return withdraw(context, state, reason, `${describeRelease(state.run)} was cancelled: ${finding}`);
 }
 
 /** Asks the webhooks of type rollback once per interval: together with what is asked anyway, else by themselves. */
@@ -45,7 +45,7 @@ export function askRollback(
   if (check) return { check: { ...check, hooks: [...check.hooks, 'rollback'] } };
   const { run } = state;
   const last = lastAnswers(context, run);
-  const stem = `${keyPrefix(run)}/rollback${isGateOpen(world.canary, 'rollback-gate') ? '+open' : ''}`;
+  const stem = `${requestKeyPrefix(run)}/rollback${isGateOpen(world.canary, 'rollback-gate') ? '+open' : ''}`;
   // A gate of our own that opens is asked at once, and then as often as before.
   const isAsked = last && (!stem.endsWith('+open') || last.key.startsWith(`${stem}/`));
   const ageMs = last ? elapsedMs(context, stamp(last.atMs)) : Number.POSITIVE_INFINITY;
@@ -56,12 +56,12 @@ export function askRollback(
 
 /** There is something to go back to, and the release is not on its way there. */
 function mayRollBack({ good }: Context, { kind, run }: RunState): boolean {
-  if (kind === 'Ending' || kind === 'Reverting' || kind === 'Fallen' || run.revert) return false;
+  if (kind === 'Ending' || kind === 'Reverting' || kind === 'RevertFailed' || run.revert) return false;
   return !run.rollback && good !== undefined && good.digest !== run.digest;
 }
 
 function lastAnswers({ world }: Context, run: Run): CheckOutcome | undefined {
   const last = world.checks;
-  const isOurs = last?.key.startsWith(`${keyPrefix(run)}/`) === true;
+  const isOurs = last?.key.startsWith(`${requestKeyPrefix(run)}/`) === true;
   return isOurs && last.hooks.some(({ type }) => type === 'rollback') ? last : undefined;
 }

@@ -5,6 +5,7 @@ import { askGates, noteClosed } from '../hooks.ts';
 import {
   ALL,
   act,
+  combine,
   type Effects,
   enter,
   note,
@@ -12,18 +13,16 @@ import {
   type Preference,
   say,
   stay,
-  together,
   wake,
 } from '../outcome.ts';
 import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
 import { soundRecord } from '../records.ts';
-import { type StateOf, trying, withRun } from '../state.ts';
-import { carriedBy, scalerOf } from '../traffic/capacity.ts';
-import { isAsleep, pauseCanary, raiseFloor, restCanary, resumeReplicas } from '../traffic/scalers.ts';
+import { type StateOf, trialState, without, withRun } from '../state.ts';
+import { fullSize, scalerOf } from '../traffic/capacity.ts';
+import { mustWake, pauseCanary, raiseMinReplicas, resumeReplicas, stopCanary } from '../traffic/scalers.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { noteWindow, windowWaitMs } from '../windows.ts';
 import { describeRelease } from '../world.ts';
-import { confirmed } from './admit.ts';
 import { end, failAtGate, routeNote } from './ending.ts';
 import { applyPrimary, recreatedPrimary } from './recreate.ts';
 
@@ -37,7 +36,7 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   const leftMs = run.promoteNow ? 0 : windowWaitMs(context, run, run);
   if (leftMs > 0) {
     const next = { ...withRun(state, { awaitsWindow: true }), phase: 'Waiting' as const };
-    return stay(next, keepOld(context), noteWindow(context, describeRelease(run)), wake(leftMs));
+    return stay(next, keepServing(context), noteWindow(context, describeRelease(run)), wake(leftMs));
   }
   const gate = askGates(context, run, ['confirm-rollout']);
   const next = withRun(state, gate.run);
@@ -45,12 +44,12 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   if (gate.kind === 'asking') {
     const asks = run.closedGate
       ? noteClosed(run.closedGate, describeRelease(run))
-      : note('Waiting', `${describeRelease(run)} asks confirm-rollout`);
-    return stay(next, keepOld(context), asks, gate.effects);
+      : note('Waiting', `asking confirm-rollout whether ${describeRelease(run)} may start`);
+    return stay(next, keepServing(context), asks, gate.effects);
   }
   if (gate.overdue) return failAtGate(context, next, gate.gate);
   const words = noteClosed(gate.gate, describeRelease(run));
-  return stay({ ...next, phase: 'Waiting' }, keepOld(context), words, gate.effects);
+  return stay({ ...next, phase: 'Waiting' }, keepServing(context), words, gate.effects);
 }
 
 function opened(context: Context, { run, ...base }: StateOf<'Waiting'>, effects: Effects): Outcome {
@@ -58,12 +57,13 @@ function opened(context: Context, { run, ...base }: StateOf<'Waiting'>, effects:
     run.awaitsWindow && !run.awaitsConfirmation
       ? say('Normal', 'WindowOpened', `the rollout of ${describeRelease(run)} starts`)
       : {};
-  const { events = [] } = together(effects, told);
-  return enter(trying(context, { ...base, run: confirmed(run) }), { events });
+  const { events = [] } = combine(effects, told);
+  const tried = without(run, 'awaitsConfirmation', 'awaitsWindow');
+  return enter(trialState(context, { ...base, run: tried }), { events });
 }
 
 /** What served goes on serving, with the settings Git says; the canary of whatever was tried before rests. */
-function keepOld(context: Context): Effects {
+function keepServing(context: Context): Effects {
   const { world, head } = context;
   const { primary, target } = world;
   const recreated = recreatedPrimary(context);
@@ -74,7 +74,7 @@ function keepOld(context: Context): Effects {
       : {};
   // What another tool started without being asked to runs without traffic; stopping it would only start a fight.
   const rests = !world.foreignTarget && hasArrived(context, undefined, 'primary') && servingPods(primary) > 0;
-  return together(settings, rests && target && target.desiredReplicas > 0 ? act(...restCanary(world)) : {});
+  return combine(settings, rests && target && target.desiredReplicas > 0 ? act(...stopCanary(world)) : {});
 }
 
 /** Where traffic is while a release is brought up: away from the side that is to be written. */
@@ -82,7 +82,7 @@ export function startingPrefers(context: Context, { run }: StateOf<'Starting'>):
   if (run.side === 'primary') return ALL.canary;
   const overdue =
     elapsedMs(context, run.lastProgressTime ?? run.startTime) >= context.plan.progressDeadlineMs;
-  return { kind: 'all', side: 'primary', leaves: true, overdue };
+  return { kind: 'all', side: 'primary', evacuate: true, overdue };
 }
 
 /** Writes the release to its side, with the traffic of that at zero, arrived, and its bytes kept first. */
@@ -100,15 +100,15 @@ function startOnCanary(context: Context, before: StateOf<'Starting'>): Outcome {
   if (!soundRecord(world, run.digest))
     return stay(state, words, act({ type: 'SaveRecord', digest: run.digest }));
   if (!hasArrived(context, run, 'primary')) return waitForPrimary(context, state);
-  const isWaiting = isAsleep(world) && sinceProgressMs(context, run) < plan.progressDeadlineMs;
+  const isWaiting = mustWake(world) && sinceProgressMs(context, run) < plan.progressDeadlineMs;
   if (isWaiting) {
-    const asleep = note('PrimaryNotReady', 'the primary rests at zero pods and is woken first');
+    const asleep = note('PrimaryNotReady', 'the primary is scaled to zero; scaling it up first');
     const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
-    return stay(state, act(...raiseFloor(world, 'primary', 1)), asleep, wake(leftMs));
+    return stay(state, act(...raiseMinReplicas(world, 'primary', 1)), asleep, wake(leftMs));
   }
   if (world.foreignTarget) return startForeign(context, state);
   const scaler = scalerOf(world, 'canary');
-  const asked = head?.digest === run.digest && head.replicas ? head.replicas : carriedBy(world);
+  const asked = head?.digest === run.digest && head.replicas ? head.replicas : fullSize(world);
   const replicas = scaler ? resumeReplicas(scaler) : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: run.digest, replicas });
   return stay(withRun(state, withProgressReset(context, run)), words, write);
@@ -121,8 +121,11 @@ function waitForPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
   const isDead = servingPods(world.primary) === 0 && isAllOn(context, 'canary') && !world.foreignTarget;
   if (leftMs <= 0 && isDead) {
-    const message = `${describeRelease(run)} is tried on the primary, while the canary serves: the last-known-good does not come up`;
-    const next = trying(context, { ...state, run: { ...withProgressReset(context, run), side: 'primary' } });
+    const message = `${describeRelease(run)} is tried on the primary while the canary serves: the last-known-good does not become ready`;
+    const next = trialState(context, {
+      ...state,
+      run: { ...withProgressReset(context, run), side: 'primary' },
+    });
     return enter(next, say('Warning', 'ThroughThePrimary', message));
   }
   const words = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
@@ -135,7 +138,7 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const { run } = state;
   const words = note(
     'ThroughThePrimary',
-    `${describeRelease(run)} is written to the primary, while the canary serves`,
+    `writing ${describeRelease(run)} to the primary while the canary serves`,
   );
   const missing = [run.digest, world.primary?.digest].filter(
     (digest) =>
@@ -173,7 +176,7 @@ function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
   if (target?.digest !== run.digest)
     return stay(
       state,
-      note('TargetMissing', `the target cannot be read, or does not run ${describeRelease(run)} any more`),
+      note('TargetMissing', `the target cannot be read or no longer runs ${describeRelease(run)}`),
     );
   const { digest } = run;
   if (!run.keepsPods && mayHoldOldConfig(context, target) && servingPods(primary) > 0)
@@ -181,7 +184,7 @@ function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
   const isGoing = target.desiredReplicas === 0 && (!target.observed || target.replicas > 0);
   if (isGoing) return stay(state, words);
   const scaler = scalerOf(world, 'canary');
-  const asked = scaler ? resumeReplicas(scaler) : carriedBy(world);
+  const asked = scaler ? resumeReplicas(scaler) : fullSize(world);
   const replicas = target.desiredReplicas > 0 ? target.desiredReplicas : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest, replicas });
   return stay(withRun(state, { ...withProgressReset(context, run), broughtUp: true }), words, write);

@@ -4,11 +4,17 @@ import { isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import type { Action } from '../action.ts';
 import { type Context, remainingMs } from '../context.ts';
-import { ALL, act, type Effects, note, say, together, wake } from '../outcome.ts';
+import { ALL, act, combine, type Effects, note, say, wake } from '../outcome.ts';
 import { SETTLE_MS } from '../progress.ts';
 import { isLost } from '../records.ts';
-import { canaryPods, canaryServes, carriedBy, scalerOf } from '../traffic/capacity.ts';
-import { growCanary, isFloorBack, pauseCanary, restoreFloor, resumeReplicas } from '../traffic/scalers.ts';
+import { canaryPods, canaryServes, fullSize, scalerOf } from '../traffic/capacity.ts';
+import {
+  growCanary,
+  isMinReplicasReset,
+  pauseCanary,
+  resetMinReplicas,
+  resumeReplicas,
+} from '../traffic/scalers.ts';
 import { allocate, isAllOn, rescueTraffic } from '../traffic/traffic.ts';
 import type { RecordView, World } from '../world.ts';
 
@@ -16,7 +22,7 @@ import type { RecordView, World } from '../world.ts';
 const GRACE_MS = 30_000;
 
 /** What a deletion gives: things to do, and Flagger's phase. `intentFirst`: the status is written before them. */
-export interface Leaving extends Effects {
+export interface DeletionEffects extends Effects {
   readonly intentFirst?: boolean;
 }
 
@@ -25,7 +31,7 @@ export interface Leaving extends Effects {
  * everything that the Canary owns go (flagger-behaviour 2.12). Bounded: after the deadline it goes, what is needed to serve stays, and a
  * person is told (L10).
  */
-export function terminating(context: Context): Leaving {
+export function terminating(context: Context): DeletionEffects {
   const { world, plan } = context;
   const { status } = world;
   const leftMs =
@@ -33,22 +39,25 @@ export function terminating(context: Context): Leaving {
   if (world.sharesWorkload) return endInPlace(context, leftMs);
   // Between two providers the traffic is on its way to the target anyway.
   if (world.canary.spec.revertOnDeletion !== true && world.movesTo === undefined) {
-    const words = note('Terminating', 'spec.revertOnDeletion is off: the Canary goes with all it made');
-    return { ...together(words, act({ type: 'RemoveFinalizer' })), intentFirst: true };
+    const words = note(
+      'Terminating',
+      'spec.revertOnDeletion is off: the Canary is deleted with everything it created',
+    );
+    return { ...combine(words, act({ type: 'RemoveFinalizer' })), intentFirst: true };
   }
-  const back = handedBack(context);
+  const back = handBackTraffic(context);
   if (back.isThere) {
-    const words = note('HandedBack', 'the target carries all traffic; what the Canary made goes now');
-    const gone = together(back.effects, { status: { phase: 'Terminated' } }, words);
-    if (status.phase !== 'Terminated') return together(gone, wake(SETTLE_MS));
+    const words = note('HandedBack', 'the target carries all traffic; deleting what the Canary created');
+    const gone = combine(back.effects, { status: { phase: 'Terminated' } }, words);
+    if (status.phase !== 'Terminated') return combine(gone, wake(SETTLE_MS));
     const settleMs = remainingMs(context, status.lastTransitionTime, SETTLE_MS);
-    if (settleMs > 0) return together(gone, wake(settleMs));
+    if (settleMs > 0) return combine(gone, wake(settleMs));
     const scaler = hasScalerBack(context, leftMs);
     return scaler.isBack
-      ? together(gone, letGo(context), { intentFirst: true } as Effects)
-      : together(gone, scaler.effects);
+      ? combine(gone, finishHandBack(context), { intentFirst: true } as Effects)
+      : combine(gone, scaler.effects);
   }
-  if (leftMs > 0) return together(back.effects, { status: { phase: 'Terminating' } }, wake(leftMs));
+  if (leftMs > 0) return combine(back.effects, { status: { phase: 'Terminating' } }, wake(leftMs));
   return giveUp(context);
 }
 
@@ -58,33 +67,33 @@ export function hasScalerBack(
   leftMs: number,
 ): { readonly isBack: boolean; readonly effects: Effects } {
   const { scaler, status } = context.world;
-  if (!scaler || isFloorBack(context.world, 'canary')) return { isBack: true, effects: {} };
+  if (!scaler || isMinReplicasReset(context.world, 'canary')) return { isBack: true, effects: {} };
   const waitMs = remainingMs(context, status.lastTransitionTime, scaler.settleMs);
   if (leftMs > 0 && waitMs > 0) return { isBack: false, effects: wake(leftMs, waitMs) };
-  return { isBack: false, effects: act(...restoreFloor(context.world, 'canary')) };
+  return { isBack: false, effects: act(...resetMinReplicas(context.world, 'canary')) };
 }
 
 /** One step towards all traffic on a ready target; `isThere` once that was read back. */
-export function handedBack(context: Context): { readonly isThere: boolean; readonly effects: Effects } {
+export function handBackTraffic(context: Context): { readonly isThere: boolean; readonly effects: Effects } {
   const { world, good } = context;
   const { target, route } = world;
   const words = note(
     'Terminating',
-    `handing the traffic back to the target before the Canary goes: ${whyNotReady(target)}`,
+    `handing the traffic back to the target before the Canary is deleted: ${whyNotReady(target)}`,
     {
-      action: 'the Canary goes once the target carries all traffic',
+      action: 'the Canary is deleted once the target carries all traffic',
     },
   );
   const goesOn = (...effects: readonly Effects[]) => ({
     isThere: false,
-    effects: together(words, ...effects),
+    effects: combine(words, ...effects),
   });
   const rescue = rescueTraffic(context);
   if (rescue) return goesOn(rescue);
-  if (good && wantsAnother(context, good) && (!isLost(good) || servingPods(world.primary) > 0)) {
+  if (good && needsLastKnownGood(context, good) && (!isLost(good) || servingPods(world.primary) > 0)) {
     // The target changes only without traffic.
     if (route && !isAllOn(context, 'primary')) return goesOn(allocate(context, undefined, ALL.primary));
-    // Nothing unproven takes the place of a last-known-good that serves and cannot be written anew.
+    // Nothing unproven takes the place of a last-known-good that serves and cannot be written again.
     if (isLost(good)) return goesOn();
     return goesOn(
       act(...pauseCanary(world, false), {
@@ -98,7 +107,7 @@ export function handedBack(context: Context): { readonly isThere: boolean; reado
   const carried = carriesAll(context, target);
   if (!carried.isReady) return goesOn(act(...carried.actions));
   if (!isAllOn(context, 'canary')) return goesOn(act({ type: 'SetTraffic', route: ALL_TO_CANARY }));
-  return { isThere: route?.accepted === true, effects: together(words, act(...apexFollows(world))) };
+  return { isThere: route?.accepted === true, effects: combine(words, act(...apexFollows(world))) };
 }
 
 /** The target has the pods for all traffic, ready. With the traffic on it, its scaler alone decides how many it has. */
@@ -109,9 +118,9 @@ function carriesAll(
   const { world, plan } = context;
   if (isAllOn(context, 'canary') && scalerOf(world, 'canary') && canaryServes(target))
     return { isReady: true, actions: [] };
-  if (target.desiredReplicas >= carriedBy(world))
+  if (target.desiredReplicas >= fullSize(world))
     return { isReady: isReady(target, plan.canaryReadyPercent), actions: [] };
-  return { isReady: false, actions: growCanary(world, carriedBy(world)) };
+  return { isReady: false, actions: growCanary(world, fullSize(world)) };
 }
 
 /** Who calls the apex Service past the route reaches the target as well, before the primary goes. */
@@ -123,47 +132,47 @@ function apexFollows({ target }: World): Action[] {
 /** Under a scaler a target begins with what that allows, and keeps the pods it has. */
 function podsToStart(world: World): number {
   const scaler = scalerOf(world, 'canary');
-  return scaler ? Math.max(resumeReplicas(scaler), world.target?.desiredReplicas ?? 0) : carriedBy(world);
+  return scaler ? Math.max(resumeReplicas(scaler), world.target?.desiredReplicas ?? 0) : fullSize(world);
 }
 
 /** The target runs something else than the last-known-good, unless it is the only healthy copy: then what serves goes on serving. */
-function wantsAnother({ world }: Context, good: RecordView): boolean {
+function needsLastKnownGood({ world }: Context, good: RecordView): boolean {
   const { target, primary, route } = world;
   if (target?.digest === good.digest || world.foreignTarget) return false;
   const onlyTheTarget = (route?.canaryWeight ?? 0) > 0 && primary?.digest !== good.digest;
   return !onlyTheTarget || servingPods(target) === 0;
 }
 
-/** The time is up: who can carry the traffic has it and stays, and a person is told (S2, L10). */
-function giveUp(context: Context): Leaving {
+/** The time is up: who can carry the traffic has it and stays, and this is reported (S2, L10). */
+function giveUp(context: Context): DeletionEffects {
   const { primary, target } = context.world;
-  const moves = lastMoves(context);
+  const moves = lastTrafficShift(context);
   const keepsPrimary = moves.length > 0 || !carriesAlone(context);
   const rest =
     keepsPrimary && primary
-      ? `${primary.name} stays, without an owner, and the Canary goes`
-      : 'the Canary goes all the same';
+      ? `${primary.name} stays without an owner, and the Canary is deleted`
+      : 'the Canary is deleted anyway';
   const message = `the target did not take the traffic back in time: ${whyNotReady(target)}; ${rest}`;
   return {
-    ...together(
+    ...combine(
       { status: { phase: 'Terminated' } },
       note('HandBackGivenUp', message),
       say('Warning', 'HandBackGivenUp', message),
       act(...moves, ...(keepsPrimary ? [] : apexFollows(context.world))),
-      released(context, keepsPrimary),
+      releaseObjects(context, keepsPrimary),
     ),
     intentFirst: true,
   };
 }
 
 /** Moves the traffic to whoever can carry it. Nobody is there afterwards to give back what these would raise (S18). */
-function lastMoves(context: Context): Action[] {
+function lastTrafficShift(context: Context): Action[] {
   const { world, good } = context;
   const { primary, target, route } = world;
   if (!route) return [];
-  const isWhole = canaryPods(target) >= carriedBy(world);
+  const isWhole = canaryPods(target) >= fullSize(world);
   const servesAlone = servingPods(primary) === 0 && canaryPods(target) > 0;
-  const isWrong = good !== undefined && wantsAnother(context, good) && servingPods(primary) > 0;
+  const isWrong = good !== undefined && needsLastKnownGood(context, good) && servingPods(primary) > 0;
   if ((isWhole && !isWrong) || servesAlone)
     return isAllOn(context, 'canary') ? [] : [{ type: 'SetTraffic', route: ALL_TO_CANARY }];
   const { actions = [] } = primary ? allocate(context, undefined, ALL.primary) : {};
@@ -176,17 +185,17 @@ function carriesAlone(context: Context): boolean {
   return isAllOn(context, 'canary') && route?.accepted === true && servingPods(target) > 0;
 }
 
-function letGo(context: Context): Effects {
-  const message = 'the target carries all traffic; Services and routes stay, without an owner';
-  return together(say('Normal', 'HandedBack', message), released(context, false));
+function finishHandBack(context: Context): Effects {
+  const message = 'the target carries all traffic; Services and routes stay without an owner';
+  return combine(say('Normal', 'HandedBack', message), releaseObjects(context, false));
 }
 
 /** The status is written first: after the finalizer there is nothing to write to. */
-function released({ world }: Context, keepsPrimary: boolean): Effects {
+function releaseObjects({ world }: Context, keepsPrimary: boolean): Effects {
   return act(
     ...pauseCanary(world, false),
-    ...restoreFloor(world, 'canary'),
-    ...(keepsPrimary ? restoreFloor(world, 'primary') : []),
+    ...resetMinReplicas(world, 'canary'),
+    ...(keepsPrimary ? resetMinReplicas(world, 'primary') : []),
     { type: 'Disown', primary: keepsPrimary },
     { type: 'RemoveFinalizer' },
   );
@@ -196,15 +205,18 @@ function released({ world }: Context, keepsPrimary: boolean): Effects {
  * The Canary of a workload that is rolled out in place is deleted: the workload stays, and first goes back to what it ran before a release that is being
  * tried, with its own settings. It goes on with that by itself; after the deadline nobody waits for its pods any more (L10).
  */
-function endInPlace(context: Context, leftMs: number): Leaving {
+function endInPlace(context: Context, leftMs: number): DeletionEffects {
   const back = allocate(context, undefined, ALL.primary);
   if (leftMs > 0 && (back.actions ?? []).length > 0) {
-    const words = note('Terminating', 'the workload goes back to the release before the Canary goes');
-    return together(back, { status: { phase: 'Terminating' } }, words, wake(leftMs));
+    const words = note(
+      'Terminating',
+      'reverting the workload to the previous release before the Canary is deleted',
+    );
+    return combine(back, { status: { phase: 'Terminating' } }, words, wake(leftMs));
   }
-  const words = note('HandedBack', 'the workload is as Git says, without the Canary');
+  const words = note('HandedBack', 'the workload is as Git says; the Canary is deleted');
   return {
-    ...together({ status: { phase: 'Terminated' } }, words, act({ type: 'RemoveFinalizer' })),
+    ...combine({ status: { phase: 'Terminated' } }, words, act({ type: 'RemoveFinalizer' })),
     intentFirst: true,
   };
 }

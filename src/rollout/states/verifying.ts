@@ -7,18 +7,18 @@ import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../../hea
 import { check, primaryCheck } from '../checks.ts';
 import { type Context, elapsedMs, later } from '../context.ts';
 import { canRestoreCopies } from '../generated-objects.ts';
-import { act, type Effects, enter, note, type Outcome, say, stay, together, wake } from '../outcome.ts';
+import { act, combine, type Effects, enter, note, type Outcome, say, stay, wake } from '../outcome.ts';
 import { expectedState } from '../post-promotion.ts';
 import { rejectionOf } from '../run.ts';
-import { promoting, type StateOf, without, withRun } from '../state.ts';
+import { promotionState, type StateOf, without, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { headForRun } from '../windows.ts';
 import { describeRelease } from '../world.ts';
 import { admit } from './admit.ts';
 import { end } from './ending.ts';
 import { failDead, failVerification, hold } from './hold-or-revert.ts';
-import { putBack } from './promoting.ts';
-import { putBackReplicas } from './recreate.ts';
+import { restoreTemplate } from './promoting.ts';
+import { scalePrimaryBack } from './recreate.ts';
 
 type Verifying = StateOf<'Verifying'>;
 
@@ -35,7 +35,7 @@ export function verifying(context: Context, state: Verifying): Outcome {
   if (isGood && isWhole && hasArrived(context, run, 'primary'))
     return stay(state, act({ type: 'MarkProven', digest: run.digest }), words(context, state));
   const isRestored = world.primary?.configCopies.some(isBroken) && canRestoreCopies(context);
-  if (world.primary?.observed === false || isRestored) return waitUnseen(context, state);
+  if (world.primary?.observed === false || isRestored) return waitForObservation(context, state);
   const isFirst = later(run.lastCheckTime, run.stepTime) === run.stepTime;
   const first = isFirst ? { afterMs: Math.max(postPromotion.intervalMs, postPromotion.settleMs) } : {};
   const asked = check(context, run, { ...primaryCheck(context, run), ...first });
@@ -53,14 +53,14 @@ function notAsPromoted(context: Context, state: Verifying): Outcome | undefined 
   const { world } = context;
   const { primary } = world;
   const begunAnew = { ...state, run: { ...state.run, stepTime: context.now } };
-  // Somebody deleted the route: it is written anew, and a check counts from then on.
+  // Somebody deleted the route: it is recreated, and checks count from then on.
   if (!world.route) return stay(begunAnew, words(context, state));
   const isEmpty = servingPods(primary) === 0 && primary && !lostReadiness(primary);
-  const isScaled = putBackReplicas(context).length > 0;
+  const isScaled = scalePrimaryBack(context).length > 0;
   if (primary?.digest !== state.run.digest || isEmpty || isScaled) return backToConverging(context, state);
   const dead = failDead(context, state);
   if (dead) return dead;
-  const again = putBack(context, state.run.digest);
+  const again = restoreTemplate(context, state.run.digest);
   if (again) return stay(begunAnew, again);
   return isAllOn(context, 'primary') ? undefined : backToConverging(context, state);
 }
@@ -71,7 +71,7 @@ function words({ plan }: Context, { run, post }: Verifying): Effects {
 }
 
 /** Somebody changed it, a scaler mostly, and its counts are of before: a check now would be of nothing. */
-function waitUnseen(context: Context, state: Verifying): Outcome {
+function waitForObservation(context: Context, state: Verifying): Outcome {
   const unknownSince = state.run.unknownSince ?? context.now;
   const next = withRun(state, { unknownSince });
   const leftMs = context.plan.postPromotion.progressDeadlineMs - elapsedMs(context, unknownSince);
@@ -92,7 +92,7 @@ function conclude(
   const known = { status: { checks: [...results] } };
   const verdict = verdictOf(results);
   const found = findings(results);
-  if (verdict === 'unknown') return notKnowing(context, state, found, known);
+  if (verdict === 'unknown') return withoutAnswer(context, state, found, known);
   const told: Verifying = {
     ...state,
     run: without(state.run, 'unknownSince'),
@@ -108,7 +108,7 @@ function conclude(
   const next: Verifying = { ...told, failedChecks, post: { ...told.post, passedChecks: 0, failedChecks } };
   const { threshold } = plan.postPromotion;
   const line = `failed check ${failedChecks} of ${threshold} after promotion: ${found}`;
-  const heard = together(known, say('Warning', 'CheckFailed', line));
+  const heard = combine(known, say('Warning', 'CheckFailed', line));
   if (failedChecks < threshold)
     return stay(next, heard, note('CheckFailed', line), wake(plan.postPromotion.intervalMs));
   const failed = failVerification(context, next, {
@@ -117,7 +117,7 @@ function conclude(
     control: true,
     shareable,
   });
-  return { ...failed, ...together(heard, failed) };
+  return { ...failed, ...combine(heard, failed) };
 }
 
 /** Enough passes make the release good; one is enough when a newer revision waits, unless that was rejected: it is then superseded. */
@@ -131,7 +131,7 @@ function passed(context: Context, state: Verifying, known: Effects): Outcome {
   const isSuperseded =
     head && head.digest !== run.digest && !rejectionOf(context, head.digest) && !post.failedChecks;
   if (!isSuperseded) return stay(state, known, words(context, state), again);
-  const message = `${describeRelease(run)} is superseded before it was verified`;
+  const message = `${describeRelease(run)} was superseded before it was verified`;
   const entry = {
     ...{
       digest: run.digest,
@@ -148,12 +148,12 @@ function passed(context: Context, state: Verifying, known: Effects): Outcome {
     actions: _,
     check: __,
     ...told
-  } = together(known, say('Normal', 'Superseded', message), admitted, history);
+  } = combine(known, say('Normal', 'Superseded', message), admitted, history);
   return enter(admitted.next, told);
 }
 
 /** Not knowing stops the clock; after the deadline it ends in Held, never in a revert (S29). */
-function notKnowing(context: Context, state: Verifying, findings: string, known: Effects): Outcome {
+function withoutAnswer(context: Context, state: Verifying, findings: string, known: Effects): Outcome {
   const { progressDeadlineMs, intervalMs } = context.plan.postPromotion;
   const unknownSince = state.run.unknownSince ?? context.now;
   const next: Verifying = {
@@ -161,28 +161,29 @@ function notKnowing(context: Context, state: Verifying, findings: string, known:
     post: { ...state.post, reason: 'ChecksUnavailable', cause: findings },
   };
   if (elapsedMs(context, unknownSince) < progressDeadlineMs) {
-    const line = note('ChecksUnavailable', `checks after promotion cannot be had: ${findings}`);
+    const line = note('ChecksUnavailable', `checks after promotion have no answer: ${findings}`);
     return stay(next, known, line, wake(intervalMs));
   }
   const held = hold(context, next, { reason: 'ChecksUnavailable', finding: findings, control: false });
-  return { ...held, ...together(known, held) };
+  return { ...held, ...combine(known, held) };
 }
 
 /** The record was stamped and read back: the release is the last-known-good, the canary may go (S9, S28). */
 function proven(context: Context, state: Verifying): Outcome {
   const { run } = state;
   const { rollback: left } = run;
-  const bars = left && !rejectionOf(context, left.digest) ? [{ ...left, reason: 'RolledBack' as const }] : [];
+  const rejects =
+    left && !rejectionOf(context, left.digest) ? [{ ...left, reason: 'RolledBack' as const }] : [];
   const message = left
-    ? `${describeRelease(run)} is back on request`
-    : `${describeRelease(run)} is promoted ${run.countsAsGood ? 'and counts as good on request' : 'and verified'}`;
+    ? `rolled back to ${describeRelease(run)} on request`
+    : `${describeRelease(run)} is promoted ${run.countsAsGood ? 'and accepted as good on request' : 'and verified'}`;
   const ended = end(context, state, { phase: 'Succeeded', reason: 'Succeeded', message });
-  return { ...ended, bars };
+  return { ...ended, rejects };
 }
 
 /** The primary or its traffic is not as it was: it takes the release over once more. */
 function backToConverging(context: Context, { run, failedChecks, iterations, post }: Verifying): Outcome {
-  const next = promoting(context, {
+  const next = promotionState(context, {
     run: without(run, 'stepTime'),
     failedChecks,
     iterations,

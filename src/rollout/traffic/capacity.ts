@@ -8,7 +8,7 @@ import type { ScalerSide, World } from '../world.ts';
  * Pods that carry all the traffic of this Canary when it is whole. Where pods follow nodes, a release that wants fewer nodes than the
  * primary has can carry it with those. Under a scaler the copy that has all the traffic tells, too: it was scaled by that traffic.
  */
-export function carriedBy({ primary, target, route, scaler }: World): number {
+export function fullSize({ primary, target, route, scaler }: World): number {
   const isAllOnTarget = !route || (route.canaryWeight === 100 && !route.matched);
   const scaled = scaler && isAllOnTarget ? (target?.desiredReplicas ?? 0) : 0;
   const wanted = primary?.wantedReplicas ?? 0;
@@ -30,7 +30,7 @@ export function scalerOf(world: World, side: Side): ScalerSide | undefined {
 /** Ready pods that a side needs for this share, by its ready threshold; of the primary no more than its scaler may ever give it (S4). */
 export function podsNeeded({ world, plan }: Context, side: Side, sharePercent: number): number {
   const threshold = side === 'primary' ? plan.primaryReadyPercent : plan.canaryReadyPercent;
-  const whole = Math.max(1, Math.floor((carriedBy(world) * threshold) / 100));
+  const whole = Math.max(1, Math.floor((fullSize(world) * threshold) / 100));
   const needed = podsFor(sharePercent, whole);
   const scaler = side === 'primary' ? scalerOf(world, side) : undefined;
   return scaler ? Math.min(needed, Math.max(1, scaler.maxReplicas)) : needed;
@@ -42,7 +42,7 @@ export function readyPods({ world }: Context, side: Side): number {
 }
 
 /** The largest share, in percent, that a side's ready pods carry. */
-export function shareCarried(context: Context, side: Side): number {
+export function readySharePercent(context: Context, side: Side): number {
   const ready = readyPods(context, side);
   const whole = podsNeeded(context, side, 100);
   return ready >= whole ? 100 : Math.floor((ready * 100) / whole);

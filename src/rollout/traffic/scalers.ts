@@ -2,18 +2,18 @@
 import { servingPods } from '../../health/readiness.ts';
 import type { Action } from '../action.ts';
 import { type Context, remainingMs } from '../context.ts';
-import { act, type Effects, together, wake } from '../outcome.ts';
+import { act, combine, type Effects, wake } from '../outcome.ts';
 import type { Run, Side } from '../run.ts';
 import type { ScalerSide, ScalerView, World } from '../world.ts';
-import { carriedBy, scalerOf } from './capacity.ts';
+import { fullSize, scalerOf } from './capacity.ts';
 
 /** Pods a canary begins with under its scaler, which goes on from there. */
 export function resumeReplicas(scaler: ScalerSide): number {
-  return Math.max(1, Math.min(fewest(scaler), scaler.maxReplicas));
+  return Math.max(1, Math.min(ownMinReplicas(scaler), scaler.maxReplicas));
 }
 
-/** Raises minReplicas to this many pods, as far as maxReplicas lets; what it was is kept beside it and restored at the end (S18). */
-export function raiseFloor(world: World, side: Side, pods: number): Action[] {
+/** Raises minReplicas to this many pods, as far as maxReplicas lets; the former value is kept in an annotation and restored at the end (S18). */
+export function raiseMinReplicas(world: World, side: Side, pods: number): Action[] {
   const scaler = scalerOf(world, side);
   if (!scaler) return [];
   const minReplicas = Math.min(pods, scaler.maxReplicas);
@@ -21,9 +21,9 @@ export function raiseFloor(world: World, side: Side, pods: number): Action[] {
 }
 
 /** Before the first traffic leaves it: a primary that is scaled down meanwhile could not take it back (flagger issue 1600). */
-export function holdPrimary({ world }: Context): Action[] {
+export function keepPrimarySize({ world }: Context): Action[] {
   const { route, primary } = world;
-  return route?.canaryWeight === 0 ? raiseFloor(world, 'primary', primary?.desiredReplicas ?? 0) : [];
+  return route?.canaryWeight === 0 ? raiseMinReplicas(world, 'primary', primary?.desiredReplicas ?? 0) : [];
 }
 
 /** Asks for this many canary pods; under a scaler by its minReplicas, and only one at rest is started by us (S18). */
@@ -32,55 +32,57 @@ export function growCanary(world: World, pods: number): Action[] {
   if (sharesWorkload || !target) return [];
   const scaler = scalerOf(world, 'canary');
   const awake = pauseCanary(world, false);
-  if (scaler && target.desiredReplicas > 0) return [...awake, ...raiseFloor(world, 'canary', pods)];
+  if (scaler && target.desiredReplicas > 0) return [...awake, ...raiseMinReplicas(world, 'canary', pods)];
   if (target.desiredReplicas >= pods) return awake;
   return [...awake, { type: 'ScaleCanary', replicas: scaler ? resumeReplicas(scaler) : pods }];
 }
 
-/** Takes the canary to zero; its scaler stands still first, so that it does not bring it back. */
-export function restCanary(world: World): Action[] {
+/** Scales the canary to zero; its scaler is paused first, so that it does not scale it up again. */
+export function stopCanary(world: World): Action[] {
   return [...pauseCanary(world, true), { type: 'ScaleCanary', replicas: 0 }];
 }
 
-/** KEDA let the primary rest: without load that is how it should be. */
-export function restsAtZero({ scaler, primary }: World): boolean {
-  return primary?.desiredReplicas === 0 && scaler?.primary !== undefined && fewest(scaler.primary) === 0;
+/** KEDA scaled the primary to zero: without load that is as it should be. */
+export function isScaledToZero({ scaler, primary }: World): boolean {
+  return (
+    primary?.desiredReplicas === 0 && scaler?.primary !== undefined && ownMinReplicas(scaler.primary) === 0
+  );
 }
 
 /** A primary at zero pods by its scaler: it must be woken before there is something to compare a canary with. */
-export function isAsleep({ scaler, primary }: World): boolean {
-  return scaler?.primary !== undefined && fewest(scaler.primary) === 0 && servingPods(primary) === 0;
+export function mustWake({ scaler, primary }: World): boolean {
+  return scaler?.primary !== undefined && ownMinReplicas(scaler.primary) === 0 && servingPods(primary) === 0;
 }
 
 /** minReplicas without a rollout. */
-function fewest({ restoreMinReplicas, minReplicas }: ScalerSide): number {
+function ownMinReplicas({ restoreMinReplicas, minReplicas }: ScalerSide): number {
   return restoreMinReplicas ?? minReplicas;
 }
 
-/** KEDA stands still while the canary rests; a HorizontalPodAutoscaler does so by itself when there are no replicas. */
+/** Pauses KEDA while the canary is at zero; a HorizontalPodAutoscaler does nothing by itself when there are no replicas. */
 export function pauseCanary({ scaler }: World, paused: boolean): Action[] {
   if (scaler?.kind !== 'ScaledObject' || !scaler.canary || scaler.canary.paused === paused) return [];
   return [{ type: 'PauseScaler', side: 'canary', paused }];
 }
 
 /** A pause on the primary's scaler is never ours; one that came with a copy would leave it without pods (flagger issue 1934). */
-export function wakePrimaryScaler(world: World): Action[] {
+export function unpausePrimaryScaler(world: World): Action[] {
   return scalerOf(world, 'primary')?.paused ? [{ type: 'PauseScaler', side: 'primary', paused: false }] : [];
 }
 
 /** A copy has the minReplicas again that it had before the rollout. */
-export function isFloorBack(world: World, side: Side): boolean {
+export function isMinReplicasReset(world: World, side: Side): boolean {
   return scalerOf(world, side)?.restoreMinReplicas === undefined;
 }
 
 /** Gives it back. */
-export function restoreFloor(world: World, side: Side): Action[] {
-  return isFloorBack(world, side) ? [] : [{ type: 'SetScalerFloor', side, minReplicas: undefined }];
+export function resetMinReplicas(world: World, side: Side): Action[] {
+  return isMinReplicasReset(world, side) ? [] : [{ type: 'SetScalerFloor', side, minReplicas: undefined }];
 }
 
 /** Both scalers are as before the rollout. */
-export function areScalersBack(world: World): boolean {
-  return isFloorBack(world, 'canary') && isFloorBack(world, 'primary');
+export function areScalersReset(world: World): boolean {
+  return isMinReplicasReset(world, 'canary') && isMinReplicasReset(world, 'primary');
 }
 
 /**
@@ -90,21 +92,21 @@ export function areScalersBack(world: World): boolean {
 export function restoreScalers(context: Context, run: Run): Effects {
   const { world } = context;
   const waitMs = scalerWaitMs(context, run);
-  const canary = act(...restoreFloor(world, 'canary'));
+  const canary = act(...resetMinReplicas(world, 'canary'));
   return waitMs > 0
-    ? together(canary, wake(waitMs))
-    : together(canary, act(...restoreFloor(world, 'primary')));
+    ? combine(canary, wake(waitMs))
+    : combine(canary, act(...resetMinReplicas(world, 'primary')));
 }
 
 /** Milliseconds until the primary's scaler may have seen the load; 0 where there is nothing to give back. */
 export function scalerWaitMs(context: Context, run: Run): number {
   const { scaler } = context.world;
-  if (!scaler || isFloorBack(context.world, 'primary')) return 0;
+  if (!scaler || isMinReplicasReset(context.world, 'primary')) return 0;
   return remainingMs(context, run.standing?.route?.since, scaler.settleMs);
 }
 
 /** At rest: both scalers as Git says, and nothing left of an earlier rollout, nor of a scaler that was named before. */
-export function keepScalers(context: Context): Effects {
+export function syncScalers(context: Context): Effects {
   const { world } = context;
   const { scaler, status } = world;
   const former = status.scaler;
@@ -113,20 +115,20 @@ export function keepScalers(context: Context): Effects {
     isFormer && isKind(former.kind) ? [{ type: 'RemoveScaler', kind: former.kind, name: former.name }] : [];
   const now = scaler?.primary ? { kind: scaler.kind, name: scaler.name } : undefined;
   const named = now || isFormer ? { status: { scaler: now } as Effects['status'] } : {};
-  const isSteady = scaler !== undefined && world.route?.canaryWeight === 0 && areScalersBack(world);
+  const isSteady = scaler !== undefined && world.route?.canaryWeight === 0 && areScalersReset(world);
   const kept: Action[] = isSteady ? [{ type: 'ApplyScalers' }] : [];
-  return together(act(...removed), restoreFloors(world), act(...kept), named as Effects);
+  return combine(act(...removed), resetScalers(world), act(...kept), named as Effects);
 }
 
 /** At rest, whatever Git says: nothing is left of an earlier rollout. */
-export function restoreFloors(world: World): Effects {
+export function resetScalers(world: World): Effects {
   if (!world.scaler || world.route?.canaryWeight !== 0) return {};
-  return act(...restoreFloor(world, 'canary'), ...restoreFloor(world, 'primary'));
+  return act(...resetMinReplicas(world, 'canary'), ...resetMinReplicas(world, 'primary'));
 }
 
 /** Raises the primary's pods to what both carry, as far as its scaler lets. */
 export function raisePrimary(world: World): Action[] {
-  return raiseFloor(world, 'primary', carriedBy(world));
+  return raiseMinReplicas(world, 'primary', fullSize(world));
 }
 
 function isKind(kind: string): kind is ScalerView['kind'] {

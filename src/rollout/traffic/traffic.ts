@@ -9,20 +9,20 @@ import type { RouteTarget, RouteView } from '../../api/observed.ts';
 import { servingPods } from '../../health/readiness.ts';
 import type { Action } from '../action.ts';
 import { type Context, elapsedMs } from '../context.ts';
-import { act, type Effects, type Preference, together, wake } from '../outcome.ts';
-import { unsettledMs } from '../progress.ts';
+import { act, combine, type Effects, type Preference, wake } from '../outcome.ts';
+import { settlingMs } from '../progress.ts';
 import type { Run, Side } from '../run.ts';
 import {
   canaryPods,
   canaryServes,
-  carriedBy,
+  fullSize,
   podsNeeded,
   readyPods,
+  readySharePercent,
   scalerOf,
-  shareCarried,
 } from './capacity.ts';
 import { otherBackendsServe } from './other-backends.ts';
-import { growCanary, raiseFloor } from './scalers.ts';
+import { growCanary, raiseMinReplicas } from './scalers.ts';
 
 /** All traffic is on this side, read back, and it can answer if anybody can; an A/B match leaves some with the primary. */
 export function isAllOn(context: Context, side: Side): boolean {
@@ -41,7 +41,7 @@ export function hasArrived(context: Context, run: Run | undefined, side: Side): 
   const { world } = context;
   if (!isAllOn(context, side) || world.route?.accepted !== true) return false;
   if (world.sharesWorkload) return side === 'canary' || !isTried(context);
-  return unsettledMs(context, run, 'route') === 0;
+  return settlingMs(context, run, 'route') === 0;
 }
 
 /** The one workload of both sides says another release than its old pods run, be it without a pod of it. */
@@ -57,21 +57,21 @@ export function canaryMayServe({ world }: Context, run: { readonly digest: strin
 /** The next route towards what is preferred, and the pods it takes. Nothing where that is reached, or must wait. */
 export function allocate(context: Context, run: Run | undefined, preference: Preference): Effects {
   const { world } = context;
-  const settling = wake(unsettledMs(context, run, 'route'));
+  const settling = wake(settlingMs(context, run, 'route'));
   if (preference.kind === 'none') return {};
   if (world.sharesWorkload) return inOneWorkload(context, preference);
-  if (!world.route) return routeAnew(context, run, preference);
+  if (!world.route) return recreateRoute(context, run, preference);
   const rescue = rescued(context);
   if (rescue) return act({ type: 'SetTraffic', route: rescue });
   const isThere =
     preference.kind === 'stay' || (preference.kind === 'all' && isAllOn(context, preference.side));
   if (isThere) {
-    if (preference.kind === 'all' && preference.keeps)
+    if (preference.kind === 'all' && preference.reapply)
       return act({ type: 'SetTraffic', route: trafficAt(context.plan, 0) });
     const isSlow = elapsedMs(context, run?.standing?.route?.since) >= context.plan.intervalMs;
     return world.route.accepted || world.route.others || !isSlow
       ? settling
-      : together(settling, writtenAgain(world.route));
+      : combine(settling, reapplyRoute(world.route));
   }
   if (preference.kind === 'share') return toShare(context, preference);
   return preference.side === 'primary'
@@ -80,7 +80,7 @@ export function allocate(context: Context, run: Run | undefined, preference: Pre
 }
 
 /** A route that the gateway has not taken over for an interval is written as it is: what the Canary says of it may have changed. It costs nothing where nothing differs. */
-function writtenAgain({ primaryWeight, canaryWeight, mirrored, matched }: RouteView): Effects {
+function reapplyRoute({ primaryWeight, canaryWeight, mirrored, matched }: RouteView): Effects {
   return act({ type: 'SetTraffic', route: { primaryWeight, canaryWeight, mirrored, matched } });
 }
 
@@ -89,7 +89,7 @@ export function rescueTraffic(context: Context, run?: Run): Effects | undefined 
   const { world } = context;
   if (world.sharesWorkload) return undefined;
   const isAnybodyReady = servingPods(world.primary) > 0 || canaryServes(world.target);
-  if (!world.route) return isAnybodyReady ? routeAnew(context, run, { kind: 'stay' }) : undefined;
+  if (!world.route) return isAnybodyReady ? recreateRoute(context, run, { kind: 'stay' }) : undefined;
   const route = rescued(context);
   return route && act({ type: 'SetTraffic', route });
 }
@@ -105,7 +105,7 @@ function rescued({ world, plan }: Context): RouteTarget | undefined {
 }
 
 /** The route is gone: whoever should have the traffic and is ready gets all of it; where nobody is, it waits for the primary. */
-function routeAnew({ world, plan }: Context, run: Run | undefined, preference: Preference): Effects {
+function recreateRoute({ world, plan }: Context, run: Run | undefined, preference: Preference): Effects {
   const { primary, target, status } = world;
   const hadAll = status.postPromotion !== undefined || run?.side === 'primary';
   const wantsCanary =
@@ -116,23 +116,23 @@ function routeAnew({ world, plan }: Context, run: Run | undefined, preference: P
 
 type All = Extract<Preference, { kind: 'all' }>;
 
-function toPrimary(context: Context, run: Run | undefined, { leaves, overdue }: All): Effects {
+function toPrimary(context: Context, run: Run | undefined, { evacuate, overdue }: All): Effects {
   const { world, plan } = context;
   const weight = world.route?.canaryWeight ?? 0;
   const all = act({ type: 'SetTraffic', route: trafficAt(plan, 0) });
   if (servingPods(world.target) === 0) return all;
   const ready = servingPods(world.primary);
   if (ready === 0) return {};
-  const grown = act(...raiseFloor(world, 'primary', carriedBy(world)));
+  const grown = act(...raiseMinReplicas(world, 'primary', fullSize(world)));
   // A match leaves the rest with the primary anyway.
-  if (overdue || (leaves && world.route?.matched)) return together(all, grown);
-  const waitMs = leaves ? 0 : unsettledMs(context, run, 'primary');
-  if (waitMs > 0) return together(grown, wake(waitMs));
-  if (shareCarried(context, 'primary') >= 100) return together(all, grown);
-  const canaryWeight = 100 - shareCarried(context, 'primary');
+  if (overdue || (evacuate && world.route?.matched)) return combine(all, grown);
+  const waitMs = evacuate ? 0 : settlingMs(context, run, 'primary');
+  if (waitMs > 0) return combine(grown, wake(waitMs));
+  if (readySharePercent(context, 'primary') >= 100) return combine(all, grown);
+  const canaryWeight = 100 - readySharePercent(context, 'primary');
   const isPart =
-    plan.splitsTraffic && canaryWeight < weight && (leaves === true || scalerOf(world, 'primary'));
-  return isPart ? together(act({ type: 'SetTraffic', route: trafficAt(plan, canaryWeight) }), grown) : grown;
+    plan.splitsTraffic && canaryWeight < weight && (evacuate === true || scalerOf(world, 'primary'));
+  return isPart ? combine(act({ type: 'SetTraffic', route: trafficAt(plan, canaryWeight) }), grown) : grown;
 }
 
 /** As much as its pods carry now, never less than it has: for clear and hold (design sections 4 and 5). */
@@ -140,15 +140,15 @@ function toCanary(context: Context, run: Run | undefined, { overdue }: All): Eff
   const { world, plan } = context;
   if (!canaryMayServe(context, run)) return {};
   const grown = act(...growCanary(world, podsNeeded(context, 'canary', 100)));
-  const share = shareCarried(context, 'canary');
+  const share = readySharePercent(context, 'canary');
   const weight = world.route?.canaryWeight ?? 0;
   if (share < 1) return grown;
-  const waitMs = weight === 0 && servingPods(world.primary) > 0 ? unsettledMs(context, run, 'standIn') : 0;
-  if (waitMs > 0) return together(grown, wake(waitMs));
-  if (share >= 100 || overdue) return together(act({ type: 'SetTraffic', route: ALL_TO_CANARY }), grown);
+  const waitMs = weight === 0 && servingPods(world.primary) > 0 ? settlingMs(context, run, 'standIn') : 0;
+  if (waitMs > 0) return combine(grown, wake(waitMs));
+  if (share >= 100 || overdue) return combine(act({ type: 'SetTraffic', route: ALL_TO_CANARY }), grown);
   if (!plan.splitsTraffic || share <= weight) return grown;
   const route = { primaryWeight: 100 - share, canaryWeight: share, mirrored: false, matched: false };
-  return together(act({ type: 'SetTraffic', route }), grown);
+  return combine(act({ type: 'SetTraffic', route }), grown);
 }
 
 /** Nothing rises before its pods are there (S4). */
@@ -170,10 +170,10 @@ function toShare(
   const before = world.route?.canaryWeight ?? 0;
   const givesBack = side === 'canary' ? canaryWeight < before : canaryWeight > before;
   // A side gets back no more than it carries (S1, S4).
-  if (givesBack && shareCarried(context, other) < 100 - percent && readyPods(context, side) > 0)
-    return act(...raiseFloor(world, 'primary', carriedBy(world)));
+  if (givesBack && readySharePercent(context, other) < 100 - percent && readyPods(context, side) > 0)
+    return act(...raiseMinReplicas(world, 'primary', fullSize(world)));
   if (percent === 0 || readyPods(context, side) >= needed) return set;
-  return act(...(side === 'canary' ? growCanary(world, needed) : raiseFloor(world, 'primary', needed)));
+  return act(...(side === 'canary' ? growCanary(world, needed) : raiseMinReplicas(world, 'primary', needed)));
 }
 
 /** The share brings its pods; going back brings those that it needs, and takes none away before. */
@@ -183,7 +183,7 @@ function inOneWorkload(context: Context, preference: Preference): Effects {
     return act({ type: 'SetTraffic', route: trafficAt(plan, preference.percent) });
   if (preference.kind !== 'all' || preference.side === 'canary') return {};
   if (isAllOn(context, 'primary') && !isTried(context))
-    return preference.keeps ? act({ type: 'SetTraffic', route: trafficAt(plan, 0) }) : {};
+    return preference.reapply ? act({ type: 'SetTraffic', route: trafficAt(plan, 0) }) : {};
   const { stuckPods = [] } = world;
   const replaced: Action[] = stuckPods.length > 0 ? [{ type: 'ReplacePods', pods: stuckPods }] : [];
   return act({ type: 'SetTraffic', route: trafficAt(plan, 0) }, ...replaced);

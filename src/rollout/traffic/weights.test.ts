@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../api/canary/canary.ts';
 import { planOf } from '../../api/canary/plan.ts';
-import { nextMove } from './weights.ts';
+import { nextStep } from './weights.ts';
 
 const base = { interval: '1m', threshold: 5 };
 
@@ -18,7 +18,7 @@ function walk(analysis: object, from = 0): Array<number | string> {
   const seen: Array<number | string> = [];
   let canaryWeight = from;
   while (seen.length < 20) {
-    const move = nextMove(plan(analysis), { canaryWeight, iterations: 0 });
+    const move = nextStep(plan(analysis), { canaryWeight, iterations: 0 });
     if (move.kind !== 'weight') return [...seen, move.kind];
     canaryWeight = move.canaryWeight;
     seen.push(canaryWeight);
@@ -30,7 +30,7 @@ function walk(analysis: object, from = 0): Array<number | string> {
 function iterate(analysis: object, provider?: string): string[] {
   const seen: string[] = [];
   for (let iterations = 0; seen.length < 20; iterations += 1) {
-    const move = nextMove(plan(analysis, provider), { canaryWeight: 0, iterations });
+    const move = nextStep(plan(analysis, provider), { canaryWeight: 0, iterations });
     if (move.kind !== 'iterate') return [...seen, move.kind];
     seen.push(`${move.canaryWeight}${move.mirrored ? 'm' : ''}`);
   }

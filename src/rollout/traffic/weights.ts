@@ -1,7 +1,7 @@
 import type { Plan, Strategy } from '../../api/canary/plan.ts';
 
 /** What a passed check leads to. */
-export type Move =
+export type Step =
   | { kind: 'weight'; canaryWeight: number }
   | { kind: 'iterate'; iterations: number; canaryWeight: number; mirrored: boolean }
   | { kind: 'promote' }
@@ -9,7 +9,7 @@ export type Move =
   | { kind: 'stuck' };
 
 /** The next move of a strategy from what was read back (flagger-behaviour 2.7). Weights in percent. */
-export function nextMove(plan: Plan, at: { canaryWeight: number; iterations: number }): Move {
+export function nextStep(plan: Plan, at: { canaryWeight: number; iterations: number }): Step {
   const { strategy } = plan;
   if (strategy.kind === 'canary') return nextWeight(strategy, at.canaryWeight);
   if (strategy.kind === 'ab') {
@@ -26,7 +26,7 @@ export function nextMove(plan: Plan, at: { canaryWeight: number; iterations: num
 }
 
 /** Steps are visited in rising order; maxWeight may be overshot by one step, as in Flagger. */
-function nextWeight(strategy: Extract<Strategy, { kind: 'canary' }>, weight: number): Move {
+function nextWeight(strategy: Extract<Strategy, { kind: 'canary' }>, weight: number): Step {
   if (weight >= strategy.maxWeight) return { kind: 'promote' };
   const next = strategy.steps ? strategy.steps.find((step) => step > weight) : weight + strategy.stepWeight;
   if (next === undefined) return { kind: 'promote' };

@@ -3,7 +3,7 @@ import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { shorten } from '../../api/text.ts';
 import type { Context } from '../context.ts';
-import { type Effects, type Outcome, say, together } from '../outcome.ts';
+import { combine, type Effects, type Outcome, say } from '../outcome.ts';
 import { type Request, requestOf } from '../requests.ts';
 import type { State } from '../state.ts';
 import { type Answer, VERBS } from './verbs.ts';
@@ -28,7 +28,7 @@ export function handleVerbs(context: Context, state: State): Handled {
   const record = (request: Request, reason: RolloutReason, message: string, isDone: boolean): void => {
     answers = withAnswer(context, answers, request, { reason, message, isDone });
     const line = `${annotationPrefix}${request.verb}: ${shorten(message, MAX_MESSAGE_CHARACTERS)}`;
-    said = together(said, say(isDone ? 'Normal' : 'Warning', reason, line));
+    said = combine(said, say(isDone ? 'Normal' : 'Warning', reason, line));
   };
   const unknown = unknownVerbs(context.world.canary.metadata.annotations)
     .slice(0, MAX_UNKNOWN)
@@ -39,7 +39,7 @@ export function handleVerbs(context: Context, state: State): Handled {
       record(
         { verb, value: 'unknown', revision: '' },
         'UnknownRequest',
-        'there is no such request; it is ignored',
+        'unknown request; it is ignored',
         false,
       );
   for (const verb of canaryVerbs) {

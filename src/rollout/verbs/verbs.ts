@@ -6,13 +6,13 @@ import { servingPods } from '../../health/readiness.ts';
 import type { Context } from '../context.ts';
 import { enter, note, type Outcome, stay } from '../outcome.ts';
 import { isLost, soundRecord } from '../records.ts';
-import { names, type Request } from '../requests.ts';
+import { namesRelease, type Request } from '../requests.ts';
 import { headRelease, rejectionOf } from '../run.ts';
 import type { RunState, State, StateKind } from '../state.ts';
 import { admit } from '../states/admit.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
 import { withdraw } from '../states/ending.ts';
-import { failOnPrimary, holdOrRevert } from '../states/hold-or-revert.ts';
+import { failOnPrimary, startRevert } from '../states/hold-or-revert.ts';
 import { hasArrived } from '../traffic/traffic.ts';
 import { windowWaitMs } from '../windows.ts';
 import { describeRelease, type RecordView } from '../world.ts';
@@ -30,7 +30,7 @@ export type Answer =
 type Verb = (context: Context, state: State, request: Request) => Answer;
 
 /** Where a Canary stands, as far as requests are concerned; each state is one of these, by the table. */
-export type Stage = 'first' | 'idle' | 'trying' | 'written' | 'leaving' | 'fallen';
+export type Stage = 'first' | 'idle' | 'trying' | 'written' | 'ending' | 'revertFailed';
 
 /** The stage of each state. */
 export const STAGES: Readonly<Record<StateKind, Stage>> = {
@@ -43,23 +43,23 @@ export const STAGES: Readonly<Record<StateKind, Stage>> = {
   Converging: 'written',
   Verifying: 'written',
   Held: 'written',
-  Reverting: 'leaving',
-  Fallen: 'fallen',
-  Ending: 'leaving',
+  Reverting: 'ending',
+  RevertFailed: 'revertFailed',
+  Ending: 'ending',
 };
 
 type Placed =
   | { readonly stage: 'first' }
   | { readonly stage: 'idle' }
-  | { readonly stage: 'trying' | 'written' | 'leaving' | 'fallen'; readonly state: RunState };
+  | { readonly stage: 'trying' | 'written' | 'ending' | 'revertFailed'; readonly state: RunState };
 
 /** A release that has proven itself only winds down. */
-function placed({ good }: Context, state: State): Placed {
+function placeOf({ good }: Context, state: State): Placed {
   if (state.kind === 'Initializing') return { stage: 'first' };
   if (state.kind === 'Resting') return { stage: 'idle' };
   const stage = STAGES[state.kind];
   const isProven = stage === 'written' && good?.digest === state.run.digest;
-  return { stage: isProven ? 'leaving' : (stage as 'trying'), state };
+  return { stage: isProven ? 'ending' : (stage as 'trying'), state };
 }
 
 function done(message: string, outcome: Outcome): Answer {
@@ -73,14 +73,14 @@ function noted(message: string, next: State): Answer {
 
 function stale(request: Request, what: string): Answer {
   const named = request.revision.slice(0, 16) || 'nothing';
-  return { result: 'Refused', reason: 'Stale', message: `it names ${named}, but ${what}` };
+  return { result: 'Refused', reason: 'Stale', message: `the request names ${named}, but ${what}` };
 }
 
 function notApplicable(why: string): Answer {
   return { result: 'Refused', reason: 'NotApplicable', message: why };
 }
 
-function notKept(record: RecordView): Answer {
+function recordDamaged(record: RecordView): Answer {
   const message = `the record of release ${describeRelease(record)} is damaged: ${record.damaged ?? ''}`;
   return { result: 'Refused', reason: 'RecordDamaged', message };
 }
@@ -88,21 +88,25 @@ function notKept(record: RecordView): Answer {
 /** Ends the release under way and rejects it: before the first write to the primary it fails, after it the primary goes back. */
 const abort: Verb = (context, current, request) => {
   const { good } = context;
-  const where = placed(context, current);
-  if (where.stage === 'first' || !good) return notApplicable('there is no release to go back to yet');
+  const where = placeOf(context, current);
+  if (where.stage === 'first' || !good) return notApplicable('there is no release to revert to yet');
   if (where.stage === 'idle') return notApplicable('no release is under way');
   const { state } = where;
   const name = describeRelease(state.run);
-  if (!names(request, state.run)) return stale(request, `${name} is under way`);
-  if (where.stage === 'leaving') return notApplicable(`${name} is on its way out already`);
-  if (where.stage === 'fallen') return notApplicable(`${name} was taken back already`);
+  if (!namesRelease(request, state.run)) return stale(request, `${name} is under way`);
+  if (where.stage === 'ending') return notApplicable(`${name} is already ending`);
+  if (where.stage === 'revertFailed') return notApplicable(`${name} was already reverted`);
   const message = `${name} was aborted on request`;
-  const outcome = left(context, state, good, { reason: 'Aborted', finding: 'aborted on request', message });
-  return outcome ? done(message, outcome) : notKept(good);
+  const outcome = withdrawOrRevert(context, state, good, {
+    reason: 'Aborted',
+    finding: 'aborted on request',
+    message,
+  });
+  return outcome ? done(message, outcome) : recordDamaged(good);
 };
 
 /** What a person leaves; undefined where the primary would have to go back to what cannot be had. */
-function left(
+function withdrawOrRevert(
   context: Context,
   state: RunState,
   good: RecordView,
@@ -114,7 +118,7 @@ function left(
   if (STAGES[state.kind] === 'trying') return withdraw(context, state, reason, message);
   return isLost(good)
     ? undefined
-    : holdOrRevert(context, state, good, { reason, finding, reject: true, control: false });
+    : startRevert(context, state, good, { reason, finding, reject: true, control: false });
 }
 
 /**
@@ -122,23 +126,23 @@ function left(
  * for the primary and is not reverted by itself any more. Capacity and readiness are never left out (S1, S4).
  */
 const promote: Verb = (context, current, request) => {
-  const where = placed(context, current);
-  if (where.stage === 'first') return notApplicable('the first release is promoted by itself');
-  if (where.stage === 'idle') return notApplicable('no release is under way; a rejected one needs retry');
+  const where = placeOf(context, current);
+  if (where.stage === 'first') return notApplicable('the first release is promoted automatically');
+  if (where.stage === 'idle') return notApplicable('no release is under way; use retry for a rejected one');
   const { state } = where;
   const name = describeRelease(state.run);
-  if (!names(request, state.run)) return stale(request, `${name} is under way`);
-  if (where.stage === 'leaving' || where.stage === 'fallen')
-    return notApplicable(`${name} is on its way out already`);
+  if (!namesRelease(request, state.run)) return stale(request, `${name} is under way`);
+  if (where.stage === 'ending' || where.stage === 'revertFailed')
+    return notApplicable(`${name} is already ending`);
   if (state.kind === 'Promoting' || state.kind === 'Converging')
-    return notApplicable(`${name} is being promoted already`);
+    return notApplicable(`${name} is already being promoted`);
   if (state.kind === 'Verifying')
-    return noted(`${name} counts as good on request`, {
+    return noted(`${name} is accepted as good on request`, {
       ...state,
       run: { ...state.run, countsAsGood: true },
     });
   if (state.kind === 'Held')
-    return noted(`${name} stays held until the primary is well: it is not reverted by itself`, {
+    return noted(`${name} stays held until the primary is ready: it is not reverted automatically`, {
       ...state,
       run: { ...state.run, keepWaiting: true },
     });
@@ -152,9 +156,9 @@ const approve: Verb = (_context, state, request) => {
   const isAtEnd = state.kind === 'Analysing' && state.isGateClosed;
   if (!isAtStart && !isAtEnd) return notApplicable('nothing waits for an approval');
   const { run } = state;
-  if (!names(request, run)) return stale(request, `${describeRelease(run)} waits`);
+  if (!namesRelease(request, run)) return stale(request, `${describeRelease(run)} waits`);
   if (run.awaitsWindow && !run.awaitsConfirmation)
-    return notApplicable(`${describeRelease(run)} waits for its window, which ignore-window opens`);
+    return notApplicable(`${describeRelease(run)} waits for its window; use ignore-window`);
   const phase = isAtStart ? ('Waiting' as const) : ('WaitingPromotion' as const);
   const approved = [...new Set([...(run.approved ?? []), phase])];
   return noted(`${describeRelease(run)} was approved`, { ...state, run: { ...run, approved } });
@@ -165,8 +169,8 @@ const skipStep: Verb = (context, state, request) => {
   const isAtStep = (state.kind === 'Analysing' && !state.isGateClosed) || state.kind === 'Starting';
   if (!isAtStep) return notApplicable('no release is at a step');
   const { run } = state;
-  if (!names(request, run)) return stale(request, `${describeRelease(run)} is at its step`);
-  const message = `the check of ${describeRelease(run)} at this step is left out`;
+  if (!namesRelease(request, run)) return stale(request, `${describeRelease(run)} is at its step`);
+  const message = `the check of ${describeRelease(run)} at this step is skipped`;
   return noted(message, { ...state, run: { ...run, skipStepAt: positionOf(context, state) } });
 };
 
@@ -176,8 +180,9 @@ const ignoreWindow: Verb = (context, state, request) => {
   const run = 'run' in state ? state.run : undefined;
   const release = head && { digest: head.digest, commit: head.commit.commit };
   if (!head || !release || windowWaitMs(context, release, run) === 0)
-    return notApplicable('no window holds it back');
-  const isMeant = names(request, release) || (run?.digest === head.digest && names(request, run));
+    return notApplicable('no closed window holds the release back');
+  const isMeant =
+    namesRelease(request, release) || (run?.digest === head.digest && namesRelease(request, run));
   if (!isMeant) return stale(request, `${describeRelease(head)} waits`);
   return noted(`${describeRelease(head)} starts on request, outside its window`, state);
 };
@@ -188,24 +193,24 @@ const ignoreWindow: Verb = (context, state, request) => {
  */
 const retry: Verb = (context, current, request) => {
   const { head, world } = context;
-  if (!head) return notApplicable('Git has not been read, so nothing is at head');
+  if (!head) return notApplicable('Git has not been read yet, so head is unknown');
   // A later commit that changes nothing of the release is the same release (S14): either commit names it.
   const rejection = rejectionOf(context, head.digest);
   const commits = [head.commit.commit, headRelease(world)?.commit.commit, rejection?.commit];
-  if (!commits.some((commit = '') => names(request, { digest: head.digest, commit })))
+  if (!commits.some((commit = '') => namesRelease(request, { digest: head.digest, commit })))
     return stale(request, `${describeRelease(head)} is at head`);
-  const where = placed(context, current);
-  const fell = where.stage === 'fallen' && where.state.run.digest === head.digest;
+  const where = placeOf(context, current);
+  const fell = where.stage === 'revertFailed' && where.state.run.digest === head.digest;
   if (!rejection && !fell) return notApplicable(`${describeRelease(head)} was not rejected`);
-  if (where.stage === 'leaving') return { result: 'Later' };
-  const lifts = rejection ? [rejection.digest] : [];
+  if (where.stage === 'ending') return { result: 'Later' };
+  const unrejects = rejection ? [rejection.digest] : [];
   const message = `${describeRelease(head)} is tried again on request`;
   const words = note('Retry', message);
-  if (!fell) return done(message, { ...stay(current, words), lifts });
+  if (!fell) return done(message, { ...stay(current, words), unrejects });
   const { state } = where;
-  if (state.kind !== 'Fallen' || state.reason === 'LKGFailsToo') {
+  if (state.kind !== 'RevertFailed' || state.reason === 'LKGFailsToo') {
     const { next, events = [], status = {} } = admit(context, head, { before: state.run });
-    return done(message, { ...enter(next, { events, status, lifts }), ...words });
+    return done(message, { ...enter(next, { events, status, unrejects }), ...words });
   }
   // The canary serves on with what it has; the primary is where it is tried again.
   if (
@@ -216,10 +221,10 @@ const retry: Verb = (context, current, request) => {
   )
     return {
       result: 'Later',
-      outcome: { ...stay(state, words), lifts, prefers: { kind: 'all', side: 'canary' } },
+      outcome: { ...stay(state, words), unrejects, prefers: { kind: 'all', side: 'canary' } },
     };
   const { next, events = [], status = {} } = admit(context, head, { side: 'primary', before: state.run });
-  return done(message, { ...enter(next, { events, status, lifts }), ...words });
+  return done(message, { ...enter(next, { events, status, unrejects }), ...words });
 };
 
 /**
@@ -228,24 +233,24 @@ const retry: Verb = (context, current, request) => {
  */
 const rollbackTo: Verb = (context, state, request) => {
   const { good } = context;
-  const where = placed(context, state);
-  if (where.stage === 'first' || !good) return notApplicable('there is no release to go back to yet');
-  const wanted = keptRelease(context, request);
+  const where = placeOf(context, state);
+  if (where.stage === 'first' || !good) return notApplicable('there is no release to revert to yet');
+  const wanted = recordedRelease(context, request);
   if ('result' in wanted) return wanted;
-  if (wanted.digest === good.digest) return backToGood(context, where, state, wanted);
-  return backFurther(context, where, state, { wanted, good });
+  if (wanted.digest === good.digest) return rollbackToGood(context, where, state, wanted);
+  return rollbackToOlder(context, where, state, { wanted, good });
 };
 
 /** The proven record the request names; two commits may share a digest, so the newest one counts. */
-function keptRelease(context: Context, request: Request): RecordView | Answer {
+function recordedRelease(context: Context, request: Request): RecordView | Answer {
   const record = context.world.records.find(({ digest, commit }) =>
-    names(request, { digest, commit: commit.commit }),
+    namesRelease(request, { digest, commit: commit.commit }),
   );
   if (record?.promotedTime === undefined) {
-    const message = `${request.revision.slice(0, 16) || 'nothing'} is none of the kept releases: see holdfast history`;
+    const message = `${request.revision.slice(0, 16) || 'nothing'} is not among the recorded releases: see holdfast history`;
     return { result: 'Refused', reason: 'NotKept', message };
   }
-  if (isLost(record)) return notKept(record);
+  if (isLost(record)) return recordDamaged(record);
   if (!rejectionOf(context, record.digest)) return record;
   return {
     result: 'Refused',
@@ -255,37 +260,37 @@ function keptRelease(context: Context, request: Request): RecordView | Answer {
 }
 
 /** The last-known-good is asked for: the release under way ends, or nothing is to be done. */
-function backToGood(context: Context, where: Placed, current: State, good: RecordView): Answer {
+function rollbackToGood(context: Context, where: Placed, current: State, good: RecordView): Answer {
   if (where.stage === 'idle') {
     const { head } = context;
     const isNews = head && head.digest !== good.digest && !rejectionOf(context, head.digest);
-    if (!isNews) return notApplicable(`${describeRelease(good)} is the last-known-good, and serves already`);
-    const bars = [{ digest: head.digest, commit: head.commit.commit, reason: 'RolledBack' as const }];
-    return done(`${describeRelease(good)} stays`, { ...stay(current), bars });
+    if (!isNews) return notApplicable(`${describeRelease(good)} is the last-known-good and already serves`);
+    const rejects = [{ digest: head.digest, commit: head.commit.commit, reason: 'RolledBack' as const }];
+    return done(`${describeRelease(good)} stays`, { ...stay(current), rejects });
   }
   if (where.stage !== 'trying' && where.stage !== 'written')
-    return notApplicable(`${describeRelease(good)} is what the primary runs, or is on its way there`);
-  const finding = `${describeRelease(where.state.run)} gives way to ${describeRelease(good)} on request`;
-  const outcome = left(context, where.state, good, { reason: 'RolledBack', finding });
-  return outcome ? done(`back to ${describeRelease(good)}`, outcome) : notKept(good);
+    return notApplicable(`the primary already runs ${describeRelease(good)}, or is being reverted to it`);
+  const finding = `rolled back from ${describeRelease(where.state.run)} to ${describeRelease(good)} on request`;
+  const outcome = withdrawOrRevert(context, where.state, good, { reason: 'RolledBack', finding });
+  return outcome ? done(`rolling back to ${describeRelease(good)}`, outcome) : recordDamaged(good);
 }
 
 /** An older release than the last-known-good: what is under way ends first, then the older one is rolled out. */
-function backFurther(
+function rollbackToOlder(
   context: Context,
   where: Placed,
   current: State,
   { wanted, good }: { wanted: RecordView; good: RecordView },
 ): Answer {
-  if (where.stage === 'leaving' || where.stage === 'first') return { result: 'Later' };
+  if (where.stage === 'ending' || where.stage === 'first') return { result: 'Later' };
   if (context.head?.digest === wanted.digest && where.stage !== 'written')
     return notApplicable(`${describeRelease(wanted)} is at head: it is rolled out anyway`);
   if (where.stage === 'trying' || where.stage === 'written') {
     if (where.state.run.digest === wanted.digest)
-      return notApplicable(`${describeRelease(wanted)} is being rolled out already`);
-    const finding = `${describeRelease(where.state.run)} gives way: ${describeRelease(wanted)} was asked for`;
-    const outcome = left(context, where.state, good, { reason: 'RolledBack', finding });
-    return outcome ? { result: 'Later', outcome } : notKept(good);
+      return notApplicable(`${describeRelease(wanted)} is already being rolled out`);
+    const finding = `${describeRelease(where.state.run)} is cancelled: a rollback to ${describeRelease(wanted)} was requested`;
+    const outcome = withdrawOrRevert(context, where.state, good, { reason: 'RolledBack', finding });
+    return outcome ? { result: 'Later', outcome } : recordDamaged(good);
   }
   return startOlder(context, where, current, { wanted, good });
 }
@@ -304,7 +309,7 @@ function startOlder(
     rollback.digest !== good.digest &&
     rollback.digest !== wanted.digest &&
     !rejectionOf(context, rollback.digest);
-  const bars = isOpen ? [{ ...rollback, reason: 'RolledBack' as const }] : [];
+  const rejects = isOpen ? [{ ...rollback, reason: 'RolledBack' as const }] : [];
   // A record does not say what its pods mount: clearing the primary first is right either way.
   const release = {
     digest: wanted.digest,
@@ -313,30 +318,34 @@ function startOlder(
     replicas: undefined,
     mountsConfig: true,
   };
-  const isFallen = current.kind === 'Fallen' && current.reason === 'LKGNotReady';
+  const isRevertFailed = current.kind === 'RevertFailed' && current.reason === 'LKGNotReady';
   if (
-    isFallen &&
+    isRevertFailed &&
     !world.foreignTarget &&
     servingPods(world.target) > 0 &&
     !hasArrived(context, current.run, 'canary')
   )
-    return { result: 'Later', outcome: { ...stay(current), bars, prefers: { kind: 'all', side: 'canary' } } };
+    return {
+      result: 'Later',
+      outcome: { ...stay(current), rejects, prefers: { kind: 'all', side: 'canary' } },
+    };
   const before = 'state' in where ? { before: where.state.run } : {};
   const admitted = admit(context, release, {
     rollback,
     ...before,
-    ...(isFallen ? { side: 'primary' as const } : {}),
+    ...(isRevertFailed ? { side: 'primary' as const } : {}),
   });
-  const outcome = { ...admitted, bars };
-  const message = `back to ${describeRelease(wanted)}`;
+  const outcome = { ...admitted, rejects };
+  const message = `rolling back to ${describeRelease(wanted)}`;
   // Another tool writes the canary: the older release cannot be shown there first.
-  if (!world.foreignTarget || isFallen || !soundRecord(world, wanted.digest)) return done(message, outcome);
+  if (!world.foreignTarget || isRevertFailed || !soundRecord(world, wanted.digest))
+    return done(message, outcome);
   const { next } = admitted;
   if (next.kind !== 'Starting' && next.kind !== 'Analysing') return done(message, outcome);
   const promoted = promoteNow(context, { ...next, kind: 'Analysing', isGateClosed: false });
   return done(message, {
     ...promoted,
-    bars,
+    rejects,
     status: { ...admitted.status, ...promoted.status },
     events: [...(admitted.events ?? []), ...(promoted.events ?? [])],
   });

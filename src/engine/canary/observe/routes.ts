@@ -7,7 +7,7 @@ import type { RouteTarget } from '../../../api/observed.ts';
 import type { RouteContext, Router } from '../../../contracts/routing.ts';
 import { servicePorts } from '../../../release/ports.ts';
 import { type ServicePort, templateOf } from '../../../release/release.ts';
-import { isLostDigest } from '../../../rollout/records.ts';
+import { isDigestLost } from '../../../rollout/records.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { type GeneratedServices, generatedServices } from '../../../workload/service/generated-services.ts';
 import { serviceNames } from '../../../workload/shared/names.ts';
@@ -90,7 +90,7 @@ async function apexService(context: ReadContext, { canaryWeight }: RouteTarget):
 /** Whether the ports of a release are known: where its bytes are lost, only its Service has them. */
 export function hasPorts(context: ReadContext, digest: string): boolean {
   const { parts, observation } = context;
-  if (parts.ports.has(digest) || !isLostDigest(observation.world, digest)) return true;
+  if (parts.ports.has(digest) || !isDigestLost(observation.world, digest)) return true;
   return livePorts(context, digest) !== undefined;
 }
 
@@ -98,7 +98,7 @@ async function portsOf(context: ReadContext, digest: string): Promise<readonly S
   const { ports } = context.parts;
   const known = ports.get(digest);
   if (known) return known;
-  if (isLostDigest(context.observation.world, digest)) {
+  if (isDigestLost(context.observation.world, digest)) {
     const live = livePorts(context, digest);
     if (live) return live;
   }

@@ -1,6 +1,6 @@
 import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
 import type { RouteTarget } from '../../../api/observed.ts';
-import { isLostDigest } from '../../../rollout/records.ts';
+import { isDigestLost } from '../../../rollout/records.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { serviceNames } from '../../../workload/shared/names.ts';
@@ -57,7 +57,7 @@ export const ensureServices: Performer<'EnsureServices'> = async (
  */
 async function ensureCanaryCopy(context: ActionContext, digest: string): Promise<boolean> {
   const { canary, target, view, world } = context.observation;
-  if (target || isLostDigest(world, digest) || view.get(workloadKind(canary), sideNames(canary).canary))
+  if (target || isDigestLost(world, digest) || view.get(workloadKind(canary), sideNames(canary).canary))
     return false;
   return applyCanary(context, { type: 'ApplyCanary', digest, replicas: 0 });
 }

@@ -3,7 +3,7 @@ import { ANALYSED, PROMOTED, PROVEN, type Row, TAKEN_BACK } from './columns.ts';
 /** What may befall the cluster, and us. */
 export const CLUSTER = {
   'the primary is deleted': {
-    says: 'It comes back at once, with what it is to run: the last-known-good before the first write of a release and on the way back, else that release. The canary serves meanwhile, if it has pods.',
+    says: 'It is recreated at once: with the last-known-good before the first write of a release and while reverting, else with that release. The canary serves meanwhile, if it has pods.',
     changes: {
       'Initialized | primary new | new | -': ['Initializing'],
       'Initialized | primary good | good | -': ['Initialized'],
@@ -20,39 +20,39 @@ export const CLUSTER = {
     },
   },
   'the target is deleted': {
-    says: 'It comes back with what it ran; traffic that it had goes to the primary if that can serve. What was rejected does not come back: the last-known-good takes its place.',
+    says: 'It is recreated with what it ran; its traffic goes to the primary if that can serve. A rejected release is not restored: the last-known-good replaces it.',
     changes: {
       'Failed/Held | primary good | - | new': ['Failed and Held, LKGNotReady (RollingUpdate)'],
       'Failed/Held | canary good | - | new': ['Failed and Held, LKGNotReady (Recreate, DaemonSet)'],
     },
   },
   'the copy of its config is deleted': {
-    says: 'The primary gets it back at once; that it was gone is not held against the release.',
+    says: 'It is restored at once; the release does not fail because of it.',
     changes: {},
   },
   'somebody routes everything to the canary': {
-    says: 'Traffic goes back to where it belongs; steps of an analysis begin again.',
+    says: 'Traffic is moved back; the steps of an analysis start over.',
     changes: {},
   },
   'somebody routes everything to the primary': {
-    says: 'The same. A last-known-good that is not whole keeps what its old pods can answer.',
+    says: 'The same. A last-known-good that is not fully ready keeps the traffic that its old pods can answer.',
     changes: {
       'Failed/Held | primary good | - | new': ['Failed and Held, LKGNotReady (RollingUpdate)'],
       'Failed/Held | canary new | - | new': ['Failed and Held, LKGNotReady (Recreate, DaemonSet)'],
     },
   },
   'somebody deletes the route': {
-    says: 'It is written anew, to whoever is ready: to the canary where that had all traffic after promotion, else to the primary first.',
+    says: 'It is recreated and points to the side that is ready: to the canary if that had all traffic after promotion, else to the primary first.',
     changes: {
       'Failed/Held | canary new | - | new': ['Failed and Held, LKGNotReady'],
     },
   },
   'somebody deletes the generated Services': {
-    says: 'They come back at once, and before any traffic is moved; that they were gone is not held against the release.',
+    says: 'They are recreated at once, before any traffic is moved; the release does not fail because of it.',
     changes: {},
   },
   'checks cannot be had': {
-    says: 'During an analysis a check without an answer is a failed one, as with Flagger. After promotion not knowing is never a cause: the release is held where it serves.',
+    says: 'During an analysis a check without an answer counts as failed, as with Flagger. After promotion missing answers never cause a revert: the release is held where it serves.',
     changes: {
       'Failed | primary good | - | new': [...ANALYSED, 'WaitingPromotion'],
       'Promoting/Held | primary new | new | -': ['Promoting, before the first write'],
@@ -64,7 +64,7 @@ export const CLUSTER = {
     },
   },
   'the record of the last-known-good is lost': {
-    says: 'Nothing is written over what cannot be written again, and no other release takes its place: whoever serves goes on serving, and a person is told.',
+    says: 'What cannot be restored is not overwritten, and no other release replaces it: whichever side serves keeps serving, and this is reported.',
     changes: {
       'Promoting/Converging | primary good, canary new | - | -': [
         'Progressing, no traffic yet',
@@ -81,7 +81,7 @@ export const CLUSTER = {
     },
   },
   'the program is killed at every write': {
-    says: 'It carries on from what it reads back, and ends where it would have.',
+    says: 'It continues from the observed state and ends as it would have.',
     changes: {},
   },
 } as const satisfies Readonly<Record<string, Row>>;

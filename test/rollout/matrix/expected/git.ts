@@ -3,7 +3,7 @@ import { ANALYSED, HELD, PROMOTED, PROVEN, type Row, TAKEN_BACK } from './column
 /** What Git may say. */
 export const GIT = {
   'nothing happens': {
-    says: 'Where each state leads by itself.',
+    says: 'How each state ends without any event.',
     changes: {
       'Initialized | primary new | - | -': ['Initializing'],
       'Initialized | primary good | - | -': ['Initialized'],
@@ -20,7 +20,7 @@ export const GIT = {
     },
   },
   'a newer commit, good': {
-    says: 'It gets through. Before the first write to the primary it takes the place of the release under way; after it that one ends first, and a held one gives way to the last-known-good before.',
+    says: 'It is rolled out. Before the first write to the primary it replaces the release under way; after it that one ends first, and a held one is reverted first.',
     changes: {
       'Initialized | primary newer | newer | -': ['Initializing'],
       'Succeeded | primary newer | newer | -': [
@@ -41,7 +41,7 @@ export const GIT = {
     },
   },
   'a newer commit that fails its analysis': {
-    says: 'It is rejected, and the last-known-good serves. A release that was superseded before it had proven itself goes with it. Where the last-known-good does not come up, the newer one is tried on the primary, whose checks it passes here; so it is with skipAnalysis.',
+    says: 'It is rejected, and the last-known-good serves. A release that was superseded before it was verified is reverted, too. If the last-known-good does not become ready, the newer one is tried on the primary, whose checks it passes here; the same holds with skipAnalysis.',
     changes: {
       'Initialized | primary newer | newer | -': ['Initializing'],
       'Failed | primary good | - | newer': [
@@ -64,7 +64,7 @@ export const GIT = {
     },
   },
   'a newer commit whose primary does not come up': {
-    says: 'It is held on its canary and then reverted, once; with onFailure hold it stays on the canary. The first release of all is not rejected, since there is nothing to go back to.',
+    says: 'It is held on its canary and then reverted, once; with onFailure hold it stays on the canary. The very first release is not rejected, since there is nothing to revert to.',
     changes: {
       'Initializing | nobody | newer | -': ['Initializing'],
       'Failed | primary good | newer, good | newer': [
@@ -83,7 +83,7 @@ export const GIT = {
     },
   },
   'Git goes back to the last-known-good': {
-    says: 'The release under way is taken back at once, without analysis, and is not rejected for it. Nothing changes where the way back had begun.',
+    says: 'The release under way is reverted at once, without analysis, and is not rejected for it. Nothing changes if the revert had already begun.',
     changes: {
       'Initialized | primary good | good | -': ['Initializing'],
       'Succeeded | primary good | - | -': [
@@ -97,7 +97,7 @@ export const GIT = {
     },
   },
   'Git goes to an older release that proved itself': {
-    says: 'The fast lane: it comes up as a canary, steps and analysis are left out.',
+    says: 'It is started as a canary; steps and analysis are skipped.',
     changes: {
       'Initialized | primary older | older | -': ['Initializing'],
       'Succeeded | primary older | older | -': [
@@ -122,7 +122,7 @@ export const GIT = {
     changes: {},
   },
   'Git is silent': {
-    says: 'Nothing that is under way needs Git any more: it ends from what is kept in the cluster.',
+    says: 'A rollout under way does not need Git: it finishes from the records in the cluster.',
     changes: {},
   },
 } as const satisfies Readonly<Record<string, Row>>;

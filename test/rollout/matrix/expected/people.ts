@@ -3,7 +3,7 @@ import { ANALYSED, HELD, PROMOTED, PROVEN, type Row, TAKEN_BACK } from './column
 /** What people may ask for. */
 export const PEOPLE = {
   'the Canary is suspended': {
-    says: 'Everything stands as it is: not one write but the status line, traffic untouched.',
+    says: 'Nothing is written but the status message; traffic stays where it is.',
     changes: {
       'Initializing | nobody | - | -': ['Initializing'],
       'Progressing | primary good | - | -': [
@@ -36,11 +36,11 @@ export const PEOPLE = {
     },
   },
   'suspended, and resumed after ten minutes': {
-    says: 'It goes on where it stood.',
+    says: 'It continues where it was.',
     changes: {},
   },
   pause: {
-    says: 'No step and no promotion; what the primary was written with is finished, and a way back is.',
+    says: 'No step and no promotion; a promotion that has written the primary is finished, and so is a revert.',
     changes: {
       'Progressing | primary good | - | -': [
         'Progressing, no traffic yet',
@@ -52,11 +52,11 @@ export const PEOPLE = {
     },
   },
   'pause, and resume after ten minutes': {
-    says: 'It goes on where it stood.',
+    says: 'It continues where it was.',
     changes: {},
   },
   'deleted with revertOnDeletion': {
-    says: 'The target takes the traffic back, read back, before the Canary goes: with the last-known-good, or with the canary’s release where that is the only healthy one. The first release of all stays with the primary that had just begun.',
+    says: 'The target takes all traffic back before the Canary is deleted: with the last-known-good, or with the canary’s release if that is the only healthy one. The very first release stays on the primary that was just created.',
     changes: {
       'gone | primary new | - | -': ['Initializing'],
       'gone | canary good | - | -': [
@@ -88,7 +88,7 @@ export const PEOPLE = {
     },
   },
   'deleted without revertOnDeletion': {
-    says: 'As with Flagger: what was made for the Canary goes with it, the primary and the Services included.',
+    says: 'As with Flagger: everything created for the Canary is deleted with it, including the primary and the Services.',
     changes: {
       'gone | nobody | - | -': [
         'Initializing',
@@ -111,7 +111,7 @@ export const PEOPLE = {
     },
   },
   promote: {
-    says: 'Gates and checks that are still to come are left out. A held release stays held until its primary is well: it is not reverted by itself any more.',
+    says: 'The remaining gates and checks are skipped. A held release stays held until its primary is ready: it is no longer reverted automatically.',
     changes: {
       'Succeeded | primary new | new | -': ['Waiting', 'WaitingPromotion'],
       'Succeeded | primary new | - | -': ['Finalising: a check failed'],
@@ -119,7 +119,7 @@ export const PEOPLE = {
     },
   },
   abort: {
-    says: 'The release ends and is rejected; after the first write to the primary the last-known-good comes back.',
+    says: 'The release ends and is rejected; after the first write to the primary it is reverted to the last-known-good.',
     changes: {
       'Failed | primary good | - | new': [
         'Waiting',
@@ -136,7 +136,7 @@ export const PEOPLE = {
     },
   },
   retry: {
-    says: 'What was rejected is tried once more; it fails again here, and is reverted once more for this request. Where the last-known-good does not come up, it is tried on the primary at once.',
+    says: 'The rejected release is tried once more; here it fails again and is reverted again. If the last-known-good does not become ready, it is tried on the primary at once.',
     changes: {
       'Failed | primary good | new, good | new': [
         'Reverting, the canary serves',
@@ -148,7 +148,7 @@ export const PEOPLE = {
     },
   },
   'rollback to the last-known-good': {
-    says: 'As abort. Of a release that proved itself meanwhile it is a rollback to the one before.',
+    says: 'As abort. If the release was verified meanwhile, it is a rollback to the previous one.',
     changes: {
       'Failed | primary good | - | new': [
         'Waiting',
@@ -166,7 +166,7 @@ export const PEOPLE = {
     },
   },
   'rollback to an older release': {
-    says: 'What is under way ends first; then the older one comes by the fast lane, and head is rejected. Without one that is kept the request is refused.',
+    says: 'The release under way ends first; then the older one is rolled out without analysis, and head is rejected. If it has no record, the request is refused.',
     changes: {
       'Failed | primary older | older | new': [
         'Waiting',
@@ -185,6 +185,6 @@ export const PEOPLE = {
     says: 'Opens the gate that a release waits at.',
     changes: { 'Succeeded | primary new | new | -': ['Waiting', 'WaitingPromotion'] },
   },
-  'skip-step': { says: 'Leaves the check at this step out, once.', changes: {} },
-  'ignore-window': { says: 'Refused where no window holds a release back.', changes: {} },
+  'skip-step': { says: 'Skips the check at this step, once.', changes: {} },
+  'ignore-window': { says: 'Refused unless a window holds a release back.', changes: {} },
 } as const satisfies Readonly<Record<string, Row>>;
