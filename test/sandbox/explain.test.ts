@@ -60,7 +60,7 @@ test('explain tells what is expected, the cause and the decision, plays hypothes
   const { code, text } = await explain();
 
   expect(code).toBe(0);
-  expect(text).toContain('CrashLoop: a container keeps crashing; the canary does not show it');
+  expect(text).toContain('CrashLoop: a container keeps crashing; the canary does not have it');
   expect(text).toContain('hold (auto: the canary runs the same release and is healthy)');
   expect(bed.sandbox.requests.all().filter(({ method }) => method !== 'GET')).toEqual([]);
 });

@@ -232,7 +232,7 @@ test('what carries the traffic stays as it was until the Canary has moved', asyn
   });
   const message = async () => condition(await bed.canary(), 'Ready')?.message ?? '';
   await eventually('the refusal', async () => (await message()).includes('HTTPRoute shop/web'));
-  expect(await message()).toMatch(/spec.service: must stay as it was until the Canary has moved to native/);
+  expect(await message()).toMatch(/spec.service: must not change until the Canary has moved to native/);
   expect([await parents(), await pods('web-primary'), await pods('web')]).toEqual([1, 3, 0]);
   await move('native');
   expect([await workload('web-primary'), await pods('web'), await parents()]).toEqual([undefined, 3, 1]);
