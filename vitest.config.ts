@@ -16,6 +16,9 @@ const manyProcesses = [
   'test/hostile/**/*.test.ts',
 ];
 
+/** Behind the bed, whose logs stay when a test fails. */
+const temporaryFolder = 'test/temporary-folder.ts';
+
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
@@ -23,6 +26,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          globalSetup: [temporaryFolder],
           include: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: [
             ...['test/cluster/**', 'test/programs/**', 'test/sandbox/**', '**/node_modules/**'],
@@ -39,6 +43,7 @@ export default defineConfig({
       {
         test: {
           name: 'sandbox',
+          globalSetup: [temporaryFolder],
           include: ['test/sandbox/**/*.test.ts', ...manyProcesses],
           // Nothing is kept in modules here either. They wait more than they compute.
           isolate: false,
@@ -53,7 +58,7 @@ export default defineConfig({
           name: 'programs',
           include: ['test/programs/**/*.test.ts'],
           // Builds kustomize, helm and sops the first time; needs Go.
-          globalSetup: ['test/programs/global-setup.ts'],
+          globalSetup: [temporaryFolder, 'test/programs/global-setup.ts'],
           isolate: false,
           maxWorkers: 2,
           testTimeout: 60_000,
@@ -64,7 +69,7 @@ export default defineConfig({
         test: {
           name: 'cluster',
           include: ['test/cluster/**/*.test.ts'],
-          globalSetup: ['test/cluster/bed/global-setup.ts'],
+          globalSetup: ['test/cluster/bed/global-setup.ts', temporaryFolder],
           // They wait more than they compute; each test has namespaces and a repository of its own.
           isolate: false,
           maxWorkers: 4,
@@ -77,7 +82,7 @@ export default defineConfig({
         test: {
           name: 'bench',
           include: ['test/bench/**/*.bench.ts'],
-          globalSetup: ['test/cluster/bed/global-setup.ts'],
+          globalSetup: ['test/cluster/bed/global-setup.ts', temporaryFolder],
           fileParallelism: false,
           testTimeout: 900_000,
           hookTimeout: 300_000,
