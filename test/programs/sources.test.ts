@@ -86,7 +86,7 @@ test('hostile folders are refused with file and line, and other Sources go on', 
     /^remote\/kustomization\.yaml:3: resources\[1\]: is remote/,
   );
   expect(await ready('endless', 'InvalidManifests')).toMatch(
-    /^endless\/Chart\.yaml: helm did not end in time/,
+    /^endless\/Chart\.yaml: helm timed out/,
   );
 });
 
