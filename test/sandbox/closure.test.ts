@@ -140,7 +140,7 @@ test('a revert restores config, template and port as one; the rest of the commit
   const place = ['--kubeconfig', bed.kubeconfigPath, '-n', 'shop'];
   expect(await run('diff', 'source/shop', ...place)).toMatchObject({
     code: 0,
-    text: expect.stringContaining('nothing differs'),
+    text: expect.stringContaining('no differences in'),
   });
 
   const says = (words: string) => async () =>

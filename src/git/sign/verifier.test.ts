@@ -81,7 +81,7 @@ it('notices that a key was taken out, without news from Git', async () => {
   const source = verifying('HEAD');
   await source.poll(signal);
   secret = { allowed_signers: Buffer.from(`eve@example.com ${keys.make('eve', 'ed25519')}`) };
-  await expect(source.poll(signal, commit)).rejects.toThrow('none of the allowed signers');
+  await expect(source.poll(signal, commit)).rejects.toThrow('not among the allowed signers');
   secret = {};
   await expect(source.poll(signal, commit)).rejects.toMatchObject({ code: 'SignersUnusable' });
 });
@@ -110,7 +110,7 @@ it('looks at the signature of a tag, and at its name', async () => {
     signer: expect.stringContaining('ada@'),
   });
   expect((await source.readFiles(commit, '', { signal })).files).toHaveLength(1);
-  await expect(verifying('Tag', { tag: 'light' }).poll(signal)).rejects.toThrow('no annotated tag');
+  await expect(verifying('Tag', { tag: 'light' }).poll(signal)).rejects.toThrow('not an annotated tag');
   await expect(verifying('Tag', { tag: 'unsigned' }).poll(signal)).rejects.toThrow('it is not signed');
   await expect(verifying('TagAndHEAD', { tag: 'v1.0.0' }).poll(signal)).rejects.toThrow(
     `commit ${commit.slice(0, 7)}`,

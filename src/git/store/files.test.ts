@@ -110,7 +110,7 @@ test('a pointer of Git LFS concerns its own path only', async () => {
   fixture.repository.commit({ 'a.yaml': 'a: 1', 'big.yaml': pointer });
   const files = await read();
   expect(shape(files)).toEqual({ files: ['a.yaml'], problems: [['big.yaml', 'LfsPointer']] });
-  expect(files.problems[0]?.message).toContain('big.yaml: is a pointer of Git LFS');
+  expect(files.problems[0]?.message).toContain('big.yaml: is a Git LFS pointer');
 });
 
 test('a 20 MB file is a problem of its own and the others are read', async () => {
