@@ -1,6 +1,7 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
 import { eventTextOf, type Incident, lineOf } from '../api/incident.ts';
 import { present } from '../api/kubernetes.ts';
+import { limits } from '../api/limits.ts';
 import { shorten } from '../api/text.ts';
 import { stamp } from '../api/time.ts';
 import type { Decision, RolloutEvent } from './action.ts';
@@ -14,8 +15,6 @@ import { keepOtherBackends } from './traffic/other-backends.ts';
 import { keepSessions } from './traffic/sessions.ts';
 import type { World } from './world.ts';
 
-const MAX_LINE_CHARACTERS = 160;
-const MAX_REJECTED = 100;
 const MAX_INCIDENTS = 5;
 
 /** What was decided, before the status says so. `state` undefined: what the status says of the release stays. */
@@ -80,10 +79,10 @@ function derive(
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     canaryWeight: world.route?.canaryWeight ?? 0,
     rejected: (patch.rejected ?? world.status.rejected ?? [])
-      .slice(-MAX_REJECTED)
+      .slice(-limits.rejectedDigests)
       .map((entry) => ({ ...entry })),
     next: next && {
-      action: shorten(next.action, MAX_LINE_CHARACTERS),
+      action: shorten(next.action, limits.messageCharacters),
       ...(next.timeMs === undefined ? {} : { time: stamp(next.timeMs) }),
     },
   };
@@ -107,7 +106,7 @@ function messageOf({ note }: Result, { message, incidents }: CanaryStatus): stri
   const [last] = incidents ?? [];
   if (!note) return message;
   const isBadNews = last?.severity !== 'info' && last?.message === note.message;
-  return isBadNews && last ? lineOf(last) : shorten(note.message, MAX_LINE_CHARACTERS);
+  return isBadNews && last ? lineOf(last) : shorten(note.message, limits.messageCharacters);
 }
 
 /** Bad news is one event with everything in it, in place of the short one. */

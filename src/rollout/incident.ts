@@ -4,6 +4,7 @@ import type { CanaryStatus } from '../api/canary/status.ts';
 import { sharesWorkload } from '../api/defaults.ts';
 import { type Incident, type IncidentOutcome, revertCommand, type Severity } from '../api/incident.ts';
 import { present } from '../api/kubernetes.ts';
+import { limits } from '../api/limits.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { shorten } from '../api/text.ts';
@@ -65,8 +66,8 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
     reason: moment.reason,
     message: shorten(moment.message, MAX_TEXT),
     commit: about.commit,
-    author: about.author && shorten(about.author, 160),
-    subject: about.subject && shorten(about.subject, 160),
+    author: about.author && shorten(about.author, limits.subjectCharacters),
+    subject: about.subject && shorten(about.subject, limits.subjectCharacters),
     finding: moment.finding && shorten(moment.finding, MAX_TEXT),
     onCanary: isBad ? canaryComparison(draft, moment.reason, moment.run) : undefined,
     stays: staysApplied(draft, moment.outcome, about.commit),

@@ -1,5 +1,6 @@
 import type { CanaryPhase, CanaryStatus, Serving } from '../api/canary/status.ts';
 import type { Condition } from '../api/kubernetes.ts';
+import { limits } from '../api/limits.ts';
 import { shorten } from '../api/text.ts';
 import { stamp } from '../api/time.ts';
 import { driftComparisons } from '../health/drift.ts';
@@ -57,7 +58,7 @@ function entry(
     workload: view.name,
     digest: digest ?? '',
     commit: known?.commit ?? '',
-    ...(known?.subject ? { subject: known.subject.slice(0, 160) } : {}),
+    ...(known?.subject ? { subject: known.subject.slice(0, limits.subjectCharacters) } : {}),
     weight,
     ready: view.readyReplicas,
   };
@@ -193,8 +194,6 @@ interface Finding {
   message: string;
 }
 
-const MAX_MESSAGE_CHARACTERS = 1024;
-
 /** What Flagger says in the condition Promoted, by phase (flagger-behaviour 1.4). */
 const PROMOTED: Partial<Record<CanaryPhase, { status: Condition['status']; message: string }>> = {
   Initializing: { status: 'Unknown', message: 'New Deployment detected, starting initialization.' },
@@ -228,7 +227,7 @@ export function mergeConditions(
   const before = new Map((status.conditions ?? []).map((condition) => [condition.type, condition]));
   for (const { type, status: value, reason, message } of findings) {
     const old = before.get(type);
-    const text = shorten(message, MAX_MESSAGE_CHARACTERS);
+    const text = shorten(message, limits.conditionMessageCharacters);
     const same = old?.status === value && old.reason === reason && old.message === text;
     before.set(type, {
       type,

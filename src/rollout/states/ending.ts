@@ -154,7 +154,7 @@ function finished(context: Context, { run, ending, failedChecks }: StateOf<'Endi
   const entry: ReleaseHistoryEntry = {
     digest: run.digest,
     commit: run.commit,
-    subject: run.subject.slice(0, 160),
+    subject: run.subject.slice(0, limits.subjectCharacters),
     result: ending.phase,
     reason: ending.reason,
     message: ending.message.slice(0, 512),
