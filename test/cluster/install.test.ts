@@ -170,9 +170,9 @@ describe('what install prints, on a real API server', () => {
         ),
       { timeoutMs: 120_000, intervalMs: 500, what: 'a refusal' },
     );
-    expect(refusal).toContain('holdfast.dev/promote needs the right to promote this object');
+    expect(refusal).toContain('holdfast.dev/promote requires the RBAC verb promote on this object');
     await annotate('owner', `holdfast.dev/promote=${'b'.repeat(40)}`);
-    await expect(annotate('editor', 'holdfast.dev/promote-')).rejects.toThrow('needs the right');
+    await expect(annotate('editor', 'holdfast.dev/promote-')).rejects.toThrow('requires the RBAC verb');
     await annotate('editor', 'team=cart');
   });
 
