@@ -85,9 +85,7 @@ test('hostile folders are refused with file and line, and other Sources go on', 
   expect(await ready('remote', 'InvalidManifests')).toMatch(
     /^remote\/kustomization\.yaml:3: resources\[1\]: is remote/,
   );
-  expect(await ready('endless', 'InvalidManifests')).toMatch(
-    /^endless\/Chart\.yaml: helm timed out/,
-  );
+  expect(await ready('endless', 'InvalidManifests')).toMatch(/^endless\/Chart\.yaml: helm timed out/);
 });
 
 test('what leaves a kustomization or a chart is deleted, and nothing is while it cannot be rendered', async () => {
