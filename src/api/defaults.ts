@@ -1,5 +1,4 @@
 /** What an absent or odd field means: Flagger's defaults, and ours for the fields that Flagger does not have. */
-
 import type { OnFailure } from './canary/analysis.ts';
 import type { Canary } from './canary/canary.ts';
 import type { CanaryMetric } from './canary/metrics.ts';

@@ -1,5 +1,4 @@
 /** Metadata of everything Holdfast generates for a Canary. */
-
 import { createHash } from 'node:crypto';
 import type { Canary } from './canary/canary.ts';
 import type { KubernetesObject, OwnerReference } from './kubernetes.ts';

@@ -1,5 +1,4 @@
 /** The table of commands: a further one is one more file and one more line here. */
-
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { adoptCommand } from './adopt.ts';

@@ -1,5 +1,4 @@
 /** What the engine needs of Git and of forges. Adapters import these, and add to them what only they and their tests use. */
-
 import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../api/forge.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source/source.ts';

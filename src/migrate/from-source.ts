@@ -1,5 +1,4 @@
 /** From a Source back to another tool. Pure. */
-
 import { basename, dirname, join } from 'node:path';
 import type { Document } from 'yaml';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';

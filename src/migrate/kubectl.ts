@@ -1,5 +1,4 @@
 /** Commands for a person to run. Pure. */
-
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { partOfLabel } from '../api/metadata.ts';
 import { writeYaml } from '../render/yaml/values.ts';

@@ -1,5 +1,4 @@
 /** Every move that a tree is about, planned. */
-
 import { InputError } from '../api/problems.ts';
 import { namespacedName } from '../engine/checks/checks.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';

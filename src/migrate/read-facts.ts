@@ -1,5 +1,4 @@
 /** Reads what the cluster says about a move. Writes nothing. */
-
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import { describe, type KubernetesObject, type ObjectReference, referenceOf } from '../api/kubernetes.ts';
 import { partOfLabel } from '../api/metadata.ts';

@@ -1,5 +1,4 @@
 /** Steps of a move from another tool to Holdfast, or back, and where it stands. Pure. */
-
 import { type Condition, describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { partOfLabel } from '../api/metadata.ts';
 import type { Source } from '../api/source/source.ts';

@@ -1,5 +1,4 @@
 /** From another tool to a Source: the steps that both tools share. Pure. */
-
 import { basename, dirname, join } from 'node:path';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';

@@ -1,5 +1,4 @@
 /** What must be in the cluster while the primary of a Canary runs a release, beside what is: for comparing, not for writing. */
-
 import { planOf, trafficAt } from '../api/canary/plan.ts';
 import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import type { ReadContext } from '../engine/canary/context/context.ts';

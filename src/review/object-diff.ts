@@ -1,5 +1,4 @@
 /** The difference of two versions of an object as lines of YAML. Pure. */
-
 import { isRecord } from '../api/json.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { canonicalJson, fromEntries, recordOf } from '../release/json.ts';

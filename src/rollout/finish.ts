@@ -1,5 +1,7 @@
+import { mergeConditions, promotedCondition } from '../api/canary/conditions.ts';
 import type { CanaryStatus } from '../api/canary/status.ts';
 import { eventTextOf, type Incident, lineOf } from '../api/incident.ts';
+import { isRecord } from '../api/json.ts';
 import { present } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { shorten } from '../api/text.ts';
@@ -8,7 +10,7 @@ import type { Decision, RolloutEvent } from './action.ts';
 import type { Context } from './context.ts';
 import { newIncident } from './incident.ts';
 import type { Effects } from './outcome.ts';
-import { findingsOf, mergeConditions, promotedCondition, type Result, servingOf } from './report.ts';
+import { findingsOf, type Result, servingOf } from './report.ts';
 import { runOf } from './run.ts';
 import { type State, statusOf } from './state.ts';
 import { keepOtherBackends } from './traffic/other-backends.ts';
@@ -137,12 +139,8 @@ export function isSame(a: unknown, b: unknown): boolean {
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((entry, index) => isSame(entry, b[index]));
   }
-  if (!isObject(a) || !isObject(b) || Array.isArray(b)) return false;
+  if (!isRecord(a) || !isRecord(b)) return false;
   const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
   keys.delete(NO_CHANGE);
   return [...keys].every((key) => isSame(a[key], b[key]));
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return value !== null && typeof value === 'object';
 }

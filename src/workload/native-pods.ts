@@ -1,5 +1,4 @@
 /** Which pods of one workload run its newest template, and which the older ones, as queries and selectors name them (ADR 21). */
-
 import type { Canary } from '../api/canary/canary.ts';
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import { isGenerated } from '../api/metadata.ts';

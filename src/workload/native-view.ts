@@ -1,5 +1,4 @@
 /** Both sides of one workload in the rollout core's words: its pods of older templates, and those of the one that is tried (ADR 21). */
-
 import type { RouteView } from '../api/observed.ts';
 import type { StuckPod } from '../rollout/world.ts';
 import { noPodFacts } from './pods/pod-facts.ts';

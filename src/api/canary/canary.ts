@@ -1,5 +1,4 @@
 /** Canary (flagger.app/v1beta1): every field Flagger 1.44 accepts, and the optional ones of design section 2.3. */
-
 import { parse as parseYaml } from 'yaml';
 import * as z from 'zod';
 import type { KubernetesObject } from '../kubernetes.ts';

@@ -1,5 +1,4 @@
 /** What the kind of the target allows: rolled out in place (ADR 21), a Knative Service, or a Service (flagger-behaviour 2.1, 2.2, 2.9). */
-
 import { sharesWorkload } from '../defaults.ts';
 import type { Problem } from '../problems.ts';
 import type { Canary } from './canary.ts';

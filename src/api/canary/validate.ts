@@ -1,5 +1,4 @@
 /** Checks of a Canary that its schema cannot express. Problems stop the Canary (Ready=False); warnings are reported. */
-
 import { limits } from '../limits.ts';
 import type { Problem } from '../problems.ts';
 import { parseDurationMs } from '../time.ts';

@@ -1,5 +1,4 @@
 /** Webhooks in the words that the core, the engine and the adapter share. */
-
 import { analysisIntervalMs, webhookTimeoutMs } from '../defaults.ts';
 import { limits } from '../limits.ts';
 import type { Problem } from '../problems.ts';

@@ -1,5 +1,4 @@
 /** CustomResourceDefinitions of our kinds, made from the one schema of each. */
-
 import * as z from 'zod';
 import type { KubernetesObject } from '../kubernetes.ts';
 import { parentTypeLabel } from '../metadata.ts';

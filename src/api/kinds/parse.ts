@@ -2,7 +2,6 @@
  * Documents -> typed objects, or problems for people. Accepts and refuses what the API server with our CRDs does, but for the annotation that may
  * stand for spec.postPromotion, which no server looks into.
  */
-
 import type * as z from 'zod';
 import type { AlertProvider } from '../alert-provider.ts';
 import { type Canary, withAnnotatedPostPromotion } from '../canary/canary.ts';

@@ -1,5 +1,4 @@
 /** Checks of a Source that its schema cannot express. No message repeats the address: it may hold a password. */
-
 import type { Findings } from '../canary/validate.ts';
 import { limits } from '../limits.ts';
 import { formatDurationMs, parseDurationMs } from '../time.ts';

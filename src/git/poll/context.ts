@@ -1,5 +1,4 @@
 /** What the methods of one Source's repository share. */
-
 import type { PollResult } from '../../contracts/git.ts';
 import { GitError } from '../errors.ts';
 import type { Verifier } from '../sign/verifier.ts';

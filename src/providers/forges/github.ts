@@ -1,5 +1,4 @@
 /** What GitHub's REST API and Gitea's, which follows it, have in common. */
-
 import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import * as z from 'zod';
 import type { NewPullRequest } from '../../api/forge.ts';

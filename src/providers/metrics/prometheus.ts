@@ -1,5 +1,4 @@
 /** Prometheus and what speaks its API (flagger-behaviour.md 4, S29). */
-
 import * as z from 'zod';
 import { limits } from '../../api/limits.ts';
 import type { MetricReading } from '../../api/observed.ts';

@@ -1,5 +1,4 @@
 /** Provider `contour`: an HTTPProxy called as the apex, to be included from a root proxy (flagger-behaviour.md 3.5). */
-
 import type { AnalysisMatch } from '../../api/canary/analysis.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';

@@ -1,5 +1,4 @@
 /** Provider `gatewayapi:v1`: an HTTPRoute called as the apex (flagger-behaviour.md 3.2). */
-
 import type { SessionAffinity } from '../../api/canary/analysis.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryService, CorsPolicy } from '../../api/canary/service.ts';

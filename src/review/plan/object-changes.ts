@@ -1,5 +1,4 @@
 /** Which objects of a Source differ between two commits. Pure. */
-
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { namespacedName } from '../../engine/checks/checks.ts';
 import { isCanary } from '../../engine/sync/scope/canary-objects.ts';

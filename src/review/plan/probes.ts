@@ -1,5 +1,4 @@
 /** What a plan reads from the cluster, the ledger and metric servers, depending on the flags. */
-
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';

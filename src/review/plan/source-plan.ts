@@ -1,5 +1,4 @@
 /** The plan of one Source, both sides of which are rendered. */
-
 import type { Canary } from '../../api/canary/canary.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';

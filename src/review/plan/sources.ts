@@ -1,5 +1,4 @@
 /** Which Sources a plan is about, and what each is at base and at head. */
-
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
 import { InputError } from '../../api/problems.ts';

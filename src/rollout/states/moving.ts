@@ -1,5 +1,4 @@
 /** From copies to rolling out in place and back, without a moment in which nobody serves (ADR 21). */
-
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';

@@ -2,7 +2,6 @@
  * A route that names backends of somebody else, too: proxies hear of a route and of the backends that it names by separate ways, so that one
  * is named with weight 0 for a while before it gets requests, and after it had its last (S2).
  */
-
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { Action } from '../action.ts';

@@ -3,7 +3,6 @@
  * 11). A side that is left loses at once what the other one carries; nobody gets more than it carries while somebody else can; and nothing
  * goes to a side without ready pods while the other one has some. In place, both sides are pods of one workload, and the share brings them.
  */
-
 import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
 import type { RouteTarget, RouteView } from '../../api/observed.ts';
 import { servingPods } from '../../health/readiness.ts';

@@ -1,5 +1,4 @@
 /** What people ask for by annotation: one function per verb, whose answer follows from the state (design section 2.3; the table is in docs). */
-
 import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { servingPods } from '../../health/readiness.ts';

@@ -1,5 +1,4 @@
 /** DaemonSets as targets (flagger-behaviour.md 2.10): one pod a node, scaled to zero by a node selector that no node answers to. */
-
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import { templateOf, type WorkloadSettings } from '../../release/release.ts';

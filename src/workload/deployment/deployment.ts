@@ -1,5 +1,4 @@
 /** Deployments as targets: canary and primary (flagger-behaviour.md 2.10). */
-
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import { templateOf, type WorkloadSettings } from '../../release/release.ts';

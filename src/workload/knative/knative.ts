@@ -2,7 +2,6 @@
  * Knative Services as targets (flagger-behaviour.md 2.10, 3.12): no copies. Both sides are revisions of the one Service: the canary is the
  * newest, the primary the one that an annotation names, and the Service itself divides the requests between them.
  */
-
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import type { DriftView, PodFault, WorkloadView } from '../../health/workload-view.ts';
 import { noPodFacts } from '../pods/pod-facts.ts';

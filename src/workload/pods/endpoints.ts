@@ -1,5 +1,4 @@
 /** Which pods get requests by a Service, port by port, as its EndpointSlices say (ADR 32). */
-
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { takenOverAnnotation } from '../../api/metadata.ts';
 import { declaredPorts } from '../../release/ports.ts';

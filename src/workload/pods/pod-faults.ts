@@ -1,5 +1,4 @@
 /** Why pods are not ready, in Kubernetes' own words. What only takes its time (pulling, mounting, initialising) comes last. */
-
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { shorten } from '../../api/text.ts';
 import type { PodFault } from '../../health/workload-view.ts';

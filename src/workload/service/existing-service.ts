@@ -1,5 +1,4 @@
 /** A Service that somebody else made under a generated name: what is taken over of it, and what stays its owner's (flagger 1345, 1407). */
-
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { canaryLabel, keepFluxAway, takenOverAnnotation } from '../../api/metadata.ts';
 import type { ServicePort } from '../../release/release.ts';

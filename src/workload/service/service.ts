@@ -2,7 +2,6 @@
  * Services as targets (flagger-behaviour.md 2.9, 2.10): whose pods get requests is the release, and the pods are somebody else's. Both sides
  * are copies of the target, between which a route divides the requests; the target itself is never written by a rollout.
  */
-
 import type { Canary } from '../../api/canary/canary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { keepAwayAnnotations, ownerReference, ownLabels, partOfLabel } from '../../api/metadata.ts';

@@ -1,5 +1,4 @@
 /** What Deployments and DaemonSets have in common: metadata, selector and template of the two copies (flagger-behaviour.md 2.10). */
-
 import { describe, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
 import { keepAwayAnnotations, ownerReference, ownLabels } from '../../api/metadata.ts';
 import { configStamp, primaryConfigNames, primaryStamp, releaseAnnotations, stamped } from './configs.ts';

@@ -1,5 +1,4 @@
 /** What a kind of workload has to offer to be rolled out in place (ADR 21, 27). */
-
 import type { NodeOrder } from '../../api/canary/analysis.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';

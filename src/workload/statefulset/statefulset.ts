@@ -1,5 +1,4 @@
 /** StatefulSets as targets: rolled out in place alone. Its pods have names and volumes of their own, which a copy would not have. */
-
 import type { PodTemplate } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import type { WorkloadSettings } from '../../release/release.ts';

@@ -1,5 +1,4 @@
 /** Services and routing objects of a Canary as they are to be written. */
-
 import type { Canary } from '../../../api/canary/canary.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';

@@ -1,5 +1,4 @@
 /** What stays when a Canary goes: without its owner reference the garbage collector leaves it alone. */
-
 import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
 import { canaryLabel, ownLabels } from '../../../api/metadata.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';

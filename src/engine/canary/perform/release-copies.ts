@@ -1,5 +1,4 @@
 /** What a copying provider made, once the target serves alone and is rolled out in place from then on (ADR 21). */
-
 import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
 import { canaryLabel, keepAwayAnnotations, ownLabels } from '../../../api/metadata.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';

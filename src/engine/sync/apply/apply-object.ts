@@ -1,5 +1,4 @@
 /** Applying one object of a Source. */
-
 import { sleep } from '../../../api/clock.ts';
 import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';

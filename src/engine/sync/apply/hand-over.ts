@@ -1,5 +1,4 @@
 /** Taking what another tool applied out of its hands, once it is ours (`holdfast.dev/adopt-from`). */
-
 import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';

@@ -1,5 +1,4 @@
 /** Whether a rewritten history has to wait for a person (S23, design section 5). */
-
 import { approveAnnotation } from '../../../api/annotations.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { gitPart } from '../../../api/digest.ts';

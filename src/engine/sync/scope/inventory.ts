@@ -1,5 +1,4 @@
 /** Which kinds and namespaces the members of a Source may be in: kept on the Source itself, so that nothing is forgotten by a restart. */
-
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import {
   applySetIdLabel,

@@ -1,5 +1,4 @@
 /** What becomes of the objects of a Source that Git does not hold any more. Pure: decided from what was read, done by prune.ts. */
-
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import { takenOverAnnotation } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';

@@ -1,5 +1,4 @@
 /** Whether an applied object works, as kstatus and `kubectl rollout status` judge it. Pure. */
-
 import { sourceTimeoutMs } from '../../../api/defaults.ts';
 import { type Condition, describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';

@@ -1,5 +1,4 @@
 /** What people ask a Source for by annotation: handled once, with an answer in the status (design section 2.3). */
-
 import { annotationPrefix, approveAnnotation, syncAnnotation } from '../../../api/annotations.ts';
 import type { RequestAnswer } from '../../../api/canary/status.ts';
 import type { Source } from '../../../api/source/source.ts';
