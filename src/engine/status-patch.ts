@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isRecord } from '../api/json.ts';
 import type { Condition } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { shorten } from '../api/text.ts';
@@ -21,12 +22,8 @@ export function mergePatchOf(before: object, after: object): Record<string, unkn
 
 function changeOf(before: unknown, after: unknown): unknown {
   if (after === undefined) return before === undefined ? undefined : null;
-  if (isFields(before) && isFields(after)) return mergePatchOf(before, after);
+  if (isRecord(before) && isRecord(after)) return mergePatchOf(before, after);
   return isDeepStrictEqual(before, after) ? undefined : after;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A condition without its times; `withCondition` sets them. */

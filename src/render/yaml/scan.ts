@@ -1,3 +1,4 @@
+import { isRecord } from '../../api/json.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
 import { decodeText, lineFinder, readDocuments, type YamlDocument, YamlFault } from './documents.ts';
 import { documentValue, offsetOf, pathSteps } from './values.ts';
@@ -44,9 +45,7 @@ function lineIn(document: YamlDocument, lineAt: (offset: number) => number): (fi
 
 /** A mapping, or an empty one in place of anything else. */
 export function mappingOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
+  return isRecord(value) ? value : {};
 }
 
 /** A list, or an empty one in place of anything else. */

@@ -11,6 +11,7 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
+import { isRecord } from '../../api/json.ts';
 import type { RenderLimits } from '../rendered-object.ts';
 import { type YamlDocument, YamlFault } from './documents.ts';
 import { readPlain, readTagged } from './scalar.ts';
@@ -133,14 +134,10 @@ function isMergeKey(key: unknown): boolean {
 function mergeSources(value: ParsedNode | null, walk: Walk, depth: number): Array<Record<string, unknown>> {
   const source = nodeValue(value, walk, depth + 1);
   const list = Array.isArray(source) ? source.toReversed() : [source];
-  if (!list.every(isFields)) {
+  if (!list.every(isRecord)) {
     throw new YamlFault('a merge key (<<) needs a mapping or a list of mappings', value?.range[0] ?? 0);
   }
   return list;
-}
-
-function isFields(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function aliasValue(alias: Alias.Parsed, walk: Walk, depth: number): unknown {

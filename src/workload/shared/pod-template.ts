@@ -1,4 +1,5 @@
 /** From the target's pod template to the primary's (flagger-behaviour.md 2.10). Pure; the input is never changed. */
+import { isRecord } from '../../api/json.ts';
 import type { Container, PodSpec, PodTemplate } from '../../api/kubernetes.ts';
 import { copyableEntries } from './metadata.ts';
 import type { SelectorLabel } from './selector.ts';
@@ -106,16 +107,16 @@ function container(original: Container, { configNames }: Renaming): Container {
 }
 
 function envEntry(entry: Fields, configNames: ConfigNames): Fields {
-  if (!isFields(entry.valueFrom)) return entry;
+  if (!isRecord(entry.valueFrom)) return entry;
   return { ...entry, valueFrom: renamed(entry.valueFrom, valueFromReferences, configNames) };
 }
 
 function volumeSource(volume: Fields, { configNames }: Renaming): Fields {
   const source = renamed(volume, volumeReferences, configNames);
   const { projected } = source;
-  if (!isFields(projected) || !isList(projected.sources)) return source;
+  if (!isRecord(projected) || !isList(projected.sources)) return source;
   const sources = projected.sources.map((one) =>
-    isFields(one) ? renamed(one, projectedReferences, configNames) : one,
+    isRecord(one) ? renamed(one, projectedReferences, configNames) : one,
   );
   return { ...source, projected: { ...projected, sources } };
 }
@@ -125,7 +126,7 @@ function renamed(holder: Fields, references: readonly Reference[], configNames: 
   const rewritten = { ...holder };
   for (const { field, nameField, kind } of references) {
     const reference = holder[field];
-    const name = isFields(reference) ? reference[nameField] : undefined;
+    const name = isRecord(reference) ? reference[nameField] : undefined;
     const newName = typeof name === 'string' ? configNames(kind, name) : undefined;
     if (newName !== undefined) rewritten[field] = { ...(reference as Fields), [nameField]: newName };
   }
@@ -133,7 +134,7 @@ function renamed(holder: Fields, references: readonly Reference[], configNames: 
 }
 
 function antiAffinity(affinity: unknown, rules: Renaming): Fields | undefined {
-  if (!isFields(affinity) || !isFields(affinity.podAntiAffinity)) return undefined;
+  if (!isRecord(affinity) || !isRecord(affinity.podAntiAffinity)) return undefined;
   const terms: Fields = { ...affinity.podAntiAffinity };
   const required = terms.requiredDuringSchedulingIgnoredDuringExecution;
   if (isList(required))
@@ -141,7 +142,7 @@ function antiAffinity(affinity: unknown, rules: Renaming): Fields | undefined {
   const preferred = terms.preferredDuringSchedulingIgnoredDuringExecution;
   if (isList(preferred))
     terms.preferredDuringSchedulingIgnoredDuringExecution = preferred.map((weighted) =>
-      isFields(weighted)
+      isRecord(weighted)
         ? { ...weighted, podAffinityTerm: podTerm(weighted.podAffinityTerm, rules) }
         : weighted,
     );
@@ -150,15 +151,15 @@ function antiAffinity(affinity: unknown, rules: Renaming): Fields | undefined {
 
 /** A term with a labelSelector: values that name the one workload, under a selector label, name the other instead. */
 function podTerm(term: unknown, rules: Renaming): unknown {
-  if (!isFields(term) || !isFields(term.labelSelector)) return term;
+  if (!isRecord(term) || !isRecord(term.labelSelector)) return term;
   const selector: Fields = { ...term.labelSelector };
-  if (isFields(selector.matchLabels))
+  if (isRecord(selector.matchLabels))
     selector.matchLabels = Object.fromEntries(
       Object.entries(selector.matchLabels).map(([key, value]) => [key, rules.ownValue(key, value)]),
     );
   if (isList(selector.matchExpressions))
     selector.matchExpressions = selector.matchExpressions.map((expression) =>
-      isFields(expression) && typeof expression.key === 'string' && isList(expression.values)
+      isRecord(expression) && typeof expression.key === 'string' && isList(expression.values)
         ? {
             ...expression,
             values: expression.values.map((value) => rules.ownValue(String(expression.key), value)),
@@ -172,10 +173,6 @@ function podTerm(term: unknown, rules: Renaming): unknown {
 function ownValue(key: string, value: unknown, { label, targetName, selectorLabels }: RewriteRules): unknown {
   if (key === label.key && value === label.canary) return label.primary;
   return selectorLabels.includes(key) && value === targetName ? `${targetName}-primary` : value;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isList(value: unknown): value is unknown[] {
