@@ -1,6 +1,5 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
-import { namespacedName } from '../checks/checks.ts';
+import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, runRound } from './canary-round.ts';

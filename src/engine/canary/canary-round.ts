@@ -1,8 +1,10 @@
 /** One observation of a Canary, and what follows from it. */
+
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import type { Decision } from '../../rollout/action.ts';
-import { checkSubject, namespacedName } from '../checks/checks.ts';
+import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { News } from '../status-patch.ts';
 import type { CanaryParts, Observation } from './context/context.ts';

@@ -131,11 +131,6 @@ export function providerOf(canary: Canary, options: Pick<EngineOptions, 'default
   return canary.spec.provider ?? options.defaultProvider;
 }
 
-/** `{ uid, resourceVersion }` of a live object, for preconditions. */
-export function versionOf(object: KubernetesObject): { uid: string; resourceVersion: string } {
-  return { uid: object.metadata.uid ?? '', resourceVersion: object.metadata.resourceVersion ?? '' };
-}
-
 /** What an action is done with: the parts, and the observation it was decided on. */
 export interface ActionContext {
   readonly parts: CanaryParts;

@@ -1,6 +1,6 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import type { KubernetesObject, ObjectReference } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, type ObjectReference } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
@@ -11,7 +11,6 @@ import { isKnative } from '../../../release/service-content.ts';
 import { commitOfDigest } from '../../../rollout/context.ts';
 import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
 import { commitAnnotation } from '../../../workload/shared/names.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { recordViews } from '../../records/records.ts';
 import type { Head } from './head.ts';
 import { createLiveConfig, type LiveConfig } from './live-config.ts';

@@ -1,5 +1,5 @@
 /** The primary's copies of ConfigMaps and Secrets, compared with what its release says they are. */
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { ConfigCopyView } from '../../../health/workload-view.ts';
 import { configReferences, isFollowed } from '../../../release/refs.ts';
 import { type Release, templateOf } from '../../../release/release.ts';
@@ -9,7 +9,6 @@ import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { type ExpectedCopy, expectedCopies, untrackedIn } from '../../../workload/expected-copies.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { copiedVersionAnnotation, copyName, digestAnnotation } from '../../../workload/shared/names.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { entryOf, type KnownCopies, type Observation, type ReadContext } from '../context/context.ts';
 import { bytesOf } from './releases.ts';
 

@@ -1,4 +1,4 @@
-import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
 import type { DriftView, ForeignChange } from '../../../health/workload-view.ts';
 import { describeDifferences } from '../../../workload/compare/difference-text.ts';
 import { allDifferences, coversApplied, differencesBy, driftOf } from '../../../workload/compare/drift.ts';
@@ -12,7 +12,6 @@ import {
   stepShareOf,
 } from '../../../workload/shared/names.ts';
 import { primaryReplicas } from '../../../workload/sides.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { entryOf, type KnownPrimary, type ReadContext } from '../context/context.ts';
 import { observeCopies } from './config-copies.ts';
 import { bytesOf, type ReleaseBytes } from './releases.ts';

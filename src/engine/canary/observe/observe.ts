@@ -1,11 +1,10 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import { commitOfDigest } from '../../../rollout/context.ts';
 import type { HeadView, PeersView, World, WorldOptions } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
 import { recordViews, rejectionsOf } from '../../records/records.ts';
 import { windowAt } from '../../windows.ts';

@@ -1,7 +1,7 @@
 /** Services and routing objects of a Canary as they are to be written. */
 import type { Canary } from '../../../api/canary/canary.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { RouteTarget } from '../../../api/observed.ts';
 import type { RouteContext, Router } from '../../../contracts/routing.ts';
 import { servicePorts } from '../../../release/ports.ts';
@@ -13,7 +13,6 @@ import { serviceNames } from '../../../workload/shared/names.ts';
 import { RefusedError } from '../../../workload/shared/refusal.ts';
 import { type SelectorLabel, selectorLabel } from '../../../workload/shared/selector.ts';
 import { isAsMarked } from '../../applied.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError } from '../../failure.ts';
 import type { CanaryParts, ReadContext } from '../context/context.ts';
 import { type NamespaceView, serviceKind } from '../context/namespace-view.ts';

@@ -1,4 +1,9 @@
-import { type KubernetesObject, type ObjectReference, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  type KubernetesObject,
+  type ObjectReference,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import { isGenerated, ownerReference, ownLabels } from '../../../api/metadata.ts';
 import { isKnative } from '../../../release/service-content.ts';
 import { possibleCopies } from '../../../workload/adopted-target.ts';
@@ -9,7 +14,7 @@ import { isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configStamp, releaseAnnotations } from '../../../workload/shared/configs.ts';
 import { configAnnotation, serviceNames } from '../../../workload/shared/names.ts';
 import { StaleView } from '../../failure.ts';
-import { type ActionContext, type Performer, versionOf } from '../context/context.ts';
+import type { ActionContext, Performer } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { bytesOf } from '../observe/releases.ts';
 import { routerOf } from '../observe/routes.ts';

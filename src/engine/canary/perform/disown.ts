@@ -1,5 +1,5 @@
 /** What stays when a Canary goes: without its owner reference the garbage collector leaves it alone. */
-import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { canaryLabel, ownLabels } from '../../../api/metadata.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
 import { isKnative } from '../../../release/service-content.ts';
@@ -8,7 +8,7 @@ import { withoutPrimaryAnnotations } from '../../../workload/knative/annotations
 import { type ScalerSpec, scalerKindOf } from '../../../workload/scaler.ts';
 import { giveBackPatch } from '../../../workload/service/existing-service.ts';
 import { serviceNames } from '../../../workload/shared/names.ts';
-import { type ActionContext, type CanaryParts, type Performer, versionOf } from '../context/context.ts';
+import type { ActionContext, CanaryParts, Performer } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { liveRoutes, routerOf } from '../observe/routes.ts';
 

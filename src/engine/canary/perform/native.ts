@@ -1,5 +1,5 @@
 /** The Service of the new pods of a workload that is rolled out in place (ADR 21). */
-import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { nativeKind } from '../../../workload/kinds.ts';
 import { isNativeService, nativeService } from '../../../workload/native-pods.ts';
 import { nativeWorkload, type Stage } from '../../../workload/native-workload.ts';
@@ -9,7 +9,7 @@ import { type NodeRanks, type PodToReplace, rankNodes } from '../../../workload/
 import { primaryReplicas } from '../../../workload/sides.ts';
 import { withMark } from '../../applied.ts';
 import { StaleView } from '../../failure.ts';
-import { type ActionContext, type ActionType, type Performer, versionOf } from '../context/context.ts';
+import type { ActionContext, ActionType, Performer } from '../context/context.ts';
 import { podKind, serviceKind } from '../context/namespace-view.ts';
 import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
 import { viewSource } from '../observe/sides.ts';

@@ -1,5 +1,5 @@
 /** What a copying provider made, once the target serves alone and is rolled out in place from then on (ADR 21). */
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { canaryLabel, keepAwayAnnotations, ownLabels } from '../../../api/metadata.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
 import { labelRecord } from '../../../release/record.ts';
@@ -7,7 +7,7 @@ import { workloadKind } from '../../../workload/kinds.ts';
 import { scalerKinds } from '../../../workload/scaler.ts';
 import { giveBackPatch } from '../../../workload/service/existing-service.ts';
 import { appliedAnnotation, primaryName, serviceNames } from '../../../workload/shared/names.ts';
-import { type ActionContext, type Performer, versionOf } from '../context/context.ts';
+import type { ActionContext, Performer } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { liveRoutes, routerOf } from '../observe/routes.ts';
 import { ensureFresh } from './write.ts';

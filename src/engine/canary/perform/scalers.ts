@@ -1,4 +1,10 @@
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import {
@@ -11,9 +17,8 @@ import {
   scalerKindOf,
   scalerNames,
 } from '../../../workload/scaler.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, StaleView } from '../../failure.ts';
-import { type ActionContext, type CanaryParts, type Performer, versionOf } from '../context/context.ts';
+import type { ActionContext, CanaryParts, Performer } from '../context/context.ts';
 import { applyRollout, onBehalfOfSource, partOfSource } from './write.ts';
 
 /** The target's scaler from Git, if Git holds it, then the primary's copy of it. */

@@ -1,4 +1,4 @@
-import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import type { RouteTarget } from '../../../api/observed.ts';
 import { isDigestLost } from '../../../rollout/records.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
@@ -7,7 +7,7 @@ import { serviceNames } from '../../../workload/shared/names.ts';
 import { sideNames } from '../../../workload/sides.ts';
 import { withMark } from '../../applied.ts';
 import { EngineError } from '../../failure.ts';
-import { type ActionContext, type Performer, versionOf } from '../context/context.ts';
+import type { ActionContext, Performer } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import {
   hasPorts,

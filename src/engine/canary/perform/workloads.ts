@@ -1,4 +1,10 @@
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import { stampAnnotations } from '../../../release/record.ts';
 import { isFollowed } from '../../../release/refs.ts';
 import type { Release, WorkloadSettings } from '../../../release/release.ts';
@@ -11,9 +17,8 @@ import { scalerKindOf } from '../../../workload/scaler.ts';
 import { configCopies, configKey } from '../../../workload/shared/configs.ts';
 import { copyName, digestAnnotation } from '../../../workload/shared/names.ts';
 import { canaryObjects, primaryObjects, primaryReplicas } from '../../../workload/sides.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, StaleView } from '../../failure.ts';
-import { type ActionContext, type Performer, versionOf } from '../context/context.ts';
+import type { ActionContext, Performer } from '../context/context.ts';
 import { configKeys, copiesOfOthers, readLiveConfigs } from '../context/live-config.ts';
 import { untrackedConfigs } from '../observe/config-copies.ts';
 import { bytesOf, canaryName, type ReleaseBytes } from '../observe/releases.ts';

@@ -1,15 +1,20 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { serviceNames } from '../../../workload/shared/names.ts';
 import { sideNames } from '../../../workload/sides.ts';
 import { applySetIdOf, asMember } from '../../apply-set.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { StaleView } from '../../failure.ts';
-import { type ActionContext, versionOf } from '../context/context.ts';
+import type { ActionContext } from '../context/context.ts';
 import { routerOf } from '../observe/routes.ts';
 
 /**
