@@ -1,6 +1,7 @@
 /** What a forge offers, and what one forge's file has to say about its API. */
+
 import type { CommitStatus, NewPullRequest, PullRequest } from '../../api/forge.ts';
-import type { Forge } from '../../contracts/git.ts';
+import type { Forge } from '../../contracts/forge.ts';
 import type { HttpAuth } from '../../http/types.ts';
 
 /** The products Holdfast knows. `github` includes GitHub Enterprise, `gitea` includes Forgejo. */
