@@ -9,7 +9,7 @@ import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { News } from '../status-patch.ts';
 import type { CanaryParts, Observation } from './context/context.ts';
 import { observe } from './observe/observe.ts';
-import { joinActionFailures } from './perform/action-order.ts';
+import { joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { type Performed, performAll } from './perform/perform.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';

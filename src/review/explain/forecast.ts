@@ -1,6 +1,6 @@
 import { sharesWorkload } from '../../api/defaults.ts';
 import type { RouteTarget } from '../../api/observed.ts';
-import { describeAction } from '../../engine/canary/perform/action-words.ts';
+import { describeAction } from '../../engine/canary/perform/action-text.ts';
 import type { Action, Decision } from '../../rollout/action.ts';
 import { nextSequence } from '../../rollout/run.ts';
 import { step } from '../../rollout/step.ts';

@@ -1,4 +1,5 @@
 /** The primary's copies of ConfigMaps and Secrets, compared with what its release says they are. */
+
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { ConfigCopyView } from '../../../health/workload-view.ts';
 import { configReferences, isFollowed } from '../../../release/refs.ts';
@@ -9,7 +10,8 @@ import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { type ExpectedCopy, expectedCopies, untrackedIn } from '../../../workload/expected-copies.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { copiedVersionAnnotation, copyName, digestAnnotation } from '../../../workload/shared/names.ts';
-import { entryOf, type KnownCopies, type Observation, type ReadContext } from '../context/context.ts';
+import type { Observation, ReadContext } from '../context/context.ts';
+import { entryOf, type KnownCopies } from '../context/drift-memory.ts';
 import { bytesOf } from './releases.ts';
 
 /** Differences of one copy that are reported. */

@@ -12,7 +12,8 @@ import {
   stepShareOf,
 } from '../../../workload/shared/names.ts';
 import { primaryReplicas } from '../../../workload/sides.ts';
-import { entryOf, type KnownPrimary, type ReadContext } from '../context/context.ts';
+import type { ReadContext } from '../context/context.ts';
+import { entryOf, type KnownPrimary } from '../context/drift-memory.ts';
 import { observeCopies } from './config-copies.ts';
 import { bytesOf, type ReleaseBytes } from './releases.ts';
 
