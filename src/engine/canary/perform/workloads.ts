@@ -19,8 +19,7 @@ import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/
 import { canaryObjects, primaryObjects, primaryReplicas, sideNames } from '../../../workload/sides.ts';
 import { EngineError, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
-import { configKeys, copiesOfOthers, readLiveConfigs } from '../context/live-config.ts';
-import { untrackedConfigs } from '../observe/config-copies.ts';
+import { configKeys, copiesOfOthers, readLiveConfigs, untrackedConfigs } from '../context/live-config.ts';
 import { bytesOf, canaryName, type ReleaseBytes } from '../observe/releases.ts';
 import {
   applyRollout,
