@@ -2,11 +2,10 @@
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import { templateOf, type WorkloadSettings } from '../../release/release.ts';
-import { podFacts } from '../pods/pod-facts.ts';
+import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
 import { currentDaemonPods, type Pod } from '../pods/pods.ts';
 import { canaryWorkload, primaryWorkload } from '../shared/copied-workload.ts';
-import { identityOf } from '../shared/metadata.ts';
 import { settingsAnnotation } from '../shared/names.ts';
 import { refuseTarget } from '../shared/refusal.ts';
 import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';

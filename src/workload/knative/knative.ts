@@ -4,10 +4,10 @@
  */
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import type { DriftView, PodFault, WorkloadView } from '../../health/workload-view.ts';
-import { noPodFacts } from '../pods/pod-facts.ts';
+import { identityOf, noPodFacts } from '../pods/pod-facts.ts';
 import { atRestAnnotation, atRestPatch } from '../service/service.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
-import { copyableEntries, identityOf, withoutBookkeeping } from '../shared/metadata.ts';
+import { copyableEntries, withoutBookkeeping } from '../shared/metadata.ts';
 import { settingsAnnotation } from '../shared/names.ts';
 import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
 import { primaryRevisionOf } from './annotations.ts';

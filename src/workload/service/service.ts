@@ -9,10 +9,10 @@ import type { DriftView, PodFault, WorkloadView } from '../../health/workload-vi
 import type { Release } from '../../release/release.ts';
 import { isExternalName, isService, selectorOf, serviceContent } from '../../release/service-content.ts';
 import { endpointsOf } from '../pods/endpoints.ts';
-import { noPodFacts } from '../pods/pod-facts.ts';
+import { identityOf, noPodFacts } from '../pods/pod-facts.ts';
 import { isReady, type Pod } from '../pods/pods.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
-import { copiedByPrefix, copyableEntries, identityOf } from '../shared/metadata.ts';
+import { copiedByPrefix, copyableEntries } from '../shared/metadata.ts';
 import { canaryCopyName, primaryName, settingsAnnotation } from '../shared/names.ts';
 import { RefusedError, refuseForeign, refuseTarget } from '../shared/refusal.ts';
 import type { ViewSource, WorkloadKind } from '../shared/workload-kind.ts';

@@ -2,10 +2,9 @@
 import type { PodTemplate } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import type { WorkloadSettings } from '../../release/release.ts';
-import { podFacts } from '../pods/pod-facts.ts';
+import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
 import { controlledPods, type Pod, revisionHashLabel } from '../pods/pods.ts';
-import { identityOf } from '../shared/metadata.ts';
 import { settingsAnnotation } from '../shared/names.ts';
 import { refuseTarget } from '../shared/refusal.ts';
 import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
