@@ -3,13 +3,13 @@
  * newest, the primary the one that an annotation names, and the Service itself divides the requests between them.
  */
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
-import type { DriftView, PodFault, WorkloadView } from '../../health/workload-view.ts';
+import type { PodFault } from '../../health/workload-view.ts';
 import { identityOf, noPodFacts } from '../pods/pod-facts.ts';
 import { atRestAnnotation, atRestPatch } from '../service/service.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
 import { copyableEntries, withoutBookkeeping } from '../shared/metadata.ts';
 import { settingsAnnotation } from '../shared/names.ts';
-import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
+import type { PodsView, ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
 import { primaryRevisionOf } from './annotations.ts';
 
 /** The kind of revisions, which Knative makes. */
@@ -88,7 +88,7 @@ export function latestRevisionOf({ metadata, status }: KubernetesObject): string
  * What the rollout core sees of one side: one pod, ready while its revision is. How many there are is the business of Knative, which scales a
  * revision without requests to none (flagger-behaviour.md 2.6).
  */
-function viewKnative({ workload, side, revisions = [] }: ViewSource): Omit<WorkloadView, keyof DriftView> {
+function viewKnative({ workload, side, revisions = [] }: ViewSource): PodsView {
   const { metadata } = workload;
   const isPrimary = side === 'primary';
   // Between a write and Knative's look at it the newest revision it knows goes on serving.

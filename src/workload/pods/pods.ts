@@ -83,6 +83,8 @@ export function templateTimeMs(workload: KubernetesObject, revisions: readonly K
   return Date.parse(current?.metadata.creationTimestamp ?? '');
 }
 
+/** Label of pods of a Deployment: which ReplicaSet they are of. */
+export const templateHashLabel = 'pod-template-hash';
 /** Label of pods of a DaemonSet or a StatefulSet: which ControllerRevision they were made from. */
 export const revisionHashLabel = 'controller-revision-hash';
 

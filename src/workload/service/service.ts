@@ -5,7 +5,7 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { keepAwayAnnotations, ownerReference, ownLabels, partOfLabel } from '../../api/metadata.ts';
-import type { DriftView, PodFault, WorkloadView } from '../../health/workload-view.ts';
+import type { PodFault } from '../../health/workload-view.ts';
 import type { Release } from '../../release/release.ts';
 import { isExternalName, isService, selectorOf, serviceContent } from '../../release/service-content.ts';
 import { endpointsOf } from '../pods/endpoints.ts';
@@ -15,7 +15,7 @@ import { releaseAnnotations } from '../shared/configs.ts';
 import { copiedByPrefix, copyableEntries } from '../shared/metadata.ts';
 import { canaryCopyName, primaryName, settingsAnnotation } from '../shared/names.ts';
 import { RefusedError, refuseForeign, refuseTarget } from '../shared/refusal.ts';
-import type { ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
+import type { PodsView, ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
 
 const longestName = 63;
 
@@ -144,7 +144,7 @@ export function atRestPatch(
  * What the rollout core sees of a Service: one pod, which is ready as long as the port that requests come by has a ready address. How many there are is the
  * business of whoever made them. Unlike Flagger's, a Service that reaches nobody is not ready, so that no traffic goes there.
  */
-function viewService(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
+function viewService(source: ViewSource): PodsView {
   const { workload } = source;
   const { metadata } = workload;
   const isAtRest = metadata.annotations?.[atRestAnnotation] === 'true';

@@ -59,11 +59,14 @@ export interface ViewSource {
   routePort?: number | undefined;
 }
 
+/** A view of a workload without its drift, for which more than the workload is needed (see drift.ts). */
+export type PodsView = Omit<WorkloadView, keyof DriftView>;
+
 /** One kind of target. All functions are pure. */
 export interface WorkloadKind {
   apiVersion: string;
   kind: string;
-  /** Further kinds that its view is made from, beside pods and ReplicaSets. */
+  /** Further kinds that its view is made from, besides pods and ReplicaSets. */
   watches: ReadonlyArray<{ readonly apiVersion: string; readonly kind: string }>;
   /**
    * What the two sides are. `workloads`: the target is the canary's, the primary is a second one. `copies`: both are copies of the target, which
@@ -80,6 +83,5 @@ export interface WorkloadKind {
   ): Record<string, unknown>;
   /** Merge patch that sets the number of pods; undefined when the workload says it already. */
   scalePatch(workload: KubernetesObject, replicas: number): Record<string, unknown> | undefined;
-  /** Everything but drift, for which more than the workload is needed (see drift.ts). */
-  view(source: ViewSource): Omit<WorkloadView, keyof DriftView>;
+  view(source: ViewSource): PodsView;
 }

@@ -9,7 +9,7 @@ import type { ServicePort, WorkloadSettings } from '../../../release/release.ts'
 import type { Action, Decision } from '../../../rollout/action.ts';
 import type { AdoptableView, World } from '../../../rollout/world.ts';
 import type { ExpectedCopy } from '../../../workload/expected-copies.ts';
-import type { RevisionPods } from '../../../workload/native-pods.ts';
+import type { RevisionPods } from '../../../workload/shared/native-kind.ts';
 import type { AlertOutbox } from '../../alerts/alert-outbox.ts';
 import type { Applied } from '../../applied.ts';
 import type { Checks } from '../../checks/checks.ts';

@@ -8,11 +8,12 @@ import type { WorkloadView } from '../../../health/workload-view.ts';
 import type { ScalerView, World } from '../../../rollout/world.ts';
 import { nativeKind, workloadKind } from '../../../workload/kinds.ts';
 import { revisionKind } from '../../../workload/knative/knative.ts';
-import { type RevisionPods, revisionPods, servicePending } from '../../../workload/native-pods.ts';
+import { revisionPods, servicePending } from '../../../workload/native-pods.ts';
 import { viewNative } from '../../../workload/native-view.ts';
 import { endpointSliceKind, haveSameTargets } from '../../../workload/pods/endpoints.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../../workload/scaler.ts';
 import { serviceNames } from '../../../workload/shared/names.ts';
+import type { RevisionPods } from '../../../workload/shared/native-kind.ts';
 import type { ViewSource } from '../../../workload/shared/workload-kind.ts';
 import { readSides } from '../../../workload/sides.ts';
 import type { ReadParts } from '../context/context.ts';
@@ -86,11 +87,14 @@ function copiedViews(
 
 /** Where both sides are pods of one workload, which are whose; undefined elsewhere. */
 export function revisionOf(
-  { view, provider }: SideContext,
+  { view, canary, provider }: SideContext,
   { target }: SideObjects,
 ): RevisionPods | undefined {
   if (!sharesWorkload(provider) || !target) return undefined;
-  return revisionPods(viewSource(view, { workload: target, service: '', side: 'canary' }));
+  return revisionPods(
+    nativeKind(canary),
+    viewSource(view, { workload: target, service: '', side: 'canary' }),
+  );
 }
 
 /** No scaler has a copy, so that none is written; requests go to the ready pods of both sides. */
