@@ -22,22 +22,9 @@ interface UnsupportedField {
   stops: boolean;
 }
 
-function otherThan(...values: string[]): (value: unknown) => boolean {
-  return (value) => !values.includes(String(value));
-}
-
-function isContour({ provider }: Readonly<Record<string, unknown>>): boolean {
-  return provider === 'contour';
-}
-
 /** There is no number of pods to scale. */
 function isUnscaled({ targetRef }: Readonly<Record<string, unknown>>): boolean {
   return ['DaemonSet', 'Service'].includes((targetRef as { kind?: string } | undefined)?.kind ?? '');
-}
-
-/** A Knative Service has no route of ours before it. */
-function isKnative({ provider }: Readonly<Record<string, unknown>>): boolean {
-  return provider === 'knative';
 }
 
 /** The copies of a Service have its ports and its settings. */
@@ -45,22 +32,19 @@ function isService({ targetRef }: Readonly<Record<string, unknown>>): boolean {
   return (targetRef as { kind?: string } | undefined)?.kind === 'Service';
 }
 
-/** Requests are mirrored by Gateway API routes, while there are iterations at weight 0. */
-function cannotMirror({ provider, analysis }: Readonly<Record<string, unknown>>): boolean {
-  return provider !== 'gatewayapi:v1' || !(analysis as { iterations?: number } | undefined)?.iterations;
-}
+/** Values of `spec.provider` that this version rolls out with. */
+export const supportedProviders = ['kubernetes', 'gatewayapi:v1', 'contour', 'knative', 'native'];
 
 const canaryRows: readonly Row[] = [
   {
     path: 'spec.provider',
-    when: otherThan('kubernetes', 'gatewayapi:v1', 'contour', 'knative', 'native'),
+    when: (value) => !supportedProviders.includes(String(value)),
     stops: true,
   },
   { path: 'spec.autoscalerRef', only: isUnscaled },
   { path: 'spec.upstreamRef' },
   { path: 'spec.routeRef' },
   { path: 'spec.ingressRef' },
-  { path: 'spec.analysis.mirror', only: cannotMirror },
   { path: 'spec.analysis.mirrorWeight' },
   { path: 'spec.analysis.match.*.sourceLabels' },
   { path: 'spec.service.gateways' },
@@ -75,38 +59,23 @@ const canaryRows: readonly Row[] = [
   { path: 'spec.service.headless', only: isService },
   { path: 'spec.service.trafficDistribution', only: isService },
   { path: 'spec.service.unmanagedMetadata', only: isService },
-  { path: 'spec.service.hosts', only: isKnative },
-  { path: 'spec.service.gatewayRefs', only: isKnative },
-  { path: 'spec.service.timeout', only: isKnative },
-  { path: 'spec.service.backendTimeout', only: isKnative },
-  { path: 'spec.service.retries', only: isKnative },
-  { path: 'spec.service.match', only: isKnative },
-  { path: 'spec.service.headers', only: isKnative },
-  { path: 'spec.service.rewrite', only: isKnative },
-  { path: 'spec.service.mirror', only: isKnative },
-  { path: 'spec.service.corsPolicy', only: isKnative },
-  { path: 'spec.service.apex', only: isKnative },
-  { path: 'spec.service.primary', only: isKnative },
-  { path: 'spec.service.canary', only: isKnative },
-  { path: 'spec.service.hosts', only: isContour },
-  { path: 'spec.service.headers', only: isContour },
-  { path: 'spec.service.rewrite', only: isContour },
-  { path: 'spec.service.mirror', only: isContour },
-  { path: 'spec.service.corsPolicy', only: isContour },
-  { path: 'spec.service.gatewayRefs', only: isContour },
-  { path: 'spec.service.backendTimeout', only: isContour },
 ];
 
-const sourceRows: readonly Row[] = [];
+/** What nothing acts on where the provider has no routes of ours. */
+const ignoredWithoutRouter: readonly string[] = ['spec.analysis.mirror'];
 
-/** JSON paths of the fields present in the object that this version does not act on; for a condition and `validate`. */
-export function unsupportedFields(object: Canary | Source): string[] {
-  return [...new Set(findUnsupported(object).map((found) => found.path))];
+/**
+ * JSON paths of the fields present in the object that this version does not act on; for a condition and `validate`. `ignored`: those of its
+ * routing provider.
+ */
+export function unsupportedFields(object: Canary | Source, ignored?: readonly string[]): string[] {
+  return [...new Set(findUnsupported(object, ignored).map((found) => found.path))];
 }
 
 /** The same with whether the field stops the object. */
-export function findUnsupported(object: Canary | Source): UnsupportedField[] {
-  const rows = object.kind === 'Canary' ? canaryRows : sourceRows;
+export function findUnsupported(object: Canary | Source, ignored = ignoredWithoutRouter): UnsupportedField[] {
+  const rows: readonly Row[] =
+    object.kind === 'Canary' ? [...canaryRows, ...ignored.map((path) => ({ path }))] : [];
   return rows
     .filter(({ only }) => !only || only(object.spec))
     .flatMap((row) =>
