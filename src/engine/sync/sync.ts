@@ -1,7 +1,6 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { sourceTimeoutMs } from '../../api/defaults.ts';
 import type { CommitInfo } from '../../api/observed.ts';
-import type { Source } from '../../api/source/source.ts';
+import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
 import { namespacedName } from '../checks/checks.ts';
