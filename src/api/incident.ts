@@ -72,14 +72,15 @@ export function escapedMarkdown(text: string): string {
 
 /** The facts in the order in which a person asks for them; absent ones are left out. */
 export function factsOf(incident: Incident): Fact[] {
-  const { commit, author, subject, finding, onCanary, stays, command, severity } = incident;
+  const { commit, author, subject, finding, onCanary, stays, next, command, severity } = incident;
+  const nothingNext = severity === 'info' ? undefined : 'nothing automatic';
   const facts: Array<[title: string, value: string | undefined]> = [
     ['Serving', servingText(incident)],
     ['Commit', commitText(commit, subject, author)],
     ['Finding', finding],
     ['Canary', onCanary],
     ['Stays applied', stays],
-    ['Next', nextText(incident)],
+    ['Next', next?.time ? `${next.action} at ${next.time}` : (next?.action ?? nothingNext)],
     ['You can run', command],
     ['Runbook', severity === 'info' ? undefined : runbookOf(incident.reason)],
   ];
@@ -105,11 +106,6 @@ function commitText(
   if (!commit) return undefined;
   const named = subject ? `${commit.slice(0, 7)} "${subject}"` : commit.slice(0, 7);
   return author ? `${named} by ${author}` : named;
-}
-
-function nextText({ next, severity }: Incident): string | undefined {
-  if (!next) return severity === 'info' ? undefined : 'nothing automatic';
-  return next.time ? `${next.action} at ${next.time}` : next.action;
 }
 
 function actOf(reason: string): string | undefined {
