@@ -7,7 +7,6 @@ import { releaseAt } from '../../engine/sync/read/source-heads.ts';
 import { GitError } from '../../git/errors.ts';
 import { releaseWarnings } from '../../release/build.ts';
 import { canaryKey } from '../../release/candidates.ts';
-import type { Release } from '../../release/release.ts';
 import type { BuildCache, Builders } from '../../render/build/builder.ts';
 import { createRenderCache } from '../../render/render.ts';
 import { formatProblem } from '../../render/rendered-object.ts';
@@ -62,9 +61,10 @@ export async function renderSide(
 ): Promise<RenderedSource> {
   const { commit, reader } = at;
   const reading = readingParts(parts, source);
-  const state = {
-    ...{ key: '', repository: reader, rendered: createRenderCache(), previous: releasesOf(before) },
-  };
+  const previous = new Map(
+    [...before.canaries].flatMap(([key, { release }]) => (release ? [[key, release] as const] : [])),
+  );
+  const state = { key: '', repository: reader, rendered: createRenderCache(), previous };
   // Variables of ConfigMaps and Secrets stay as they are written, so that no value of a cluster gets into a plan.
   const inputs = { decryption: sealed, variables: variablesIn(source) };
   try {
@@ -74,7 +74,7 @@ export async function renderSide(
     const canaries = new Map(
       plans.map((plan) => [canaryKey(plan.canary), canarySide(reading, plan, snapshot)] as const),
     );
-    // A running Source tells these as its own problems, too.
+    // A running Source reports these as its own problems, too.
     const refused = [...canaries.values()].flatMap(({ problem }) => problem ?? []);
     const brokenFiles = new Set(snapshot.problems.map(({ file }) => file));
     return {
@@ -92,10 +92,6 @@ export async function renderSide(
     if (!isAbsent && error.code !== 'TooLarge') throw error;
     return { ...emptySide, isAbsent, problems: [error.message], brokenFiles: new Set(['']) };
   }
-}
-
-function releasesOf({ canaries }: RenderedSource): Map<string, Release> {
-  return new Map([...canaries].flatMap(([key, { release }]) => (release ? [[key, release] as const] : [])));
 }
 
 function canarySide(parts: ReadingParts, plan: Snapshot['plans'][number], snapshot: Snapshot): CanarySide {
