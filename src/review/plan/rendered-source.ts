@@ -1,16 +1,20 @@
 /** One Source at one commit, rendered as the controller renders it. */
+import { randomBytes } from 'node:crypto';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source/source.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
 import type { CommitReader, ReadingParts, Snapshot } from '../../engine/sync/context/context.ts';
 import { readSnapshot } from '../../engine/sync/read/read.ts';
 import { releaseAt } from '../../engine/sync/read/source-heads.ts';
 import { GitError } from '../../git/errors.ts';
 import { releaseWarnings } from '../../release/build.ts';
 import { canaryKey } from '../../release/candidates.ts';
-import type { BuildCache, Builders } from '../../render/build/builder.ts';
+import { type BuildCache, type Builders, createBuildCache } from '../../render/build/builder.ts';
+import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';
 import { createRenderCache } from '../../render/render.ts';
 import { formatProblem } from '../../render/rendered-object.ts';
 import type { Decryption } from '../../render/sops/decrypt.ts';
+import { createClusterPort } from '../../server/cluster.ts';
 import { scopeOf, variablesIn } from '../offline.ts';
 import type { CanarySide } from './canary-plan.ts';
 
@@ -23,6 +27,21 @@ export interface SideParts {
   readonly signal: AbortSignal;
   /** Asks a cluster for the scope of kinds; undefined: nobody is asked. */
   readonly kindOf?: ReadingParts['cluster']['kindOf'] | undefined;
+}
+
+/** `folder`: where renderers work, deleted by the caller; `client`: the cluster that knows kinds, if one is asked. */
+export function openSideParts(
+  folder: string,
+  programs: ProgramPaths,
+  client: ClusterClient | undefined,
+): SideParts {
+  return {
+    builders: findBuilders(programs, workFolderIn(folder)),
+    builds: createBuildCache(),
+    secretKey: randomBytes(32),
+    signal: new AbortController().signal,
+    kindOf: client && createClusterPort(client).kindOf,
+  };
 }
 
 /** A commit or a working tree. */
