@@ -34,6 +34,12 @@ export const limits = {
   objectsPerSource: 5_000,
   /** Bytes of one object as JSON; etcd refuses more than about this. */
   objectBytes: 1_500_000,
+  /** Characters of one text that variables were filled into, and of each text on the way to it. */
+  substitutedTextCharacters: 1_000_000,
+  /** Steps (about one for each character that is read or made) of filling variables into one object: some tenths of a second. */
+  substitutionObjectSteps: 20_000_000,
+  /** The same of all objects of a Source together; it pauses between objects. */
+  substitutionSourceSteps: 500_000_000,
   /** Milliseconds a renderer's process may run; ordinary ones need some 50. */
   renderMs: 4_000,
   /** Bytes a renderer's process may print. */

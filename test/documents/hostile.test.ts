@@ -5,7 +5,7 @@ import { hostileRepositories } from '../hostile/repositories.ts';
 import { rowsUnder, testsNamedIn } from './tables.ts';
 
 const page = readFileSync('docs/hostile-repositories.md', 'utf8');
-const rows = ['Servers', 'Packs', 'Refs and history', 'Objects', 'YAML'].flatMap((heading) =>
+const rows = ['Servers', 'Packs', 'Refs and history', 'Objects', 'YAML', 'Variables'].flatMap((heading) =>
   rowsUnder(page, heading),
 );
 

@@ -39,6 +39,7 @@ test('the page has the limits of the code', () => {
     `| documents in one file | ${limits.documentsPerFile} |`,
     `| depth, nodes and aliases of one document | ${limits.yamlDepth}, ${number(limits.yamlNodes)}, ${limits.yamlAliases} |`,
     `| age, in a file that SOPS encrypted | ${limits.ageEntriesPerFile} entries, of ${number(limits.ageCharacters)} characters and ${limits.ageStanzas} stanzas |`,
+    `| one text with its variables filled in (\`spec.substitute\`) | ${number(limits.substitutedTextCharacters)} characters |`,
     `| one fetched pack | ${mebibytes(limits.packBytes)} |`,
     `| a release's record | ${mebibytes(limits.recordBytes)} |`,
     `| answer of a metric server | ${mebibytes(limits.httpResponseBytes)}, ${limits.metricQueryMs / 1000} s |`,
