@@ -4,6 +4,16 @@
 export const limits = {
   /** Bytes of one fetched pack; the reader holds a pack in memory. */
   packBytes: 64 * 1024 * 1024,
+  /** Objects in one fetched pack. */
+  packObjects: 500_000,
+  /** Bytes of one object of a pack after inflation. */
+  packObjectBytes: 64 * 1024 * 1024,
+  /** Bytes of all objects of a pack after inflation, deltas and what they make included. */
+  packMadeBytes: 1024 * 1024 * 1024,
+  /** Bytes of the objects that indexing a pack holds at once; another one is made of them. */
+  packHeldBytes: 96 * 1024 * 1024,
+  /** Deltas of a pack that start from one another; Git makes chains of 50. */
+  packChainDeltas: 250,
   /** Bytes of one answer to a ref listing. */
   refListingBytes: 16 * 1024 * 1024,
   /** Commits a shallow history is deepened by, at most, to find out whether a head is a descendant (design 5). */

@@ -41,6 +41,7 @@ test('the page has the limits of the code', () => {
     `| age, in a file that SOPS encrypted | ${limits.ageEntriesPerFile} entries, of ${number(limits.ageCharacters)} characters and ${limits.ageStanzas} stanzas |`,
     `| one text with its variables filled in (\`spec.substitute\`) | ${number(limits.substitutedTextCharacters)} characters |`,
     `| one fetched pack | ${mebibytes(limits.packBytes)} |`,
+    `| its objects | ${number(limits.packObjects)}, of ${mebibytes(limits.packObjectBytes)}, ${number(limits.packMadeBytes / 1024 / 1024)} MiB together, ${limits.packChainDeltas} deltas in a chain, ${mebibytes(limits.packHeldBytes)} at once |`,
     `| a release's record | ${mebibytes(limits.recordBytes)} |`,
     `| answer of a metric server | ${mebibytes(limits.httpResponseBytes)}, ${limits.metricQueryMs / 1000} s |`,
     `| shortest Source interval | ${limits.minSourceIntervalMs / 1000} s |`,
