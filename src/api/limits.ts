@@ -20,6 +20,8 @@ export const limits = {
   ancestryCommits: 1_000,
   /** Files under a Source's path that are read. */
   sourceFiles: 5_000,
+  /** Steps of matching the files of a Source with its `spec.ignore`, about one for each character of path and rule: some 20 seconds, with pauses. */
+  ignoreSteps: 500_000_000,
   /** Folders deep below a Source's path. */
   sourceFolderDepth: 64,
   /** Bytes of one manifest file. */
