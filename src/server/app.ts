@@ -30,6 +30,8 @@ import { createWriteGate, type WriteGate, whileLeading } from './write-gate.ts';
 export interface App {
   /** Where health, metrics and webhooks are served. */
   readonly url: string;
+  /** Where nothing but health is served; undefined: nowhere. */
+  readonly probeUrl: string | undefined;
   /** Resolves when it acts: it holds the Lease and follows Git. */
   readonly leading: Promise<void>;
   /** Resolves when it may not act any more although nobody asked it to stop; the process should end then. */
@@ -115,6 +117,7 @@ export async function startApp(
 
   return {
     url: web.url,
+    probeUrl: web.probeUrl,
     leading,
     lost,
     async drain() {

@@ -28,8 +28,15 @@ interface WebWiring {
   readonly state: { readonly engine: Engine | undefined; readonly problem: string | undefined };
 }
 
-/** Starts to listen: health, metrics, push webhooks and gates. */
-export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readonly sink: MetricsSink }> {
+/** What listens. */
+interface Web extends HttpServer {
+  /** Of the probes; undefined: they have no port of their own. */
+  readonly probeUrl: string | undefined;
+  readonly sink: MetricsSink;
+}
+
+/** Starts to listen: health, metrics, push webhooks and gates, and health once more where only probes ask. */
+export async function startWeb(wiring: WebWiring): Promise<Web> {
   const { options, connection, election, log, state } = wiring;
   const prometheus = createPrometheus({
     version: options.version,
@@ -44,8 +51,12 @@ export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readon
     watches: () =>
       connection.caches.health().map(({ selection, healthy }) => ({ kind: selection.kind, healthy })),
   });
+  const health = healthRoutes({
+    problems: () => problemsOf(wiring),
+    leadership: () => leadershipOf(election),
+  });
   const routes = [
-    ...healthRoutes({ problems: () => problemsOf(wiring), leadership: () => leadershipOf(election) }),
+    ...health,
     prometheus.route,
     pushRoute({
       secretOf: (namespace, name) => webhookSecret(wiring, namespace, name),
@@ -54,11 +65,19 @@ export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readon
     }),
     ...(options.shadow ? [] : gateRoutes(gateAnnotations(wiring))),
   ];
-  const server = await startHttpServer(options.listen, routes, (error) => {
-    log.error({ err: error }, 'a request to the web endpoints failed');
-  });
-  log.info({ url: server.url }, 'serving health, metrics, push webhooks and gates');
-  return { ...server, sink: prometheus.sink };
+  const onError = (error: unknown) => log.error({ err: error }, 'a request to the web endpoints failed');
+  const server = await startHttpServer(options.listen, routes, onError);
+  const probes = options.probeListen && (await startHttpServer(options.probeListen, health, onError));
+  log.info({ url: server.url, probes: probes?.url }, 'serving health, metrics, push webhooks and gates');
+  return {
+    url: server.url,
+    probeUrl: probes?.url,
+    sink: prometheus.sink,
+    async close() {
+      await server.close();
+      await probes?.close();
+    },
+  };
 }
 
 /** Every copy answers: a Service sends requests to any of them. */
