@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
-import { apiVersionOf } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Election } from '../cluster/election/election.ts';
-import type { Cluster } from '../contracts/cluster.ts';
+import type { WatchedSet } from '../contracts/cluster.ts';
 import { createEventSink } from '../engine/alerts/event-sink.ts';
 import type { Connection } from './connection.ts';
 import type { Engine } from './engine.ts';
@@ -11,7 +10,7 @@ import { gateRoutes } from './http/gates.ts';
 import { type Answer, type HttpServer, type Route, startHttpServer } from './http/http-server.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
 import { createPrometheus } from './http/prometheus.ts';
-import { pushRoute } from './http/push-webhook.ts';
+import { type PushTarget, pushRoute } from './http/push-webhook.ts';
 import type { AppOptions } from './options.ts';
 import { createSteadyClock } from './process.ts';
 
@@ -20,12 +19,15 @@ interface WebWiring {
   readonly options: AppOptions;
   readonly connection: Connection;
   readonly election: Election;
-  readonly cluster: Cluster;
   readonly log: Logger;
   /** Of this process. */
   readonly instance: string;
   /** Changes while the program starts. */
-  readonly state: { readonly engine: Engine | undefined; readonly problem: string | undefined };
+  readonly state: {
+    readonly engine: Engine | undefined;
+    readonly canaries: WatchedSet | undefined;
+    readonly problem: string | undefined;
+  };
 }
 
 /** What listens. */
@@ -58,11 +60,7 @@ export async function startWeb(wiring: WebWiring): Promise<Web> {
   const routes = [
     ...health,
     prometheus.route,
-    pushRoute({
-      secretOf: (namespace, name) => webhookSecret(wiring, namespace, name),
-      wake: (namespace, name) => state.engine?.sources.wake(`${namespace}/${name}`) ?? false,
-      log: (fields, message) => log.info(fields, message),
-    }),
+    pushRoute(pushTarget(wiring)),
     ...(options.shadow ? [] : gateRoutes(gateAnnotations(wiring))),
   ];
   const onError = (error: unknown) => log.error({ err: error }, 'a request to the web endpoints failed');
@@ -82,10 +80,10 @@ export async function startWeb(wiring: WebWiring): Promise<Web> {
 
 /** Every copy answers: a Service sends requests to any of them. */
 function gateAnnotations({ connection, log, state, instance }: WebWiring) {
-  const { publicClient: client } = connection;
+  const { gates: reader, gateSwitches: client } = connection.publicClients;
   const create = (object: KubernetesObject) => client.create(object, { manager: 'holdfast-gate' });
   const events = createEventSink({ cluster: { create }, clock: createSteadyClock(), log, instance });
-  return createGateAnnotations({ client, watched: () => state.engine?.canarySet, events, log });
+  return createGateAnnotations({ reader, client, canaries: () => state.canaries, events, log });
 }
 
 function leadershipOf(election: Election): string {
@@ -107,21 +105,21 @@ function problemsOf({ connection, election, state }: WebWiring): string[] {
     });
 }
 
-async function webhookSecret(
-  { cluster }: WebWiring,
-  namespace: string,
-  name: string,
-): Promise<Uint8Array | undefined> {
-  const source = await cluster.get({ apiVersion: apiVersionOf('Source'), kind: 'Source', namespace, name });
-  const secretName = nameOfSecret(source);
-  if (!secretName) return undefined;
-  const secret = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace, name: secretName });
-  const value = (secret?.data as { webhookSecret?: unknown } | undefined)?.webhookSecret;
-  return typeof value === 'string' ? Buffer.from(value, 'base64') : undefined;
-}
-
-function nameOfSecret(source: KubernetesObject | undefined): string | undefined {
-  return (source?.spec as { secretRef?: { name?: string } } | undefined)?.secretRef?.name;
+/** What push webhooks may do: in the copy that leads, for the Sources that it watches. */
+function pushTarget({ connection, log, state }: WebWiring): PushTarget {
+  return {
+    isFollowing: () => state.engine !== undefined,
+    sourceOf: (namespace, name) => state.engine?.sourceSet.get(namespace, name),
+    async readSecret(namespace, name) {
+      const reference = { apiVersion: 'v1', kind: 'Secret', namespace, name };
+      const secret = await connection.publicClients.webhooks.get(reference);
+      const value = (secret?.data as { webhookSecret?: unknown } | undefined)?.webhookSecret;
+      return typeof value === 'string' ? Buffer.from(value, 'base64') : undefined;
+    },
+    wake: (namespace, name) => state.engine?.sources.wake(`${namespace}/${name}`) ?? false,
+    log: (fields, message) => log.info(fields, message),
+    nowMs: () => performance.now(),
+  };
 }
 
 /** How the program fares, asked at each probe. */

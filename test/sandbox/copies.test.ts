@@ -95,7 +95,7 @@ test('metrics carry the names of Flagger', async () => {
 test('the port of the probes answers while every connection of the other one is in use', async () => {
   const app = await bed.start({ probeListen: { host: '127.0.0.1', port: 0 } });
   const sockets = Array.from({ length: 8 }, (_, index) =>
-    Array.from({ length: 32 }, () => announceBody(app.url, `127.0.0.${index + 1}`)),
+    Array.from({ length: 64 }, () => announceBody(app.url, `127.0.0.${index + 1}`)),
   ).flat();
   await eventually('the web port is full', async () => (await healthOf(app.url)) === undefined);
   expect(await healthOf(app.probeUrl)).toBe(200);

@@ -45,9 +45,9 @@ test.each([
     'POST /healthz HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n',
   ],
   ['kept alive', 'GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n'],
-])('256 connections %s keep nobody from an answer', async (_name, text) => {
+])('512 connections %s keep nobody from an answer', async (_name, text) => {
   const server = await serve();
-  for (let round = 0; round < 32; round += 1)
+  for (let round = 0; round < 64; round += 1)
     await Promise.all(addresses.map((address) => open(server, text, address)));
   const answer = await fetch(`${server.url}/healthz`, { signal: AbortSignal.timeout(5_000) });
   expect(answer.status).toBe(200);
@@ -57,7 +57,7 @@ test('one address takes only its share of the connections, and its oldest idle o
   const server = await serve();
   const other = await open(server, '', '127.0.0.2');
   const mine: Array<Awaited<ReturnType<typeof open>>> = [];
-  for (let count = 0; count < 40; count += 1) mine.push(await open(server));
+  for (let count = 0; count < 72; count += 1) mine.push(await open(server));
   await eventually(() => mine.filter(({ isClosed }) => isClosed).length === 8, 'eight were closed');
   expect(mine.findIndex(({ isClosed }) => !isClosed)).toBe(8);
   expect(other.isClosed).toBe(false);
@@ -72,7 +72,7 @@ test('a connection whose request is being answered is not closed for another', a
   };
   const server = await serve([slow]);
   const busy = await open(server, 'GET /slow HTTP/1.1\r\nhost: a\r\n\r\n');
-  await Promise.all(Array.from({ length: 60 }, () => open(server)));
+  await Promise.all(Array.from({ length: 90 }, () => open(server)));
   end();
   await eventually(() => busy.text.includes('late'), 'the answer came');
 });

@@ -26,7 +26,7 @@ export interface Route {
 }
 
 /** How many requests the routes that share it handle at a time; one more is refused before any work. */
-export interface RequestSlots {
+interface RequestSlots {
   readonly maximum: number;
   taken: number;
 }
@@ -53,7 +53,9 @@ const serverOptions = {
   maxHeaderSize: 16_384,
 };
 const requestsPerConnection = 1_000;
-const connections = { total: 256, perAddress: 32 };
+/** Of one connection, sent before the first one is answered. */
+const pipelinedRequests = 4;
+const connections = { total: 512, perAddress: 64 };
 
 /** Starts to serve the routes. Rejects with the system's error when the address is taken. */
 export async function startHttpServer(
@@ -118,7 +120,9 @@ function boundConnections(server: Server): void {
   });
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     idle.delete(socket);
-    underWay.set(socket, (underWay.get(socket) ?? 0) + 1);
+    const count = (underWay.get(socket) ?? 0) + 1;
+    underWay.set(socket, count);
+    if (count > pipelinedRequests) socket.destroy();
     response.on('close', () => {
       const left = (underWay.get(socket) ?? 1) - 1;
       underWay.set(socket, left);
