@@ -37,3 +37,16 @@ test.each([undefined, 'system:serviceaccount:shop:deployer'])(
     expect(sent).toEqual([]);
   },
 );
+
+test.each([
+  [undefined, undefined, undefined],
+  ['system:serviceaccount:shop:deployer', undefined, undefined],
+  ['system:serviceaccount:shop:deployer', { readsToo: true }, 'system:serviceaccount:shop:deployer'],
+])('as %s with %o it reads as %s', async (user, options, reader) => {
+  const readers: unknown[] = [];
+  const reading = {
+    get: async (_: unknown, { impersonate }: { impersonate?: string } = {}) => void readers.push(impersonate),
+  } as unknown as ClusterClient;
+  await createClusterPort(reading).as(user, options).get(reference);
+  expect(readers).toEqual([reader]);
+});

@@ -1,5 +1,6 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { sourceTimeoutMs } from '../../api/defaults.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { Head } from '../canary/context/head.ts';
@@ -20,7 +21,7 @@ import { readLedger, withLedger } from './read/ledger.ts';
 import { isOutsideUnchanged, readSnapshot } from './read/read.ts';
 import { infoOf } from './read/reproduce.ts';
 import { confinedHeads, digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
-import { accountOf } from './scope/permissions.ts';
+import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
 import { sourceHealth } from './status/health.ts';
 import { requestsOf } from './status/requests.ts';
@@ -173,19 +174,17 @@ async function apply(
     state.problem = { condition: 'Ready', ...waiting };
     return;
   }
-  const actAs = accountOf(source, parts.defaultServiceAccount);
-  const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), actAs);
+  await parts.bindings.ensure(source);
+  const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), parts.rights);
   if (source.spec.apply !== false) {
     state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
     const { rest } = state.inForce.effective;
-    const inventory = inventoryWith(source, snapshot.all);
+    const isAllowed = (object: KubernetesObject) => whyNotAllowed(source, object, parts.rights) === undefined;
+    const inventory = inventoryWith(source, snapshot.all.filter(isAllowed));
     await writeParent(parts, source, inventory);
     parts.claims.publish(state.key, snapshot.keys);
     const places = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
-    watch.follow(
-      rest.map(({ object }) => object),
-      places,
-    );
+    watch.follow(rest.map(({ object }) => object).filter(isAllowed), places);
     const { left } = state;
     state.result = await applySnapshot(
       parts,
