@@ -3,6 +3,7 @@ import { sourceTimeoutMs } from '../../api/defaults.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source/source.ts';
+import { objectKey } from '../../render/render.ts';
 import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
 import { namespacedName } from '../checks/checks.ts';
@@ -180,9 +181,11 @@ async function apply(
     state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
     const { rest } = state.inForce.effective;
     const isAllowed = (object: KubernetesObject) => whyNotAllowed(source, object, parts.rights) === undefined;
-    const inventory = inventoryWith(source, snapshot.all.filter(isAllowed));
+    const own = snapshot.all.filter(isAllowed);
+    const inventory = inventoryWith(source, own);
     await writeParent(parts, source, inventory);
-    parts.claims.publish(state.key, snapshot.keys);
+    // What it may not write it does not hold either: others prune theirs as if it were not there.
+    parts.claims.publish(state.key, new Set(own.map(objectKey)));
     const places = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
     watch.follow(rest.map(({ object }) => object).filter(isAllowed), places);
     const { left } = state;
