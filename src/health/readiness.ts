@@ -22,6 +22,18 @@ export function servingPods(view: WorkloadView | undefined): number {
   return view?.readyReplicas ?? 0;
 }
 
+/** Pods of the canary that may answer: ready, and of the template under test. */
+export function canaryPods(view: WorkloadView | undefined): number {
+  return view?.observed ? view.updatedReadyReplicas : 0;
+}
+
+/**
+ * The canary can answer. Until its controller has observed a change of its number of pods, mostly by a scaler, the pods that were ready count.
+ */
+export function canaryServes(view: WorkloadView | undefined): boolean {
+  return view !== undefined && (view.observed ? view.updatedReadyReplicas : view.readyReplicas) > 0;
+}
+
 /** Faults of running pods that count as lost readiness; pods that are only being replaced do not. */
 export function lostReadiness({ faults }: WorkloadView): PodFault | undefined {
   return faults.find(isReadinessLost);
