@@ -188,6 +188,6 @@ export function judgeHooks(
   const verdict = purpose === 'analysis' ? 'fail' : 'inconclusive';
   return [
     ...results,
-    { name: shorten(missing.name, MAX_NAME_CHARACTERS), verdict, detail: 'the metric was not queried', time },
+    { name: shorten(missing.name, MAX_NAME_CHARACTERS), verdict, detail: 'the webhook was not called', time },
   ];
 }
