@@ -3,7 +3,8 @@ import { type KubernetesObject, namespacedName, referenceOf } from '../../api/ku
 import { InputError } from '../../api/problems.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { contextOf } from '../../rollout/context.ts';
-import { lastKnownGood, rejectionOf, runOf } from '../../rollout/run.ts';
+import { lastKnownGood, rejectionOf } from '../../rollout/records.ts';
+import { runOf } from '../../rollout/run.ts';
 import type { World } from '../../rollout/world.ts';
 import type { Connection } from '../../server/connection.ts';
 import { paint, printable, type Screen, wrap } from '../../terminal/output.ts';
