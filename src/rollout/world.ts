@@ -64,7 +64,7 @@ export interface WindowView {
 }
 
 /** What flags say. */
-export interface WorldOptions {
+interface WorldOptions {
   minIntervalMs: number;
   defaultProvider: string;
   /** Canaries without alerts of their own have somebody to tell. */
