@@ -20,7 +20,7 @@ import { createRecords } from '../../engine/records/records.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import { routerFor } from '../../providers/routing/table.ts';
 import { type Release, templateOf } from '../../release/release.ts';
-import { readParts } from '../../review/read-canary.ts';
+import { readParts } from '../../review/read-only-parts.ts';
 import type { World } from '../../rollout/world.ts';
 import { createClusterPort, createOpenWatch } from '../../server/cluster.ts';
 import { readClusterKey } from '../../server/cluster-key.ts';

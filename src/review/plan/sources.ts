@@ -85,17 +85,12 @@ export function chooseSources(
 /** Host and path: `https://x/a/b.git` and `git@x:a/b` are one place. */
 function hostAndPath(address: string): string {
   const scp = /^(?:[^@/:]+@)?([^/:]+):(?!\/\/)(.+)$/.exec(address);
-  const [host, path] = scp ? [scp[1], scp[2]] : fromUrl(address);
-  return `${host}/${path}`
+  const url = !scp && URL.canParse(address) ? new URL(address) : undefined;
+  const place = scp ? `${scp[1]}/${scp[2]}` : url ? `${url.host}/${url.pathname}` : `/${address}`;
+  return place
     .toLowerCase()
     .replace(/\/+/g, '/')
     .replace(/(\.git)?\/?$/, '');
-}
-
-function fromUrl(address: string): [string, string] {
-  if (!URL.canParse(address)) return ['', address];
-  const { hostname, port, pathname } = new URL(address);
-  return [port ? `${hostname}:${port}` : hostname, pathname];
 }
 
 /** Sources of both sides by name, head's order first. Pure. */

@@ -4,11 +4,12 @@ import { sharesWorkload } from '../../../api/defaults.ts';
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { ScalerView, World } from '../../../rollout/world.ts';
 import { nativeKind, workloadKind } from '../../../workload/kinds.ts';
-import { type RevisionPods, revisionPods, servicePending } from '../../../workload/native-pods.ts';
+import { revisionPods, servicePending } from '../../../workload/native-pods.ts';
 import { viewNative } from '../../../workload/native-view.ts';
 import { haveSameTargets } from '../../../workload/pods/endpoints.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../../workload/scaler.ts';
 import { serviceNames } from '../../../workload/shared/names.ts';
+import type { RevisionPods } from '../../../workload/shared/native-kind.ts';
 import { readSides } from '../../../workload/sides.ts';
 import { type ReadParts, routerOf } from '../context/context.ts';
 import { type NamespaceView, serviceKind } from '../context/namespace-view.ts';
@@ -108,7 +109,7 @@ function sharedViews({ view, canary }: SideContext, { target: workload }: SideOb
   // A step is reached when a load test reaches its pods, too.
   const problem =
     route.accepted && route.canaryWeight > 0
-      ? servicePending({ canary, target: workload, revision: revisionPods(source), live })
+      ? servicePending({ canary, target: workload, revision: revisionPods(nativeKind(canary), source), live })
       : undefined;
   return {
     ...shared,
@@ -121,9 +122,12 @@ function sharedViews({ view, canary }: SideContext, { target: workload }: SideOb
 
 /** Where both sides are pods of one workload, which are whose; undefined elsewhere. */
 export function revisionOf(
-  { view, provider }: Pick<SideContext, 'view' | 'provider'>,
+  { view, canary, provider }: Pick<SideContext, 'view' | 'canary' | 'provider'>,
   target: KubernetesObject | undefined,
 ): RevisionPods | undefined {
   if (!sharesWorkload(provider) || !target) return undefined;
-  return revisionPods(viewSource(view, { workload: target, service: '', side: 'canary' }));
+  return revisionPods(
+    nativeKind(canary),
+    viewSource(view, { workload: target, service: '', side: 'canary' }),
+  );
 }

@@ -81,7 +81,8 @@ export const nativePerformers = {
       return true;
     }
     if (!target) return false;
-    const revision = revisionPods(viewSource(view, { workload: target, service: '', side: 'canary' }));
+    const source = viewSource(view, { workload: target, service: '', side: 'canary' });
+    const revision = revisionPods(nativeKind(canary), source);
     const wanted = nativeService({ canary, target, revision, live });
     return wanted ? applyRollout(context, wanted, live, withMark) : false;
   },
