@@ -24,7 +24,7 @@ export interface WantedStatus {
   readonly state: 'pending' | 'success' | 'failure' | 'error';
   readonly context: string;
   readonly description: string;
-  /** Where the release stands, if the state alone does not say it; else empty. */
+  /** The stage of the release, if the state alone does not say it; else empty. */
   readonly about: string;
 }
 

@@ -15,7 +15,7 @@ export interface Notice {
   readonly documentation: string | undefined;
 }
 
-/** Where it goes: the AlertProvider with its Secret's values filled in. */
+/** The receiver: the AlertProvider with its Secret's values filled in. */
 export interface Receiver {
   readonly address: string;
   readonly token: string | undefined;

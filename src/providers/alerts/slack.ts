@@ -16,7 +16,7 @@ export const slack: AlertReceiver = {
     json: attachmentMessage(notice, receiver, { good: 'good', alarm: 'danger' }, safe),
     bearer: receiver.token,
   }),
-  /** The API answers 200 with `ok: false` and a code word. */
+  /** The API answers 200 with `ok: false` and an error code. */
   refusal(body) {
     const code = /"ok"\s*:\s*false[\s\S]*"error"\s*:\s*"([a-z_]{1,60})"/.exec(body)?.[1];
     if (code) return code;
@@ -29,7 +29,7 @@ function safe(text: string): string {
   return withoutMentions(text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'));
 }
 
-/** Colours of good news and alarms. */
+/** Colours of an attachment. */
 interface Colours {
   readonly good: string;
   readonly alarm: string;
