@@ -26,14 +26,11 @@ export function stopsOf(
 ): Stop[] {
   return Object.entries(spec).flatMap(([name, value]): Stop[] => {
     const rule = rules[name] ?? { stop: 'is not supported; remove it, or migrate this object by hand' };
-    if (rule === 'carried' || rule === 'without effect' || isUnset(value)) return [];
+    const isUnset = [undefined, null, false, ''].includes(value as never);
+    const isEmpty = typeof value === 'object' && Object.keys(value ?? {}).length === 0;
+    if (rule === 'carried' || rule === 'without effect' || isUnset || isEmpty) return [];
     return [{ field: `${prefix}.${name}`, message: rule.stop }];
   });
-}
-
-function isUnset(value: unknown): boolean {
-  if (value === undefined || value === null || value === false || value === '') return true;
-  return typeof value === 'object' && Object.keys(value).length === 0;
 }
 
 /** Only HTTP(S) is spoken, and credentials are in Secrets. */

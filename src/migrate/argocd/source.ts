@@ -65,13 +65,14 @@ export function sourceOfArgo(
   const helm = helmOf(application, source);
   const ref = refOf(source.targetRevision);
   const destination = (spec.destination ?? {}) as Fields;
+  const isHere = destination.server === 'https://kubernetes.default.svc' || destination.name === 'in-cluster';
   return {
     stops: [
       ...stopsOf(spec, specRules),
       ...stopsOf(source, sourceRules, 'spec.source'),
       ...stopsOf((source.directory ?? {}) as Fields, directoryRules, 'spec.source.directory'),
       ...urlStops(source.repoURL, 'spec.source.repoURL'),
-      ...destinationStops(destination),
+      ...(isHere ? [] : [destinationStop]),
       ...helm.stops,
       ...(ref ? [] : [headStop]),
     ],
@@ -90,6 +91,11 @@ export function sourceOfArgo(
   };
 }
 
+const destinationStop: Stop = {
+  field: 'spec.destination',
+  message: 'a Source applies to its own cluster; run Holdfast in the other one',
+};
+
 const headStop: Stop = {
   field: 'spec.source.targetRevision',
   message: 'HEAD does not name a branch; set the branch',
@@ -104,13 +110,6 @@ function refOf(revision: unknown): SourceRef | undefined {
   if (kind) return kind === 'heads' ? { branch: name } : { tag: name };
   if (/[*^~<>]|(?:^|\.)[xX](?:\.|$)/.test(text)) return { semver: text };
   return /^v?\d+\.\d+\.\d+/.test(text) ? { tag: text } : { branch: text };
-}
-
-function destinationStops({ server, name }: Fields): Stop[] {
-  const isHere = server === 'https://kubernetes.default.svc' || name === 'in-cluster';
-  if (isHere) return [];
-  const message = 'a Source applies to its own cluster; run Holdfast in the other one';
-  return [{ field: 'spec.destination', message }];
 }
 
 function helmOf(
