@@ -106,11 +106,11 @@ function split(chunk: string): { head: string; body: string } {
 
 function isIt(document: Document, { kind, name, namespace }: Identity): boolean {
   if (document.errors.length > 0 || !isMap(document.contents)) return false;
-  const said = document.getIn(['metadata', 'namespace']);
+  const found = document.getIn(['metadata', 'namespace']);
   return (
     document.get('kind') === kind &&
     document.getIn(['metadata', 'name']) === name &&
-    (said === undefined || namespace === undefined || said === namespace)
+    (found === undefined || namespace === undefined || found === namespace)
   );
 }
 

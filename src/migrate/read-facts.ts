@@ -188,11 +188,11 @@ async function usersOf(
 }
 
 function names({ spec, metadata }: KubernetesObject, repository: ObjectName): boolean {
-  const said = (spec ?? {}) as {
+  const fields = (spec ?? {}) as {
     sourceRef?: Reference;
     chart?: { spec?: { sourceRef?: Reference } };
   };
-  return [said.sourceRef, said.chart?.spec?.sourceRef].some(
+  return [fields.sourceRef, fields.chart?.spec?.sourceRef].some(
     (one) =>
       one?.kind === 'GitRepository' &&
       one.name === repository.name &&

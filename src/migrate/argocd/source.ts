@@ -117,13 +117,13 @@ function helmOf(
   { helm }: Fields,
 ): { value?: SourceHelm; stops: readonly Stop[] } {
   if (!helm) return { stops: [] };
-  const said = helm as Fields;
-  const stops = stopsOf(said, helmRules, 'spec.source.helm');
-  const values = (said.valuesObject ?? textValues(said.values)) as
+  const given = helm as Fields;
+  const stops = stopsOf(given, helmRules, 'spec.source.helm');
+  const values = (given.valuesObject ?? textValues(given.values)) as
     | Record<string, unknown>
     | undefined
     | 'broken';
-  const outside = (Array.isArray(said.valueFiles) ? said.valueFiles : []).filter((file) =>
+  const outside = (Array.isArray(given.valueFiles) ? given.valueFiles : []).filter((file) =>
     /^(?:\$|\w+:)/.test(String(file)),
   );
   return {
@@ -135,9 +135,9 @@ function helmOf(
         : []),
     ],
     value: present({
-      releaseName: String(said.releaseName ?? metadata.name),
-      namespace: typeof said.namespace === 'string' ? said.namespace : undefined,
-      valuesFiles: Array.isArray(said.valueFiles) ? said.valueFiles.map(String) : undefined,
+      releaseName: String(given.releaseName ?? metadata.name),
+      namespace: typeof given.namespace === 'string' ? given.namespace : undefined,
+      valuesFiles: Array.isArray(given.valueFiles) ? given.valueFiles.map(String) : undefined,
       values: values === 'broken' ? undefined : values,
     }) as SourceHelm,
   };

@@ -86,8 +86,8 @@ function suspendStep(input: ToSourceInput): HoldStep {
 /** A finalizer that Git does not say is not taken away by Git. */
 function finalizerCommands({ facts, former, owner }: ToSourceInput): string[] {
   const live = facts?.owner?.metadata.finalizers ?? [];
-  const said = owner?.object.metadata.finalizers ?? [];
-  if (!live.some((one) => cascade.test(one)) || said.some((one) => cascade.test(one))) return [];
+  const inGit = owner?.object.metadata.finalizers ?? [];
+  if (!live.some((one) => cascade.test(one)) || inGit.some((one) => cascade.test(one))) return [];
   const patch = { metadata: { finalizers: live.filter((one) => !cascade.test(one)) } };
   const { namespace, name } = former;
   const which = ['-n', namespace, 'patch', 'applications.argoproj.io', name];

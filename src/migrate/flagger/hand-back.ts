@@ -24,7 +24,7 @@ const initializing = {
   ...{ lastAppliedSpec: null, lastPromotedSpec: null },
 };
 
-/** Throws InputError while Holdfast or Flagger acts: whoever does would take the status for its own. */
+/** Throws InputError while Holdfast or Flagger runs: it would take the status for its own. */
 export async function refuseWhileActive(
   { client }: Pick<Connection, 'client'>,
   ownNamespace: string,
