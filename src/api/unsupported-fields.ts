@@ -23,22 +23,19 @@ interface UnsupportedField {
   stops: boolean;
 }
 
+/** Values of `spec.provider` that this version rolls out with. */
+export const supportedProviders = ['kubernetes', 'gatewayapi:v1', 'contour', 'knative', 'native'];
+
 const canaryRows: readonly Row[] = [
   {
     paths: ['spec.provider'],
-    when: (value) => !['kubernetes', 'gatewayapi:v1', 'contour', 'knative', 'native'].includes(String(value)),
+    when: (value) => !supportedProviders.includes(String(value)),
     stops: true,
   },
   {
     // There is no number of pods to scale.
     paths: ['spec.autoscalerRef'],
     only: ({ targetRef }) => ['DaemonSet', 'Service'].includes(kindIn(targetRef)),
-  },
-  {
-    // Requests are mirrored by Gateway API routes, while there are iterations at weight 0.
-    paths: ['spec.analysis.mirror'],
-    only: ({ provider, analysis }) =>
-      provider !== 'gatewayapi:v1' || !(analysis as { iterations?: number } | undefined)?.iterations,
   },
   {
     paths: [
@@ -67,53 +64,26 @@ const canaryRows: readonly Row[] = [
     ],
     only: ({ targetRef }) => kindIn(targetRef) === 'Service',
   },
-  {
-    // Holdfast generates no route in front of a Knative Service.
-    paths: [
-      'spec.service.hosts',
-      'spec.service.gatewayRefs',
-      'spec.service.timeout',
-      'spec.service.backendTimeout',
-      'spec.service.retries',
-      'spec.service.match',
-      'spec.service.headers',
-      'spec.service.rewrite',
-      'spec.service.mirror',
-      'spec.service.corsPolicy',
-      'spec.service.apex',
-      'spec.service.primary',
-      'spec.service.canary',
-    ],
-    only: ({ provider }) => provider === 'knative',
-  },
-  {
-    paths: [
-      'spec.service.hosts',
-      'spec.service.headers',
-      'spec.service.rewrite',
-      'spec.service.mirror',
-      'spec.service.corsPolicy',
-      'spec.service.gatewayRefs',
-      'spec.service.backendTimeout',
-    ],
-    only: ({ provider }) => provider === 'contour',
-  },
 ];
 
-const sourceRows: readonly Row[] = [];
+/** What nothing acts on where the provider has no routes of ours. */
+const ignoredWithoutRouter: readonly string[] = ['spec.analysis.mirror'];
 
 function kindIn(reference: unknown): string {
   return (reference as { kind?: string } | undefined)?.kind ?? '';
 }
 
-/** JSON paths of the fields present in the object that this version does not act on; for a condition and `validate`. */
-export function unsupportedFields(object: Canary | Source): string[] {
-  return [...new Set(findUnsupported(object).map((found) => found.path))];
+/**
+ * JSON paths of the fields present in the object that this version does not act on; for a condition and `validate`. `ignored`: those of its
+ * routing provider.
+ */
+export function unsupportedFields(object: Canary | Source, ignored?: readonly string[]): string[] {
+  return [...new Set(findUnsupported(object, ignored).map((found) => found.path))];
 }
 
 /** The same with whether the field stops the object. */
-export function findUnsupported(object: Canary | Source): UnsupportedField[] {
-  const rows = object.kind === 'Canary' ? canaryRows : sourceRows;
+export function findUnsupported(object: Canary | Source, ignored = ignoredWithoutRouter): UnsupportedField[] {
+  const rows: readonly Row[] = object.kind === 'Canary' ? [...canaryRows, { paths: ignored }] : [];
   return rows
     .filter(({ only }) => !only || only(object.spec))
     .flatMap(({ paths, when = asksForSomething, stops = false }) =>

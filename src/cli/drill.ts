@@ -1,11 +1,11 @@
 import type { Canary } from '../api/canary/canary.ts';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import { parseCanary } from '../api/kinds/parse.ts';
+import { namespacedName } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { type DrillParts, type DrillReport, drill } from '../engine/canary/drill/drill.ts';
 import { writeDrillCondition } from '../engine/canary/drill/drill-schedule.ts';
-import { namespacedName } from '../engine/checks/checks.ts';
 import { createRecords } from '../engine/records/records.ts';
 import { createClusterPort, createDryRun } from '../server/cluster.ts';
 import { readClusterKey } from '../server/cluster-key.ts';

@@ -38,6 +38,7 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly gitAuthorName: string;
   readonly gitAuthorEmail: string;
   readonly listen: ListenAddress;
+  readonly probeListen?: ListenAddress;
   readonly logLevel: string;
   readonly minAnalysisInterval: number;
   readonly meshProvider: string;
@@ -81,6 +82,11 @@ function withFlags(command: Command): Command {
       host: '127.0.0.1',
       port: 8080,
     })
+    .option(
+      '--probe-listen <host:port>',
+      'serve /healthz and /readyz at this address, too, for the probes of the kubelet',
+      listenAddress,
+    )
     .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info')
     .addOption(minAnalysisIntervalOption())
     .addOption(meshProviderOption())
@@ -152,6 +158,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     clusterName: flags.clusterName,
     gitIdentity: { name: flags.gitAuthorName, email: flags.gitAuthorEmail },
     listen: flags.listen,
+    probeListen: flags.probeListen,
     logLevel: flags.logLevel,
     minAnalysisIntervalMs: flags.minAnalysisInterval,
     meshProvider: flags.meshProvider,

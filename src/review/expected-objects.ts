@@ -1,9 +1,10 @@
-/** What must be in the cluster while the primary of a Canary runs a release, and what is there: for comparing, not for writing. */
+/** What must be in the cluster while the primary of a Canary runs a release, beside what is: for comparing, not for writing. */
+
 import { planOf, trafficAt } from '../api/canary/plan.ts';
 import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
-import type { ReadContext } from '../engine/canary/context/context.ts';
+import { type ReadContext, routerOf } from '../engine/canary/context/context.ts';
 import { bytesOf, type ReleaseBytes } from '../engine/canary/observe/releases.ts';
-import { routerOf, wantedRoutes, wantedServices } from '../engine/canary/observe/routes.ts';
+import { wantedRoutes, wantedServices } from '../engine/canary/observe/wanted-routes.ts';
 import { soundRecord } from '../rollout/records.ts';
 import { runOf } from '../rollout/run.ts';
 import { expectedCopies, sharedIn, untrackedIn } from '../workload/expected-copies.ts';

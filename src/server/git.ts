@@ -31,7 +31,8 @@ import {
 } from '../git/wire/credentials.ts';
 import type { HttpClient } from '../http/types.ts';
 import { ForgeError, type ForgeErrorCode } from '../providers/forges/errors.ts';
-import { createGithubAppTokens, github } from '../providers/forges/github.ts';
+import { github } from '../providers/forges/github.ts';
+import { createGithubAppTokens } from '../providers/forges/github-app.ts';
 import { createOpenForge } from '../providers/forges/open.ts';
 import { githubAppOf } from '../providers/forges/secret.ts';
 import type { ForgeNetworkSettings } from '../providers/forges/send.ts';

@@ -1,8 +1,8 @@
 import { parseCanary } from '../../api/kinds/parse.ts';
-import { describe } from '../../api/kubernetes.ts';
+import { describe, namespacedName } from '../../api/kubernetes.ts';
 import { findUnsupported } from '../../api/unsupported-fields.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
+import { routerFor } from '../../providers/routing/table.ts';
 import { worldAfter } from '../../review/explain/forecast.ts';
 import type { Decision } from '../../rollout/action.ts';
 import { type Run, runOf } from '../../rollout/run.ts';
@@ -54,7 +54,8 @@ export function adoptionRow({ object, foreignController, found }: ObservedCanary
   } else verdict = judgeAdoption(found.world);
   const parsed = parseCanary(object);
   // A field that stops the Canary is the reason of its refusal.
-  const ignored = parsed.ok ? findUnsupported(parsed.value).filter(({ stops }) => !stops) : [];
+  const ofProvider = parsed.ok ? routerFor(parsed.value.spec.provider ?? '')?.ignores(parsed.value) : [];
+  const ignored = parsed.ok ? findUnsupported(parsed.value, ofProvider).filter(({ stops }) => !stops) : [];
   return {
     canary: namespacedName(object),
     phase,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Canary } from '../../api/canary/canary.ts';
 import { sleep, systemClock } from '../../api/clock.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { EngineOptions, Observation, ReadParts } from '../../engine/canary/context/context.ts';
 import { unknownController, watchFlagger } from '../../engine/canary/context/flagger-watch.ts';
 import { createHeads } from '../../engine/canary/context/heads.ts';
@@ -15,7 +15,6 @@ import {
 import { createAdoption } from '../../engine/canary/observe/adoption.ts';
 import { observe } from '../../engine/canary/observe/observe.ts';
 import { kindsByNamespace, readCanary } from '../../engine/canary/status/spec-in-force.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import { EngineError } from '../../engine/failure.ts';
 import { createRecords } from '../../engine/records/records.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';

@@ -1,8 +1,7 @@
-import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import { EngineError } from '../../engine/failure.ts';
 import { type DryApplied, dryApply } from '../../engine/sync/apply/apply-object.ts';
 import { inParallel } from '../../engine/sync/apply/apply-order.ts';

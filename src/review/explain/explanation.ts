@@ -1,7 +1,7 @@
 import type { OnFailure } from '../../api/canary/analysis.ts';
 import { planOf } from '../../api/canary/plan.ts';
 import type { PostPromotionStatus } from '../../api/canary/status.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import { causes } from '../../health/causes.ts';
 import { finding } from '../../health/check-results.ts';
 import type { Comparison } from '../../health/comparison.ts';

@@ -1,5 +1,5 @@
 import { sharesWorkload } from '../../api/defaults.ts';
-import { describeAction } from '../../engine/canary/perform/action-words.ts';
+import { describeAction } from '../../engine/canary/perform/action-text.ts';
 import type { Action, Decision } from '../../rollout/action.ts';
 import { nextSequence } from '../../rollout/run.ts';
 import { step } from '../../rollout/step.ts';

@@ -1,5 +1,5 @@
 /** Which objects of a Source differ between two commits. Pure. */
-import { namespacedName } from '../../engine/checks/checks.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import { isCanary } from '../../engine/sync/scope/canary-objects.ts';
 import { canaryKey } from '../../release/candidates.ts';
 import type { CanaryPlan } from '../../release/select.ts';

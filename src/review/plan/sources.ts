@@ -1,10 +1,11 @@
 /** Which Sources a plan is about, and what each is at base and at head. */
+
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import type { CommitReader } from '../../engine/sync/context/context.ts';
 import { windowProblems } from '../../engine/windows.ts';
 import { GitError } from '../../git/errors.ts';

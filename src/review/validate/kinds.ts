@@ -66,7 +66,7 @@ function canaryRemarks(canary: Canary, options: KindOptions): Remark[] {
     ...as('problem', checked.problems),
     ...as('warning', checked.warnings),
     ...routeRemarks(canary, defaultProvider),
-    ...notes(canary),
+    ...notes(canary, routerFor(canary.spec.provider ?? defaultProvider)?.ignores(canary)),
   ];
 }
 
@@ -98,8 +98,8 @@ function templateRemarks({ spec }: MetricTemplate): Remark[] {
 }
 
 /** Those that stop the object are problems already. */
-function notes(object: Canary | Source): Remark[] {
-  return findUnsupported(object)
+function notes(object: Canary | Source, ignored?: readonly string[]): Remark[] {
+  return findUnsupported(object, ignored)
     .filter(({ stops }) => !stops)
     .map(({ path }) => ({ severity: 'note', path, message: 'is valid, but has no effect in this version' }));
 }
