@@ -58,6 +58,7 @@ const customKinds = [
   { apiGroups: ['gateway.networking.k8s.io'], resources: ['httproutes'] },
   { apiGroups: ['projectcontour.io'], resources: ['httpproxies'] },
   { apiGroups: ['keda.sh'], resources: ['scaledobjects'] },
+  { apiGroups: ['serving.knative.dev'], resources: ['services'] },
 ].map((rule) => ({ ...rule, verbs: ['get', 'create', 'patch', 'delete'] }));
 
 /**
