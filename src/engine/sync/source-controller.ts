@@ -10,9 +10,18 @@ import { createPresence } from './context/presence.ts';
 import { dependenciesOf } from './poll/dependencies.ts';
 import { createStoreSweep } from './poll/store.ts';
 import type { SourceGit } from './read/source-git.ts';
+import { createAccountRights } from './scope/account-rights.ts';
 import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
 
-type OwnParts = 'source' | 'sources' | 'canaries' | 'claims' | 'presence' | 'openMembers' | 'refreshSoon';
+type OwnParts =
+  | 'accountRights'
+  | 'source'
+  | 'sources'
+  | 'canaries'
+  | 'claims'
+  | 'presence'
+  | 'openMembers'
+  | 'refreshSoon';
 
 /** What the controller of all Sources is made of. */
 export interface SourceControllerOptions extends Omit<SourceRunnerParts, OwnParts> {
@@ -149,6 +158,7 @@ function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) =>
     refreshSoon,
     claims: createClaims(),
     presence: createPresence(options),
+    accountRights: createAccountRights(options),
     openMembers: createMemberWatches(options.openWatch, options.watchesEverywhere),
     sources: () => sources.list(),
     source: (key) => sources.get(...splitKey(key)),

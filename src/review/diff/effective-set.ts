@@ -180,6 +180,7 @@ async function partsOf({ client, namespace }: Access, builders: Builders): Promi
     heads: createHeads(),
     ...{ applied: createApplied(), claims: createClaims(), sources: () => [] },
     presence: createPresence({ cluster, clock: systemClock }),
+    accountRights: { mayWrite: async () => true },
     ...{ builders, builds: createBuildCache() },
     clusterName: '',
     records: createRecords(cluster, undefined),

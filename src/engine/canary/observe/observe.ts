@@ -2,6 +2,7 @@ import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { partOfLabel } from '../../../api/metadata.ts';
 import { commitOfDigest } from '../../../rollout/context.ts';
 import type { HeadView, PeersView, World, WorldOptions } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
@@ -42,6 +43,9 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const nowMs = parts.clock.nowMs();
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
+  // Before it exists, its Canary tells.
+  const member = wanted ?? canary;
+  parts.heads.setOwner(namespacedName(canary), member.metadata.labels?.[partOfLabel]);
   recallCommit(parts, canary, view);
   const ownership = await findTargetOwner(parts, canary, { target: wanted, primary }, view);
   if (ownership.isWaiting) return { kind: 'waiting', message: 'the watches of its config are being started' };
@@ -59,7 +63,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     ...rejections(canary, view),
     ...sideViews(context, objects),
     movesTo,
-    window: windowAt(parts.heads.windowsOf(key), nowMs),
+    window: windowAt(parts.heads.specOf(key).windows, nowMs),
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
     options: worldOptions(parts.options),

@@ -5,6 +5,7 @@ import { lastKnownGood } from '../../../rollout/run.ts';
 import type { RecordView, World } from '../../../rollout/world.ts';
 import type { ActionContext, Performer } from '../context/context.ts';
 import { bytesOf, canaryName } from '../observe/releases.ts';
+import { accountFor } from './write.ts';
 
 /** Keeps the bytes of a release in the cluster and reads them back (S10); records that nobody can need any more go. */
 export const saveRecord: Performer<'SaveRecord'> = async (context, { digest, promotedTime }) => {
@@ -12,7 +13,8 @@ export const saveRecord: Performer<'SaveRecord'> = async (context, { digest, pro
   // A proven one that is written anew keeps its place.
   const known = context.observation.world.records.find((record) => record.digest === digest);
   const sequence = promotedTime === undefined ? undefined : known?.sequence;
-  const wrote = await context.parts.records.save(release, { promotedTime, sequence });
+  const actAs = accountFor(context, digest);
+  const wrote = await context.parts.records.save(release, { promotedTime, sequence, actAs });
   if (wrote) await removeSurplus(context, digest);
   return wrote;
 };
@@ -21,7 +23,7 @@ export const saveRecord: Performer<'SaveRecord'> = async (context, { digest, pro
 export const markProven: Performer<'MarkProven'> = async (context, { digest }) => {
   const { parts, observation } = context;
   const { release, settings } = await bytesOf(context, digest);
-  await parts.records.save(release);
+  await parts.records.save(release, { actAs: accountFor(context, digest) });
   const promotedTime = new Date(parts.clock.nowMs()).toISOString();
   const sequence = await parts.records.nextSequence(canaryName(observation.canary), digest);
   const annotations = stampAnnotations(release, { promotedTime, sequence, settings });

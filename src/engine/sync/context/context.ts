@@ -1,6 +1,6 @@
 /** What the Source loop works with, and what it knows about one Source between two syncs. */
 import type { Clock } from '../../../api/clock.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, EventSink, Log, OpenWatch } from '../../../contracts/cluster.ts';
@@ -15,6 +15,7 @@ import type { Applied } from '../../applied.ts';
 import type { Claims } from '../../apply-set.ts';
 import type { Heads } from '../../canary/context/heads.ts';
 import type { Records } from '../../records/records.ts';
+import type { AccountRights } from '../scope/account-rights.ts';
 import type { DriftMemory, SourceDrift } from '../scope/drift.ts';
 import type { PrunePlan } from '../scope/prune-plan.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
@@ -31,6 +32,7 @@ export interface SourceParts {
   readonly applied: Applied;
   readonly claims: Claims;
   readonly presence: Presence;
+  readonly accountRights: AccountRights;
   /** Service account, in the Source's namespace, of Sources that name none; undefined: they are written by Holdfast itself. */
   readonly defaultServiceAccount?: string | undefined;
   /** Name of this cluster in refs, branches and commit statuses. */
@@ -105,6 +107,8 @@ export interface SnapshotInForce {
   readonly digests: ReadonlyMap<string, string>;
   /** `inForceKey` of what counted. */
   readonly key: string;
+  /** Canaries that the Source speaks for. */
+  readonly canaries: readonly NamespacedName[];
   readonly releases: readonly ReleaseInForce[];
   readonly effective: EffectiveRest;
 }
@@ -162,6 +166,8 @@ export interface SourceState {
   isRenamed?: boolean;
   /** Generation and verbs the snapshot was read under; another one means reading again. */
   readUnder?: string;
+  /** Keys of the Canaries that it speaks for: of the commit's, those whose target it may write. */
+  canaries?: ReadonlySet<string>;
   result?: ApplyResult;
   /** When something was written last. */
   appliedMs?: number;

@@ -26,15 +26,11 @@ export function headsOf(parts: SourceParts, snapshot: Snapshot): SnapshotHeads {
   return { heads, problems };
 }
 
-/**
- * The heads as this Source may have them written: by its account, and none with an object that it may not write (S21). What rollouts write is
- * bound like what the Source applies itself.
- */
+/** The heads as this Source may have them written: none with config or a scaler that it may not write. */
 export function confinedHeads(
   source: Source,
   { plans }: Pick<Snapshot, 'plans'>,
   { heads, problems }: SnapshotHeads,
-  actAs: string | undefined,
 ): SnapshotHeads {
   const refused = new Map(
     plans.flatMap((plan) => {
@@ -42,18 +38,14 @@ export function confinedHeads(
       return why ? [[canaryKey(plan.canary), waiting('NotAllowed', why)] as const] : [];
     }),
   );
-  const confined = [...heads].map(([key, head]) => [key, refused.get(key) ?? head] as const);
-  return {
-    problems,
-    heads: new Map(confined.map(([key, head]) => [key, actAs === undefined ? head : { ...head, actAs }])),
-  };
+  return { problems, heads: new Map([...heads].map(([key, head]) => [key, refused.get(key) ?? head])) };
 }
 
 function refusalOf(
   source: Source,
-  { target, configs, scaler }: Extract<CanaryPlan, { state: 'release' }>,
+  { configs, scaler }: Extract<CanaryPlan, { state: 'release' }>,
 ): string | undefined {
-  for (const { object, origin } of [target, ...configs, ...(scaler ? [scaler] : [])]) {
+  for (const { object, origin } of [...configs, ...(scaler ? [scaler] : [])]) {
     const why = whyNotAllowed(source, object);
     if (why !== undefined) return `${formatOrigin(origin)}: ${describe(object)}: ${why}`;
   }

@@ -12,12 +12,11 @@ type News = Omit<ConditionNews, 'type'>;
  * object that it applied works; Unknown as long as that may still come.
  */
 export function healthyNews(
-  { snapshot, health }: Pick<SourceState, 'snapshot' | 'health'>,
+  { snapshot, health, canaries: names = new Set() }: Pick<SourceState, 'canaries' | 'snapshot' | 'health'>,
   canaries: readonly KubernetesObject[],
 ): News {
   if (!snapshot)
     return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
-  const names = new Set(snapshot.plans.map(({ canary }) => `${canary.namespace}/${canary.name}`));
   const ill = canaries.filter((canary) => {
     const key = `${canary.metadata.namespace}/${canary.metadata.name}`;
     return names.has(key) && isRejectedOrHeld(canary);
