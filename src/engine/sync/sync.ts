@@ -114,7 +114,8 @@ async function commitToApply(
   state: SourceState,
   signal: AbortSignal,
 ): Promise<ToApply> {
-  const appliedBefore = state.snapshot?.commit.commit ?? source.status?.appliedCommit;
+  const { attemptedCommit, appliedCommit } = source.status ?? {};
+  const appliedBefore = state.snapshot?.commit.commit ?? attemptedCommit ?? appliedCommit;
   state.repository.keep(commitsInUse(parts, source, state));
   const poll = await state.repository.poll(signal, appliedBefore).catch((error: unknown) => {
     if (state.snapshot || !appliedBefore || codeOf(error) !== 'NotVerified') throw error;

@@ -116,7 +116,9 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
 /** The commit that is applied: head, or the one before while a rewritten history waits for an approval (S23). */
 function commitSeen({ status }: Source): string | undefined {
   const waits = status?.conditions?.some(({ reason }) => reason === 'HistoryRewritten');
-  return waits ? status?.appliedCommit : (status?.head?.commit ?? status?.appliedCommit);
+  return waits
+    ? (status?.attemptedCommit ?? status?.appliedCommit)
+    : (status?.head?.commit ?? status?.appliedCommit);
 }
 
 function commitSubject({ status }: Source, commit: string): string {

@@ -3,6 +3,7 @@ import type { Clock } from '../../../api/clock.ts';
 import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Source } from '../../../api/source/source.ts';
+import type { SourceStatus } from '../../../api/source/status.ts';
 import type { Cluster, EventSink, Log, OpenWatch } from '../../../contracts/cluster.ts';
 import type { Repository } from '../../../contracts/git.ts';
 import type { Release } from '../../../release/release.ts';
@@ -181,6 +182,10 @@ export interface SourceState {
   inForce?: SnapshotInForce;
   /** What the last look answered. */
   requests?: SourceRequests;
+  /** What the last approval opened. */
+  approval?: NonNullable<SourceStatus['approval']>;
+  /** `idOf` of the objects whose deletion it approved. */
+  approvedObjects?: ReadonlySet<string>;
   /** Whether a rewritten history leads only to what is proven; for the applied commit and head. */
   rewritten?: { readonly pair: string; readonly isProven: boolean };
   /** The ledger refs of this cluster when they were read last: commit by Canary key. */

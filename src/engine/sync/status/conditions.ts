@@ -3,6 +3,7 @@ import { type Condition, describe, type KubernetesObject } from '../../../api/ku
 import type { Source } from '../../../api/source/source.ts';
 import { type ConditionNews, listed } from '../../status-patch.ts';
 import type { ApplyResult, PruneResult, SourceParts, SourceState } from '../context/context.ts';
+import { hashOf } from '../poll/approvals.ts';
 import type { NotPruned } from '../scope/prune-plan.ts';
 
 type News = Omit<ConditionNews, 'type'>;
@@ -85,7 +86,7 @@ function toApprove({ plan }: PruneResult, commit: string): Omit<ConditionNews, '
   const { guard, toApprove: objects } = plan;
   const why = guard ?? 'deleting them deletes other objects or data too';
   const names = listed(objects.map(describe));
-  const message = `${objects.length} objects are no longer in Git at ${commit.slice(0, 7)}, and ${why}: annotate the Source with ${approveAnnotation}: "${commit}" to delete ${names}`;
+  const message = `${objects.length} objects are no longer in Git at ${commit.slice(0, 7)}, and ${why}: annotate the Source with ${approveAnnotation}: "prune:${hashOf(objects)}" to delete ${names}`;
   return { status: 'False', reason: 'PruneNeedsApproval', message };
 }
 
