@@ -1,8 +1,8 @@
 import { parseCanary } from '../../api/kinds/parse.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { findUnsupported } from '../../api/unsupported-fields.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
+import { routerFor } from '../../providers/routing/table.ts';
 import { worldAfter } from '../../review/explain/forecast.ts';
 import type { Decision } from '../../rollout/action.ts';
 import { type Run, runOf } from '../../rollout/run.ts';
@@ -74,7 +74,8 @@ function ignoredIn(object: KubernetesObject): string[] {
   const parsed = parseCanary(object);
   if (!parsed.ok) return [];
   // One that stops the Canary is why it is refused.
-  const found = findUnsupported(parsed.value).filter(({ stops }) => !stops);
+  const ignored = routerFor(parsed.value.spec.provider ?? '')?.ignores(parsed.value);
+  const found = findUnsupported(parsed.value, ignored).filter(({ stops }) => !stops);
   return [...new Set(found.map(({ path }) => path))];
 }
 

@@ -1,15 +1,7 @@
 import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../../api/forge.ts';
 import { ForgeError } from './errors.ts';
-import {
-  body,
-  DESCRIPTION_LIMIT,
-  type ForgeConnection,
-  isDraftTitle,
-  line,
-  plainTitle,
-  sendToForge,
-  TITLE_LIMIT,
-} from './send.ts';
+import { type ForgeConnection, sendToForge } from './send.ts';
+import { DESCRIPTION_LIMIT, draftPrefix, limitedBody, singleLine, TITLE_LIMIT } from './text.ts';
 import type { ForgeCall, ForgeClient, ForgeDialect, ReadPullRequest } from './types.ts';
 
 /** Pages of pull requests that are looked through: the newest thousand on Gitea, which cannot filter by branch. */
@@ -39,7 +31,10 @@ export function createForge(
     async comment(number, text) {
       await call(`comment on #${number}`, dialect.comment(repository, number, safeBody(dialect, text)));
     },
-    closePullRequest: (number) => close(parts, number),
+    async closePullRequest(number) {
+      const { state } = await get(parts, number);
+      if (state === 'open') await call(`close #${number}`, dialect.close(repository, number));
+    },
     setCommitStatus: (commit, status) => setStatus(parts, commit, status),
     mayWrite: async () =>
       readWith(parts, await call('read the repository', dialect.repositoryOf(repository)), dialect.mayWrite),
@@ -76,7 +71,7 @@ async function open(parts: Parts, request: NewPullRequest): Promise<PullRequest>
   const { dialect, repository, call } = parts;
   const what = `open a pull request from ${request.branch}`;
   const send = async (draft: boolean, prefix: string) => {
-    const title = line(`${prefix}${request.title}`, TITLE_LIMIT);
+    const title = singleLine(`${prefix}${request.title}`, TITLE_LIMIT);
     const content = { ...request, draft, title, body: safeBody(dialect, request.body) };
     return shown(readWith(parts, await call(what, dialect.create(repository, content)), dialect.read));
   };
@@ -94,20 +89,14 @@ async function open(parts: Parts, request: NewPullRequest): Promise<PullRequest>
 async function update(parts: Parts, number: number, change: PullRequestChange): Promise<PullRequest> {
   const { dialect, repository, call } = parts;
   const current = await get(parts, number);
-  const mark = isDraftTitle(current.title) ? current.title.slice(0, -plainTitle(current.title).length) : '';
+  const prefix = draftPrefix(current.title);
   const content = {
-    title: change.title === undefined ? current.title : line(`${mark}${change.title}`, TITLE_LIMIT),
+    title: change.title === undefined ? current.title : singleLine(`${prefix}${change.title}`, TITLE_LIMIT),
     body: change.body === undefined ? current.body : safeBody(dialect, change.body),
   };
   if (content.title === current.title && content.body === current.body) return shown(current);
   const answer = await call(`change #${number}`, dialect.change(repository, number, content));
   return shown(readWith(parts, answer, dialect.read));
-}
-
-async function close(parts: Parts, number: number): Promise<void> {
-  const { dialect, repository, call } = parts;
-  const { state } = await get(parts, number);
-  if (state === 'open') await call(`close #${number}`, dialect.close(repository, number));
 }
 
 async function get(parts: Parts, number: number): Promise<ReadPullRequest> {
@@ -118,7 +107,7 @@ async function get(parts: Parts, number: number): Promise<ReadPullRequest> {
 async function setStatus(parts: Parts, commit: string, status: CommitStatus): Promise<void> {
   const { dialect, repository, call } = parts;
   if (!COMMIT.test(commit)) throw new ForgeError('Invalid', `${commit.slice(0, 70)} is not a full commit id`);
-  const short = { ...status, description: line(status.description, DESCRIPTION_LIMIT) };
+  const short = { ...status, description: singleLine(status.description, DESCRIPTION_LIMIT) };
   try {
     await call(`set the status of ${commit.slice(0, 7)}`, dialect.status(repository, commit, short));
   } catch (error) {
@@ -127,12 +116,12 @@ async function setStatus(parts: Parts, commit: string, status: CommitStatus): Pr
 }
 
 function safeBody(dialect: ForgeDialect, text: string): string {
-  return body(dialect.safeText?.(text) ?? text);
+  return limitedBody(dialect.safeText?.(text) ?? text);
 }
 
 /** As the port shows it: one title whether or not it is a draft. */
 function shown({ fromFork: _, ...pull }: ReadPullRequest): PullRequest {
-  return { ...pull, title: plainTitle(pull.title) };
+  return { ...pull, title: pull.title.slice(draftPrefix(pull.title).length) };
 }
 
 /** An answer of another shape is a forge of a version that we do not know, or a page of something in between. */

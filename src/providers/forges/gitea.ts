@@ -19,6 +19,12 @@ const pullRequestSchema = z.object({
 export const gitea: ForgeDialect = {
   ...githubStyle,
   kind: 'gitea',
+  aliases: ['forgejo'],
+  hosts: ['codeberg.org', 'gitea.com'],
+  fingerprint: {
+    path: '/version',
+    fits: ({ status, json }) => status === 200 && typeof json.version === 'string',
+  },
   headers: {},
   draft: { prefix: 'WIP: ' },
   pageSize: 50,

@@ -1,6 +1,7 @@
 /** Whose metrics are asked: names that queries are about. */
 import type { Canary } from '../../api/canary/canary.ts';
 import { apexName, sharesWorkload } from '../../api/defaults.ts';
+import { literal } from '../routing/request-metrics.ts';
 import { TemplateError } from './template-parser.ts';
 
 /** The canary workload during analysis, the primary after promotion. */
@@ -71,23 +72,14 @@ export function metricSubject(
     const { pods: own, otherPods } = pods ?? { pods: podsOf(name, targetRef.kind), otherPods: '-' };
     Object.assign(subject, { target: name, service: apex, ownService: apex, pods: own, otherPods });
   }
-  refuseUnsafe(subject);
-  return subject;
-}
-
-function refuseUnsafe(subject: MetricSubject): void {
   for (const [field, value] of Object.entries(subject))
     if (!(field.toLowerCase().endsWith('pods') ? podPattern : dnsName).test(value))
       throw new TemplateError(`${field} is not a DNS name and cannot be used in a query`);
+  return subject;
 }
 
 /** Pods of a workload of this name: those of a Deployment carry two suffixes, those of other kinds one. */
 function podsOf(workload: string, kind: string): string {
   const suffix = kind === 'Deployment' ? `${podSuffix}(-${podSuffix})` : podSuffix;
   return `${literal(workload)}-${suffix}`;
-}
-
-/** A DNS name as a regular expression inside a PromQL string. */
-export function literal(name: string): string {
-  return name.replaceAll('.', '\\\\.');
 }

@@ -90,22 +90,17 @@ function joined(object: KubernetesObject, more: readonly Backend[], fields: Back
   const present = new Set(listed(rules[first], fields).map(keyOf));
   const added = more.filter((backend) => !present.has(keyOf(backend)));
   if (first < 0 || added.length === 0) return spec;
-  const widened = (rule: Rule): Rule => {
-    return {
-      ...rule,
-      [fields.backends]: [
-        ...weighted(listed(rule, fields), fields),
-        ...added.map((backend) => ({ ...backend, weight: 0 })),
-      ],
-    };
+  const backends = listed(rules[first], fields);
+  // Without any weight each gets the same share, which has to be written beside one that gets none.
+  const isWeighted = fields.unweighted > 0 || backends.some(({ weight = 0 }) => weight > 0);
+  const widened = {
+    ...rules[first],
+    [fields.backends]: [
+      ...backends.map((backend) => (isWeighted ? backend : { ...backend, weight: 1 })),
+      ...added.map((backend) => ({ ...backend, weight: 0 })),
+    ],
   };
-  return { ...spec, [fields.rules]: rules.map((rule, index) => (index === first ? widened(rule) : rule)) };
-}
-
-/** Without any weight each gets the same share, which has to be said beside one that gets none. */
-function weighted(backends: readonly Backend[], { unweighted }: BackendFields): Backend[] {
-  const isWeighted = unweighted > 0 || backends.some(({ weight = 0 }) => weight > 0);
-  return backends.map((backend) => (isWeighted ? backend : { ...backend, weight: 1 }));
+  return { ...spec, [fields.rules]: rules.with(first, widened) };
 }
 
 function foreign(context: RouteContext, object: KubernetesObject, fields: BackendFields): Backend[] {

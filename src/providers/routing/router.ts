@@ -9,15 +9,23 @@ import {
 } from '../../api/metadata.ts';
 import type { RouteTarget, RouteView } from '../../api/observed.ts';
 import type { RouteContext, RouteKind, Router } from '../../contracts/routing.ts';
+import type { RequestMetrics } from './request-metrics.ts';
 
 /** Traffic as read back; `matched`: unmatched requests stay with the primary whatever the weights are (A/B). */
 export interface RouteReading extends RouteView {
   matched: boolean;
 }
 
-/** The contract's router, with its name in the table and with what tests read back. */
+/** One line of the table: the contract's router, and everything else in which providers differ. */
 export interface RoutingProvider extends Router {
+  /** As `spec.provider` names it. */
   readonly name: string;
+  /** Other names of it begin like this, as in Flagger (flagger-behaviour.md 3). */
+  readonly variants?: string;
+  /** Resources that only this provider writes, as `kubectl` names them: `httproutes.gateway.networking.k8s.io`. */
+  readonly resources: readonly string[];
+  /** How requests are counted, for the built-in metrics. */
+  readonly requests: RequestMetrics;
   read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined;
 }
 

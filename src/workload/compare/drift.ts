@@ -21,8 +21,12 @@ export function driftOf(live: KubernetesObject, applied: KubernetesObject, manag
   if (coversApplied(live, applied)) return { kind: 'none' };
   const wanted = contentOf(applied);
   const culprits = culpritsOf(live, wanted);
-  const [other] = culprits.filter((entry) => isOthers(entry, { live, wanted, manager }));
-  if (other) return { kind: 'foreign', manager: nameOf(other, manager) };
+  const other = culprits.find((entry) => isOthers(entry, { live, wanted, manager }));
+  if (other)
+    return {
+      kind: 'foreign',
+      manager: other.manager === manager ? `somebody as ${manager}` : (other.manager ?? 'unknown'),
+    };
   return culprits.length > 0 ? { kind: 'own' } : { kind: 'gone' };
 }
 
@@ -63,11 +67,7 @@ function isOthers(entry: ManagedFieldsEntry, { live, wanted, manager }: Comparis
   return template !== undefined && !covers(live, { spec: { template } });
 }
 
-function nameOf(entry: ManagedFieldsEntry, manager: string): string {
-  return entry.manager === manager ? `somebody as ${manager}` : (entry.manager ?? 'unknown');
-}
-
-/** The manager other than ours of a field that does not say what is wanted; undefined where nobody can be named. */
+/** The manager other than ours of a field that differs from what is wanted; undefined where no entry names one. */
 export function managerOfChange(
   live: KubernetesObject,
   wanted: unknown,
@@ -83,12 +83,12 @@ function culpritsOf(live: KubernetesObject, wanted: unknown): ManagedFieldsEntry
   );
 }
 
-/** Whether spec and data of the live object say all that was applied; managedFields are not needed for that. */
+/** Whether spec and data of the live object hold all that was applied; managedFields are not needed for that. */
 export function coversApplied(live: KubernetesObject, applied: KubernetesObject): boolean {
   return covers(live, contentOf(applied));
 }
 
-/** What an object is for, without its metadata. */
+/** Spec and data, without metadata. */
 export function contentOf({ spec, data, binaryData }: KubernetesObject): Record<string, unknown> {
   return { spec, data, binaryData };
 }

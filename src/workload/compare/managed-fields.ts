@@ -4,7 +4,7 @@ import { answersToKey } from './list-keys.ts';
 
 type Fields = Record<string, unknown>;
 
-/** The name of Flagger's program, by which the API server knows its writes (flagger-behaviour 2.17). */
+/** Field managers of Flagger (flagger-behaviour 2.17). */
 const theirManager = /^flagger/;
 
 /**
@@ -133,17 +133,16 @@ export function namedPart(value: unknown, fields: Readonly<Record<string, unknow
   const inner = Object.entries(fields).filter(([key]) => key !== '.');
   if (inner.length === 0 || value === undefined) return value;
   if (inner.some(([key]) => key.startsWith('v:'))) return value;
-  if (Array.isArray(value)) return inner.flatMap(([key, tree]) => namedElement(value, key, tree) ?? []);
+  if (Array.isArray(value))
+    return inner.flatMap(([key, tree]) => {
+      const element = childAt(value, key);
+      if (element === undefined) return [];
+      const part = namedPart(element, tree as Record<string, unknown>);
+      return { ...(JSON.parse(key.slice(2)) as object), ...(part as object) };
+    });
   const parts = inner.map(([key, tree]) => [
     key.slice(2),
     namedPart(childAt(value, key), tree as Record<string, unknown>),
   ]);
   return Object.fromEntries(parts.filter(([, part]) => part !== undefined));
-}
-
-function namedElement(list: readonly unknown[], key: string, tree: unknown): unknown {
-  const element = childAt(list, key);
-  if (element === undefined) return undefined;
-  const part = namedPart(element, tree as Record<string, unknown>);
-  return { ...(JSON.parse(key.slice(2)) as object), ...(part as object) };
 }

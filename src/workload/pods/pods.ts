@@ -83,6 +83,8 @@ export function templateTimeMs(workload: KubernetesObject, revisions: readonly K
   return Date.parse(current?.metadata.creationTimestamp ?? '');
 }
 
+/** Label of pods of a Deployment: which ReplicaSet they are of. */
+export const templateHashLabel = 'pod-template-hash';
 /** Label of pods of a DaemonSet or a StatefulSet: which ControllerRevision they were made from. */
 export const revisionHashLabel = 'controller-revision-hash';
 
@@ -109,11 +111,8 @@ function currentRevision(
   controllerRevisions: readonly KubernetesObject[],
 ): KubernetesObject | undefined {
   const own = controllerRevisions.filter((revision) => controllerUid(revision) === daemonSet.metadata.uid);
+  const numberOf = (revision: object) => Number((revision as { revision?: unknown }).revision ?? 0);
   return own.sort((left, right) => numberOf(right) - numberOf(left))[0];
-}
-
-function numberOf(revision: KubernetesObject): number {
-  return Number((revision as { revision?: unknown }).revision ?? 0);
 }
 
 const revisionAnnotation = 'deployment.kubernetes.io/revision';
@@ -125,10 +124,10 @@ export function currentReplicaSet(
 ): KubernetesObject | undefined {
   const own = replicaSets.filter((replicaSet) => controllerUid(replicaSet) === deployment.metadata.uid);
   const named = deployment.metadata.annotations?.[revisionAnnotation];
-  if (named !== undefined)
-    return own.find(({ metadata }) => metadata.annotations?.[revisionAnnotation] === named);
-  // Somebody took the annotation away; the controller puts it back at its next look.
-  return own.sort((left, right) => revisionOf(right) - revisionOf(left))[0];
+  const revisionOf = ({ metadata }: KubernetesObject) => metadata.annotations?.[revisionAnnotation];
+  if (named !== undefined) return own.find((replicaSet) => revisionOf(replicaSet) === named);
+  // Somebody removed the annotation; the controller restores it at its next sync.
+  return own.sort((left, right) => Number(revisionOf(right) ?? 0) - Number(revisionOf(left) ?? 0))[0];
 }
 
 /** Uid of the object that controls this one. */
@@ -136,18 +135,9 @@ export function controllerUid({ metadata }: KubernetesObject): string | undefine
   return metadata.ownerReferences?.find((reference) => reference.controller === true)?.uid;
 }
 
-function revisionOf({ metadata }: KubernetesObject): number {
-  return Number(metadata.annotations?.[revisionAnnotation] ?? 0);
-}
-
 /** Whether the pod's Ready condition is True. */
 export function isReady(pod: Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
-}
-
-/** Most restarts of one container of the pod. */
-export function restartsOf(pod: Pod): number {
-  return containerStatuses(pod).reduce((most, { restartCount }) => Math.max(most, restartCount ?? 0), 0);
 }
 
 /** What the kubelet says about all containers, those that run first in front. */

@@ -20,9 +20,13 @@ export function takenOverService(
   selector: Readonly<Record<string, string>>,
 ): KubernetesObject {
   const { name, namespace } = live.metadata;
-  const others = portsOfOthers(live, ports);
+  const before = live.metadata.annotations?.[takenOverAnnotation]?.split(',') ?? [];
+  const ours = new Set([...before, ...ports.map(portKey)]);
+  const others = livePorts(live).filter((port) => !ours.has(portKey(port)));
   const taken = new Set(others.map((other) => other.name));
-  const nameless = others.filter((other) => !other.name || other.name === fallbackName(other)).map(named);
+  const nameless = others
+    .filter((other) => !other.name || other.name === fallbackName(other))
+    .map(({ port, protocol = 'TCP' }) => ({ port, protocol, name: fallbackName({ port, protocol }) }));
   const own = ports.map((one) => (taken.has(one.name) ? { ...one, name: `${one.name}-${one.port}` } : one));
   return {
     apiVersion: 'v1',
@@ -59,19 +63,8 @@ export function manifestForOwner(
   return { ...manifest, spec: { ...spec, ...(kept.length > 0 ? { ports: kept } : {}) } };
 }
 
-/** Ports of the live Service that are neither the Canary's now nor were it before. */
-function portsOfOthers(live: KubernetesObject, ports: readonly ServicePort[]): LivePort[] {
-  const before = live.metadata.annotations?.[takenOverAnnotation]?.split(',') ?? [];
-  const ours = new Set([...before, ...ports.map(portKey)]);
-  return livePorts(live).filter((port) => !ours.has(portKey(port)));
-}
-
 function livePorts({ spec }: KubernetesObject): LivePort[] {
   return (spec as ServiceSpec | undefined)?.ports ?? [];
-}
-
-function named({ port, protocol = 'TCP' }: LivePort): LivePort {
-  return { port, protocol, name: fallbackName({ port, protocol }) };
 }
 
 function fallbackName({ port, protocol = 'TCP' }: LivePort): string {

@@ -58,27 +58,24 @@ export function nextHold({ replicas, weightPercent, hold, ready, own }: HoldGoal
   const wanted = podsOfShare(weightPercent, replicas);
   if (hold && ready < Math.min(grantedBy(hold, replicas), wanted)) return hold;
   const final = percentOfShare(weightPercent, replicas);
+  const before = hold?.unavailablePercent ?? 0;
+  /** Without surge. A share that was reached is never taken back by bounds. */
+  const settled = (percent: number): Hold => ({
+    surgePercent: 0,
+    unavailablePercent: Math.max(1, before, percent),
+  });
   if (hold && hold.surgePercent > 0) {
     const reached = grantedBy(hold, replicas);
     const sum = hold.surgePercent + hold.unavailablePercent;
-    return settled(hold, reached >= wanted ? final : Math.max(sum, percentOfPods(reached, replicas)));
+    return settled(reached >= wanted ? final : Math.max(sum, percentOfPods(reached, replicas)));
   }
-  const before = hold?.unavailablePercent ?? 0;
   const reached = floorOf(before, replicas);
-  if (reached >= wanted) return settled(hold, final);
+  if (reached >= wanted) return settled(final);
   const surgePercent = Math.floor((100 * Math.min(wanted - reached, own.maxSurge)) / replicas);
   if (surgePercent > 0) return { surgePercent, unavailablePercent: before };
   const next = Math.min(wanted, reached + Math.max(1, own.maxUnavailable));
   const percent = Math.max(before + 1, percentOfPods(next, replicas));
-  return settled(hold, next >= wanted ? final : Math.min(final, percent));
-}
-
-/** A share that was reached is never taken back by bounds. */
-function settled(hold: Hold | undefined, unavailablePercent: number): Hold {
-  return {
-    surgePercent: 0,
-    unavailablePercent: Math.max(1, hold?.unavailablePercent ?? 0, unavailablePercent),
-  };
+  return settled(next >= wanted ? final : Math.min(final, percent));
 }
 
 function percentOfShare(weightPercent: number, replicas: number): number {
@@ -113,8 +110,13 @@ export function fenceposts(
   replicas: number,
   rollingUpdate: Readonly<Record<string, unknown>> | null | undefined,
 ): Fenceposts {
-  const maxSurge = Math.ceil(share(rollingUpdate?.maxSurge, replicas));
-  const maxUnavailable = Math.floor(share(rollingUpdate?.maxUnavailable, replicas));
+  const podsOf = (value: unknown): number => {
+    if (typeof value === 'number') return value;
+    const percent = /^(\d{1,5})%$/.exec(typeof value === 'string' ? value : '25%')?.[1];
+    return percent === undefined ? Number(value) || 0 : (Number(percent) * replicas) / 100;
+  };
+  const maxSurge = Math.ceil(podsOf(rollingUpdate?.maxSurge));
+  const maxUnavailable = Math.floor(podsOf(rollingUpdate?.maxUnavailable));
   return { maxSurge, maxUnavailable: maxSurge === 0 && maxUnavailable === 0 ? 1 : maxUnavailable };
 }
 
@@ -129,10 +131,4 @@ export function keepsReadyPod(
     strategy?.rollingUpdate as Record<string, unknown> | undefined,
   );
   return replicas - maxUnavailable >= 1;
-}
-
-function share(value: unknown, replicas: number): number {
-  if (typeof value === 'number') return value;
-  const percent = /^(\d{1,5})%$/.exec(typeof value === 'string' ? value : '25%')?.[1];
-  return percent === undefined ? Number(value) || 0 : (Number(percent) * replicas) / 100;
 }

@@ -1,9 +1,8 @@
-/** What a kind of workload has to offer, so that rollouts work alike for all of them. */
+/** What every kind of workload implements; rollouts are the same for all kinds. */
 import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import type { Release, WorkloadSettings } from '../../release/release.ts';
-import type { ConfigSources } from './configs.ts';
 
 /** What both workloads are built from. */
 export interface WorkloadSource {
@@ -20,12 +19,26 @@ export interface WorkloadSource {
   live?: KubernetesObject | undefined;
 }
 
+/** What the primary's copies of ConfigMaps and Secrets are made of. */
+export interface ConfigSources {
+  canary: Canary;
+  release: Release;
+  /** Live objects for `release.liveConfigs`, as far as they exist. */
+  liveConfigs: readonly KubernetesObject[];
+  /** Keys `Kind/name` of configs that another Canary tracks too; their copies carry the target's name. */
+  sharedConfigs: ReadonlySet<string>;
+  /** Keys of `release.liveConfigs` that do not exist and are known not to be tracked; without it they count as tracked. */
+  untracked?: ReadonlySet<string>;
+  /** Label prefixes that copies take over. */
+  includeLabelPrefixes: readonly string[];
+}
+
 /** What the primary is built from. */
 export interface PrimarySource extends WorkloadSource, ConfigSources {
   live: KubernetesObject | undefined;
 }
 
-/** What a view is made from. */
+/** What a view of a workload is made from. */
 export interface ViewSource {
   workload: KubernetesObject;
   /** Pods of the namespace; those of other workloads are left out here. */
@@ -46,11 +59,14 @@ export interface ViewSource {
   routePort?: number | undefined;
 }
 
+/** A view of a workload without its drift, for which more than the workload is needed (see drift.ts). */
+export type PodsView = Omit<WorkloadView, keyof DriftView>;
+
 /** One kind of target. All functions are pure. */
 export interface WorkloadKind {
   apiVersion: string;
   kind: string;
-  /** Further kinds that its view is made from, beside pods and ReplicaSets. */
+  /** Further kinds that its view is made from, besides pods and ReplicaSets. */
   watches: ReadonlyArray<{ readonly apiVersion: string; readonly kind: string }>;
   /**
    * What the two sides are. `workloads`: the target is the canary's, the primary is a second one. `copies`: both are copies of the target, which
@@ -67,6 +83,5 @@ export interface WorkloadKind {
   ): Record<string, unknown>;
   /** Merge patch that sets the number of pods; undefined when the workload says it already. */
   scalePatch(workload: KubernetesObject, replicas: number): Record<string, unknown> | undefined;
-  /** Everything but drift, for which more than the workload is needed (see drift.ts). */
-  view(source: ViewSource): Omit<WorkloadView, keyof DriftView>;
+  view(source: ViewSource): PodsView;
 }
