@@ -71,7 +71,11 @@ function sourceFrom(
     stops.push(
       `${tree.at(owner.origin, 'spec.sourceRef')}: its GitRepository is neither in the files given nor in the cluster`,
     );
-  return { wanted, notes: carried.notes, stops: stops.length > 0 ? stops : sourceProblems(wanted) };
+  return {
+    wanted,
+    notes: [...carried.notes, ...accountNotes(wanted)],
+    stops: stops.length > 0 ? stops : sourceProblems(wanted),
+  };
 }
 
 /** What is there already need not be compared, and what is not applied cannot. */
@@ -169,4 +173,13 @@ function prunesNow({ object }: Placed): boolean {
   };
   const isSaid = object.metadata.annotations?.[pruneAfterAnnotation] === 'true';
   return isSaid || prune === true || syncPolicy?.automated?.prune === true;
+}
+
+/** Flux and Argo CD write with their own rights where no account is named; a Source does not. */
+function accountNotes({ metadata, spec }: Source): string[] {
+  const { namespace = '' } = metadata;
+  if (spec.serviceAccountName) return [];
+  return [
+    `the Source names no service account, so it writes only what the role edit covers in namespace ${namespace}: for more, set serviceAccountName, or install Holdfast with --trusted-source-namespaces ${namespace}`,
+  ];
 }

@@ -41,6 +41,19 @@ test.each([undefined, 'system:serviceaccount:shop:deployer'])(
   },
 );
 
+test.each([
+  [undefined, undefined, undefined],
+  ['system:serviceaccount:shop:deployer', undefined, undefined],
+  ['system:serviceaccount:shop:deployer', { readsToo: true }, 'system:serviceaccount:shop:deployer'],
+])('as %s with %o it reads as %s', async (user, options, reader) => {
+  const readers: unknown[] = [];
+  const reading = {
+    get: async (_: unknown, { impersonate }: { impersonate?: string } = {}) => void readers.push(impersonate),
+  } as unknown as ClusterClient;
+  await createClusterPort(reading).as(user, options).get(reference);
+  expect(readers).toEqual([reader]);
+});
+
 test('writes that waited for their turn when the Lease was lost are not sent', async () => {
   const server = await startScriptedServer(({ path }, response) =>
     answer(response, 200, /^\/apis?$/.test(path) ? coreKinds(path) : { ...object }),

@@ -35,6 +35,9 @@ async function createOther(
   if (status !== 201) throw new Error(JSON.stringify(body));
 }
 
+/** What limits the Sources there is what the tests are about: their spec, and the rights of accounts. */
+const trusted = ['shop', 'other'];
+
 const sourcesIn = (namespace: string) => `/apis/holdfast.dev/v1alpha1/namespaces/${namespace}/sources`;
 const otherSource = () => bed.get('holdfast.dev/v1alpha1', 'Source', 'other', 'other');
 const workload = (name: string) => bed.get('apps/v1', 'Deployment', name);
@@ -59,7 +62,7 @@ describe("a Source that may not write a Canary's target does not speak for the C
     bed.sandbox.authorize(({ user, namespace }) => user !== account || namespace === 'other');
     await createOther({ url: await repositoryWithTarget('evil'), ...confinement });
     await bed.commit('v1', shop);
-    const app = await bed.start();
+    const app = await bed.start({ trustedSourceNamespaces: trusted });
     await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
     await eventually(
       'its Source says so',
@@ -70,7 +73,7 @@ describe("a Source that may not write a Canary's target does not speak for the C
     await waitForPhase(bed, 'Initialized', 30_000);
     await app.drain();
 
-    await bed.start();
+    await bed.start({ trustedSourceNamespaces: trusted });
     await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
     await waitForPhase(bed, 'Succeeded', 40_000);
     expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
@@ -80,7 +83,7 @@ describe("a Source that may not write a Canary's target does not speak for the C
 test('the Source whose objects a target is one of speaks for its Canary after a restart, whoever is read first', async () => {
   await bed.commit('v1', shop);
   await bed.send('POST', sourcesIn('shop'), sourceFor(bed));
-  const app = await bed.start();
+  const app = await bed.start({ trustedSourceNamespaces: trusted });
   await waitForPhase(bed, 'Initialized', 30_000);
   await app.drain();
   // Listed before the owner, read at once, and as free to write as that one, which cannot be read.
@@ -89,7 +92,7 @@ test('the Source whose objects a target is one of speaks for its Canary after a 
   const merge = 'application/merge-patch+json';
   await bed.send('PATCH', `${sourcesIn('shop')}/shop`, { spec: { url: away } }, merge);
 
-  await bed.start();
+  await bed.start({ trustedSourceNamespaces: trusted });
 
   const another = () => bed.get('holdfast.dev/v1alpha1', 'Source', 'another');
   await eventually('the other one was read', async () => statusOf(await another()).head !== undefined, {
@@ -119,7 +122,15 @@ describe('a Source that cannot be read and may not write in a namespace keeps no
     await createOther(spec);
     await bed.send('POST', '/apis/apps/v1/namespaces/shop/deployments', JSON.parse(deployment('shop/web:1')));
     await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
-    await bed.start();
+    await bed.start({ trustedSourceNamespaces: trusted });
+    await waitForPhase(bed, 'Initialized', 20_000);
+  });
+
+  test('without an account, in another namespace', async () => {
+    await createOther({ suspend: true });
+    await bed.send('POST', '/apis/apps/v1/namespaces/shop/deployments', JSON.parse(deployment('shop/web:1')));
+    await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
+    await bed.start({ trustedSourceNamespaces: [] });
     await waitForPhase(bed, 'Initialized', 20_000);
   });
 
@@ -127,9 +138,10 @@ describe('a Source that cannot be read and may not write in a namespace keeps no
     await createOther({ suspend: true, allow: { namespaces: ['shop'] } });
     await bed.send('POST', '/apis/apps/v1/namespaces/shop/deployments', JSON.parse(deployment('shop/web:1')));
     await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
-    await bed.start();
+    await bed.start({ trustedSourceNamespaces: trusted });
     await eventually('it waits', async () => reasonOf(await bed.canary()) === 'SourceNotRead', {
       seen: bed.canary,
+      timeoutMs: 30_000,
     });
   });
 });
@@ -143,7 +155,7 @@ test('a Source keeps no object from being pruned that it may not write', async (
   await createOther({ url, allow: { namespaces: ['other'] } });
   await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
   await bed.send('POST', sourcesIn('shop'), sourceFor(bed, { prune: true }));
-  await bed.start();
+  await bed.start({ trustedSourceNamespaces: trusted });
   await eventually(
     'the other one was read',
     async () => condition(await otherSource(), 'Ready')?.status === 'False',

@@ -19,7 +19,7 @@ import { watchInputs, withInputs } from './read/render-inputs.ts';
 import { reproduce } from './read/reproduce.ts';
 import { createSourceGit, type SourceGit } from './read/source-git.ts';
 import { createDriftMemory } from './scope/drift.ts';
-import { accountOf } from './scope/permissions.ts';
+import { writerOf } from './scope/permissions.ts';
 import { sourceHealth } from './status/health.ts';
 import { writeSourceStatus } from './status/status.ts';
 import { syncSource } from './sync.ts';
@@ -180,7 +180,7 @@ function stateOf(key: string, opened: Opened): SourceState {
  */
 function followSpec(parts: SourceRunnerParts, key: string, { source, problem }: Opened): void {
   if (!source) return;
-  const account = accountOf(source, parts.defaultServiceAccount);
+  const account = writerOf(source, parts.rights).user;
   const windows = problem === undefined ? { windows: source.spec.windows } : {};
   for (const canary of parts.heads.setSpec(key, { account, ...windows })) parts.wakeCanary(canary);
 }
@@ -196,7 +196,7 @@ function open(parts: SourceRunnerParts, object: KubernetesObject): Opened {
   if (!parsed.ok) return { source: undefined, repository: noRepository, problem: textOf(parsed.problems) };
   const source = parsed.value;
   const problems = [
-    ...checkSource(source).problems,
+    ...checkSource(source, { forbidsOtherNamespaces: !parts.rights.crossNamespaceRefs }).problems,
     ...windowProblems(source.spec.windows, parts.clock.nowMs()),
   ];
   try {

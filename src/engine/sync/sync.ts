@@ -1,5 +1,5 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { namespacedName } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import { canaryKey } from '../../release/candidates.ts';
@@ -21,6 +21,7 @@ import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
 import { isOutsideUnchanged, readSnapshot } from './read/read.ts';
 import { infoOf } from './read/reproduce.ts';
 import { confinedHeads, digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
+import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
 import { sourceHealth } from './status/health.ts';
 import { requestsOf } from './status/requests.ts';
@@ -174,22 +175,21 @@ async function apply(
     state.problem = { condition: 'Ready', ...waiting };
     return;
   }
+  await parts.bindings.ensure(source);
   const own = await withOwnCanaries(parts, source, state, whole);
   const { snapshot } = own;
   state.canaries = new Set(snapshot.plans.map(({ canary }) => canaryKey(canary)));
-  const built = confinedHeads(source, snapshot, headsOf(parts, snapshot));
+  const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), parts.rights);
   if (source.spec.apply !== false) {
     state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
     const { rest } = state.inForce.effective;
-    const inventory = inventoryWith(source, snapshot.all);
+    const isAllowed = (object: KubernetesObject) => whyNotAllowed(source, object, parts.rights) === undefined;
+    const inventory = inventoryWith(source, snapshot.all.filter(isAllowed));
     await writeParent(parts, source, inventory);
     // Before anything is pruned elsewhere: what only moved here stays.
-    parts.claims.publish(state.key, claimedKeys(source, snapshot, state.result));
+    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
     const places = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
-    watch.follow(
-      rest.map(({ object }) => object),
-      places,
-    );
+    watch.follow(rest.map(({ object }) => object).filter(isAllowed), places);
     const { left } = state;
     state.result = await applySnapshot(
       parts,
@@ -197,7 +197,7 @@ async function apply(
       { ...snapshot, rest },
       { watched: watch, left, signal },
     );
-    parts.claims.publish(state.key, claimedKeys(source, snapshot, state.result));
+    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
     if (state.result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
     await handOverHeld(parts, source, { all: snapshot.all, rest });
     reportOtherWriters(parts, source, state, state.result);

@@ -6,7 +6,7 @@ import type { CanaryPlan } from '../../../release/select.ts';
 import { objectKey } from '../../../render/render.ts';
 import { formatOrigin } from '../../../render/rendered-object.ts';
 import type { ApplyFailure, ApplyResult, Snapshot, SourceParts, SourceState } from '../context/context.ts';
-import { accountOf, whyNotAllowed } from '../scope/permissions.ts';
+import { whyNotAllowed, writerOf } from '../scope/permissions.ts';
 
 /** A snapshot without the Canaries that the Source may not speak for, and why, where it holds their target. */
 interface OwnSnapshot {
@@ -37,17 +37,18 @@ export async function withOwnCanaries(
 
 /** `objectKey` of the objects that the Source keeps from being pruned by others: those that it may write, as far as is known. */
 export function claimedKeys(
+  { rights }: Pick<SourceParts, 'rights'>,
   source: Source,
   { all }: Pick<Snapshot, 'all'>,
   result: Pick<ApplyResult, 'failures'> | undefined,
 ): ReadonlySet<string> {
   const forbidden = (result?.failures ?? []).filter(({ reason }) => reason === 'Forbidden');
   const refused = new Set(forbidden.map(({ object }) => objectKey(object)));
-  const allowed = all.filter((object) => whyNotAllowed(source, object) === undefined).map(objectKey);
+  const allowed = all.filter((object) => whyNotAllowed(source, object, rights) === undefined).map(objectKey);
   return new Set(allowed.filter((key) => !refused.has(key)));
 }
 
-type RightsParts = Pick<SourceParts, 'accountRights' | 'canaries' | 'defaultServiceAccount' | 'wakeCanary'>;
+type RightsParts = Pick<SourceParts, 'accountRights' | 'canaries' | 'rights' | 'wakeCanary'>;
 
 /** Why a Source may not have an object written. */
 interface NotWritable {
@@ -62,11 +63,12 @@ async function whyNotHeld(
   plan: CanaryPlan,
 ): Promise<NotWritable | undefined> {
   const target = plan.state === 'release' ? plan.target.object : targetOf(parts, plan);
-  const message = whyNotAllowed(source, target);
+  const message = whyNotAllowed(source, target, parts.rights);
   if (message !== undefined) return { reason: 'NotAllowed', message };
-  const account = accountOf(source, parts.defaultServiceAccount);
-  if (await parts.accountRights.mayWrite(account, target)) return undefined;
-  return { reason: 'Forbidden', message: `${account} may not patch it` };
+  const { kind, user } = writerOf(source, parts.rights);
+  // The default account has its rights in the Source's own namespace, and what is not there was refused above.
+  if (kind !== 'account' || (await parts.accountRights.mayWrite(user, target))) return undefined;
+  return { reason: 'Forbidden', message: `${user} may not patch it` };
 }
 
 /**
@@ -80,14 +82,14 @@ export function mayHoldOf(
 ): (canaryKey: string) => boolean {
   if (!source) return (canaryKey) => canaryKey.startsWith(`${namespace}/`);
   const answers = new Map<string, boolean>();
-  const account = accountOf(source, parts.defaultServiceAccount);
+  const { kind, user } = writerOf(source, parts.rights);
   return (canaryKey) => {
     const [canaryNamespace = '', name = ''] = canaryKey.split('/');
     const target = targetOf(parts, { canary: { namespace: canaryNamespace, name } });
-    if (whyNotAllowed(source, target) !== undefined) return false;
-    if (account === undefined || answers.has(canaryKey)) return answers.get(canaryKey) ?? true;
+    if (whyNotAllowed(source, target, parts.rights) !== undefined) return false;
+    if (kind !== 'account' || answers.has(canaryKey)) return answers.get(canaryKey) ?? true;
     answers.set(canaryKey, true);
-    parts.accountRights.mayWrite(account, target).then(
+    parts.accountRights.mayWrite(user, target).then(
       (isAllowed) => {
         answers.set(canaryKey, isAllowed);
         if (!isAllowed) parts.wakeCanary(canaryKey);

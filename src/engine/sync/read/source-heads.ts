@@ -8,7 +8,7 @@ import { type FileProblem, formatOrigin, formatProblem } from '../../../render/r
 import type { Head } from '../../canary/context/head.ts';
 import type { ApplyFailure, Snapshot, SourceParts, SourceState } from '../context/context.ts';
 import { objectsByCanaryName } from '../scope/canary-objects.ts';
-import { whyNotAllowed } from '../scope/permissions.ts';
+import { type SourceRights, whyNotAllowed } from '../scope/permissions.ts';
 
 /** The heads of one snapshot, and problems that only building the releases shows. */
 interface SnapshotHeads {
@@ -31,10 +31,11 @@ export function confinedHeads(
   source: Source,
   { plans }: Pick<Snapshot, 'plans'>,
   { heads, problems }: SnapshotHeads,
+  rights: SourceRights,
 ): SnapshotHeads {
   const refused = new Map(
     plans.flatMap((plan) => {
-      const why = plan.state === 'release' ? refusalOf(source, plan) : undefined;
+      const why = plan.state === 'release' ? refusalOf(source, plan, rights) : undefined;
       return why ? [[canaryKey(plan.canary), waiting('NotAllowed', why)] as const] : [];
     }),
   );
@@ -44,9 +45,10 @@ export function confinedHeads(
 function refusalOf(
   source: Source,
   { configs, scaler }: Extract<CanaryPlan, { state: 'release' }>,
+  rights: SourceRights,
 ): string | undefined {
   for (const { object, origin } of [...configs, ...(scaler ? [scaler] : [])]) {
-    const why = whyNotAllowed(source, object);
+    const why = whyNotAllowed(source, object, rights);
     if (why !== undefined) return `${formatOrigin(origin)}: ${describe(object)}: ${why}`;
   }
   return undefined;

@@ -4,17 +4,19 @@ import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { failureOf } from '../../failure.ts';
 
-/** Asked once a minute for each account and object. */
+/** Asks for each account and object once a minute, and more often after a refusal. */
 export interface AccountRights {
-  /** Whether the account (undefined: Holdfast itself, which may) may write the object. Throws what the API server says. */
-  mayWrite(account: string | undefined, object: KubernetesObject): Promise<boolean>;
+  /** Whether the account may write the object. Throws what the API server says. */
+  mayWrite(account: string, object: KubernetesObject): Promise<boolean>;
 }
 
 /** Somebody may change a role at any time. */
 const believedMs = 60_000;
+/** A role that was bound just now counts soon. */
+const refusedMs = 5_000;
 
 interface Answer {
-  readonly atMs: number;
+  untilMs: number;
   readonly isAllowed: Promise<boolean>;
 }
 
@@ -32,17 +34,22 @@ export function createAccountRights({
     const key = [account, apiVersion, kind, namespace ?? '', name ?? ''].join(' ');
     const known = answers.get(key);
     const nowMs = clock.nowMs();
-    if (known && nowMs - known.atMs >= 0 && nowMs - known.atMs < believedMs) return known.isAllowed;
+    if (known && nowMs < known.untilMs) return known.isAllowed;
     const where = { apiVersion, kind, ...(namespace ? { namespace } : {}), ...(name ? { name } : {}) };
     const isAllowed = cluster.as(account).mayPatch(where);
-    answers.set(key, { atMs: nowMs, isAllowed });
-    isAllowed.catch(() => answers.delete(key));
+    const answer: Answer = { untilMs: nowMs + believedMs, isAllowed };
+    answers.set(key, answer);
+    isAllowed.then(
+      (isIt) => {
+        if (!isIt) answer.untilMs = nowMs + refusedMs;
+      },
+      () => answers.delete(key),
+    );
     return isAllowed;
   }
 
   return {
     async mayWrite(account, object) {
-      if (account === undefined) return true;
       const { name, ...kind } = referenceOf(object);
       try {
         // One answer for a thousand workloads of a kind; some accounts may write only those of certain names.
