@@ -36,7 +36,16 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   checkKnative(canary, found);
   checkServiceTarget(canary, provider, found);
   checkNative(canary, provider, found);
-  checkInterval(canary, options.intervalFloorMs ?? limits.minAnalysisIntervalMs, found);
+  const floorMs = options.intervalFloorMs ?? limits.minAnalysisIntervalMs;
+  const intervalMs = parseDurationMs(canary.spec.analysis.interval ?? '');
+  const interval = 'spec.analysis.interval';
+  if (intervalMs === undefined)
+    found.warnings.push({ path: interval, message: 'cannot be read as a duration; 60s is used' });
+  else if (intervalMs < floorMs)
+    found.warnings.push({
+      path: interval,
+      message: `is below the shortest interval; ${floorMs / 1_000}s is used`,
+    });
   checkSteps(canary, found);
   checkWebhooks(canary, found);
   checkAffinity(canary, found);
@@ -128,15 +137,6 @@ function checkProviderNeeds({ spec }: Canary, provider: string | undefined, foun
     if (providers.includes(provider) && !has(spec))
       found.problems.push({ path, message: `is missing; provider ${provider} needs it` });
   }
-}
-
-function checkInterval({ spec }: Canary, floorMs: number, found: Findings): void {
-  const path = 'spec.analysis.interval';
-  const intervalMs = parseDurationMs(spec.analysis.interval ?? '');
-  if (intervalMs === undefined)
-    found.warnings.push({ path, message: 'cannot be read as a duration; 60s is used' });
-  else if (intervalMs < floorMs)
-    found.warnings.push({ path, message: `is below the shortest interval; ${floorMs / 1_000}s is used` });
 }
 
 function checkSteps({ spec }: Canary, found: Findings): void {
