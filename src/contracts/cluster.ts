@@ -56,6 +56,8 @@ export interface Cluster {
   ): Promise<void>;
   /** The same cluster, written to as this user, and read as it with `readsToo`. Undefined: Holdfast itself. */
   as(user: string | undefined, options?: { readonly readsToo?: boolean }): Cluster;
+  /** Asks the API server whether the user that it writes as may patch the object; without a name, any object of its kind there. */
+  mayPatch(reference: Omit<ObjectReference, 'name'> & { readonly name?: string }): Promise<boolean>;
   /** Whether a kind is served, and whether its objects live in namespaces; undefined when it is not served. */
   kindOf(apiVersion: string, kind: string): Promise<{ readonly namespaced: boolean } | undefined>;
   /** A kind of a group (empty: the core's) in the version that the server prefers; undefined when it is not served. */

@@ -28,9 +28,12 @@ import { readParts, recordReference, removeParts, writeParts } from './record-st
 export interface Records {
   /**
    * Writes the record unless it exists whole, reads it back and checks it (S10); a damaged one is replaced, since the digest of `release`
-   * proves its bytes. True when something was written. Throws EngineError RecordTooLarge or RecordNameTaken.
+   * proves its bytes. `actAs`: the user that writes it. True when something was written. Throws EngineError RecordTooLarge or RecordNameTaken.
    */
-  save(release: Release, stamp?: Pick<RecordStamp, 'promotedTime' | 'sequence'>): Promise<boolean>;
+  save(
+    release: Release,
+    options?: Pick<RecordStamp, 'promotedTime' | 'sequence'> & { readonly actAs?: string | undefined },
+  ): Promise<boolean>;
   /** The number of a release that proves itself now, from the records as the API server has them at this moment. */
   nextSequence(canary: NamespacedName, digest: string): Promise<number>;
   /**
@@ -101,7 +104,7 @@ export function rejectionsOf(
 
 /** Works on the Secrets through direct requests. `secretKey` is the cluster's HMAC key; who only reads may do without (see decodeRecord). */
 export function createRecords(
-  cluster: Pick<Cluster, 'get' | 'list' | 'create' | 'patch' | 'apply' | 'delete'>,
+  cluster: Pick<Cluster, 'as' | 'get' | 'list' | 'create' | 'patch' | 'apply' | 'delete'>,
   secretKey: Uint8Array | undefined,
 ): Records {
   const memory = createRecordMemory();
@@ -120,9 +123,9 @@ export function createRecords(
     async load(canary, digest) {
       return memory.get(memoryKey(canary, digest))?.record ?? (await read(canary, digest));
     },
-    async save(release, stamp = {}) {
+    async save(release, { actAs, ...stamp } = {}) {
       if ((await tryTo(() => read(release.canary, release.digest))).problem === undefined) return false;
-      await writeParts(cluster, release, stamp);
+      await writeParts(actAs === undefined ? cluster : cluster.as(actAs), release, stamp);
       await read(release.canary, release.digest);
       return true;
     },

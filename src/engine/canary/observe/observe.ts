@@ -2,6 +2,7 @@ import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
 import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { partOfLabel } from '../../../api/metadata.ts';
 import { commitOfDigest } from '../../../rollout/context.ts';
 import type { HeadView, PeersView, World } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
@@ -42,6 +43,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
   const key = namespacedName(canary);
+  parts.heads.setOwner(key, applySetOf(canary, wanted));
   const name = canaryName(canary);
   // Before anything names head by its commit. The watched metadata of records is enough.
   const status = withoutSpecInForce(canary.status ?? {});
@@ -71,7 +73,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     ...sides,
     ...(isForeign ? { target: sides.target && { ...sides.target, digest }, foreignTarget: true } : {}),
     movesTo,
-    window: windowAt(parts.heads.windowsOf(key), nowMs),
+    window: windowAt(parts.heads.specOf(key).windows, nowMs),
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
     options: { minIntervalMs, defaultProvider, hasDefaultAlert: hasDefaultAlert === true },
@@ -81,6 +83,12 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const observation = { canary, world, view, target, primary, provider, revision, againMs };
   if (movesInPlace) await refuseOtherRoutes({ parts, observation });
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, observation)) };
+}
+
+/** Which ApplySet the target is a member of; before it exists, its Canary shows which Source it belongs to. */
+function applySetOf(canary: Canary, target: KubernetesObject | undefined): string | undefined {
+  const { labels } = target?.metadata ?? canary.metadata;
+  return labels?.[partOfLabel];
 }
 
 /** What is still being listed, for people. Throws EngineError for what cannot be listed and is needed. */

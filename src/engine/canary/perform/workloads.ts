@@ -74,7 +74,9 @@ export const workloadPerformers = {
     const { settings, settingsKey } = await bytesOf(context, digest);
     const replicas = primaryReplicas({ canary, settings });
     const patch = workloadKind(canary).settingsPatch({ settings, settingsKey, replicas });
-    await parts.cluster.patch(referenceOf(primary), withVersion(patch, primary));
+    // Also for a release that is proven: the settings are head's.
+    const writer = onBehalfOfSource(context).parts.cluster;
+    await writer.patch(referenceOf(primary), withVersion(patch, primary));
     const running = primary.metadata.annotations?.[digestAnnotation];
     if (!running || !soundRecord(world, running)) return true;
     const { release, commit, promotedTime } = await parts.records.load(canaryName(canary), running);

@@ -86,11 +86,18 @@ export async function ensureFreshPrimary(
  */
 export function onBehalfOfSource(context: ActionContext, digest?: string): ActionContext {
   const { parts, observation } = context;
+  const account = accountFor(context, digest);
+  return account === undefined
+    ? context
+    : { observation, parts: { ...parts, cluster: parts.cluster.as(account) } };
+}
+
+/** The user that `onBehalfOfSource` writes as; undefined: Holdfast itself. */
+export function accountFor({ parts, observation }: ActionContext, digest?: string): string | undefined {
   const { canary } = observation;
-  const { actAs } = parts.heads.inGit(namespacedName(canary));
   const good = (canary.status as CanaryStatus | undefined)?.lastKnownGood?.digest;
-  if (actAs === undefined || (digest !== undefined && digest === good)) return context;
-  return { observation, parts: { ...parts, cluster: parts.cluster.as(actAs) } };
+  if (digest !== undefined && digest === good) return undefined;
+  return parts.heads.specOf(namespacedName(canary)).account;
 }
 
 /**
