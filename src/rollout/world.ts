@@ -64,7 +64,7 @@ export interface WindowView {
 }
 
 /** Options set by flags. */
-export interface WorldOptions {
+interface WorldOptions {
   minIntervalMs: number;
   defaultProvider: string;
   /** There is a default receiver for Canaries without alerts of their own. */

@@ -17,7 +17,7 @@ export interface ObjectDifference {
   readonly kind: string;
   readonly name: string;
   readonly state: 'same' | 'differs' | 'missing';
-  /** The field manager that changed it, where one can be told. */
+  /** The field manager that changed it, where it is known. */
   readonly changedBy?: string;
   readonly fields: readonly FieldDifference[];
 }
