@@ -1,8 +1,6 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parse, stringify } from 'yaml';
 import { systemClock } from '../../src/api/clock.ts';
 import { check } from '../../src/cli/check/check.ts';
 import { installObjects, runInstall } from '../../src/cli/install/install.ts';
@@ -205,18 +203,7 @@ describe('what install prints, on a real API server', () => {
 
   test('the rights are enough for a release, and for one that is taken back', async () => {
     const where = 'least-rights';
-    const confined = { namespace: where, image: 'holdfast:test', watchNamespaces: [where] };
-    const inside = installObjects(confined).filter(({ kind }) =>
-      /^(ServiceAccount|Role|RoleBinding)$/.test(kind),
-    );
-    await bed.createNamespace(where);
-    await bed.apply(inside, where);
-    const token = (await bed.kubectl(['-n', where, 'create', 'token', 'holdfast', '--duration=1h'])).trim();
-    const config = parse(readFileSync(bed.kubeconfigPath, 'utf8')) as { users: Array<{ user: object }> };
-    config.users[0]!.user = { token };
-    const kubeconfigPath = join(mkdtempSync(join(tmpdir(), 'holdfast-rights-')), 'kubeconfig');
-    writeFileSync(kubeconfigPath, stringify(config), { mode: 0o600 });
-    const shop = await openShop({ ...bed, kubeconfigPath, createNamespace: async () => undefined }, where, {
+    const shop = await openShop(bed, where, {
       analysis: { interval: '1s', threshold: 1, stepWeights: [50], metrics: [] },
       postPromotion: { interval: '1s', successThreshold: 1, metrics: [] },
     });

@@ -2,7 +2,7 @@ import type { Clock } from '../../api/clock.ts';
 import { isRecord } from '../../api/json.ts';
 import type { SecretValues } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
-import type { HttpClient, HttpRequest, HttpResponse } from '../../http/types.ts';
+import type { HttpClient, HttpRequest } from '../../http/types.ts';
 import { ForgeError, forgeErrorOf } from './errors.ts';
 import { createForge } from './forge.ts';
 import type { GithubAppTokens } from './github-app.ts';
