@@ -2,7 +2,7 @@
 import { type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
 import type { ConfigCopyView, DriftView, ForeignChange } from '../../../health/workload-view.ts';
 import { isFollowed } from '../../../release/refs.ts';
-import { describeDifferences } from '../../../workload/compare/difference-text.ts';
+import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
 import {
   allDifferences,
   contentOf,
@@ -28,9 +28,6 @@ import { entryOf, type KnownCopies, type KnownPrimary } from '../context/drift-m
 import { bytesOf, type ReleaseBytes } from './releases.ts';
 
 const nothing: DriftView = { drift: undefined, configCopies: [] };
-/** Differences of one object that are reported, and how much of each value. */
-const mostFields = 5;
-const mostCharacters = 80;
 /** Who writes primaries and copies. */
 const manager = 'holdfast-rollout';
 
@@ -110,7 +107,10 @@ function foreignChangeOf(
   differences: ReturnType<typeof differencesOf>,
   isSecret: boolean,
 ): ForeignChange {
-  const fields = describeDifferences(differences.slice(0, mostFields), { isSecret, mostCharacters });
+  const fields = describeDifferences(differences.slice(0, reportedDifferences.fields), {
+    isSecret,
+    mostCharacters: reportedDifferences.characters,
+  });
   return { manager: drift.kind === 'foreign' ? drift.manager : 'unknown', fields };
 }
 
