@@ -35,9 +35,15 @@ export function createEventHooks({ hooks, clock, log, options }: EventHookOption
     status: CanaryStatus,
     event: HookNews & { timeMs: number },
   ): Promise<void> {
+    const { phase = '', run, lastAppliedSpec = '', lastAppliedCommit = '', canaryWeight = 0 } = status;
+    const facts = {
+      phase,
+      digest: run?.digest ?? lastAppliedSpec,
+      commit: run?.commit ?? lastAppliedCommit,
+      canaryWeight,
+    };
     for (const webhook of webhooksOf(canary, options)) {
       if (stopping.signal.aborted) return;
-      const facts = factsOf(status);
       const call = { canary, webhook, type: 'event' as const, facts, event };
       const answer = await hooks.call(call, stopping.signal).catch((error: unknown) => ({
         verdict: 'unreachable',
@@ -81,13 +87,4 @@ function webhooksOf(canary: Canary, { eventWebhook }: EventHookOptions['options'
   const own = hooksOf(canary, 'event');
   if (own.length > 0 || eventWebhook === undefined) return own;
   return [{ name: 'event-webhook', type: 'event', url: eventWebhook }];
-}
-
-function factsOf({ phase, run, lastAppliedSpec, lastAppliedCommit, canaryWeight }: CanaryStatus) {
-  return {
-    phase: phase ?? '',
-    digest: run?.digest ?? lastAppliedSpec ?? '',
-    commit: run?.commit ?? lastAppliedCommit ?? '',
-    canaryWeight: canaryWeight ?? 0,
-  } as const;
 }

@@ -182,11 +182,6 @@ async function tryTo(
   }
 }
 
-/** When it was rejected first stays, and what was diagnosed then unless something else is. */
-function isSameRejection(known: Rejection | undefined, { reason, cause }: Rejection): boolean {
-  return known?.reason === reason && (cause === undefined || known.cause === cause);
-}
-
 async function changeRejections(
   cluster: Pick<Cluster, 'get' | 'create' | 'patch'>,
   canary: NamespacedName,
@@ -203,7 +198,11 @@ async function changeRejections(
       `Secret ${canary.namespace}/${reference.name} cannot be read; delete it to forget what was rejected`,
     );
   const known = before.find((entry) => entry.digest === digest);
-  if (rejection ? isSameRejection(known, rejection) : !known) return false;
+  // When it was rejected first stays, and what was diagnosed then unless something else is.
+  const isSame =
+    known?.reason === rejection?.reason &&
+    (rejection?.cause === undefined || known?.cause === rejection.cause);
+  if (isSame) return false;
   const others = before.filter((entry) => entry.digest !== digest);
   const object = encodeRejections(canary, rejection ? [rejection, ...others] : others);
   if (!live) {

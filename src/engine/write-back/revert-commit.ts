@@ -128,42 +128,30 @@ async function versionsOf(
 /** Objects that differ between two renderings and are not this Canary's own, as people name them. */
 function othersChanged(before: Snapshot, after: Snapshot, canaryKey: string): string[] {
   const own = new Set([before, after].flatMap((snapshot) => ownKeys(snapshot, canaryKey)));
-  const [old, now] = [before, after].map(byKey);
-  const keys = [...new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])])];
-  return keys
-    .filter((key) => !own.has(key) && text(old?.get(key)) !== text(now?.get(key)))
-    .map((key) => {
-      const entry = old?.get(key) ?? now?.get(key);
-      return entry ? describe(entry.object) : key;
-    });
+  const byKey = ({ rest, plans }: Snapshot) =>
+    new Map([...rest, ...plans.flatMap(objectsOf)].map(({ object }) => [objectKey(object), object]));
+  const [old, now] = [byKey(before), byKey(after)];
+  const objects = new Map([...old, ...now]);
+  const isOther = (key: string) =>
+    !own.has(key) && JSON.stringify(old.get(key)) !== JSON.stringify(now.get(key));
+  return [...objects].filter(([key]) => isOther(key)).map(([, object]) => describe(object));
 }
 
-/** A configuration that two Canaries use is nobody's own. */
-function ownKeys(snapshot: Snapshot, canaryKey: string): string[] {
-  const shared = new Set(
-    snapshot.plans.filter(({ canary }) => keyOfPlan(canary) !== canaryKey).flatMap(keysOfPlan),
-  );
-  const plan = snapshot.plans.find(({ canary }) => keyOfPlan(canary) === canaryKey);
-  const canary = plan?.state === 'release' && plan.object ? [objectKey(plan.object)] : [];
-  return [...(plan ? keysOfPlan(plan) : []), ...canary].filter((key) => !shared.has(key));
+/** Keys of the objects of a Canary. A configuration that two Canaries use is nobody's own. */
+function ownKeys({ plans }: Snapshot, canaryKey: string): string[] {
+  const plan = plans.find(({ canary }) => keyOfPlan(canary) === canaryKey);
+  if (!plan) return [];
+  const keysOf = (one: Plan) => objectsOf(one).map(({ object }) => objectKey(object));
+  const shared = new Set(plans.filter((one) => keyOfPlan(one.canary) !== canaryKey).flatMap(keysOf));
+  const canary = plan.state === 'release' && plan.object ? [objectKey(plan.object)] : [];
+  return [...keysOf(plan), ...canary].filter((key) => !shared.has(key));
 }
 
-function keysOfPlan(plan: Snapshot['plans'][number]): string[] {
-  return objectsOf(plan).map(({ object }) => objectKey(object));
-}
+type Plan = Snapshot['plans'][number];
 
-function objectsOf(plan: Snapshot['plans'][number]): RenderedObject[] {
+function objectsOf(plan: Plan): RenderedObject[] {
   if (plan.state !== 'release') return [];
   return [plan.target, ...plan.configs, ...(plan.scaler ? [plan.scaler] : [])];
-}
-
-function byKey({ rest, plans }: Snapshot): Map<string, RenderedObject> {
-  const all = [...rest, ...plans.flatMap(objectsOf)];
-  return new Map(all.map((entry) => [objectKey(entry.object), entry]));
-}
-
-function text(entry: RenderedObject | undefined): string | undefined {
-  return entry && JSON.stringify(entry.object);
 }
 
 function listed(names: readonly string[]): string {

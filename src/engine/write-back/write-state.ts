@@ -13,12 +13,17 @@ import {
 } from '../../writeback/records.ts';
 import { codeOf } from '../failure.ts';
 import type { ConditionNews } from '../status-patch.ts';
-import type { Write } from './writes.ts';
 
 /** Why something is not in Git. */
 export interface Problem {
   readonly reason: 'GitRefused' | 'GitUnavailable' | 'RevertByHand';
   readonly message: string;
+}
+
+/** One write: what it is called for counting, and how it is done; the result says what is in Git then. */
+export interface Write {
+  readonly id: string;
+  readonly perform: () => Promise<GitRecord | undefined>;
 }
 
 /** What is known about one Canary; what matters is in its condition too, and so outlives the process. */
@@ -52,28 +57,17 @@ export function newMemory(condition: Pick<Condition, 'reason' | 'message'> | und
   return { records, problem, failures: 0, notBeforeMs: 0, isWanted: false };
 }
 
-/** True when this write was refused so often that only a person can help. */
-export function isGivenUp(memory: Memory, write: string, request: string): boolean {
-  return timesRefused(memory, write, request) >= maximumTries;
-}
-
-/** The problem of a write that was given up; the one that is remembered may be of another write. */
-export function refusal({ problem }: Memory, write: string): Problem {
-  if (problem?.reason === 'GitRefused') return problem;
+/** The problem of a write that was refused so often that only a person can help; undefined while it is worth another try. */
+export function givenUp(memory: Memory, write: string, request: string): Problem | undefined {
+  if (timesRefused(memory, write, request) < maximumTries) return undefined;
+  // The problem that is remembered may be of another write.
+  if (memory.problem?.reason === 'GitRefused') return memory.problem;
   return { reason: 'GitRefused', message: `${write} was refused ${maximumTries} times` };
 }
 
 function timesRefused({ records }: Memory, write: string, request: string): number {
   const found = records.find((entry) => entry.kind === 'refused' && entry.write === write);
   return found?.kind === 'refused' && found.request === request ? found.times : 0;
-}
-
-/** Forgets refusals of what is not to be written any more. */
-export function forgetRefusals(
-  records: readonly GitRecord[],
-  writes: readonly Pick<Write, 'id'>[],
-): readonly GitRecord[] {
-  return records.filter((entry) => entry.kind !== 'refused' || writes.some(({ id }) => id === entry.write));
 }
 
 /** Does one write that `request` asks for, and remembers what came of it; the problem, if there is one. */
@@ -118,14 +112,6 @@ export function currentRecords(
   return write.ledger && ledger !== undefined ? [ledgerRecord(ledger), ...current] : current;
 }
 
-/** A revert that nobody may guess, if one is remembered. */
-export function manualRevert(records: readonly GitRecord[]): Problem | undefined {
-  const found = records.find(
-    (entry) => entry.kind === 'revert' && entry.outcome.startsWith('needs a person'),
-  );
-  return found && { reason: 'RevertByHand', message: found.text };
-}
-
 /** The condition of what is remembered; `absent` when the Source asks for nothing or nothing happened yet. */
 export function conditionFrom({ records, problem, isWanted }: Memory): ConditionNews | 'absent' {
   if (!isWanted || (records.length === 0 && !problem)) return 'absent';
@@ -133,11 +119,6 @@ export function conditionFrom({ records, problem, isWanted }: Memory): Condition
   const text = formatGitRecords(records);
   if (!problem) return { type, status: 'True', reason: 'WrittenToGit', message: text };
   const { reason, message } = problem;
-  const words = reason === 'RevertByHand' ? text : [text, message].filter(Boolean).join('; ');
-  return { type, status: reason === 'GitUnavailable' ? 'Unknown' : 'False', reason, message: words };
-}
-
-/** Whether a Source wants anything written at all. */
-export function asksForSomething({ ledger, revert, status }: SourceWrite): boolean {
-  return ledger === true || status === true || (revert ?? 'none') !== 'none';
+  const whole = reason === 'RevertByHand' ? text : [text, message].filter(Boolean).join('; ');
+  return { type, status: reason === 'GitUnavailable' ? 'Unknown' : 'False', reason, message: whole };
 }

@@ -21,6 +21,7 @@ import {
 import { codeOf } from '../failure.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { type BuiltRevert, buildRevert } from './revert-commit.ts';
+import type { Write } from './write-state.ts';
 
 /** What one Canary's writes are made with. */
 export interface WriteContext {
@@ -31,12 +32,6 @@ export interface WriteContext {
   readonly nowMs: number;
   /** Root of the pages that runbooks are linked to. */
   readonly documentation: string | undefined;
-}
-
-/** One write: what it is called for counting, and how it is done; the result says what is in Git then. */
-export interface Write {
-  readonly id: string;
-  readonly perform: () => Promise<GitRecord | undefined>;
 }
 
 /** The writes that bring Git to where it should be, independent of one another. */
@@ -78,7 +73,12 @@ async function setStatus(
   { git }: WriteContext,
   { commit, about, ...status }: WantedStatus,
 ): Promise<GitRecord> {
-  const forge = await forgeOf(git, 'commit statuses');
+  const forge = await git.forge();
+  if (!forge)
+    throw writeError(
+      'Invalid',
+      'commit statuses need a forge, and the host of spec.url is not a known forge',
+    );
   await forge.setCommitStatus(commit, status);
   return statusRecord(status.state, commit, about);
 }
@@ -112,9 +112,16 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   if (request) return pullRequestRecord(request);
   const isThere = (await git.repository.listRefs(ref)).has(ref);
   if (isThere && (!forge || wanted.mode === 'commit')) return revertRecord(wanted.branch, 'pushed');
-  const built = await buildRevert(git, context.canaryKey, wanted).catch(unobtainable);
+  const built = await buildRevert(git, context.canaryKey, wanted).catch((error: unknown): BuiltRevert => {
+    // After a rewritten history the server may no longer hold a commit that is needed: nothing is guessed in its place.
+    if (codeOf(error) !== 'NotFound') throw error;
+    return { kind: 'impossible', why: 'a commit that it needs is no longer in Git' };
+  });
   if (built.kind === 'moved') return undefined;
-  if (built.kind === 'impossible') return revertRecord(wanted.branch, `needs a person: ${plain(built.why)}`);
+  if (built.kind === 'impossible') {
+    const why = built.why.replace(/[;\s]+/g, ' ').trim();
+    return revertRecord(wanted.branch, `needs a person: ${why}`);
+  }
   const story = storyOf(context, wanted, built);
   const base = branchOf(git);
   if (wanted.mode === 'commit' && built.kind === 'exact') {
@@ -125,12 +132,6 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   if (!isThere) await push(context, { story, built, ref, before: undefined });
   if (!forge) return revertRecord(wanted.branch, 'pushed');
   return pullRequestRecord(await open(forge, { wanted, story, base, draft: built.kind === 'whole' }));
-}
-
-/** After a rewritten history the server may no longer hold a commit that is needed: nothing is guessed in its place. */
-function unobtainable(error: unknown): BuiltRevert {
-  if (codeOf(error) !== 'NotFound') throw error;
-  return { kind: 'impossible', why: 'a commit that it needs is no longer in Git' };
 }
 
 type Buildable = Extract<BuiltRevert, { kind: 'exact' | 'whole' }>;
@@ -180,18 +181,8 @@ function branchOf({ source }: SourceGit): string {
   );
 }
 
-async function forgeOf(git: SourceGit, what: string): Promise<Forge> {
-  const forge = await git.forge();
-  if (forge) return forge;
-  throw writeError('Invalid', `${what} need a forge, and the host of spec.url is not a known forge`);
-}
-
 function pullRequestRecord({ branch, state, url }: PullRequest): GitRecord {
   return revertRecord(branch, `${state} ${url}`);
-}
-
-function plain(text: string): string {
-  return text.replace(/[;\s]+/g, ' ').trim();
 }
 
 function writeError(code: string, message: string): Error {
