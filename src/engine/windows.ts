@@ -4,7 +4,7 @@ import type { SourceWindow } from '../api/source/source.ts';
 import { durationOr } from '../api/time.ts';
 import type { WindowView } from '../rollout/world.ts';
 
-/** While this lasts nothing opens, and then is to be looked again. */
+/** No window opens in this time; after it the windows are evaluated again. */
 interface Closed {
   readonly fromMs: number;
   readonly untilMs: number;

@@ -24,7 +24,7 @@ interface WorkQueueOptions {
 export interface WorkQueue {
   /** Runs the key as soon as there is room, also in the middle of its back-off. */
   add(key: string): void;
-  /** Runs the key after the time at the latest; an earlier appointment stays. */
+  /** Runs the key after this time at the latest; an earlier one that was asked for stays. */
   addAfter(key: string, delayMs: number): void;
   /** Drops what is known about the key; a pass under way ends normally. */
   forget(key: string): void;

@@ -10,9 +10,9 @@ import type { CheckOutcome } from '../../health/check-results.ts';
 import type { CheckRequest } from '../../rollout/action.ts';
 import type { World } from '../../rollout/world.ts';
 
-/** Asks metrics and webhooks outside the loop, so that a slow one delays no other Canary (L8). Answers live in memory only. */
+/** Asks metrics and webhooks outside the loop, so that a slow one delays no other Canary (L8). Answers are kept in memory only. */
 export interface Checks {
-  /** Starts the check unless the same key was started already; an older one of the same Canary is given up. */
+  /** Starts the check unless the same key was started already; an older one of the same Canary is cancelled. */
   request(canary: Canary, request: CheckRequest, subject: CheckSubject): void;
   /** The answers that came last; those of a check under way replace them once they are all there. */
   outcomeOf(canaryKey: string): CheckOutcome | undefined;
@@ -49,7 +49,7 @@ interface Entry {
   outcome: CheckOutcome | undefined;
 }
 
-/** No check under way. */
+/** Starts without a check. */
 export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): Checks {
   const entries = new Map<string, Entry>();
 
@@ -151,7 +151,7 @@ async function withDeadline(
   }
 }
 
-/** What is known of the two sides at the moment of a check. */
+/** The two sides at the moment of a check. */
 interface Seen {
   readonly provider: string;
   readonly world: Pick<World, 'primary' | 'target'>;
@@ -169,7 +169,7 @@ export function checkSubject(
   return { provider, workload: own?.name, pods: revision, other: { workload: other?.name, pods: otherPods } };
 }
 
-/** One request's part that concerns webhooks. */
+/** The part of a request that concerns webhooks. */
 interface Asked {
   readonly canary: Canary;
   readonly request: Pick<CheckRequest, 'hooks' | 'facts'>;

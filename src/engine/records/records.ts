@@ -99,7 +99,7 @@ export function rejectionsOf(
   return secret ? decodeRejections(secret) : [];
 }
 
-/** Works on the Secrets through direct requests. `secretKey` is the cluster's HMAC key; who only reads may do without (see decodeRecord). */
+/** Works on the Secrets by direct requests. `secretKey` is the cluster's HMAC key; a reader may leave it out (see decodeRecord). */
 export function createRecords(
   cluster: Pick<Cluster, 'get' | 'list' | 'create' | 'patch' | 'apply' | 'delete'>,
   secretKey: Uint8Array | undefined,
@@ -138,7 +138,7 @@ export function createRecords(
       const known = memory.get(key);
       if (known?.version === version)
         return known.problem === undefined ? undefined : { message: known.problem };
-      // What no watch shows may change unseen.
+      // What no watch shows may change without notice.
       memory.delete(key);
       try {
         const found = await tryTo(() => read(canary, digest));
@@ -225,10 +225,10 @@ interface Known {
   readonly characters: number;
 }
 
-/** All records that are kept, as JSON text; the verdict on a record costs next to nothing and is kept anyway. */
+/** Bound of all records in memory, as JSON text; whether a record is sound is remembered beyond it. */
 const mostCharacters = 16 * 1_048_576;
 
-/** Records that were read and checked, so that starting up and deciding read each of them once. Bounded; the longest unused go first. */
+/** Records that were read and checked, so that each is read once. Bounded; the least recently used are dropped first. */
 interface RecordMemory {
   get(key: string): Pick<Known, 'version' | 'problem' | 'record'> | undefined;
   set(key: string, known: { version: string; problem: string | undefined; record?: DecodedRecord }): void;

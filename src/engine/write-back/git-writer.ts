@@ -20,7 +20,7 @@ import {
 } from './write-state.ts';
 import { type WriteContext, writesFor } from './writes.ts';
 
-/** What the writer works with. */
+/** The parts of the writer. */
 interface GitWriterOptions {
   readonly clock: Clock;
   readonly log: Log;
@@ -36,7 +36,7 @@ interface GitWriterOptions {
   readonly wakeCanary: (canaryKey: string) => void;
 }
 
-/** Keeps Git where the Canaries say it should be: ledger, reverts, commit statuses. Rollouts never wait for it (L6). */
+/** Writes to Git what the Canaries ask for: ledger, reverts, commit statuses. Rollouts never wait for it (L6). */
 export interface GitWriter {
   start(): void;
   /** Git was read: Canaries of this Source may want something written. */

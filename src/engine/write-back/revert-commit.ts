@@ -12,7 +12,7 @@ import type { FileChanges, SourceGit } from '../sync/read/source-git.ts';
 export type BuiltRevert =
   /** Only this Canary's release changes, to the last-known-good. */
   | { readonly kind: 'exact'; readonly head: string; readonly files: FileChanges }
-  /** The whole commit is taken back, and `others` change with it: a person decides. */
+  /** The whole commit is reverted, and `others` change with it: a person decides. */
   | {
       readonly kind: 'whole';
       readonly head: string;
@@ -26,11 +26,11 @@ export type BuiltRevert =
   /** Nothing can be built without guessing. */
   | { readonly kind: 'impossible'; readonly why: string };
 
-/** Files that change besides manifests are read too; more than this many are no release of one workload. */
+/** Files other than manifests are read too; a commit with more than this many is no release of one workload. */
 const maximumFiles = 500;
 
 /**
- * Builds what takes a release back in Git: only the hunks in this Canary's documents, verified by rendering; where that does not lead to
+ * Builds the change that reverts a release in Git: only the hunks in this Canary's documents, verified by rendering; where that does not lead to
  * exactly the last-known-good, the whole commit (design section 2.2, issue 4). Pushes nothing. Throws Git's errors when Git cannot be read.
  */
 export async function buildRevert(
@@ -52,7 +52,7 @@ interface Head {
   readonly before: Snapshot;
 }
 
-/** The narrow revert, or why it is not what is wanted. */
+/** The revert of the Canary's own lines, or why it does not lead to the last-known-good. */
 async function buildExact(
   git: SourceGit,
   canaryKey: string,

@@ -26,7 +26,7 @@ export interface Write {
   readonly perform: () => Promise<GitRecord | undefined>;
 }
 
-/** What is known about one Canary; what matters is in its condition too, and so outlives the process. */
+/** What is known about one Canary; what must survive a restart is in its condition, too. */
 export interface Memory {
   records: readonly GitRecord[];
   problem: Problem | undefined;
@@ -37,7 +37,7 @@ export interface Memory {
 
 /** A push that was refused is tried again twice; after that a person must act (issue 4). */
 const maximumTries = 3;
-/** No right, no such repository, a protected branch: trying on would change nothing. */
+/** No right, no such repository, a protected branch: another try would change nothing. */
 const refusedCodes = new Set([
   'Rejected',
   'Unauthorized',
@@ -95,7 +95,7 @@ interface Now {
   readonly ledger: string | undefined;
 }
 
-/** Leaves out what is of no use any more: reverts that are over, unless their pull request is still open. */
+/** The records without those that are over: reverts, unless their pull request is still open, and the like. */
 export function currentRecords(
   records: readonly GitRecord[],
   { write, status, head, ledger }: Now,

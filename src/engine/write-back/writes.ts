@@ -23,7 +23,7 @@ import type { SourceGit } from '../sync/read/source-git.ts';
 import { type BuiltRevert, buildRevert } from './revert-commit.ts';
 import type { Write } from './write-state.ts';
 
-/** What one Canary's writes are made with. */
+/** What the writes of one Canary need. */
 export interface WriteContext {
   readonly git: SourceGit;
   readonly canaryKey: string;
@@ -103,7 +103,7 @@ async function closeOutdated({ git }: WriteContext, branch: string): Promise<Git
   return pullRequestRecord({ ...request, state: 'closed' });
 }
 
-/** The branch is the lock: who finds it, or a pull request from it in whatever state, makes nothing anew. */
+/** The branch is the lock: where it exists, or a pull request from it in any state, nothing is created again. */
 async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise<GitRecord | undefined> {
   const { git } = context;
   const ref = `refs/heads/${wanted.branch}`;
@@ -122,16 +122,16 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
     const why = built.why.replace(/[;\s]+/g, ' ').trim();
     return revertRecord(wanted.branch, `needs a person: ${why}`);
   }
-  const story = storyOf(context, wanted, built);
+  const description = describeRevert(context, wanted, built);
   const base = branchOf(git);
   if (wanted.mode === 'commit' && built.kind === 'exact') {
-    const commit = await push(context, { story, built, ref: `refs/heads/${base}`, before: built.head });
+    const commit = await push(context, { description, built, ref: `refs/heads/${base}`, before: built.head });
     git.wake();
     return revertRecord(wanted.branch, `commit ${commit}`);
   }
-  if (!isThere) await push(context, { story, built, ref, before: undefined });
+  if (!isThere) await push(context, { description, built, ref, before: undefined });
   if (!forge) return revertRecord(wanted.branch, 'pushed');
-  return pullRequestRecord(await open(forge, { wanted, story, base, draft: built.kind === 'whole' }));
+  return pullRequestRecord(await open(forge, { wanted, description, base, draft: built.kind === 'whole' }));
 }
 
 type Buildable = Extract<BuiltRevert, { kind: 'exact' | 'whole' }>;
@@ -139,13 +139,13 @@ type Buildable = Extract<BuiltRevert, { kind: 'exact' | 'whole' }>;
 function push(
   { git, nowMs }: WriteContext,
   {
-    story,
+    description,
     built,
     ref,
     before,
-  }: { story: RevertDescription; built: Buildable; ref: string; before: string | undefined },
+  }: { description: RevertDescription; built: Buildable; ref: string; before: string | undefined },
 ): Promise<string> {
-  const message = `${revertTitle(story)}\n\n${revertBody(story, 'text')}`;
+  const message = `${revertTitle(description)}\n\n${revertBody(description, 'text')}`;
   const time = Math.floor(nowMs / 1000);
   return git.repository.commitFiles({ parent: built.head, files: built.files, message, time, ref, before });
 }
@@ -154,16 +154,16 @@ function open(
   forge: Forge,
   {
     wanted,
-    story,
+    description,
     base,
     draft,
-  }: { wanted: WantedRevert; story: RevertDescription; base: string; draft: boolean },
+  }: { wanted: WantedRevert; description: RevertDescription; base: string; draft: boolean },
 ): Promise<PullRequest> {
-  const [title, body] = [revertTitle(story), revertBody(story, 'markdown')];
+  const [title, body] = [revertTitle(description), revertBody(description, 'markdown')];
   return forge.createPullRequest({ branch: wanted.branch, base, title, body, draft });
 }
 
-function storyOf(context: WriteContext, revert: WantedRevert, built: Buildable): RevertDescription {
+function describeRevert(context: WriteContext, revert: WantedRevert, built: Buildable): RevertDescription {
   const { where, status, documentation } = context;
   const subject = status.history?.find(({ digest }) => digest === revert.digest)?.subject ?? '';
   const whole = built.kind === 'whole' ? { why: built.why, others: built.others } : undefined;
