@@ -128,7 +128,7 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
   const facts = factsOf(options, pass);
   const { ledger, revert = 'none', status: writesStatus } = facts.write;
   memory.isWanted = ledger === true || writesStatus === true || revert !== 'none';
-  memory.records = facts.told;
+  memory.records = facts.records;
   // Before the first read nobody knows where the ledger is.
   if (git.head() === undefined) return;
   const { where, status } = facts;
@@ -136,9 +136,9 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
   const context: WriteContext = { git, canaryKey: key, where, status, nowMs: clock.nowMs(), documentation };
   const writes = writesFor(context, wantedInGit(facts));
   // Refusals of what is not to be written any more are forgotten. While head is not known, nobody knows whether a revert is still wanted.
-  const isWanted = (entry: GitRecord) =>
+  const isCurrent = (entry: GitRecord) =>
     entry.kind !== 'refused' || writes.some(({ id }) => id === entry.write);
-  if (facts.head) memory.records = memory.records.filter(isWanted);
+  if (facts.head) memory.records = memory.records.filter(isCurrent);
   const { problems, retry } = await writeAll(options, pass, writes);
   memory.failures = retry ? memory.failures + 1 : 0;
   const retryMs = Math.min(maximumRetryMs, firstRetryMs * 2 ** (memory.failures - 1));
@@ -158,8 +158,8 @@ function factsOf({ clusterName, heads }: GitWriterOptions, { key, canary, git, m
   const release = view.kind === 'release' ? view.release : undefined;
   const head = release && { digest: release.digest, commit: release.commit.commit };
   const ledger = git.ledger(key);
-  const told = currentRecords(memory.records, { write, status, head, ledger });
-  return { where: { cluster: clusterName, namespace, canary: name }, write, status, head, ledger, told };
+  const records = currentRecords(memory.records, { write, status, head, ledger });
+  return { where: { cluster: clusterName, namespace, canary: name }, write, status, head, ledger, records };
 }
 
 async function writeAll(
