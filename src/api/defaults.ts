@@ -2,8 +2,6 @@
 import type { OnFailure } from './canary/analysis.ts';
 import type { Canary } from './canary/canary.ts';
 import type { CanaryMetric } from './canary/metrics.ts';
-import { limits } from './limits.ts';
-import type { Source } from './source/source.ts';
 import { durationOr, parseDurationMs } from './time.ts';
 
 /** Name of the apex Service: `service.name`, or else the target's. */
@@ -75,22 +73,4 @@ export function effectivePostPromotion(canary: Canary, floorMs: number): Effecti
     maxRestarts: given.expect?.maxRestarts,
     metrics: given.metrics ?? [],
   };
-}
-
-/** Milliseconds between two polls of a Source: 30 s if absent, at least one second. */
-export function sourceIntervalMs(source: Source): number {
-  return Math.max(limits.minSourceIntervalMs, durationOr(source.spec.interval, 30_000));
-}
-
-/** Milliseconds one sync of a Source may take: 60 s if absent. */
-export function sourceTimeoutMs(source: Source): number {
-  return durationOr(source.spec.timeout, 60_000);
-}
-
-/** Milliseconds until a failed sync is tried again: the poll interval if absent. */
-export function sourceRetryIntervalMs(source: Source): number {
-  return Math.max(
-    limits.minSourceIntervalMs,
-    durationOr(source.spec.retryInterval, sourceIntervalMs(source)),
-  );
 }

@@ -5,6 +5,7 @@ import { limits as bounds } from '../api/limits.ts';
 import type { AddressPolicy, Resolver } from './address-guard.ts';
 import { createDispatchers, createHostSlots, type Dispatchers, type HostSlots } from './dispatchers.ts';
 import { HttpError, toHttpError } from './errors.ts';
+import { onlyWhile } from './send-condition.ts';
 import type {
   HttpAuth,
   HttpClient,
@@ -108,6 +109,7 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
   const dispatcher = parts.dispatchers.forUrl(url, method, request.tls ?? {}, proxy);
   const limits = { ...DEFAULT_LIMITS, ...parts.options.limits, ...request.limits };
   const deadline = startDeadline({ method, host: url.host }, limits, request.signal);
+  const unsent = () => new HttpError('Aborted', url.host, `${method} ${url.host}: not sent`);
   const exchange: Exchange = { url, method, limits, deadline };
   let release = () => {};
   let raw: Readable | undefined;
@@ -116,7 +118,7 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
     deadline.alive();
     const answer = await undiciRequest(url, {
       method,
-      dispatcher,
+      dispatcher: request.maySend ? dispatcher.compose(onlyWhile(request.maySend, unsent)) : dispatcher,
       signal: deadline.signal,
       headers: requestHeaders(request, parts.options),
       body: request.body ?? null,

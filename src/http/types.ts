@@ -28,6 +28,8 @@ export interface HttpRequest {
   /** HTTP proxy to go through, with user info if it wants some. Default none; no environment variable is read. */
   readonly proxy?: string;
   readonly signal?: AbortSignal;
+  /** Asked when the first byte is about to go; while it says no, nothing is sent (Aborted). */
+  readonly maySend?: () => boolean;
   readonly limits?: Partial<HttpLimits>;
   /** `error` (default): a 3xx answer throws Redirected. `return`: the caller looks at it; it is never followed here. */
   readonly redirect?: 'error' | 'return';

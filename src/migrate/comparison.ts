@@ -4,7 +4,7 @@ import type { HttpClient } from '../http/types.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
 import { objectKey } from '../render/render.ts';
 import { formatProblem } from '../render/rendered-object.ts';
-import { readSetOf } from '../review/diff/effective-set.ts';
+import { readEffectiveSet } from '../review/diff/effective-set.ts';
 import { type SourceObjectDifference, sourceDifferenceOf } from '../review/diff/source-difference.ts';
 import type { Connection } from '../server/connection.ts';
 import type { Comparison } from './facts.ts';
@@ -27,7 +27,7 @@ export async function comparisonOf(
   { inventory, ...rendering }: Rendering & { inventory: readonly ObjectReference[] },
 ): Promise<Comparison> {
   try {
-    const set = await readSetOf(connection, source, rendering);
+    const set = await readEffectiveSet(connection, source, rendering);
     const [first] = set.problems;
     if (first) return { ...nothing, problem: formatProblem(first) };
     const applied = new Set(set.objects.map(({ object }) => objectKey(object)));

@@ -2,7 +2,7 @@
 import { type Document, isMap, isSeq, parseDocument } from 'yaml';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { writeYaml } from '../render/yaml/values.ts';
-import { linesOf, type Section, sectionsOf } from '../review/object-diff.ts';
+import { linesOf, type Section, sectionsOf } from '../review/diff-sections.ts';
 
 /** Files by path, as they are shown. */
 export type Files = ReadonlyMap<string, string>;

@@ -1,6 +1,6 @@
 /** Every move that a tree is about, planned. */
+import { namespacedName } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
-import { namespacedName } from '../engine/checks/checks.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
 import { pruneAfterAnnotation } from './facts.ts';

@@ -1,7 +1,11 @@
 import type { Clock } from '../api/clock.ts';
-import { sourceIntervalMs, sourceRetryIntervalMs, sourceTimeoutMs } from '../api/defaults.ts';
 import { present, type SecretValues } from '../api/kubernetes.ts';
-import type { Source } from '../api/source/source.ts';
+import {
+  type Source,
+  sourceIntervalMs,
+  sourceRetryIntervalMs,
+  sourceTimeoutMs,
+} from '../api/source/source.ts';
 import type {
   OpenPoller,
   OpenRepository,

@@ -5,8 +5,8 @@ import { hostileRepositories } from '../hostile/repositories.ts';
 import { rowsUnder, testsNamedIn } from './tables.ts';
 
 const page = readFileSync('docs/hostile-repositories.md', 'utf8');
-const rows = ['Servers', 'Packs', 'Refs and history', 'Objects', 'YAML'].flatMap((heading) =>
-  rowsUnder(page, heading),
+const rows = ['Servers', 'Packs', 'Refs and history', 'Objects', 'YAML', 'Variables', 'Patterns'].flatMap(
+  (heading) => rowsUnder(page, heading),
 );
 
 /** The names after a word: `rows "a", "b"`. */

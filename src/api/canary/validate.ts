@@ -27,7 +27,9 @@ interface CanaryCheckOptions {
 export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): Findings {
   const provider = canary.spec.provider ?? options.defaultProvider;
   const found: Findings = { problems: [], warnings: [] };
-  checkNotActedOn(canary, found);
+  for (const { path, stops } of findUnsupported(canary)) {
+    if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
+  }
   checkWholeNumbers(canary, found);
   checkService(canary, provider, found);
   checkProviderNeeds(canary, provider, found);
@@ -38,25 +40,17 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   checkSteps(canary, found);
   checkWebhooks(canary, found);
   checkAffinity(canary, found);
-  checkScaler(canary, found);
+  const { minReplicas, maxReplicas } = canary.spec.autoscalerRef?.primaryScalerReplicas ?? {};
+  // One bound alone is compared with the scaler's other one where that is known.
+  if (minReplicas !== undefined && maxReplicas !== undefined && minReplicas > maxReplicas)
+    found.problems.push({
+      path: 'spec.autoscalerRef.primaryScalerReplicas.minReplicas',
+      message: `is above maxReplicas, which is ${maxReplicas}`,
+    });
   if (options.forbidsOtherNamespaces) checkNamespaces(canary, found);
   checkMetrics(canary.spec.analysis.metrics, 'spec.analysis.metrics', found);
   checkMetrics(canary.spec.postPromotion?.metrics, 'spec.postPromotion.metrics', found);
   return found;
-}
-
-/** One bound alone is compared with the scaler's other one where that is known. */
-function checkScaler({ spec }: Canary, found: Findings): void {
-  const { minReplicas, maxReplicas } = spec.autoscalerRef?.primaryScalerReplicas ?? {};
-  if (minReplicas === undefined || maxReplicas === undefined || minReplicas <= maxReplicas) return;
-  const message = `is above maxReplicas, which is ${maxReplicas}`;
-  found.problems.push({ path: 'spec.autoscalerRef.primaryScalerReplicas.minReplicas', message });
-}
-
-function checkNotActedOn(canary: Canary, found: Findings): void {
-  for (const { path, stops } of findUnsupported(canary)) {
-    if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
-  }
 }
 
 /** Flagger's CRD says number where its program reads an integer; a fraction breaks the program, so it is named here. */

@@ -1,5 +1,6 @@
 import { type Dispatcher, request as undiciRequest } from 'undici';
 import { retryAfterMs } from '../../api/time.ts';
+import { onlyWhile } from '../../http/send-condition.ts';
 import type { Authentication } from '../access/credentials.ts';
 import { ApiError, errorFromStatus, localError, type Subject } from '../errors.ts';
 
@@ -69,31 +70,13 @@ async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Di
       headers: headersOf(request, settings),
       body: request.body === undefined ? null : JSON.stringify(request.body),
       dispatcher: request.maySend
-        ? settings.dispatcher.compose(onlyWhile(request, request.maySend))
+        ? settings.dispatcher.compose(onlyWhile(request.maySend, () => unsent(request)))
         : settings.dispatcher,
       signal: settings.signal,
     });
   } catch (error) {
     throw networkError(request, error, settings);
   }
-}
-
-/**
- * Between a decision and its first byte lie a queue, credentials and a free connection, and the process may have stood still in any of them:
- * the question is asked behind all of them.
- */
-function onlyWhile(request: ApiRequest, maySend: () => boolean): Dispatcher.DispatcherComposeInterceptor {
-  return (dispatch) => (options, handler) =>
-    dispatch(options, {
-      onRequestStart(controller, context) {
-        if (maySend()) handler.onRequestStart?.(controller, context);
-        else controller.abort(unsent(request));
-      },
-      onResponseStart: (...answer) => handler.onResponseStart?.(...answer),
-      onResponseData: (...answer) => handler.onResponseData?.(...answer),
-      onResponseEnd: (...answer) => handler.onResponseEnd?.(...answer),
-      onResponseError: (...answer) => handler.onResponseError?.(...answer),
-    });
 }
 
 async function readAnswer(request: ApiRequest, answer: OpenAnswer, maximumBytes: number): Promise<string> {

@@ -1,12 +1,11 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
-import { namespacedName } from '../checks/checks.ts';
+import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
-import { disownAll } from './perform/disown.ts';
 import { awaitsFinalizer, dropFinalizer } from './perform/finalizer.ts';
+import { disownAll } from './perform/hand-back.ts';
 import { restoreScalers } from './perform/scalers.ts';
 import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';

@@ -1,13 +1,15 @@
 /** One observation of a Canary, and what follows from it. */
+
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import type { Decision } from '../../rollout/action.ts';
-import { checkSubject, namespacedName } from '../checks/checks.ts';
+import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { News } from '../status-patch.ts';
 import type { CanaryParts, Observation } from './context/context.ts';
 import { observe } from './observe/observe.ts';
-import { joinActionFailures } from './perform/action-order.ts';
+import { joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { type Performed, performAll } from './perform/perform.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';

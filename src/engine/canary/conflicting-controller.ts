@@ -1,6 +1,5 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { namespacedName } from '../checks/checks.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { isStale } from '../failure.ts';
 import { findCondition, withCondition } from '../status-patch.ts';
 import type { PassResult } from '../work-queue.ts';

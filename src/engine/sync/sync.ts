@@ -1,10 +1,9 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { sourceTimeoutMs } from '../../api/defaults.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
-import type { Source } from '../../api/source/source.ts';
+import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
-import { namespacedName } from '../checks/checks.ts';
 import { codeOf, failureOf } from '../failure.ts';
 import { applySnapshot } from './apply/apply.ts';
 import { handOverHeld } from './apply/hand-over.ts';

@@ -1,11 +1,10 @@
 import { type CanaryStatus, writtenCondition } from '../../api/canary/status.ts';
 import type { Clock } from '../../api/clock.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { EventSink, Log, WatchedSet } from '../../contracts/cluster.ts';
 import { type Facts, wantedInGit } from '../../writeback/decide.ts';
 import { requestOf } from '../../writeback/records.ts';
 import type { Heads } from '../canary/context/heads.ts';
-import { namespacedName } from '../checks/checks.ts';
 import { type ConditionNews, findCondition } from '../status-patch.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { createWorkQueue, type PassResult } from '../work-queue.ts';

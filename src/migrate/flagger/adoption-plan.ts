@@ -1,7 +1,6 @@
 import { parseCanary } from '../../api/kinds/parse.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { findUnsupported } from '../../api/unsupported-fields.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import { routerFor } from '../../providers/routing/table.ts';
 import { worldAfter } from '../../review/explain/forecast.ts';

@@ -1,7 +1,6 @@
 import { planOf } from '../../api/canary/plan.ts';
-import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { contextOf } from '../../rollout/context.ts';
 import { lastKnownGood, rejectionOf, runOf } from '../../rollout/run.ts';

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { failureText } from './builder.ts';
 import { findProgram, inPrivateFolder, type ProcessLimits, runProcess } from './process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-process-'));
@@ -141,3 +142,10 @@ test.concurrent.each([
   },
   90_000,
 );
+
+test('a failure of 64 kB of slashes is told at once', () => {
+  const started = process.cpuUsage();
+  const said = '/'.repeat(64 * 1024);
+  expect(failureText('helm', { ok: false, reason: 'failed', said })).toMatch(/^helm failed: /);
+  expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
+});

@@ -1,5 +1,5 @@
 import { planOf } from '../../api/canary/plan.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import type { Comparison } from '../../health/comparison.ts';
 import { differences } from '../../health/expectation.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';

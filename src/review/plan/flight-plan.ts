@@ -1,4 +1,4 @@
-/** How a release of a Canary will be rolled out, by the rules that the rollout itself goes by. Pure. */
+/** How a release of a Canary will be rolled out, by the rules of the rollout itself. Pure. */
 import type { Canary } from '../../api/canary/canary.ts';
 import { type CanaryMetric, metricsById } from '../../api/canary/metrics.ts';
 import { type Plan, planOf } from '../../api/canary/plan.ts';
@@ -92,7 +92,10 @@ export function flightPlanOf(canary: Canary, options: FlightOptions): FlightPlan
     promotionMs,
     verificationMs,
     shortestMs: analysisMs + promotionMs + verificationMs,
-    metrics: metricsOf(plan, { isAnalysed, isFirst: options.isFirst }),
+    metrics: [
+      ...(isAnalysed ? flightMetrics(plan.metrics, 'analysis') : []),
+      ...(options.isFirst ? [] : flightMetrics(plan.postPromotion.metrics, 'afterPromotion')),
+    ],
     holds: options.isFirst ? [] : holdsOf(canary, plan, { window: options.window, isAnalysed }),
   };
 }
@@ -139,26 +142,14 @@ function strategyName({ strategy }: Plan, provider: string, isAnalysed: boolean)
   return { canary: 'canary', ab: 'A/B', blueGreen: 'blue/green' }[strategy.kind] as FlightPlan['strategy'];
 }
 
-function metricsOf(plan: Plan, { isAnalysed, isFirst }: { isAnalysed: boolean; isFirst: boolean }) {
-  return [
-    ...(isAnalysed ? asMetrics(plan.metrics, 'analysis') : []),
-    ...(isFirst ? [] : asMetrics(plan.postPromotion.metrics, 'afterPromotion')),
-  ];
-}
-
-function asMetrics(metrics: readonly CanaryMetric[], when: FlightMetric['when']): FlightMetric[] {
-  return [...metricsById(metrics)].map(([id, metric]) => asMetric(id, metric, when));
-}
-
-function asMetric(id: string, metric: CanaryMetric, when: FlightMetric['when']): FlightMetric {
-  const { maxRelativeIncrease } = metric;
-  return {
+function flightMetrics(metrics: readonly CanaryMetric[], when: FlightMetric['when']): FlightMetric[] {
+  return [...metricsById(metrics)].map(([id, metric]) => ({
     name: id,
     when,
     ...boundsOf(metric),
-    ...(maxRelativeIncrease === undefined ? {} : { maxRelativeIncrease }),
+    ...(metric.maxRelativeIncrease === undefined ? {} : { maxRelativeIncrease: metric.maxRelativeIncrease }),
     window: metric.interval ?? '1m',
-  };
+  }));
 }
 
 /** What each type of webhook can do to a release that is under way, in the order in which they are asked. */
@@ -190,12 +181,9 @@ function holdsOf(
         return { kind, name: `${hook.name} (${type})`, effect: `${effect}${deadline}` };
       }),
     );
-  const checked = plan.postPromotion.successThreshold === 0 ? hooks.filter(isBefore) : hooks;
+  const isVerified = plan.postPromotion.successThreshold > 0;
+  const checked = hooks.filter(({ name }) => isVerified || !name.endsWith('(post-promotion)'));
   return [...(window ? [windowHold(window)] : []), ...checked];
-}
-
-function isBefore({ name }: FlightHold): boolean {
-  return !name.endsWith('(post-promotion)');
 }
 
 function windowHold({ open, nextOpeningMs }: NonNullable<FlightOptions['window']>): FlightHold {

@@ -1,5 +1,4 @@
 /** Fields that API servers do not let anybody change. Pure. */
-import { isRecord } from '../../api/json.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { canonicalJson, recordOf } from '../../release/json.ts';
 
@@ -41,14 +40,12 @@ const defaulted: ReadonlySet<string> = new Set([
 
 /** Those that differ, as paths; an immutable ConfigMap or Secret whose content changes is told by `data`. */
 export function immutableFields(before: KubernetesObject, after: KubernetesObject): string[] {
-  const paths = (immutable[after.kind] ?? []).filter((path) => isChanged(path, before, after));
+  const paths = (immutable[after.kind] ?? []).filter((path) => {
+    const [old, now] = [valueAt(before, path), valueAt(after, path)];
+    const isLeftOut = old === undefined || now === undefined;
+    return !(isLeftOut && defaulted.has(path)) && differ(old, now);
+  });
   return [...paths, ...clusterAddress(before, after), ...frozenContent(before, after)];
-}
-
-function isChanged(path: string, before: KubernetesObject, after: KubernetesObject): boolean {
-  const [old, now] = [valueAt(before, path), valueAt(after, path)];
-  if (defaulted.has(path) && (old === undefined || now === undefined)) return false;
-  return differ(old, now);
 }
 
 /** A Service may get an address and may not change it, but by becoming one of type ExternalName and back. */
@@ -74,11 +71,9 @@ function valueAt(object: KubernetesObject, path: string): unknown {
 
 /** Null, absent and empty mean the same to the API server. */
 function differ(old: unknown, now: unknown): boolean {
-  const text = (value: unknown) => (isEmpty(value) ? '' : canonicalJson(value));
+  const text = (value: unknown) => {
+    const isEmpty = typeof value === 'object' && Object.keys(value ?? {}).length === 0;
+    return value === undefined || isEmpty ? '' : canonicalJson(value);
+  };
   return text(old) !== text(now);
-}
-
-function isEmpty(value: unknown): boolean {
-  if (value === undefined || value === null) return true;
-  return isRecord(value) ? Object.keys(value).length === 0 : Array.isArray(value) && value.length === 0;
 }

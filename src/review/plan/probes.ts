@@ -14,8 +14,8 @@ import { counted } from '../../terminal/output.ts';
 import { measure } from './metrics.ts';
 import { type PromotedStates, promotedInLedger } from './promoted-releases.ts';
 import { type PromotedState, promotedStateOf } from './promoted-state.ts';
+import type { LookQuestion, PlanProbes } from './request.ts';
 import { serverDryRun } from './server-dry-run.ts';
-import type { LookQuestion, PlanProbes } from './source-plan.ts';
 
 /** What was wished. */
 interface ProbeOptions {

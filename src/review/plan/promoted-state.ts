@@ -44,11 +44,6 @@ export function promotedStateOf(status: CanaryStatus): PromotedState {
   };
 }
 
-/** The standing that a ledger ref tells. */
-export function promotedStateFromLedger(commit: string, subject: string): PromotedState {
-  return { from: 'ledger', promoted: { commit, subject }, serving: [], rejected: [] };
-}
-
 /** What was found when base's release was held against the promoted one. */
 interface Compared {
   /** Of the Canary's release at the promoted commit; undefined: that commit is not in this clone, or gives no release. */

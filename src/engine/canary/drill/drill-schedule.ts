@@ -2,9 +2,13 @@ import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import type { Clock } from '../../../api/clock.ts';
 import { parseCanary } from '../../../api/kinds/parse.ts';
-import { type Condition, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  type Condition,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+} from '../../../api/kubernetes.ts';
 import type { Cluster, EventSink, Log } from '../../../contracts/cluster.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { isStale } from '../../failure.ts';
 import { type ConditionNews, withCondition } from '../../status-patch.ts';
 import { type DrillParts, type DrillReport, drill } from './drill.ts';

@@ -1,5 +1,5 @@
 import { isDigest } from '../../../api/digest.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import { isGenerated } from '../../../api/metadata.ts';
 import type { Cluster, DryRun } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
@@ -22,7 +22,6 @@ import { templateTimeMs } from '../../../workload/pods/pods.ts';
 import { adoptedService, isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { digestAnnotation } from '../../../workload/shared/names.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import type { Adoption, Observation, ReadParts } from '../context/context.ts';
 import { readLiveConfigs } from '../context/live-config.ts';
 import { controllerRevisionKind } from '../context/namespace-view.ts';

@@ -1,11 +1,10 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import { commitOfDigest } from '../../../rollout/context.ts';
 import type { HeadView, PeersView, World, WorldOptions } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
 import { recordViews, rejectionsOf } from '../../records/records.ts';
 import { windowAt } from '../../windows.ts';
@@ -14,9 +13,9 @@ import type { NamespaceView } from '../context/namespace-view.ts';
 import { kindsOf } from '../status/spec-in-force.ts';
 import { primaryDrift } from './drift.ts';
 import { canaryName, observeRecords } from './releases.ts';
-import { refuseOtherRoutes } from './routes.ts';
 import { revisionOf, sideObjects, sideViews } from './sides.ts';
 import { findTargetOwner, refuseForeignOwner, refuseInPlace } from './target-owner.ts';
+import { refuseOtherRoutes } from './wanted-routes.ts';
 
 /** What a look at a Canary gave: its world, or that the watches are still being started. */
 type Observed =
@@ -64,7 +63,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     peers: peersOf(parts.canaries.list(), canary),
     options: worldOptions(parts.options),
   };
-  const revision = revisionOf(context, objects);
+  const revision = revisionOf(context, target);
   const againMs = ownership.problem || isUnread ? unreadAgainMs : undefined;
   const observation = { canary, world, view, target, primary, provider, revision, againMs };
   if (movesTo !== undefined && sharesWorkload(movesTo)) await refuseOtherRoutes({ parts, observation });

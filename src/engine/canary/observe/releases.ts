@@ -1,10 +1,9 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { describe, type NamespacedName } from '../../../api/kubernetes.ts';
+import { describe, type NamespacedName, namespacedName } from '../../../api/kubernetes.ts';
 import { type Release, settingsKey, settingsOf, type WorkloadSettings } from '../../../release/release.ts';
 import { highestSequence, newestFirst } from '../../../rollout/run.ts';
 import type { RecordView } from '../../../rollout/world.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError } from '../../failure.ts';
 import { recordVersion, recordViews } from '../../records/records.ts';
 import type { CanaryParts, ReadContext } from '../context/context.ts';

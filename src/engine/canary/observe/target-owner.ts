@@ -1,11 +1,10 @@
 import type { Canary } from '../../../api/canary/canary.ts';
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import { isService } from '../../../release/service-content.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { digestAnnotation, primaryName } from '../../../workload/shared/names.ts';
 import { RefusedError } from '../../../workload/shared/refusal.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
 import type { ReadParts } from '../context/context.ts';
 import type { Head } from '../context/head.ts';

@@ -9,7 +9,7 @@ import type { RouteKind } from '../../../contracts/routing.ts';
 import { watchedKinds } from '../../../workload/kinds.ts';
 import { endpointSliceKind } from '../../../workload/pods/endpoints.ts';
 import { type ScalerSpec, scalerKindOf } from '../../../workload/scaler.ts';
-import { EngineError, type Failure, invalidCanary } from '../../failure.ts';
+import { EngineError, type Failure, invalidCanary, unknownProvider } from '../../failure.ts';
 import { type CanaryParts, providerOf } from '../context/context.ts';
 
 /** Reasons of specs that only their author can mend. */
@@ -97,11 +97,7 @@ function routingFailure(
   const provider = providerOf(canary, parts.options);
   if (sharesWorkload(provider)) return undefined;
   const router = parts.routing(provider);
-  if (!router)
-    return new EngineError(
-      'UnknownProvider',
-      `spec.provider: this version cannot route traffic with ${provider}`,
-    );
+  if (!router) return unknownProvider(provider);
   const problems = router.check(canary).filter(({ severity }) => severity === 'error');
   return problems.length > 0 ? invalidCanary(problems) : undefined;
 }

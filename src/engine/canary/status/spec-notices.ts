@@ -2,12 +2,11 @@
 import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
-import type { Condition, KubernetesObject } from '../../../api/kubernetes.ts';
+import { type Condition, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Problem } from '../../../api/problems.ts';
 import { unsupportedFields } from '../../../api/unsupported-fields.ts';
 import type { ReferenceKind } from '../../../contracts/cluster.ts';
 import { undeclaredPort } from '../../../release/ports.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import {
   type ConditionNews,
   findCondition,
