@@ -1,4 +1,4 @@
-/** What an absent or odd field means: Flagger's defaults, and ours for the fields that Flagger does not have. */
+/** Defaults of a Canary: Flagger's, and ours for the fields that Flagger does not have. */
 import type { OnFailure } from './canary/analysis.ts';
 import type { Canary } from './canary/canary.ts';
 import type { CanaryMetric } from './canary/metrics.ts';
@@ -19,8 +19,6 @@ export function failureThreshold(threshold: number | undefined): number {
   return Math.max(1, threshold ?? 0);
 }
 
-const sessionProviders: ReadonlySet<string> = new Set(['gatewayapi:v1']);
-
 /** Both sides are pods of one workload, whose own rolling update is held at the step (ADR 21). */
 export function sharesWorkload(provider: string | undefined): boolean {
   return provider === 'native';
@@ -28,7 +26,7 @@ export function sharesWorkload(provider: string | undefined): boolean {
 
 /** Whether session affinity works with this routing provider; others leave the field out. */
 export function keepsSessions(provider: string): boolean {
-  return sessionProviders.has(provider);
+  return provider === 'gatewayapi:v1';
 }
 
 /** Milliseconds a workload may stay without progress: 600 s if absent. */

@@ -7,12 +7,12 @@ export const flaggerSelectors = ['app.kubernetes.io/name=flagger', 'app=flagger'
 /** The Lease that Flagger renews where its leader election is on. */
 export const flaggerLease = 'flagger-leader-election';
 
-/** Whether this Deployment of Flagger has pods that act. */
+/** Whether this Deployment of Flagger has available pods. */
 export function isAvailable({ status }: KubernetesObject): boolean {
   return ((status as { availableReplicas?: number } | undefined)?.availableReplicas ?? 0) > 0;
 }
 
-/** The one namespace whose Canaries this Flagger looks after (its flag `-namespace`); undefined: those of all. */
+/** The one namespace whose Canaries this Flagger reconciles (its flag `-namespace`); undefined: those of all. */
 export function watchedNamespace({ spec }: KubernetesObject): string | undefined {
   const { containers = [] } =
     (spec as { template?: { spec?: { containers?: ReadonlyArray<{ command?: unknown; args?: unknown }> } } })

@@ -1,4 +1,4 @@
-/** What is reported of a release at the moments that matter: one value for status line, event, alert, commit status and pull request. */
+/** A report about a release: one value, shown in the status line, event, alert, commit status and pull request. */
 import type { CanaryStatus } from './canary/status.ts';
 import { nothing, rolloutReasons } from './reasons.ts';
 import { shorten } from './text.ts';
@@ -19,12 +19,12 @@ export interface Fact {
   readonly value: string;
 }
 
-/** Path of a reason's page below the root of the project; undefined for a reason that asks nothing of anybody. */
+/** Path of a reason's runbook below the root of the project; undefined for a reason that needs no action. */
 export function runbookOf(reason: string): string | undefined {
   return actOf(reason) === undefined ? undefined : `docs/runbooks/${reason}.md`;
 }
 
-/** Takes a commit back in Git; undefined for what is no full SHA, since somebody pastes it into a shell. */
+/** The command that reverts a commit in Git; undefined for what is no full SHA, since people paste it into a shell. */
 export function revertCommand(commit: string): string | undefined {
   return /^[0-9a-f]{40,64}$/.test(commit)
     ? `git revert --no-edit ${commit.slice(0, 12)} && git push`
@@ -56,7 +56,7 @@ export function markdownOf(incident: Incident, facts: readonly Fact[] = factsOf(
   return [escapedMarkdown(incident.message), '', ...lines].join('\n');
 }
 
-/** Text in which `@all` or `<!channel>` from a commit message calls nobody: a joiner of no width follows each @. */
+/** Text in which `@all` or `<!channel>` from a commit message notifies nobody: a word joiner (U+2060) follows each @. */
 export function withoutMentions(text: string): string {
   return text.replaceAll('@', '@\u2060');
 }

@@ -69,23 +69,18 @@ export function oneOf<T extends z.ZodObject>(
   if (rule === 'atMostOne') branches.unshift({ not: { anyOf: [...branches] } });
   return schema
     .superRefine((value, context) => {
-      const given = alternatives.filter((fields) => fields.every((field) => isPresent(value, field)));
+      const present = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
+      const given = alternatives.filter((fields) => fields.every((field) => present[field] !== undefined));
       if (given.length === 1 || (given.length === 0 && rule === 'atMostOne')) return;
-      context.addIssue({ code: 'custom', message: groupMessage(alternatives, given), input: value });
+      const choices = alternatives.map((fields) => fields.join(' + ')).join(', or ');
+      const found = given.map((fields) => fields.join(' + ')).join(' and ');
+      const message =
+        given.length === 0
+          ? `needs exactly one of: ${choices}; none is complete`
+          : `only one may be given of: ${choices}; found ${found}`;
+      context.addIssue({ code: 'custom', message, input: value });
     })
     .meta({ oneOf: branches }) as T;
-}
-
-function isPresent(value: unknown, field: string): boolean {
-  return (
-    typeof value === 'object' && value !== null && (value as Record<string, unknown>)[field] !== undefined
-  );
-}
-
-function groupMessage(alternatives: readonly Alternative[], given: readonly Alternative[]): string {
-  const choices = alternatives.map((fields) => fields.join(' + ')).join(', or ');
-  if (given.length === 0) return `needs exactly one of: ${choices}; none is complete`;
-  return `only one may be given of: ${choices}; found ${given.map((fields) => fields.join(' + ')).join(' and ')}`;
 }
 
 // How a request's text is compared: the three shapes that Flagger's matches use.

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import { systemClock } from '../api/clock.ts';
 import { InputError } from '../api/problems.ts';
 import { createHttpClient } from '../http/client.ts';
-import { adoptionExitCode, adoptionLines, planOfAdoption } from '../migrate/flagger/adoption-plan.ts';
+import { adoptionExitCode, adoptionLines, adoptionRow } from '../migrate/flagger/adoption-plan.ts';
 import { handBackCanaries, handBackLines, refuseWhileActive } from '../migrate/flagger/hand-back.ts';
 import { type AdoptionQuery, readCanaries } from '../migrate/flagger/read-canaries.ts';
 import { planMoves } from '../migrate/moves.ts';
@@ -187,7 +187,7 @@ async function planAdoption(connection: Connection, options: AdoptOptions): Prom
     },
   );
   const seen = await readCanaries(connection, options);
-  const plan = planOfAdoption(seen, cluster);
+  const plan = { canaries: seen.map(adoptionRow), cluster };
   const stdout = format === 'text' ? `${adoptionLines(plan, screen).join('\n')}\n` : formatData(plan, format);
   return { stdout, stderr: '', exitCode: adoptionExitCode(plan) };
 }

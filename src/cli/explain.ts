@@ -2,7 +2,7 @@ import type { Comparison } from '../health/comparison.ts';
 import { type Explanation, explain, type Judgement } from '../review/explain/explanation.ts';
 import type { Moment } from '../review/explain/forecast.ts';
 import { applyHypothesis, type Hypothesis, parseHypothesis } from '../review/explain/hypothesis.ts';
-import { readWorld } from '../review/read-canary.ts';
+import { readCanaryWith } from '../review/read-canary.ts';
 import type { World } from '../rollout/world.ts';
 import {
   type CommandResult,
@@ -70,7 +70,11 @@ export const explainCommand: CliCommand = {
           includeLabelPrefixes: [],
         };
         const world = await withConnection({ kubeconfig: flags.kubeconfig, version }, (connection) =>
-          readWorld(connection, { namespace: flags.namespace ?? connection.access.namespace, name, options }),
+          readCanaryWith(
+            connection,
+            { namespace: flags.namespace ?? connection.access.namespace, name, options },
+            async ({ observation }) => observation.world,
+          ),
         );
         const screen = screenOf(process.stdout, process.env);
         emit(

@@ -49,12 +49,12 @@ export function conditionOf(
   return status.conditions?.find((condition) => condition.type === type);
 }
 
-/** A commit as people name it. */
+/** The first seven digits of a commit. */
 export function shortCommit(commit: string | undefined): string {
   return (commit ?? '').slice(0, 7);
 }
 
-/** A commit's subject beside its short name. */
+/** A commit's short id and its subject. */
 export function commitLine(commit: string | undefined, subject: string | undefined): string {
   return [shortCommit(commit), subject].filter(Boolean).join(' ');
 }

@@ -73,11 +73,13 @@ function objectName(one: SourceObjectDifference): string {
 export function ownWays(object: KubernetesObject): string[] {
   const { labels = {}, annotations = {} } = object.metadata;
   const flux = 'kustomize.toolkit.fluxcd.io';
-  const said = (key: string) => annotations[key] ?? labels[key];
+  const marked = (key: string) => annotations[key] ?? labels[key];
   const ways = [
-    ...(said('argocd.argoproj.io/hook') === undefined ? [] : ['argocd.argoproj.io/hook']),
-    ...(['Override', undefined].includes(said(`${flux}/ssa`)) ? [] : [`${flux}/ssa: ${said(`${flux}/ssa`)}`]),
-    ...(said(`${flux}/reconcile`) === 'disabled' ? [`${flux}/reconcile: disabled`] : []),
+    ...(marked('argocd.argoproj.io/hook') === undefined ? [] : ['argocd.argoproj.io/hook']),
+    ...(['Override', undefined].includes(marked(`${flux}/ssa`))
+      ? []
+      : [`${flux}/ssa: ${marked(`${flux}/ssa`)}`]),
+    ...(marked(`${flux}/reconcile`) === 'disabled' ? [`${flux}/reconcile: disabled`] : []),
   ];
   return ways.map((way) => `${describe(object)}: ${way}, and a Source would apply it like any other`);
 }

@@ -4,7 +4,7 @@ import { diffLines, type Hunk, splitLines } from '../writeback/line-diff.ts';
 const contextLines = 3;
 
 /** Changes that are near each other. Positions count from 0, `oldEnd` and `newEnd` are exclusive. */
-export interface Section {
+interface Section {
   readonly oldStart: number;
   readonly oldEnd: number;
   readonly newStart: number;

@@ -17,7 +17,7 @@ import { primaryReplicas } from '../workload/sides.ts';
 export interface ExpectedObject {
   readonly kind: string;
   readonly name: string;
-  /** The fields that are ours; undefined where only the presence can be said. */
+  /** The fields that Holdfast writes; undefined where only the presence is known. */
   readonly wanted: KubernetesObject | undefined;
   readonly live: KubernetesObject | undefined;
 }

@@ -6,7 +6,7 @@ import { writeYaml } from '../render/yaml/values.ts';
 import { isSecretName, redacted } from '../workload/compare/difference-text.ts';
 import { linesOf, sectionsOf } from './diff-sections.ts';
 
-/** Of one object; what is more is counted. */
+/** Of one object; further lines are counted. */
 const mostLines = 400;
 const gap = '...';
 
@@ -52,7 +52,7 @@ interface Versions {
 }
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
-/** What SOPS puts beside what it encrypted: new at every change, and nothing that is applied. */
+/** Metadata of SOPS in an encrypted file: new at every change, and never applied. */
 const sopsBlock = 'sops';
 
 type Pair = readonly [before: unknown, after: unknown];

@@ -14,7 +14,7 @@ import { createOpenWatch } from '../server/cluster.ts';
 import type { Connection } from '../server/connection.ts';
 import { notAsked, readParts } from './read-only-parts.ts';
 
-/** Which Canary, and with which flags the controller that looks after it runs. */
+/** Which Canary, and the flags of the controller that reconciles it. */
 export interface WorldQuery {
   readonly namespace: string;
   readonly name: string;
@@ -23,13 +23,8 @@ export interface WorldQuery {
 
 const listDeadlineMs = 15_000;
 
-/** The world of a Canary as the controller would observe it (see `readCanaryWith`). */
-export function readWorld(connection: Connection, query: WorldQuery): Promise<World> {
-  return readCanaryWith(connection, query, async ({ observation }) => observation.world);
-}
-
 /**
- * Looks at a Canary as the controller does, by its own code and without a way to write, and does something with what was seen. Git is not
+ * Observes a Canary as the controller does, with its own code and without a way to write, and passes the observation on. Git is not
  * asked: head is what Holdfast last saw there. The bytes of records are not compared with their digest, since that takes the cluster's key.
  * Throws ApiError, InputError.
  */

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { limits } from '../limits.ts';
 import { conditionsSchema, requestFields, text, timestamp } from '../schema.ts';
 
-/** Flagger's closed set of phases; the empty one is a Canary nobody has looked at yet. */
+/** Flagger's closed set of phases; the empty one is a Canary that was not reconciled yet. */
 const canaryPhaseSchema = z.enum([
   '',
   'Initializing',
@@ -22,7 +22,7 @@ const canaryPhaseSchema = z.enum([
 /** Where a release stands after the first write to the primary. */
 const postPromotionStateSchema = z.enum(['Converging', 'Verifying', 'Held', 'Reverting']);
 
-/** What one check said; inconclusive is neither a pass nor a failure (S29). */
+/** The result of one check; inconclusive is neither a pass nor a failure (S29). */
 const checkVerdictSchema = z.enum(['pass', 'fail', 'inconclusive']);
 
 const commit = text(64).describe('Full SHA of the commit; empty when the release came from no Source.');
@@ -173,7 +173,7 @@ const canaryRunSchema = z.looseObject({
   fastLane: z.boolean().describe('A proven release: steps and analysis are left out.').optional(),
 });
 
-/** Checked as any spec when it is read back. */
+/** Checked like any spec when it is read back. */
 const specInForceSchema = z.object({
   generation: z.int().describe('Generation of the Canary that brought it.'),
   spec: z.looseObject({}).describe('The spec, with the overrides of annotations.'),

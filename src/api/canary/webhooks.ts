@@ -14,7 +14,7 @@ export type HookType = Exclude<WebhookType, ''> | 'post-promotion';
 export type Webhook = CanaryWebhook | PostPromotionWebhook;
 
 /**
- * What a webhook said. `refused`: it answered, and the answer is no. `unreachable`: nobody knows what it would say (no answer in time, no
+ * The answer of a webhook. `refused`: it answered, and the answer is no. `unreachable`: its answer is unknown (no answer in time, no
  * connection, a redirect, garbage). For a gate both are no; after promotion only `refused` is held against a release (S29).
  */
 export interface HookAnswer {

@@ -137,16 +137,12 @@ function convert(node: JsonNode, path: string): StructuralSchema {
     );
   }
   if (node.items) result.items = convert(node.items as JsonNode, `${path}[]`);
-  convertAdditional(node, result, path);
-  return result;
-}
-
-/** A map keeps its value schema; a loose object keeps unknown fields; a plain object lets the server prune them. */
-function convertAdditional(node: JsonNode, result: StructuralSchema, path: string): void {
+  // A map keeps its value schema; a loose object keeps unknown fields; from a plain object the server prunes them.
   const additional = node.additionalProperties;
-  if (typeof additional !== 'object' || additional === null) return;
+  if (typeof additional !== 'object' || additional === null) return result;
   if (Object.keys(additional).length === 0) result['x-kubernetes-preserve-unknown-fields'] = true;
   else result.additionalProperties = convert(additional as JsonNode, `${path}{}`);
+  return result;
 }
 
 function pick(node: JsonNode, keys: readonly string[]): StructuralSchema {

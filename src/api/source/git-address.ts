@@ -27,7 +27,7 @@ export function httpsFormOf(address: string): string | undefined {
   return URL.canParse(form) ? form : undefined;
 }
 
-/** What to tell about an SSH address; undefined for any other. It repeats neither user nor password. */
+/** The message for an SSH address; undefined for any other. It repeats neither user nor password. */
 export function sshProblem(address: string): string | undefined {
   const form = httpsFormOf(address);
   return (

@@ -2,7 +2,7 @@ import type { Clock } from '../../api/clock.ts';
 import { isRecord } from '../../api/json.ts';
 import type { SecretValues } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
-import type { HttpClient } from '../../http/types.ts';
+import type { HttpClient, HttpRequest } from '../../http/types.ts';
 import { ForgeError, forgeErrorOf } from './errors.ts';
 import { createForge } from './forge.ts';
 import type { GithubAppTokens } from './github-app.ts';
@@ -48,8 +48,9 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     const dialect = await dialectOf(values, url, path, way, probe);
     if (!dialect || !path) return undefined;
     const { api, repository } = dialect.place(url, path);
+    const tenant = `forge ${source.metadata.namespace}`;
     const base = {
-      ...{ http, api, way, nowMs },
+      ...{ http: { send: (request: HttpRequest) => http.send({ ...request, tenant }) }, api, way, nowMs },
       headers: dialect.headers,
       where: `${dialect.kind} ${url.host}, ${repository}`,
     };

@@ -46,6 +46,7 @@ async function attemptOnce(call: HookCall, { http }: HookTools, signal: AbortSig
   try {
     const { status, body } = await http.send({
       url: webhook.url,
+      tenant: `webhooks ${call.canary.metadata.namespace}`,
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(payloadOf(call)),

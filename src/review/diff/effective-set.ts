@@ -29,7 +29,7 @@ import { sourceParts } from '../read-only-parts.ts';
 /** How Git is asked, and what renders. */
 export interface SourceReading {
   readonly http: HttpClient;
-  /** Where kustomize and helm are, as far as it was said. */
+  /** Paths of kustomize and helm, where flags or the environment name them. */
   readonly programs: ProgramPaths;
 }
 

@@ -1,7 +1,7 @@
 import { sharesWorkload } from '../../api/defaults.ts';
 import { describeAction } from '../../engine/canary/perform/action-text.ts';
 import type { Action, Decision } from '../../rollout/action.ts';
-import { nextSequence } from '../../rollout/run.ts';
+import { nextSequence } from '../../rollout/records.ts';
 import { step } from '../../rollout/step.ts';
 import type { World } from '../../rollout/world.ts';
 
@@ -19,7 +19,7 @@ export interface Moment {
 /** How the forecast ends. */
 export interface Forecast {
   readonly moments: readonly Moment[];
-  /** Why nothing is said about the time after the last moment. */
+  /** Why the forecast ends after the last moment. */
   readonly end: string;
 }
 
@@ -67,7 +67,7 @@ function momentOf({ status, actions }: Decision, timeMs: number): Moment {
   };
 }
 
-/** Why nothing can be said about the time after this decision; undefined when something can. */
+/** Why the forecast ends after this decision; undefined where it goes on. */
 function endOf({ status, actions, check, wakeAfterMs }: Decision, now: World): string | undefined {
   if (check) return `then these metrics are queried: ${check.metrics.join(', ')}`;
   if (actions.some(({ type }) => !foreseeable.has(type)))
@@ -77,7 +77,7 @@ function endOf({ status, actions, check, wakeAfterMs }: Decision, now: World): s
 }
 
 /**
- * The world once a decision was carried out, as far as that can be told beforehand. A change is looked at again at once, as the controller
+ * The world once a decision was carried out, as far as it can be predicted. A change is reconciled again at once, as the controller
  * does; else time passes. Pure.
  */
 export function worldAfter({ status, actions, wakeAfterMs }: Decision, now: World): World {

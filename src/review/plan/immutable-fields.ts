@@ -38,31 +38,28 @@ const defaulted: ReadonlySet<string> = new Set([
   'type',
 ]);
 
-/** Those that differ, as paths; an immutable ConfigMap or Secret whose content changes is told by `data`. */
+/** Those that differ, as paths; `data` stands for the content of an immutable ConfigMap or Secret. */
 export function immutableFields(before: KubernetesObject, after: KubernetesObject): string[] {
   const paths = (immutable[after.kind] ?? []).filter((path) => {
     const [old, now] = [valueAt(before, path), valueAt(after, path)];
     const isLeftOut = old === undefined || now === undefined;
     return !(isLeftOut && defaulted.has(path)) && differ(old, now);
   });
-  return [...paths, ...clusterAddress(before, after), ...frozenContent(before, after)];
+  const found = [...paths, ...clusterAddress(before, after)];
+  if (!['ConfigMap', 'Secret'].includes(after.kind) || before.immutable !== true) return found;
+  const content = ({ data, stringData, binaryData }: KubernetesObject) => ({ data, stringData, binaryData });
+  if (differ(content(before), content(after))) found.push('data');
+  return after.immutable === true ? found : [...found, 'immutable'];
 }
 
 /** A Service may get an address and may not change it, but by becoming one of type ExternalName and back. */
 function clusterAddress(before: KubernetesObject, after: KubernetesObject): string[] {
   if (after.kind !== 'Service') return [];
   const [old, now] = [valueAt(before, 'spec.clusterIP'), valueAt(after, 'spec.clusterIP')];
-  // Headless or not is told apart by this field; leaving it out is a Service with an address.
+  // This field says whether a Service is headless; without it the Service has an address.
   const headless = (value: unknown) => value === 'None';
   const isOther = old !== undefined && now !== undefined && old !== '' && now !== '' && old !== now;
   return isOther || headless(old) !== headless(now) ? ['spec.clusterIP'] : [];
-}
-
-function frozenContent(before: KubernetesObject, after: KubernetesObject): string[] {
-  if (!['ConfigMap', 'Secret'].includes(after.kind) || before.immutable !== true) return [];
-  const content = ({ data, stringData, binaryData }: KubernetesObject) => ({ data, stringData, binaryData });
-  const fields = differ(content(before), content(after)) ? ['data'] : [];
-  return after.immutable === true ? fields : [...fields, 'immutable'];
 }
 
 function valueAt(object: KubernetesObject, path: string): unknown {

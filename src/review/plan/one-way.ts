@@ -1,5 +1,5 @@
 /** Changes that cannot be taken back by going back in Git, and those that the API server cannot make in place. Pure. */
-import { describe, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { forceAnnotation, mayRecreate } from '../../engine/sync/apply/recreate.ts';
 import { recordOf, recordsOf, textOf } from '../../release/json.ts';
@@ -230,12 +230,20 @@ export function lostConfigKeys(
 ): OneWayChange[] {
   const now = new Map(after.map((entry) => [objectKey(entry.object), entry.object]));
   const { namespace } = good.target.metadata;
+  const spec = recordOf(templateOf(good).spec);
+  const containers = [...recordsOf(spec.containers), ...recordsOf(spec.initContainers)];
   return before.flatMap(({ object, origin }) => {
     const isConfig = object.apiVersion === 'v1' && ['ConfigMap', 'Secret'].includes(object.kind);
     if (!isConfig || object.metadata.namespace !== namespace) return [];
-    const read = keysRead(templateOf(good), object);
+    const { kind, metadata } = object;
+    const read = [
+      ...fromVariables(containers, kind, metadata.name),
+      ...fromVolumes(spec, kind, metadata.name),
+    ];
     const left = new Set(keysOf(now.get(objectKey(object))));
-    const lost = keysOf(object).filter((key) => !left.has(key) && (read.all || read.keys.has(key)));
+    const lost = keysOf(object).filter(
+      (key) => !left.has(key) && read.some(({ all, keys }) => all || keys.has(key)),
+    );
     return lost.length === 0 ? [] : [asChange({ object, origin }, lost)];
   });
 }
@@ -259,14 +267,6 @@ function asChange(entry: RenderedObject, lost: readonly string[]): OneWayChange 
     severity: 'oneWay',
     message: `it loses ${what}; it is not part of a release, so a revert does not restore them and its pods will not find them`,
   };
-}
-
-function keysRead(template: PodTemplate, { kind, metadata: { name } }: KubernetesObject): KeysRead {
-  const spec = recordOf(template.spec);
-  const containers = [...recordsOf(spec.containers), ...recordsOf(spec.initContainers)];
-  const found = [...fromVariables(containers, kind, name), ...fromVolumes(spec, kind, name)];
-  const keys = found.flatMap(({ keys: some }) => [...some]);
-  return { all: found.some(({ all }) => all), keys: new Set(keys) };
 }
 
 const everything: KeysRead = { all: true, keys: new Set() };

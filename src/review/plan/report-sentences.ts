@@ -127,14 +127,11 @@ function metricWords(metric: FlightMetric, measured: readonly Measured[] | undef
   ];
   const now = measured?.find((one) => one.name === name && one.when === when);
   const during = when === 'analysis' ? 'during analysis' : 'after promotion';
-  return `metric ${during}: ${name} ${bounds.join(' and ') || 'without bounds'}, over ${window}${nowWords(now)}`;
-}
-
-function nowWords(now: Measured | undefined): string {
-  if (!now) return '';
-  if (now.value === undefined) return `; now unknown: ${now.detail ?? 'no value'}`;
+  const sentence = `metric ${during}: ${name} ${bounds.join(' and ') || 'without bounds'}, over ${window}`;
+  if (!now) return sentence;
+  if (now.value === undefined) return `${sentence}; now unknown: ${now.detail ?? 'no value'}`;
   const verdict = now.verdict === 'fail' ? ', which would fail' : '';
-  return `; now ${Number(now.value.toPrecision(6))} on the primary${verdict}`;
+  return `${sentence}; now ${Number(now.value.toPrecision(6))} on the primary${verdict}`;
 }
 
 /** `refused Deployment shop/web: ...`. */

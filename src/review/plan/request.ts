@@ -52,7 +52,7 @@ interface DryRunQuestion {
   readonly changed: ReadonlySet<string>;
 }
 
-/** What is asked beside the repository; each part may be missing. None of them rejects: `notes` say what cannot be read. */
+/** What is asked besides the repository; each part may be missing. None of them rejects: `notes` say what cannot be read. */
 export interface PlanProbes {
   /** What is promoted, by Canary key. */
   readonly look?: ((question: LookQuestion) => Promise<PromotedStates>) | undefined;

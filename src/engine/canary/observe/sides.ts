@@ -26,7 +26,7 @@ interface SideObjects {
 }
 
 /** What a look is made with. */
-export interface SideContext {
+interface SideContext {
   readonly parts: ReadParts;
   readonly canary: Canary;
   readonly view: NamespaceView;
