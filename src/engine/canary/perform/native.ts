@@ -2,7 +2,8 @@
 
 import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { nativeKind } from '../../../workload/kinds.ts';
-import { isNativeService, nativeService, revisionPods } from '../../../workload/native-pods.ts';
+import { revisionPods } from '../../../workload/native-pods.ts';
+import { isNativeService, nativeService } from '../../../workload/native-service.ts';
 import { nativeWorkload, type Stage } from '../../../workload/native-workload.ts';
 import { plainConfig } from '../../../workload/shared/configs.ts';
 import { promotedDigestOf, serviceNames, stepShareOf } from '../../../workload/shared/names.ts';
