@@ -70,9 +70,13 @@ export function escapedMarkdown(text: string): string {
   return withoutMentions(marked).replaceAll('#', '#\u2060');
 }
 
-/** The facts in the order in which a person asks for them; absent ones are left out. */
-export function factsOf(incident: Incident): Fact[] {
+/**
+ * The facts in the order in which a person asks for them; absent ones are left out. `documentation`: root of the pages that the runbook is
+ * linked to, with a slash at the end.
+ */
+export function factsOf(incident: Incident, documentation = ''): Fact[] {
   const { commit, author, subject, finding, onCanary, stays, next, command, severity } = incident;
+  const runbook = runbookOf(incident.reason);
   const nothingNext = severity === 'info' ? undefined : 'nothing automatic';
   const facts: Array<[title: string, value: string | undefined]> = [
     ['Serving', servingText(incident)],
@@ -82,7 +86,7 @@ export function factsOf(incident: Incident): Fact[] {
     ['Stays applied', stays],
     ['Next', next?.time ? `${next.action} at ${next.time}` : (next?.action ?? nothingNext)],
     ['You can run', command],
-    ['Runbook', severity === 'info' ? undefined : runbookOf(incident.reason)],
+    ['Runbook', runbook && severity !== 'info' ? `${documentation}${runbook}` : undefined],
   ];
   return facts.flatMap(([title, value]) => (value ? [{ title, value }] : []));
 }

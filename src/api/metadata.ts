@@ -76,6 +76,11 @@ export const namespacesAnnotation = 'applyset.kubernetes.io/additional-namespace
 /** Holdfast's value of `toolingAnnotation`; the version is that of how the set is stored. */
 export const tooling = 'holdfast/v1';
 
+/** The ServiceAccount that a Source without `serviceAccountName` is written as, in its own namespace. It need not exist. */
+export const sourceAccount = 'holdfast-source';
+/** The Secret in Holdfast's namespace with the key that hashes Secrets. */
+export const clusterKeySecret = 'holdfast-key';
+
 // Names that fit where Kubernetes allows fewer characters.
 
 const mostLabelCharacters = 63;

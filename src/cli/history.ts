@@ -4,7 +4,7 @@ import { canaryLabel, labelValue } from '../api/metadata.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { recordViews } from '../engine/records/records.ts';
 import { labelRecord } from '../release/record.ts';
-import { newestFirst } from '../rollout/run.ts';
+import { newestFirst } from '../rollout/records.ts';
 import type { RecordView } from '../rollout/world.ts';
 import {
   type CommandResult,

@@ -23,7 +23,14 @@ import {
 } from '../terminal/output.ts';
 import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { type CliCommand, emit } from './command.ts';
-import { outputOption, type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
+import {
+  crossNamespaceRefsOption,
+  noCrossNamespaceRefsOption,
+  outputOption,
+  type ProgramFlags,
+  programsIn,
+  withProgramFlags,
+} from './flags.ts';
 
 /** What `holdfast validate` is asked for. */
 interface ValidateOptions extends Partial<KindOptions> {
@@ -47,7 +54,7 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
     strict: options.strict ?? false,
     defaultProvider: options.defaultProvider ?? 'kubernetes',
     minIntervalMs: options.minIntervalMs ?? limits.minAnalysisIntervalMs,
-    forbidsOtherNamespaces: options.forbidsOtherNamespaces ?? false,
+    forbidsOtherNamespaces: options.forbidsOtherNamespaces ?? true,
   };
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-validate-'));
   const builders = findBuilders(options.programs ?? {}, folder);
@@ -124,10 +131,8 @@ export const validateCommand: CliCommand = {
       .argument('<path...>', 'files and folders')
       .option('--strict', 'treat unknown fields as problems')
       .option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider', 'kubernetes')
-      .option(
-        '--no-cross-namespace-refs',
-        'reject references to other namespaces, as holdfast run does with this flag',
-      )
+      .addOption(crossNamespaceRefsOption())
+      .addOption(noCrossNamespaceRefsOption())
       .addOption(outputOption('text', ['text', 'json']));
     withProgramFlags(command).action(async (paths: string[], flags: ValidateFlags) => {
       const { strict = false, meshProvider: defaultProvider } = flags;

@@ -88,11 +88,12 @@ function sourceFrom(
     stops.push(
       `${tree.at(owner.origin, 'spec.sourceRef')}: its GitRepository is neither in the files given nor in the cluster`,
     );
-  if (stops.length > 0) return { wanted, notes: carried.notes, stops };
+  const notes = [...carried.notes, ...accountNotes(wanted)];
+  if (stops.length > 0) return { wanted, notes, stops };
   // What is valid for the other tool need not be valid in a Source.
   const parsed = parseSource(wanted);
   const invalid = parsed.ok ? [] : parsed.problems.map(({ path, message }) => `Source ${path}: ${message}`);
-  return { wanted, notes: carried.notes, stops: invalid };
+  return { wanted, notes, stops: invalid };
 }
 
 /** A Source that exists need not be compared, and one whose owner does not apply cannot. */
@@ -159,4 +160,13 @@ function stopsIn(
     if (ofRepository === undefined) return `${at(owner.origin, field)}: ${field}: ${message}`;
     return `${repository ? `${at(repository.origin, ofRepository)}: ` : ''}${field}: ${message}`;
   });
+}
+
+/** Flux and Argo CD write with their own rights where no account is named; a Source does not. */
+function accountNotes({ metadata, spec }: Source): string[] {
+  const { namespace = '' } = metadata;
+  if (spec.serviceAccountName) return [];
+  return [
+    `the Source names no service account, so it writes only what the role edit covers in namespace ${namespace}: for more, set serviceAccountName, or install Holdfast with --trusted-source-namespaces ${namespace}`,
+  ];
 }

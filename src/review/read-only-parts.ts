@@ -84,6 +84,12 @@ export async function sourceParts(
     events: { emit: nothing },
     ...{ applied: createApplied(), claims: createClaims(), sources: () => [] },
     presence: createPresence(parts),
+    // Nothing is written, so that it makes no difference who would.
+    rights: {
+      ...{ isTrusted: () => true, areFromFiles: true, crossNamespaceRefs: true },
+      ...{ ownNamespace: '', protectedNamespaces: [] },
+    },
+    bindings: { ensure: async () => undefined, sweep: async () => undefined },
     ...{ builders, builds: createBuildCache() },
     clusterName: '',
     // No digest is compared that a Secret is part of.

@@ -29,6 +29,7 @@ import {
   proxyFromSecret,
   tlsFromSecret,
 } from '../git/wire/credentials.ts';
+import { forTenant } from '../http/client.ts';
 import type { HttpClient } from '../http/types.ts';
 import { ForgeError, type ForgeErrorCode } from '../providers/forges/errors.ts';
 import { github } from '../providers/forges/github.ts';
@@ -60,7 +61,7 @@ function opener({ access, client, identity }: RepositorySettings, stores: Stores
   return (source, secrets) => {
     const { name, namespace = '' } = source.metadata;
     return createGitSource({
-      ...{ namespace, name, client, stores },
+      ...{ namespace, name, stores, client: forTenant(client, `git ${namespace}`) },
       url: source.spec.url,
       reference: referenceOf(source),
       credentialsFrom: access.credentialsFrom(source),

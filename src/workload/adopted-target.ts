@@ -61,7 +61,7 @@ export function comparableTemplate({ metadata = {}, ...template }: PodTemplate):
 
 /**
  * The target as its applier wants it, defaults included. Replicas and the selector of a DaemonSet at rest are left out: the rollout writes
- * them (flagger-behaviour 2.17), so they say nothing about what is wanted.
+ * them (flagger-behaviour 2.17).
  */
 export function wantedTarget({ apiVersion, kind, metadata, spec }: KubernetesObject): KubernetesObject {
   const { name, namespace, labels, annotations } = metadata;

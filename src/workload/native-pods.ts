@@ -52,7 +52,7 @@ function patternOf(objects: readonly KubernetesObject[], suffix = ''): string {
   return `${names.length === 1 ? names.join() : `(${names.join('|')})`}${suffix}`;
 }
 
-// The Service of the new pods of a workload that is rolled out in place, for load tests (ADR 21). No request of users comes that way.
+// The Service of the new pods of a workload that is rolled out in place, for load tests (ADR 21). Requests of users do not use it.
 
 /** Instead of the hash of new pods while there are none; no hash is like it. */
 const nobody = 'none';

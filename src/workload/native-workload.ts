@@ -40,7 +40,7 @@ interface NativeSource {
   readonly release: Release;
   readonly settings: WorkloadSettings;
   readonly settingsKey: string;
-  /** Undefined leaves the number to whoever owns it. */
+  /** Undefined leaves the number to its owner, an autoscaler. */
   readonly replicas: number | undefined;
   readonly live: KubernetesObject | undefined;
 }

@@ -50,7 +50,7 @@ const unscaled: ReadonlySet<string> = new Set(['DaemonSet', 'Service']);
 /** Kinds of scalers, whether they are served or not. */
 export const scalerKinds: readonly { readonly apiVersion: string; readonly kind: string }[] = kinds;
 
-/** The part of a Canary's spec that says which scaler it has; from an object that need not be valid. */
+/** The part of a Canary's spec that names its scaler; from an object that need not be valid. */
 export interface ScalerSpec {
   readonly targetRef?:
     | { readonly apiVersion?: string | undefined; readonly kind?: string | undefined }
@@ -90,7 +90,7 @@ export function settleMsOf(object: KubernetesObject | undefined): number {
   return Math.min(durationOr(object?.metadata.annotations?.[settleAnnotation], usualSettleMs), mostSettleMs);
 }
 
-/** The target's scaler as Git says, bounds spelled out so that what was dropped from Git does not stay. Throws RefusedError. */
+/** The target's scaler as in Git, with explicit bounds, so that one removed from Git does not stay. Throws RefusedError. */
 export function ownScaler(kind: ScalerKind, canary: Canary, scaler: KubernetesObject): KubernetesObject {
   refuseOther(kind, canary, scaler);
   const { name, labels, annotations } = scaler.metadata;
@@ -141,7 +141,7 @@ export function primaryScaler(
   };
 }
 
-/** What primaryScalerReplicas leaves out stays as on the target's scaler. */
+/** Bounds that primaryScalerReplicas leaves out are those of the target's scaler. */
 function primaryBounds(kind: ScalerKind, canary: Canary, source: KubernetesObject): Record<string, number> {
   const given = canary.spec.autoscalerRef?.primaryScalerReplicas;
   const { minReplicas = minReplicasOf(kind, source), maxReplicas = boundOf(source, kind.maximum) } =
@@ -155,7 +155,7 @@ function primaryBounds(kind: ScalerKind, canary: Canary, source: KubernetesObjec
   return { [kind.minimum.field]: minReplicas, [kind.maximum.field]: maxReplicas };
 }
 
-/** Merge patch that raises minReplicas and keeps what it was, or restores it; undefined when nothing is to be done. */
+/** Merge patch that raises minReplicas and records the former value, or restores that; undefined when nothing is to be done. */
 export function minReplicasPatch(
   kind: ScalerKind,
   object: KubernetesObject,
@@ -172,14 +172,14 @@ export function minReplicasPatch(
   return { metadata: { annotations }, spec: { [minimum.field]: minReplicas ?? minReplicasOf(kind, object) } };
 }
 
-/** Merge patch that pauses a ScaledObject at zero pods or lets it go on; undefined when it is so already. */
+/** Merge patch that pauses a ScaledObject at zero pods or resumes it; undefined when nothing is to be done. */
 export function pausePatch(object: KubernetesObject, paused: boolean): Record<string, unknown> | undefined {
   const isPaused = object.metadata.annotations?.[pausedAnnotation] === '0';
   if (isPaused === paused) return undefined;
   return { metadata: { annotations: { [pausedAnnotation]: paused ? '0' : null } } };
 }
 
-/** minReplicas without a rollout. An annotation that somebody spoilt gives the standard; at rest Git's value is written. */
+/** minReplicas without a rollout. An unreadable annotation gives the default; at rest Git's value is written. */
 function minReplicasOf(kind: ScalerKind, object: KubernetesObject): number {
   const before = object.metadata.annotations?.[minReplicasAnnotation];
   if (before === undefined) return boundOf(object, kind.minimum);

@@ -92,7 +92,7 @@ describe('what left Git', () => {
       'a.json': configMap('a'),
     });
     await createSource(bed, { prune: true });
-    await bed.start();
+    await bed.start({ trustedSourceNamespaces: ['shop'] });
     await untilPruned('Pruned');
     const { body } = await bed.send('GET', '/api/v1/namespaces/extra');
     expect(body).toMatchObject({ metadata: { name: 'extra' } });

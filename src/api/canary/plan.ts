@@ -11,7 +11,7 @@ import type { Canary } from './canary.ts';
 import type { CanaryMetric } from './metrics.ts';
 
 /** How a release is tried: Flagger's three strategies, or none. */
-export type Strategy =
+type Strategy =
   | { kind: 'canary'; steps: readonly number[] | undefined; stepWeight: number; maxWeight: number }
   | { kind: 'ab'; iterations: number }
   | { kind: 'blueGreen'; iterations: number; mirror: boolean; shiftsTraffic: boolean };

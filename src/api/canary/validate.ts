@@ -177,13 +177,19 @@ function checkAffinity({ spec }: Canary, found: Findings): void {
 // Check of references to other namespaces, for clusters where namespaces belong to different people (Flagger's -no-cross-namespace-refs).
 
 /** Adds every reference that leaves the Canary's namespace; an empty one stays in it. */
+/** What is said of a reference to an object of another namespace where that is not allowed. */
+export function otherNamespace(namespace: string): string {
+  return `is ${namespace}; references to other namespaces need holdfast run --cross-namespace-refs`;
+}
+
 function checkNamespaces({ metadata, spec }: Canary, found: { problems: Problem[] }): void {
   const own = metadata.namespace ?? '';
   for (const [path, namespace] of namespacesOf(spec)) {
-    if (!namespace || namespace === own) continue;
+    // A manifest that names no namespace may be applied to any.
+    if (!namespace || own === '' || namespace === own) continue;
     found.problems.push({
       path,
-      message: `is ${namespace}; references to other namespaces are forbidden here`,
+      message: otherNamespace(namespace),
     });
   }
 }

@@ -1,5 +1,5 @@
 /** Checks of a Source that its schema cannot express. No message repeats the address: it may hold a password. */
-import type { Findings } from '../canary/validate.ts';
+import { type Findings, otherNamespace } from '../canary/validate.ts';
 import { limits } from '../limits.ts';
 import { formatDurationMs, parseDurationMs } from '../time.ts';
 import { findUnsupported } from '../unsupported-fields.ts';
@@ -7,7 +7,10 @@ import { sshProblem } from './git-address.ts';
 import type { Source } from './source.ts';
 
 /** Checks a parsed Source by itself. Cron expressions are checked where they are scheduled. */
-export function checkSource(source: Source): Findings {
+export function checkSource(
+  source: Source,
+  options: { readonly forbidsOtherNamespaces?: boolean } = {},
+): Findings {
   const found: Findings = { problems: [], warnings: [] };
   for (const { path, stops } of findUnsupported(source)) {
     if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
@@ -26,7 +29,24 @@ export function checkSource(source: Source): Findings {
       path: 'spec.verify.mode',
       message: `is ${mode}, which takes spec.ref.tag or spec.ref.semver`,
     });
+  if (options.forbidsOtherNamespaces) checkNamespaces(source, found);
   return found;
+}
+
+function checkNamespaces({ metadata, spec }: Source, found: Findings): void {
+  const own = metadata.namespace ?? '';
+  const named = [
+    ...(spec.dependsOn ?? []).map(
+      ({ namespace }, index) => [`spec.dependsOn[${index}].namespace`, namespace] as const,
+    ),
+    ...(spec.alerts ?? []).map(
+      ({ providerRef }, index) =>
+        [`spec.alerts[${index}].providerRef.namespace`, providerRef.namespace] as const,
+    ),
+  ];
+  for (const [path, namespace] of named)
+    if (namespace && own !== '' && namespace !== own)
+      found.problems.push({ path, message: otherNamespace(namespace) });
 }
 
 function checkUrl({ spec }: Source, found: Findings): void {

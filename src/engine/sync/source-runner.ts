@@ -189,7 +189,7 @@ function open(parts: SourceRunnerParts, object: KubernetesObject): Opened {
   if (!parsed.ok) return { source: undefined, repository: noRepository, problem: textOf(parsed.problems) };
   const source = parsed.value;
   const problems = [
-    ...checkSource(source).problems,
+    ...checkSource(source, { forbidsOtherNamespaces: !parts.rights.crossNamespaceRefs }).problems,
     ...windowProblems(source.spec.windows, parts.clock.nowMs()),
   ];
   try {

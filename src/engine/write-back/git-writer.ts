@@ -130,7 +130,7 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
   const { key, git, memory } = pass;
   const facts = factsOf(options, pass);
   memory.isWanted = asksForSomething(facts.write);
-  memory.records = facts.told;
+  memory.records = facts.records;
   // Before the first read nobody knows where the ledger is.
   if (git.head() === undefined) return;
   const { where, status } = facts;
@@ -154,8 +154,8 @@ function factsOf({ clusterName, heads }: GitWriterOptions, { key, canary, git, m
   const release = view.kind === 'release' ? view.release : undefined;
   const head = release && { digest: release.digest, commit: release.commit.commit };
   const ledger = git.ledger(key);
-  const told = currentRecords(memory.records, { write, status, head, ledger });
-  return { where: { cluster: clusterName, namespace, canary: name }, write, status, head, ledger, told };
+  const records = currentRecords(memory.records, { write, status, head, ledger });
+  return { where: { cluster: clusterName, namespace, canary: name }, write, status, head, ledger, records };
 }
 
 async function writeAll(

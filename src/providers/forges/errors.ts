@@ -9,19 +9,19 @@ export class ForgeError extends Error {
   readonly code: ForgeErrorCode;
   /** How long the forge asks to wait, in milliseconds; at most an hour. */
   readonly retryAfterMs: number | undefined;
-  /** The forge's own words, without secrets; empty when it said nothing. */
-  readonly said: string;
+  /** The forge's own message, without secrets; empty when there is none. */
+  readonly forgeMessage: string;
 
   constructor(
     code: ForgeErrorCode,
     message: string,
-    options: { retryAfterMs?: number; said?: string; cause?: unknown } = {},
+    options: { retryAfterMs?: number; forgeMessage?: string; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'ForgeError';
     this.code = code;
     this.retryAfterMs = options.retryAfterMs;
-    this.said = options.said ?? '';
+    this.forgeMessage = options.forgeMessage ?? '';
   }
 }
 
@@ -34,14 +34,14 @@ const NOT_TRANSIENT: ReadonlySet<string> = new Set([
   'ProxyCredentials',
 ]);
 
-/** The error that an answer stands for; undefined for a status of success. */
+/** The error code of an answer; undefined for a status of success. */
 export function codeOfStatus(
   status: number,
   headers: Readonly<Record<string, string>>,
 ): ForgeErrorCode | undefined {
   if (status >= 200 && status < 300) return undefined;
   if (status === 401) return 'Unauthorized';
-  // GitHub says 403 also when its limit of requests is reached.
+  // GitHub answers 403 also when its rate limit is reached.
   const isLimited = headers['x-ratelimit-remaining'] === '0' || headers['retry-after'] !== undefined;
   if (status === 403) return isLimited ? 'Unavailable' : 'Forbidden';
   if (status === 404 || status === 410) return 'NotFound';

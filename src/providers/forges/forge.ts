@@ -15,7 +15,7 @@ interface Parts {
   call(what: string, call: ForgeCall): Promise<unknown>;
 }
 
-/** The forge of one repository, spoken to in its dialect. */
+/** The forge of one repository, through its dialect. */
 export function createForge(
   dialect: ForgeDialect,
   repository: string,
@@ -55,7 +55,7 @@ async function find(parts: Parts, branch: string): Promise<PullRequest | undefin
   return undefined;
 }
 
-/** Our own branch has one open pull request; whoever was first has won, and it may have been ourselves before a crash. */
+/** A branch has one open pull request: an existing one is used, which may be our own from before a crash. */
 async function create(parts: Parts, request: NewPullRequest): Promise<PullRequest> {
   try {
     return await open(parts, request);
@@ -80,8 +80,9 @@ async function open(parts: Parts, request: NewPullRequest): Promise<PullRequest>
   try {
     return await send(true, '');
   } catch (error) {
-    // GitHub has no drafts in private repositories of its free plan: the title says it then.
-    if (!(error instanceof ForgeError) || !/draft/i.test(error.said) || error.code !== 'Invalid') throw error;
+    // GitHub has no drafts in private repositories of its free plan: then the title marks the draft.
+    if (!(error instanceof ForgeError) || !/draft/i.test(error.forgeMessage) || error.code !== 'Invalid')
+      throw error;
     return send(false, 'Draft: ');
   }
 }
@@ -111,7 +112,7 @@ async function setStatus(parts: Parts, commit: string, status: CommitStatus): Pr
   try {
     await call(`set the status of ${commit.slice(0, 7)}`, dialect.status(repository, commit, short));
   } catch (error) {
-    if (!(error instanceof ForgeError) || !dialect.isSameStatus?.(error.said, status)) throw error;
+    if (!(error instanceof ForgeError) || !dialect.isSameStatus?.(error.forgeMessage, status)) throw error;
   }
 }
 
@@ -119,12 +120,12 @@ function safeBody(dialect: ForgeDialect, text: string): string {
   return limitedBody(dialect.safeText?.(text) ?? text);
 }
 
-/** As the port shows it: one title whether or not it is a draft. */
+/** As the contract has it: without the prefix of a draft. */
 function shown({ fromFork: _, ...pull }: ReadPullRequest): PullRequest {
   return { ...pull, title: pull.title.slice(draftPrefix(pull.title).length) };
 }
 
-/** An answer of another shape is a forge of a version that we do not know, or a page of something in between. */
+/** An answer of another shape is that of an unknown version, or of a proxy in between. */
 function readWith<T>({ where, dialect }: Parts, answer: unknown, read: (answer: unknown) => T): T {
   try {
     return read(answer);

@@ -1,4 +1,4 @@
-/** The REST API of Gitea and of Forgejo, which kept it. */
+/** The REST API of Gitea; Forgejo has the same. */
 import * as z from 'zod';
 import { githubStyle } from './github.ts';
 import type { ForgeDialect } from './types.ts';

@@ -30,22 +30,22 @@ const installationSchema = z.object({ id: z.number().int().positive() });
 
 /** Exchanges the App's key for tokens and keeps each until shortly before its end; users of one App share them. */
 export function createGithubAppTokens(): GithubAppTokens {
-  const kept = new Map<string, { readonly token: string; readonly endsMs: number }>();
+  const cached = new Map<string, { readonly token: string; readonly endsMs: number }>();
   return {
     async of(app, connection) {
       const { appId, installation, privateKey } = app;
       const parts = [connection.api, appId, JSON.stringify(installation), privateKey];
       // A hash, so that the private key itself is not kept.
       const key = createHash('sha256').update(parts.join('\0')).digest('hex');
-      const known = kept.get(key);
+      const known = cached.get(key);
       if (known && known.endsMs - RENEW_BEFORE_MS > connection.nowMs()) return known.token;
       const fresh = await exchange(app, connection);
-      if (kept.size >= MAX_TOKENS) kept.clear();
-      kept.set(key, fresh);
+      if (cached.size >= MAX_TOKENS) cached.clear();
+      cached.set(key, fresh);
       return fresh.token;
     },
     drop(token) {
-      for (const [key, known] of kept) if (known.token === token) kept.delete(key);
+      for (const [key, known] of cached) if (known.token === token) cached.delete(key);
     },
   };
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../api/clock.ts';
 import { isRecord } from '../../api/json.ts';
 import type { SecretValues } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
-import type { HttpClient } from '../../http/types.ts';
+import type { HttpClient, HttpRequest } from '../../http/types.ts';
 import { ForgeError, forgeErrorOf } from './errors.ts';
 import { createForge } from './forge.ts';
 import type { GithubAppTokens } from './github-app.ts';
@@ -11,7 +11,7 @@ import { type ForgeNetworkSettings, jsonOf } from './send.ts';
 import { forges } from './table.ts';
 import type { ForgeClient, ForgeDialect } from './types.ts';
 
-/** What forges are opened with. One per process: what was found out about hosts and Apps is kept in it. */
+/** What forges are opened with. One per process, so that what was found out about hosts is cached. */
 interface ForgeSettings {
   readonly http: Pick<HttpClient, 'send'>;
   readonly clock: Pick<Clock, 'nowMs'>;
@@ -19,7 +19,7 @@ interface ForgeSettings {
   readonly tokens: GithubAppTokens;
 }
 
-/** What the Secrets of a Source say: the values of its own, and the way to the server. */
+/** The values of a Source's Secret, and the settings of the network. */
 interface ForgeAccess {
   readonly values: SecretValues;
   readonly way: ForgeNetworkSettings;
@@ -35,7 +35,7 @@ type OpenForgeClient = (
 const REPOSITORY = /^[\w.~-]+(?:\/[\w.~-]+)+$/;
 
 /**
- * Which forge it is: a public host, else the key `forge` of the Secret, else what the host's version pages say. The Secret's
+ * Which forge it is: the key `forge` of the Secret, else a public host, else found by the host's version pages. The Secret's
  * values are read at every opening, so that a renewed token counts from the next use.
  */
 export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenForgeClient {
@@ -48,8 +48,9 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     const dialect = await dialectOf(values, url, path, way, probe);
     if (!dialect || !path) return undefined;
     const { api, repository } = dialect.place(url, path);
+    const tenant = `forge ${source.metadata.namespace}`;
     const base = {
-      ...{ http, api, way, nowMs },
+      ...{ http: { send: (request: HttpRequest) => http.send({ ...request, tenant }) }, api, way, nowMs },
       headers: dialect.headers,
       where: `${dialect.kind} ${url.host}, ${repository}`,
     };
@@ -95,22 +96,22 @@ function repositoryPath({ pathname }: URL): string | undefined {
   return isPlain ? path : undefined;
 }
 
-/** Finds out which forge serves a repository's address; undefined: none that we know. Throws ForgeError when nobody answers. */
+/** Finds out which forge serves a repository's address; undefined: an unknown one. Throws ForgeError when the host does not answer. */
 type ForgeProbe = (url: URL, path: string, way: ForgeNetworkSettings) => Promise<ForgeDialect | undefined>;
 
-const KEEP_MS = 3_600_000;
-const MAX_KEPT = 500;
+const CACHE_MS = 3_600_000;
+const MAX_CACHED = 500;
 
 /** Asks for the version pages of the forges, without credentials; an answer counts for an hour. */
 function createForgeProbe(http: Pick<HttpClient, 'send'>, nowMs: () => number): ForgeProbe {
-  const kept = new Map<string, { readonly dialect: ForgeDialect | undefined; readonly untilMs: number }>();
+  const cached = new Map<string, { readonly dialect: ForgeDialect | undefined; readonly untilMs: number }>();
   return async (url, path, way) => {
     const key = `${url.origin}/${path}`;
-    const known = kept.get(key);
+    const known = cached.get(key);
     if (known && known.untilMs > nowMs()) return known.dialect;
     const dialect = await ask(http, url, path, way);
-    if (kept.size >= MAX_KEPT) kept.clear();
-    kept.set(key, { dialect, untilMs: nowMs() + KEEP_MS });
+    if (cached.size >= MAX_CACHED) cached.clear();
+    cached.set(key, { dialect, untilMs: nowMs() + CACHE_MS });
     return dialect;
   };
 }

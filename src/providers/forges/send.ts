@@ -38,7 +38,7 @@ const HINTS: Readonly<Record<ForgeErrorCode, string>> = {
 
 /**
  * Makes one call and returns the answer's JSON (undefined: an empty answer). `what` is what was to be done, for messages.
- * Throws ForgeError, whose message holds the forge's own words without the secrets.
+ * Throws ForgeError, whose message quotes the forge without the secrets.
  */
 export async function sendToForge(
   connection: ForgeConnection,
@@ -53,7 +53,7 @@ export async function sendToForge(
   const code = codeOfStatus(answer.status, answer.headers);
   const value = jsonOf(answer.body);
   if (code !== undefined)
-    throw refusal(title, { code, answer, said: messageIn(value, auth) }, connection.nowMs());
+    throw refusal(title, { code, answer, forgeMessage: safeMessageOf(value, auth) }, connection.nowMs());
   if (value === null) throw new ForgeError('Unavailable', `${title}: the answer is not JSON`);
   return value;
 }
@@ -88,20 +88,20 @@ function requestOf(connection: ForgeConnection, call: ForgeCall, auth: HttpAuth 
 
 function refusal(
   title: string,
-  { code, answer, said }: { code: ForgeErrorCode; answer: HttpResponse; said: string },
+  { code, answer, forgeMessage }: { code: ForgeErrorCode; answer: HttpResponse; forgeMessage: string },
   nowMs: number,
 ): ForgeError {
   const waitMs = code === 'Unavailable' ? retryAfterOf(answer.headers, nowMs) : undefined;
-  const quoted = said ? `, ${said}` : '';
+  const quoted = forgeMessage ? `, ${forgeMessage}` : '';
   return new ForgeError(code, `${title}: HTTP ${answer.status}${quoted}${HINTS[code]}`, {
-    said,
+    forgeMessage,
     ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
   });
 }
 
-/** The forge's own words on one line. A forge, or a proxy before it, may repeat what it was sent: secrets are taken out. */
-function messageIn(value: unknown, auth: HttpAuth | undefined): string {
-  let text = wordsOf(value);
+/** The forge's message on one line. A forge, or a proxy before it, may repeat what it was sent: secrets are removed. */
+function safeMessageOf(value: unknown, auth: HttpAuth | undefined): string {
+  let text = messagesIn(value);
   if (auth?.kind === 'bearer') text = text.replaceAll(auth.token, '***');
   else if (auth) {
     const sent = Buffer.from(`${auth.username}:${auth.password}`).toString('base64');
@@ -111,18 +111,18 @@ function messageIn(value: unknown, auth: HttpAuth | undefined): string {
 }
 
 /** What forges put into `message`, `error` and `errors`, whatever its shape. */
-function wordsOf(value: unknown, depth = 0): string {
+function messagesIn(value: unknown, depth = 0): string {
   if (typeof value === 'string') return value;
   if (depth > 3 || typeof value !== 'object' || value === null) return '';
   if (Array.isArray(value))
     return value
       .slice(0, 5)
-      .map((one) => wordsOf(one, depth + 1))
+      .map((one) => messagesIn(one, depth + 1))
       .filter(Boolean)
       .join('; ');
   const { message, error, errors } = value as Record<string, unknown>;
   return [message, error, errors]
-    .map((one) => wordsOf(one, depth + 1))
+    .map((one) => messagesIn(one, depth + 1))
     .filter(Boolean)
     .join(': ');
 }

@@ -1,4 +1,4 @@
-/** Texts as forges take them: their limits, and the prefix that marks a draft. */
+/** Texts for forges: their limits, and the prefix that marks a draft. */
 
 /** Longest description of a commit status (GitHub refuses more). */
 export const DESCRIPTION_LIMIT = 140;

@@ -1,5 +1,4 @@
-/** What a forge offers, and what one forge's file has to say about its API. */
-
+/** What a forge offers, and what the file of each forge implements. */
 import type { CommitStatus, NewPullRequest, PullRequest } from '../../api/forge.ts';
 import type { Forge } from '../../contracts/forge.ts';
 import type { HttpAuth } from '../../http/types.ts';
@@ -8,7 +7,7 @@ import type { HttpAuth } from '../../http/types.ts';
 export interface ForgeClient extends Forge {
   /** `github`, which includes GitHub Enterprise; `gitea`, which includes Forgejo; and the others of the table by their names. */
   readonly kind: string;
-  /** Whether the credentials may write to the repository; undefined when the forge does not tell. */
+  /** Whether the credentials may write to the repository; undefined when the forge does not report it. */
   mayWrite(): Promise<boolean | undefined>;
 }
 
@@ -48,9 +47,9 @@ export interface ForgeCall {
   readonly json?: unknown;
 }
 
-/** A pull request with what only our own code needs. */
+/** A pull request with fields that do not leave this folder. */
 export interface ReadPullRequest extends PullRequest {
-  /** The branch is in another repository: somebody else's, whatever its name. */
+  /** The branch is in another repository, so it is not our branch, whatever its name. */
   readonly fromFork: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What a metric provider has to offer. */
+/** What every metric provider implements. */
 import { limits } from '../../api/limits.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { HttpAuth, HttpClient } from '../../http/types.ts';
@@ -22,7 +22,7 @@ export interface MetricRequest {
   windowMs: number;
 }
 
-/** Where a question goes, without the question. */
+/** The endpoint of a request, without the query. */
 export type MetricEndpoint = Omit<MetricRequest, 'query' | 'windowMs'>;
 
 /** One kind of metric system. */

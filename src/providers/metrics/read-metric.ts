@@ -59,7 +59,7 @@ export function templateOf(
 }
 
 /**
- * Asks one metric: a built-in name first, else the inline query, else the template. Never throws; whatever keeps the value away is `noData`
+ * Asks one metric: a built-in name first, else the inline query, else the template. Never throws; where there is no value, the answer is `noData`
  * or `error` with its reason (S29). Success rates are percent, durations milliseconds.
  */
 export async function readMetric(source: MetricSource, http: MetricHttp): Promise<MetricReading> {

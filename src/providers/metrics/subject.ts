@@ -35,7 +35,7 @@ export interface SubjectPods {
 
 const dnsName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const podSuffix = '[0-9a-zA-Z]+';
-/** What stands for names of pods is made here, of names of the cluster's objects. */
+/** Patterns of pod names are built from names of the cluster's objects only. */
 const podPattern = /^[-a-zA-Z0-9.\\[\]()|+]{1,32768}$/;
 
 /**
@@ -67,7 +67,7 @@ export function metricSubject(
   };
   if (targetRef.apiVersion.startsWith('serving.knative.dev/'))
     Object.assign(subject, { target: name, service: name, ownService: name, route: workload ?? name });
-  // Both sides are pods of the one workload (ADR 21), and no Service is ours.
+  // Both sides are pods of the one workload (ADR 21), and no Service is generated.
   if (sharesWorkload(canary.spec.provider)) {
     const { pods: own, otherPods } = pods ?? { pods: podsOf(name, targetRef.kind), otherPods: '-' };
     Object.assign(subject, { target: name, service: apex, ownService: apex, pods: own, otherPods });

@@ -14,7 +14,7 @@ import {
 } from './router.ts';
 
 const service = { apiVersion: 'serving.knative.dev/v1', kind: 'Service' };
-/** A Knative Service has no route of ours in front of it. */
+/** A Knative Service has no generated route in front of it. */
 const ignored: readonly string[] = [
   'spec.analysis.mirror',
   'spec.service.hosts',
@@ -50,7 +50,7 @@ export const knative: RoutingProvider = {
   read,
 };
 
-/** Where requests cannot be told apart, an A/B test would send all of them to the canary. */
+/** Requests cannot be distinguished, so an A/B test would send all of them to the canary. */
 function check({ spec }: Canary): RouteProblem[] {
   const { match, mirror, sessionAffinity } = spec.analysis ?? {};
   const path = 'spec.analysis';
@@ -107,7 +107,7 @@ function objects(
   return [{ ...service, metadata: { name, ...(namespace ? { namespace } : {}) }, spec: { traffic } }];
 }
 
-/** Read from the status: what Knative has done, not what it was asked. */
+/** Read from the status: what Knative has done, not what was asked for. */
 function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {
   const found = findRoute(context, service, live);
   const primary = found?.metadata.annotations?.[primaryRevisionAnnotation];

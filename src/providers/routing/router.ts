@@ -77,7 +77,7 @@ export function assertWeights({ primaryWeight, canaryWeight }: RouteTarget): voi
     throw new RangeError(`weights ${primaryWeight}/${canaryWeight} are not integers that add up to 100`);
 }
 
-/** Weights as found, brought to percent: 1/1 reads as 50/50. Undefined when they say nothing: missing, negative or both 0. */
+/** Weights as found, in percent: 1/1 reads as 50/50. Undefined when they are missing, negative or both 0. */
 export function percentOf(
   primary: number | undefined,
   canary: number | undefined,
@@ -89,7 +89,7 @@ export function percentOf(
   return { primaryWeight: 100 - canaryWeight, canaryWeight };
 }
 
-/** A route that exists but whose traffic cannot be told; nothing may be decided on its weights. */
+/** A route that exists but whose weights cannot be read; nothing may be decided on them. */
 export function unreadable(problem: string): RouteReading {
   return { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false, accepted: false, problem };
 }

@@ -7,16 +7,16 @@ import { finding } from '../../health/check-results.ts';
 import type { Comparison } from '../../health/comparison.ts';
 import { diagnose } from '../../health/diagnosis.ts';
 import { compare } from '../../health/expectation.ts';
+import { expectedState } from '../../rollout/checks.ts';
 import {
   canaryState,
   decidePromotion,
   decideVerification,
-  expectedState,
   type FailureDecision,
   sharedCause,
 } from '../../rollout/post-promotion.ts';
-import { revertTarget } from '../../rollout/records.ts';
-import { lastKnownGood, type Run, runOf } from '../../rollout/run.ts';
+import { lastKnownGood, revertTarget } from '../../rollout/records.ts';
+import { type Run, runOf } from '../../rollout/run.ts';
 import type { World } from '../../rollout/world.ts';
 import { type ExpectedRelease, expectedRelease } from '../diff/canary-difference.ts';
 import { type Forecast, forecast } from './forecast.ts';

@@ -1,7 +1,7 @@
 import { sharesWorkload } from '../../api/defaults.ts';
 import { describeAction } from '../../engine/canary/perform/action-text.ts';
 import type { Action, Decision } from '../../rollout/action.ts';
-import { nextSequence } from '../../rollout/run.ts';
+import { nextSequence } from '../../rollout/records.ts';
 import { step } from '../../rollout/step.ts';
 import type { World } from '../../rollout/world.ts';
 

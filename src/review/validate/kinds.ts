@@ -27,7 +27,7 @@ export interface KindOptions {
   /** Provider of Canaries that name none. */
   readonly defaultProvider: string;
   readonly minIntervalMs: number;
-  /** References to other namespaces are problems (`--no-cross-namespace-refs`). */
+  /** References to other namespaces are problems (unless `--cross-namespace-refs`). */
   readonly forbidsOtherNamespaces: boolean;
 }
 
@@ -84,8 +84,8 @@ function routeRemarks(canary: Canary, defaultProvider: string): Remark[] {
   return [{ severity: 'problem', path: 'spec.provider', message }];
 }
 
-function sourceRemarks(source: Source): Remark[] {
-  const checked = checkSource(source);
+function sourceRemarks(source: Source, { forbidsOtherNamespaces }: KindOptions): Remark[] {
+  const checked = checkSource(source, { forbidsOtherNamespaces });
   const problems = [...checked.problems, ...windowProblems(source.spec.windows, Date.now())];
   return [...as('problem', problems), ...as('warning', checked.warnings), ...notes(source)];
 }

@@ -9,11 +9,11 @@ type Drift =
   | { readonly kind: 'none' }
   /**
    * Only fields that we wrote ourselves: a setting on its way, or an admission webhook that rewrote what we applied. We never patch a
-   * template: a field of it that was updated under our name is somebody else's.
+   * template, so a field of it that was updated under our manager's name was changed by somebody else.
    */
   | { readonly kind: 'own' }
   | { readonly kind: 'foreign'; readonly manager: string }
-  /** A field is gone that nobody owns any more, or the object carries no managedFields. */
+  /** A field was removed and has no owner, or the object has no managedFields. */
   | { readonly kind: 'gone' };
 
 /** Compares a live object, which must carry its managedFields, with what our manager applied. Build `applied` without replicas. */

@@ -1,12 +1,12 @@
 /**
- * The semantic subset compare: does a live object already say everything that is wanted? Fields the API server adds, other spellings of
+ * The semantic comparison: does a live object have every wanted field? Fields the API server adds, other spellings of
  * one quantity and the order of associative lists make no difference.
  */
 import { isRecord } from '../../api/json.ts';
 import { keyOf, pairingOf } from './list-keys.ts';
 import { sameQuantity } from './quantity.ts';
 
-/** One place at which a live object does not say what is wanted. */
+/** One field at which a live object differs from what is wanted. */
 export interface Difference {
   /** `spec.template.spec.containers[app].image`; an element of an associative list by its key, of others by its position. */
   readonly path: string;
@@ -33,7 +33,7 @@ export function covers(live: unknown, wanted: unknown): boolean {
   return compareValues(live, wanted, root, undefined);
 }
 
-/** Every place at which `live` does not say what is wanted; empty exactly when it covers it. */
+/** Every field at which `live` differs from what is wanted; empty exactly when it covers it. */
 export function differencesOf(live: unknown, wanted: unknown): Difference[] {
   const found: Difference[] = [];
   compareValues(live, wanted, root, found);

@@ -24,7 +24,7 @@ export const daemonSet: WorkloadKind = {
     return canaryWorkload(source, {
       ...(source.release.target.spec as Record<string, unknown>),
       ...daemonSetSettings(source.settings),
-      // Written also when empty: the field is one whole, and would else keep the selector of the canary at rest.
+      // Written also when empty: otherwise the selector of a canary at rest would stay.
       template: { ...template, spec: { ...template.spec, nodeSelector } },
     });
   },
@@ -58,12 +58,12 @@ function copyable({ release }: WorkloadSource): PodTemplate {
   const template = templateOf(release);
   refuseHostPorts(target, template);
   const { nodeSelector, ...spec } = template.spec as PodTemplate['spec'] & Record<string, unknown>;
-  const kept = Object.entries((nodeSelector ?? {}) as Record<string, string>).filter(
+  const ownSelector = Object.entries((nodeSelector ?? {}) as Record<string, string>).filter(
     ([key]) => key !== scaleToZeroSelector,
   );
   return {
     ...template,
-    spec: { ...spec, ...(kept.length > 0 ? { nodeSelector: Object.fromEntries(kept) } : {}) },
+    spec: { ...spec, ...(ownSelector.length > 0 ? { nodeSelector: Object.fromEntries(ownSelector) } : {}) },
   };
 }
 
@@ -91,7 +91,7 @@ function refuseHostPorts(target: KubernetesObject, { spec }: PodTemplate): void 
   }
 }
 
-/** Every setting with an explicit value, Kubernetes' default where Git says nothing: what was dropped from Git must not stay. */
+/** Every setting with an explicit value, by default Kubernetes' own, so that a setting removed from Git does not stay. */
 export function daemonSetSettings({ strategy, minReadySeconds, revisionHistoryLimit }: WorkloadSettings) {
   const given = strategy?.rollingUpdate as Record<string, unknown> | undefined | null;
   const { maxSurge = 0, maxUnavailable = maxSurge === 0 ? 1 : 0 } = given ?? {};
@@ -114,7 +114,7 @@ interface DaemonSetStatus {
   numberAvailable?: number;
 }
 
-/** What the rollout core sees of a DaemonSet. Pods on nodes that it has left count no more, as in its own status. */
+/** A DaemonSet as the rollout sees it. Pods on nodes that no longer match do not count, as in its own status. */
 export function viewDaemonSet(source: ViewSource): PodsView {
   const { workload } = source;
   const { metadata } = workload;
@@ -141,7 +141,7 @@ export function viewDaemonSet(source: ViewSource): PodsView {
     availableReplicas: status.numberAvailable ?? 0,
     followsNodes: true,
     progressDeadlineExceeded: false,
-    // Each node has one pod: traffic leaves before the template is written (design section 4, clear).
+    // Each node has one pod: traffic moves away before the template is written (design section 4, clear).
     keepsReadyPod: false,
     faults: observed ? faultsOf(workload, current) : [],
     ...facts,

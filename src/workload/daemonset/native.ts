@@ -63,8 +63,8 @@ export const nativeDaemonSet: NativeKind = {
 };
 
 /**
- * As many nodes at once as the user's own maxUnavailable lets, each when those before are ready. The new template stays no longer than it
- * takes to make the pods of these nodes.
+ * As many nodes at once as the user's own maxUnavailable allows, each when those before are ready. The new template stays no longer than it
+ * takes to create the pods of these nodes.
  */
 function next({ source, weightPercent, settings, ranks }: StepGoal): StepMove {
   const { workload } = source;
@@ -112,9 +112,9 @@ function ownRoom(strategy: StepGoal['settings']['strategy'], nodes: number): num
   return Math.max(1, fenceposts(nodes, { maxSurge: given?.maxUnavailable ?? 1 }).maxSurge);
 }
 
-/** Its pods by revision, in the order in which nodes are taken. */
+/** Its pods by revision, in the order of the nodes. */
 interface DaemonPods {
-  /** Of the pods that are tried; undefined while its controller has not made a revision of the template. */
+  /** Of the pods that are tried; undefined while its controller has not created a revision of the template. */
   readonly hash: string | undefined;
   readonly tried: readonly Pod[];
   readonly older: readonly Pod[];

@@ -43,8 +43,8 @@ function replicasField(replicas: number | undefined): { replicas?: number } {
 }
 
 /**
- * Settings as a Deployment is written with them. Every one has an explicit value, Kubernetes' default where Git says nothing: a setting
- * that was dropped from Git would otherwise keep its last value, and `rollingUpdate: null` makes room for Recreate, which forbids the
+ * Settings as a Deployment is written with them. Every one has an explicit value, by default Kubernetes' own: a setting
+ * that was removed from Git would otherwise keep its last value, and `rollingUpdate: null` is needed for Recreate, which forbids the
  * defaulted one.
  */
 export function deploymentSettings(settings: WorkloadSettings): Record<string, unknown> {
@@ -84,7 +84,7 @@ interface DeploymentStatus {
   conditions?: Array<{ type: string; status: string; reason?: string; message?: string }>;
 }
 
-/** What the rollout core sees of a Deployment. Counts of an unobserved generation are those of the one before. */
+/** A Deployment as the rollout sees it. Until a generation is observed, counts are those of the one before. */
 export function viewDeployment(source: ViewSource): PodsView {
   const { workload, pods, replicaSets } = source;
   const spec = workload.spec as unknown as DeploymentSpec;

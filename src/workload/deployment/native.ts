@@ -23,7 +23,7 @@ import { deploymentSettings, viewDeployment } from './deployment.ts';
 
 /** Ready pods of a held Deployment never become available: a year. */
 const HELD_SECONDS = 31_536_000;
-/** No deadline at all; Kubernetes wants it to be longer than minReadySeconds. */
+/** No deadline at all; Kubernetes requires it to be longer than minReadySeconds. */
 const NO_DEADLINE_SECONDS = 2_147_483_647;
 
 /** The Deployment entry of the table of kinds. */

@@ -52,7 +52,7 @@ function withTemplate(
   };
 }
 
-/** The target as it was when a revision was made of it, as far as the revision tells. */
+/** The target as it was when a revision was created from it, as far as the revision has its fields. */
 export function adoptedRevision(revision: KubernetesObject, target: KubernetesObject): KubernetesObject {
   const { labels, annotations } = revision.metadata;
   const own = (entries: Readonly<Record<string, string>> | undefined) =>
@@ -76,20 +76,20 @@ interface Condition {
   message?: string;
 }
 
-/** The revision that Knative made of the template as it is now; undefined until its controller has seen that. */
+/** The revision that Knative created from the current template; undefined until its controller has observed that. */
 export function latestRevisionOf({ metadata, status }: KubernetesObject): string | undefined {
   const { observedGeneration = 0, latestCreatedRevisionName } = (status ?? {}) as ServiceStatus;
   return observedGeneration >= (metadata.generation ?? 0) ? latestCreatedRevisionName : undefined;
 }
 
 /**
- * What the rollout core sees of one side: one pod, ready while its revision is. How many there are is the business of Knative, which scales a
+ * One side as the rollout sees it: one pod, ready while its revision is. The number of pods belongs to Knative, which scales a
  * revision without requests to none (flagger-behaviour.md 2.6).
  */
 function viewKnative({ workload, side, revisions = [] }: ViewSource): PodsView {
   const { metadata } = workload;
   const isPrimary = side === 'primary';
-  // Between a write and Knative's look at it the newest revision it knows goes on serving.
+  // Until Knative has observed a write, its newest revision goes on serving.
   const { latestCreatedRevisionName } = (workload.status ?? {}) as ServiceStatus;
   const name = isPrimary ? primaryRevisionOf(workload) : latestCreatedRevisionName;
   const ready = readyOf(revisions.find((one) => one.metadata.name === name));
@@ -113,7 +113,7 @@ function viewKnative({ workload, side, revisions = [] }: ViewSource): PodsView {
     updatedReadyReplicas: count,
     followsNodes: false,
     progressDeadlineExceeded: ready?.status === 'False' && ready.reason === 'ProgressDeadlineExceeded',
-    // Another revision gets the requests in one step; none goes away for it.
+    // Another revision gets the requests in one step; none is deleted for it.
     keepsReadyPod: true,
     faults: desired === 1 && fault ? [fault] : [],
     ...noPodFacts,

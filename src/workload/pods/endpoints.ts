@@ -1,11 +1,11 @@
-/** Which pods get requests by a Service, port by port, as its EndpointSlices say (ADR 32). */
+/** Which pods get requests through a Service, port by port, by its EndpointSlices (ADR 32). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { takenOverAnnotation } from '../../api/metadata.ts';
 import { declaredPorts } from '../../release/ports.ts';
 import { isExternalName, selectorOf } from '../../release/service-content.ts';
 import type { Pod } from './pods.ts';
 
-/** The kind that tells endpoints with their ports. */
+/** The kind of endpoints with their ports. */
 export const endpointSliceKind = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' } as const;
 
 /** Label of an EndpointSlice: the Service that it is of. */

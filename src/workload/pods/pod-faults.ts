@@ -37,7 +37,7 @@ export function faultsOf(deployment: KubernetesObject, pods: readonly Pod[]): Po
   return [...deploymentFaults(deployment), ...pods.flatMap(podFaults)].sort((a, b) => rank(a) - rank(b));
 }
 
-/** What keeps pods from being made at all: a pause, or a quota (ReplicaFailure). `pod` is then the Deployment's name. */
+/** What prevents pods from being created at all: a pause, or a quota (ReplicaFailure). `pod` is then the Deployment's name. */
 function deploymentFaults({ metadata, spec, status }: KubernetesObject): PodFault[] {
   const fault = (reason: string, message: string | undefined): PodFault => ({
     pod: metadata.name,
@@ -101,7 +101,7 @@ function podFault(
   };
 }
 
-/** Why the cluster took the pod away, where it did. */
+/** Why the cluster evicted the pod, where it did. */
 function disruptionOf(pod: Pod): string | undefined {
   const condition = conditionOf(pod, 'DisruptionTarget');
   return condition?.status === 'True' ? condition.reason : undefined;

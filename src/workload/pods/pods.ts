@@ -30,7 +30,7 @@ interface PodContainer {
   [field: string]: unknown;
 }
 
-/** What the kubelet says about one container. */
+/** The status of one container. */
 export interface ContainerStatus {
   name: string;
   ready?: boolean;
@@ -47,8 +47,8 @@ export interface ContainerStatus {
 }
 
 /**
- * The pods of the ReplicaSet that stands for the Deployment's current template, without those that are being deleted. They are found by
- * owner and not by content: admission webhooks rewrite images and add to pods. None while that ReplicaSet has not been seen yet.
+ * The pods of the ReplicaSet of the Deployment's current template, without those that are being deleted. They are found by
+ * owner and not by content, since admission webhooks change pods. None while that ReplicaSet has not been seen yet.
  */
 export function currentPods(
   deployment: KubernetesObject,
@@ -74,7 +74,7 @@ export function currentDaemonPods(
   );
 }
 
-/** When what stands for the workload's current template was made, in milliseconds; NaN while that is not known. */
+/** When the ReplicaSet or ControllerRevision of the current template was created, in milliseconds; NaN while that is not known. */
 export function templateTimeMs(workload: KubernetesObject, revisions: readonly KubernetesObject[]): number {
   const current =
     workload.kind === 'Deployment'
@@ -117,7 +117,7 @@ function currentRevision(
 
 const revisionAnnotation = 'deployment.kubernetes.io/revision';
 
-/** The Deployment's controller writes the revision of the ReplicaSet in use on the Deployment, before it says that it observed a change. */
+/** The Deployment's controller writes the revision of the ReplicaSet in use on the Deployment, before it updates observedGeneration. */
 export function currentReplicaSet(
   deployment: KubernetesObject,
   replicaSets: readonly KubernetesObject[],
@@ -140,7 +140,7 @@ export function isReady(pod: Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 }
 
-/** What the kubelet says about all containers, those that run first in front. */
+/** The statuses of all containers, init containers first. */
 export function containerStatuses(pod: Pod): ContainerStatus[] {
   return [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
 }

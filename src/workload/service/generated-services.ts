@@ -37,7 +37,7 @@ export interface GeneratedServices {
 }
 
 /**
- * Builds the Services. One that exists already and is not ours keeps its type, metadata and owners: ports and selector are taken over (see
+ * Builds the Services. One of others that exists already keeps its type, metadata and owners: ports and selector are taken over (see
  * existing-service.ts). Throws RefusedError without ports, for a name too long, or when a Service belongs to another controller.
  */
 export function generatedServices(source: ServiceSource): GeneratedServices {
@@ -92,7 +92,7 @@ interface ServicePart {
   name: string;
   ports: readonly ServicePort[];
   selector: Readonly<Record<string, string>>;
-  /** Beside those that everything generated carries. */
+  /** In addition to those of every generated object. */
   labels: Readonly<Record<string, string>>;
   custom: CustomMetadata | undefined;
   live: KubernetesObject | undefined;
@@ -153,8 +153,8 @@ function asFound(
   unmanaged: readonly string[] | undefined,
 ): Record<string, string> {
   // A key that Holdfast does not write is left out, so that its writer can remove it again.
-  const kept = (unmanaged ?? []).flatMap((key) =>
+  const foreign = (unmanaged ?? []).flatMap((key) =>
     live?.[key] === undefined || wanted[key] === undefined ? [] : [[key, live[key]] as const],
   );
-  return { ...wanted, ...Object.fromEntries(kept) };
+  return { ...wanted, ...Object.fromEntries(foreign) };
 }

@@ -60,7 +60,7 @@ export function adoptedService(primary: KubernetesObject, target: KubernetesObje
 }
 
 /**
- * Whether a primary is a copy that Flagger made and whose owner it dropped when it promoted to it (flagger-behaviour 2.10): nobody's, under
+ * Whether a primary is a copy that Flagger created and whose owner it removed at the promotion (flagger-behaviour 2.10): without an owner, under
  * the name that a Canary has from its target.
  */
 export function isOwnerlessCopy(live: KubernetesObject, canary: Canary): boolean {
@@ -79,7 +79,7 @@ interface CopyParts {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** One of the two copies; annotations of the original come along, since routers read some on what they send requests to. */
+/** One of the two copies, with the annotations of the original, since some routers read them on their backends. */
 function copyOf(
   canary: Canary,
   release: Release,
@@ -162,7 +162,7 @@ function viewService(source: ViewSource): PodsView {
     updatedReadyReplicas: ready,
     followsNodes: false,
     progressDeadlineExceeded: false,
-    // Another selector or port is in force at once; no pod goes away for it.
+    // Another selector or port takes effect at once; no pod is deleted for it.
     keepsReadyPod: true,
     faults: isAtRest || reaches ? [] : [noPodFault(workload, selected)],
     ...noPodFacts,

@@ -21,7 +21,7 @@ export function configKey(kind: string, name: string): string {
   return `${kind}/${name}`;
 }
 
-/** A config as it is written under its own name: only what Git says. Secrets' stringData becomes data, so that removed keys go away. */
+/** A config as it is written under its own name: only the fields in Git. Secrets' stringData becomes data, so that removed keys are deleted. */
 export function plainConfig(config: KubernetesObject): KubernetesObject {
   const { name, namespace, labels, annotations } = config.metadata;
   return {
@@ -110,7 +110,7 @@ export function releaseAnnotations({ digest, commit }: Release): Record<string, 
   return { [digestAnnotation]: digest, ...(commit.commit ? { [commitAnnotation]: commit.commit } : {}) };
 }
 
-/** Everything a ConfigMap or Secret holds. `immutable` stays behind: the next release has to write the copy again. */
+/** The content of a ConfigMap or Secret. `immutable` is not copied: the next release has to write the copy again. */
 function content(config: KubernetesObject): Record<string, unknown> {
   if (config.kind !== 'Secret') return present({ data: config.data, binaryData: config.binaryData });
   const stringData = Object.entries((config.stringData ?? {}) as Record<string, string>);
@@ -136,7 +136,7 @@ export function configStamp({
 }
 
 /**
- * The stamp of the primary. One that runs the same config keeps what it has, and so does one that Holdfast did not write before: taking it
+ * The stamp of the primary. One with the same config keeps its stamp, and so does one that Holdfast did not write before: taking it
  * over restarts no pod.
  */
 export function primaryStamp(

@@ -1,6 +1,6 @@
 /** Labels and annotations of copies: what is taken over from the original, and what never is. */
 
-/** Keys that belong to another tool's bookkeeping, or to ours, and must not appear on a copy (design section 3). */
+/** Keys of other tools' or Holdfast's own bookkeeping, which must not appear on a copy (design section 3). */
 const neverCopied: readonly RegExp[] = [
   /toolkit\.fluxcd\.io/,
   /^applyset\.kubernetes\.io\//,

@@ -37,7 +37,7 @@ export interface StepGoal {
   readonly source: ViewSource;
   /** The share of the step, 1 to 100. */
   readonly weightPercent: number;
-  /** The user's own settings, which bound how fast it goes. */
+  /** The user's own settings, which limit how many pods change at once. */
   readonly settings: WorkloadSettings;
   /** Which nodes come first, where that matters. Default: by name. */
   readonly ranks?: NodeRanks;
@@ -47,7 +47,7 @@ export interface StepGoal {
 export interface IncomingRelease {
   readonly settings: WorkloadSettings;
   readonly spec: Readonly<Record<string, unknown>>;
-  /** Pods as they will be asked for; undefined leaves the number to whoever owns it. */
+  /** `spec.replicas` as it will be written; undefined leaves it to its owner, an autoscaler. */
   readonly replicas: number | undefined;
   readonly live: KubernetesObject | undefined;
   /** No pod of it is there yet. */

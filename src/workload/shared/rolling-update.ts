@@ -9,7 +9,7 @@ export interface Hold {
   readonly unavailablePercent: number;
 }
 
-/** Where a held rolling update stands, and where it is to go. */
+/** A held rolling update as it is, and the step that it is to reach. */
 interface HoldGoal {
   /** Pods the Deployment asks for. */
   readonly replicas: number;
@@ -23,7 +23,7 @@ interface HoldGoal {
   readonly own: Fenceposts;
 }
 
-/** Before the first step: one pod at most, should somebody take the pause away. */
+/** Before the first step: at most one pod, in case somebody resumes the Deployment. */
 export const FIRST_HOLD: Hold = { surgePercent: 1, unavailablePercent: 0 };
 
 /** Most pods for which whole percentages hit every count; above, a share is rounded down. */
@@ -34,7 +34,7 @@ export function podsOfShare(weightPercent: number, replicas: number): number {
   return floorOf(percentOfShare(weightPercent, replicas), replicas);
 }
 
-/** The same where pods are counted one by one, for any number of them. */
+/** The same for kinds whose pods are counted one by one: exact for any number of pods. */
 export function podsOfShareExactly(weightPercent: number, replicas: number): number {
   return ceilOf(weightPercent, replicas);
 }
@@ -44,7 +44,7 @@ export function grantedBy(hold: Hold, replicas: number): number {
   return Math.min(replicas, ceilOf(hold.surgePercent, replicas) + floorOf(hold.unavailablePercent, replicas));
 }
 
-/** The step is reached: nothing is left to be granted, and no pod above the wanted number is allowed. */
+/** The step is reached: the bounds allow all its pods, and no pod above the wanted number. */
 export function isWholeStep({ replicas, weightPercent, hold, ready }: Omit<HoldGoal, 'own'>): boolean {
   const wanted = podsOfShare(weightPercent, replicas);
   return hold?.surgePercent === 0 && floorOf(hold.unavailablePercent, replicas) >= wanted && ready >= wanted;
@@ -83,7 +83,7 @@ function percentOfShare(weightPercent: number, replicas: number): number {
   return percentOfPods(ceilOf(weightPercent, replicas), replicas);
 }
 
-/** The percentage that stands for this many pods, or for as many below it as there is one for. */
+/** The percentage that gives this many pods, or the largest number below for which there is one. */
 function percentOfPods(pods: number, replicas: number): number {
   const up = Math.ceil((100 * pods) / Math.max(1, replicas));
   return floorOf(up, replicas) > pods ? Math.floor((100 * pods) / replicas) : up;

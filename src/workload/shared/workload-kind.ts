@@ -9,13 +9,13 @@ export interface WorkloadSource {
   canary: Canary;
   release: Release;
   settings: WorkloadSettings;
-  /** Hash of the settings, kept as annotation holdfast.dev/settings. */
+  /** Hash of the settings, written as annotation holdfast.dev/settings. */
   settingsKey: string;
-  /** Pods wanted; undefined leaves the field to whoever owns it (an autoscaler). */
+  /** Wanted pods; undefined leaves the field to its owner, an autoscaler. */
   replicas: number | undefined;
   /** Label keys that may distinguish the two workloads, in order of preference. */
   selectorLabels: readonly string[];
-  /** The workload as it is now, to refuse one that belongs to somebody else. */
+  /** The live workload, to refuse one that belongs to another controller. */
   live?: KubernetesObject | undefined;
 }
 
@@ -43,17 +43,17 @@ export interface ViewSource {
   workload: KubernetesObject;
   /** Pods of the namespace; those of other workloads are left out here. */
   pods: readonly KubernetesObject[];
-  /** ReplicaSets of the namespace, metadata is enough: they tell which pods run a Deployment's current template. */
+  /** ReplicaSets of the namespace (metadata is enough): by them the pods of a Deployment's current template are found. */
   replicaSets: readonly KubernetesObject[];
   /** ControllerRevisions of the namespace, which do the same for DaemonSets. */
   controllerRevisions: readonly KubernetesObject[];
-  /** Whose view it is, where one object stands for both. */
+  /** Which side is viewed, where one object is both. */
   side?: 'canary' | 'primary';
   /** Revisions of the namespace, for Knative. */
   revisions?: readonly KubernetesObject[];
   /** The Service of this side of the Canary, if it exists. */
   service: KubernetesObject | undefined;
-  /** EndpointSlices of the namespace: who gets requests by that Service. */
+  /** EndpointSlices of the namespace: which pods get requests through that Service. */
   endpointSlices?: readonly KubernetesObject[];
   /** The port by which requests come to a target that is a Service itself. */
   routePort?: number | undefined;
@@ -81,7 +81,7 @@ export interface WorkloadKind {
   settingsPatch(
     source: Pick<WorkloadSource, 'settings' | 'settingsKey' | 'replicas'>,
   ): Record<string, unknown>;
-  /** Merge patch that sets the number of pods; undefined when the workload says it already. */
+  /** Merge patch that sets the number of pods; undefined when the workload has it already. */
   scalePatch(workload: KubernetesObject, replicas: number): Record<string, unknown> | undefined;
   view(source: ViewSource): PodsView;
 }

@@ -25,7 +25,7 @@ export const statefulSet: WorkloadKind = {
   view: viewStatefulSet,
 };
 
-/** Every setting with an explicit value, Kubernetes' default where Git says nothing: what was dropped from Git must not stay. */
+/** Every setting with an explicit value, by default Kubernetes' own, so that a setting removed from Git does not stay. */
 export function statefulSetSettings({
   strategy,
   minReadySeconds,
@@ -56,7 +56,7 @@ interface StatefulSetStatus {
   updateRevision?: string;
 }
 
-/** What the rollout core sees of a StatefulSet. Counts of an unobserved generation are those of the one before. */
+/** A StatefulSet as the rollout sees it. Until a generation is observed, counts are those of the one before. */
 export function viewStatefulSet(source: ViewSource): PodsView {
   const { workload } = source;
   const { metadata } = workload;

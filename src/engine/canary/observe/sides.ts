@@ -25,7 +25,7 @@ interface SideObjects {
 }
 
 /** What a look is made with. */
-export interface SideContext {
+interface SideContext {
   readonly parts: ReadParts;
   readonly canary: Canary;
   readonly view: NamespaceView;

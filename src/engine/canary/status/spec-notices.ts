@@ -106,8 +106,7 @@ export function withNotices(
   let conditions = before;
   for (const type of types) {
     const notice = notices.find((one) => one.type === type);
-    if (notice) conditions = withCondition(conditions, notice, nowMs);
-    else if (findCondition(conditions, type)) conditions = withoutCondition(conditions, type);
+    conditions = notice ? withCondition(conditions, notice, nowMs) : withoutCondition(conditions, type);
   }
   return conditions;
 }
