@@ -20,6 +20,10 @@ export const limits = {
   ancestryCommits: 1_000,
   /** Files under a Source's path that are read. */
   sourceFiles: 5_000,
+  /** Processes that may die while the same commit of a Source is fetched or rendered; then it is left alone for a while. */
+  readingDeaths: 2,
+  /** Milliseconds for which it is left alone. */
+  skippedReadingMs: 60 * 60 * 1000,
   /** Steps of matching the files of a Source with its `spec.ignore`, about one for each character of path and rule: some 20 seconds, with pauses. */
   ignoreSteps: 500_000_000,
   /** Folders deep below a Source's path. */

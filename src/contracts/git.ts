@@ -81,6 +81,11 @@ export interface Repository extends RepositoryWriting {
    * no longer has one that the store holds, the old store stays. Replaces the former list.
    */
   keep(commits: readonly string[]): void;
+  /**
+   * Runs work that renders a commit, noted down meanwhile: what ended the process twice is not tried again for a while. Throws an error of the
+   * code `ReadingSkipped`, and what the work throws.
+   */
+  rendering<T>(commit: string, work: () => Promise<T>): Promise<T>;
   /** A push was announced: the next poll asks the server, however recently another Source of the repository did. */
   expectNews(): void;
   /** Calls `listener` when another Source of the repository found news of what this one follows. Returns how to end that. */
