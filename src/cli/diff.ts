@@ -28,7 +28,7 @@ import {
   wrap,
 } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
-import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
+import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
   includeLabelPrefixOption,
   kubeconfigOption,
@@ -116,7 +116,7 @@ async function ofSource(
 ): Promise<CommandResult> {
   const userAgent = `holdfast/${version}`;
   const programs = programsIn(flags, process.env);
-  const http = createHttpClient({ ...addressPolicy(connection.access.server), userAgent });
+  const http = createHttpClient({ ...outboundPolicy(connection.access.server), userAgent });
   try {
     return await diffSource(connection, { namespace, name, http, programs }, shownAs(flags));
   } finally {

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
 import {
   type AddressPolicy,
   guardedLookup,
   hostProblem,
   isAllowed,
+  portOf,
   type Resolver,
   refusal,
 } from './address-guard.ts';
@@ -44,11 +45,9 @@ export function createDispatchers(
       // Deadlines of the whole exchange are ours (deadline.ts); undici's own timers are coarse.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: {
-        timeout: connectTimeoutMs,
-        ...tlsOptions(tls),
-        ...(guarded ? { lookup: guardedLookup(policy, resolver) } : {}),
-      },
+      connect: guarded
+        ? guardedConnector({ timeout: connectTimeoutMs, ...tlsOptions(tls) }, policy, resolver)
+        : { timeout: connectTimeoutMs, ...tlsOptions(tls) },
     });
   }
 
@@ -62,7 +61,7 @@ export function createDispatchers(
       // Both are options of the sockets; the types know only those of TLS.
       proxyTls: {
         timeout: connectTimeoutMs,
-        ...(guarded ? { lookup: guardedLookup(policy, resolver) } : {}),
+        ...(guarded ? { lookup: guardedLookup(policy, portOf(proxy), resolver) } : {}),
       },
       requestTls: {
         ...(isIP(url.hostname.replace(/^\[|\]$/g, '')) ? {} : { servername: url.hostname }),
@@ -94,6 +93,23 @@ export function createDispatchers(
       pools.clear();
       await Promise.all(open.map((pool) => pool.destroy()));
     },
+  };
+}
+
+/** A lookup is not told the port, which the rule for the API server is about: each port has a connector of its own. */
+function guardedConnector(
+  settings: buildConnector.BuildOptions,
+  policy: AddressPolicy,
+  resolver: Resolver | undefined,
+): buildConnector.connector {
+  const connectors = new Map<string, buildConnector.connector>();
+  return (target, callback) => {
+    const port = portOf(target);
+    const lookup = guardedLookup(policy, port, resolver);
+    const connect =
+      connectors.get(port) ?? buildConnector({ ...settings, lookup } as buildConnector.BuildOptions);
+    connectors.set(port, connect);
+    connect(target, callback);
   };
 }
 

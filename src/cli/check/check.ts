@@ -13,7 +13,7 @@ import { bad, type CheckLine, type CheckSection, checkReport, guarded } from '..
 import { screenOf } from '../../terminal/output.ts';
 import { watchedKinds } from '../../workload/kinds.ts';
 import { scalerKindOf } from '../../workload/scaler.ts';
-import { addressPolicy, type CliCommand, emit, withConnection } from '../command.ts';
+import { type CliCommand, emit, outboundPolicy, withConnection } from '../command.ts';
 import {
   asUserOption,
   holdfastNamespaceOption,
@@ -61,7 +61,7 @@ export const checkCommand: CliCommand = {
         const sections = await withConnection(
           { kubeconfig, version: context.version },
           async (connection) => {
-            const policy = addressPolicy(connection.access.server, flags.metricsServer);
+            const policy = outboundPolicy(connection.access.server, flags.metricsServer);
             const http = createHttpClient({ ...policy, userAgent: `holdfast/${context.version}` });
             try {
               return await check(
