@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 # The controller as one bundled file beside the Node program and the libraries that it is linked with, and the programs that it renders with:
-# kustomize, helm, and prlimit to bound them. No shell, no package manager.
+# kustomize, helm, and prlimit and unshare to bound them. No shell, no package manager.
 # It needs no writable file system but --data-dir.
 FROM golang:1.26-bookworm AS programs
 ENV CGO_ENABLED=0
@@ -20,7 +20,8 @@ RUN mkdir -p /image/app /image/etc /image/tmp \
  && printf 'hosts: files dns\n' > /image/etc/nsswitch.conf \
  && printf 'holdfast:x:65532:65532::/:/sbin/nologin\n' > /image/etc/passwd \
  && cp dist/main.js dist/THIRD_PARTY_NOTICES.txt dist/sbom.cdx.json LICENSE /image/app/
-RUN cp --parents -L $(ldd /usr/bin/prlimit | grep -o '/[^ ]*') /usr/bin/prlimit /image
+RUN cp --parents -L $(ldd /usr/bin/prlimit | grep -o '/[^ ]*') /usr/bin/prlimit /image \
+ && cp --parents -L $(ldd /usr/bin/unshare | grep -o '/[^ ]*') /usr/bin/unshare /image
 COPY --from=programs /programs/ /image/usr/local/bin/
 
 FROM scratch

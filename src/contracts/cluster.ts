@@ -54,8 +54,8 @@ export interface Cluster {
     reference: ObjectReference,
     preconditions: { uid?: string; resourceVersion?: string },
   ): Promise<void>;
-  /** The same cluster, written to as this user; reads stay Holdfast's own. Undefined: Holdfast itself. */
-  as(user: string | undefined): Cluster;
+  /** The same cluster, written to as this user, and read as it with `readsToo`. Undefined: Holdfast itself. */
+  as(user: string | undefined, options?: { readonly readsToo?: boolean }): Cluster;
   /** Whether a kind is served, and whether its objects live in namespaces; undefined when it is not served. */
   kindOf(apiVersion: string, kind: string): Promise<{ readonly namespaced: boolean } | undefined>;
   /** A kind of a group (empty: the core's) in the version that the server prefers; undefined when it is not served. */

@@ -123,6 +123,7 @@ export async function startApp(
       http: leadersHttp,
       secretKey,
       instance: identity,
+      ownNamespace: namespace,
       sink,
     });
     if (stopping.signal.aborted) return engine.stop();

@@ -75,3 +75,16 @@ function coreKinds(path: string): object {
     path === '/api' ? [{ metadata: { name: '' }, versions: [{ version: 'v1', resources: [resource] }] }] : [];
   return { kind: 'APIGroupDiscoveryList', items };
 }
+
+test.each([
+  [undefined, undefined, undefined],
+  ['system:serviceaccount:shop:deployer', undefined, undefined],
+  ['system:serviceaccount:shop:deployer', { readsToo: true }, 'system:serviceaccount:shop:deployer'],
+])('as %s with %o it reads as %s', async (user, options, reader) => {
+  const readers: unknown[] = [];
+  const reading = {
+    get: async (_: unknown, { impersonate }: { impersonate?: string } = {}) => void readers.push(impersonate),
+  } as unknown as ClusterClient;
+  await createClusterPort(reading).as(user, options).get(reference);
+  expect(readers).toEqual([reader]);
+});

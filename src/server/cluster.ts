@@ -33,8 +33,10 @@ export function createClusterPort(
   client: ClusterClient,
   gate?: Pick<WriteGate, 'send' | 'mayWrite'>,
   impersonate?: string,
+  readsToo = false,
 ): Cluster {
   const { send, mayWrite } = gate ?? createWriteGate(() => false);
+  const asReader = impersonate !== undefined && readsToo ? { impersonate } : {};
   const asUser = { ...(impersonate === undefined ? {} : { impersonate }), maySend: mayWrite };
 
   async function kindOf(apiVersion: string, kind: string): Promise<{ namespaced: boolean } | undefined> {
@@ -48,10 +50,14 @@ export function createClusterPort(
   }
 
   return {
-    get: (reference) => client.get(reference),
+    get: (reference) => client.get(reference, asReader),
     async list({ apiVersion, kind, ...selection }) {
       if (!(await kindOf(apiVersion, kind))) return [];
-      const { items } = await client.list(apiVersion, kind, { ...selection, metadataOnly: true });
+      const { items } = await client.list(apiVersion, kind, {
+        ...selection,
+        metadataOnly: true,
+        ...asReader,
+      });
       return items;
     },
     async apply(object, { manager, force, over }) {
@@ -68,7 +74,7 @@ export function createClusterPort(
     async delete(reference, preconditions) {
       await send(() => client.delete(reference, { ...preconditions, ...asUser }));
     },
-    as: (user) => createClusterPort(client, gate, user),
+    as: (user, options) => createClusterPort(client, gate, user, options?.readsToo),
     kindOf,
     servedKind: (group, kind) => client.find(group, kind),
   };

@@ -1,7 +1,11 @@
 import type { Clock } from '../api/clock.ts';
-import { sourceIntervalMs, sourceRetryIntervalMs, sourceTimeoutMs } from '../api/defaults.ts';
 import { present, type SecretValues } from '../api/kubernetes.ts';
-import type { Source } from '../api/source/source.ts';
+import {
+  type Source,
+  sourceIntervalMs,
+  sourceRetryIntervalMs,
+  sourceTimeoutMs,
+} from '../api/source/source.ts';
 import type {
   OpenPoller,
   OpenRepository,
@@ -28,7 +32,8 @@ import {
 import { forTenant } from '../http/client.ts';
 import type { HttpClient } from '../http/types.ts';
 import { ForgeError, type ForgeErrorCode } from '../providers/forges/errors.ts';
-import { createGithubAppTokens, github } from '../providers/forges/github.ts';
+import { github } from '../providers/forges/github.ts';
+import { createGithubAppTokens } from '../providers/forges/github-app.ts';
 import { createOpenForge } from '../providers/forges/open.ts';
 import { githubAppOf } from '../providers/forges/secret.ts';
 import type { ForgeNetworkSettings } from '../providers/forges/send.ts';

@@ -45,7 +45,7 @@ export interface AppOptions {
   readonly sourceRate?: RateBounds;
   /** Canaries that are handled side by side; default 8. */
   readonly concurrency?: number;
-  /** Canaries may not refer to objects of other namespaces (Flagger's --no-cross-namespace-refs). */
+  /** Canaries and Sources may not refer to objects of other namespaces (Flagger's --no-cross-namespace-refs); default true. */
   readonly forbidsOtherNamespaces?: boolean;
   /** Whether ConfigMaps and Secrets are part of releases (Flagger's --enable-config-tracking); default true. */
   readonly tracksConfig?: boolean;
@@ -55,6 +55,8 @@ export interface AppOptions {
   readonly eventWebhook?: string | undefined;
   /** Service account, in a Source's own namespace, that Sources without serviceAccountName are written as. */
   readonly defaultServiceAccount?: string | undefined;
+  /** Namespaces whose Sources are written with Holdfast's own rights unless they name an account; never its own, nor kube-system. */
+  readonly trustedSourceNamespaces?: readonly string[];
   /** Where kustomize and helm are, as far as it was said; otherwise they are looked for on PATH. */
   readonly programs?: ProgramPaths;
   /** The pod that Holdfast runs in, as the downward API says: others take the Lease over at once when it is gone. */

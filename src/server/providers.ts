@@ -1,6 +1,6 @@
 import type { AlertProvider, AlertProviderSpec } from '../api/alert-provider.ts';
 import type { Clock } from '../api/clock.ts';
-import { parseAlertProvider, parseMetricTemplate } from '../api/kinds/parse.ts';
+import { parseKind } from '../api/kinds/parse.ts';
 import type { MetricTemplate } from '../api/metric-template.ts';
 import type { Cluster, Metrics, WatchedSet } from '../contracts/cluster.ts';
 import type { AlertAnswer, Alerts } from '../contracts/notifications.ts';
@@ -56,7 +56,7 @@ function findTemplate(
 ): MetricTemplate | string | undefined {
   const object = templates.get(namespace, name);
   if (!object) return undefined;
-  const parsed = parseMetricTemplate(object);
+  const parsed = parseKind('MetricTemplate', object);
   if (parsed.ok) return parsed.value;
   const [problem] = parsed.problems;
   return `MetricTemplate ${namespace}/${name}: ${problem?.path ?? ''} ${problem?.message ?? ''}`;
@@ -108,7 +108,7 @@ export function createAlertsPort(options: AlertsPortOptions): Alerts {
       const { name } = alert.providerRef;
       const object = providers.get(namespace, name);
       if (!object) return failed(`AlertProvider ${namespace}/${name} does not exist`);
-      const parsed = parseAlertProvider(object);
+      const parsed = parseKind('AlertProvider', object);
       if (!parsed.ok) {
         const [problem] = parsed.problems;
         return failed(`AlertProvider ${namespace}/${name}: ${problem?.path ?? ''} ${problem?.message ?? ''}`);

@@ -6,7 +6,7 @@ import { parse, stringify } from 'yaml';
 import { systemClock } from '../../src/api/clock.ts';
 import { check } from '../../src/cli/check/check.ts';
 import { installObjects, runInstall } from '../../src/cli/install/install.ts';
-import { appliedRights, ownRights, watchedRights } from '../../src/cli/install/rights.ts';
+import { applyRights, holdfastRights, ownRights } from '../../src/cli/install/rights.ts';
 import { silentLogger } from '../../src/cluster/log.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { connect } from '../../src/server/connection.ts';
@@ -18,6 +18,7 @@ const elsewhere = 'install-test-shop';
 const account = `system:serviceaccount:${namespace}:holdfast`;
 const options = { namespace, image: 'holdfast:test' };
 const objects = installObjects(options);
+const installed = { watchNamespaces: [], trustedSourceNamespaces: [], providers: [], impersonation: false };
 const clusterScoped = /^(Namespace|ClusterRole|ClusterRoleBinding|ValidatingAdmissionPolicy(Binding)?)$/;
 
 let bed: BedClient;
@@ -68,11 +69,14 @@ async function canI(verb: string, resource: string, where: string, user = accoun
 
 describe('what install prints, on a real API server', () => {
   test('gives the account the rights of the list, and not those beside it', async () => {
-    await waitFor(() => canI('patch', 'statefulsets.apps', elsewhere), {
+    await waitFor(() => canI('watch', 'cronjobs.batch', elsewhere), {
       timeoutMs: 120_000,
       what: 'rights by aggregation',
     });
-    const asked = [...watchedRights, ...appliedRights].map((right) => ({ right, where: elsewhere }));
+    const asked = [...holdfastRights(installed), ...applyRights(installed)].map((right) => ({
+      right,
+      where: elsewhere,
+    }));
     const own = ownRights.map((right) => ({ right, where: namespace }));
     const missing: string[] = [];
     for (const { right, where } of [...asked, ...own]) {

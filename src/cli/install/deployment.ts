@@ -9,6 +9,9 @@ interface DeploymentOptions {
   readonly image: string;
   readonly watchNamespaces: readonly string[];
   readonly defaultServiceAccount: string | undefined;
+  readonly trustedSourceNamespaces: readonly string[];
+  readonly crossNamespaceRefs: boolean;
+  readonly replicas: number;
 }
 
 const port = 8080;
@@ -20,13 +23,13 @@ const userId = 65_532;
 
 /** One pod under the restricted pod security standard (docs/security.md): nothing on its file system can be written but the Git stores. */
 export function deployment(options: DeploymentOptions): KubernetesObject {
-  const { name, namespace, labels, selector } = options;
+  const { name, namespace, labels, selector, replicas } = options;
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: { name, namespace, labels: { ...labels } },
     spec: {
-      replicas: 1,
+      replicas,
       // A copy that waits for the Lease is ready: the next one is there before this one hands the Lease back.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       selector: { matchLabels: { ...selector } },
@@ -38,14 +41,14 @@ export function deployment(options: DeploymentOptions): KubernetesObject {
   };
 }
 
-function podSpec({ name, image, watchNamespaces, defaultServiceAccount }: DeploymentOptions): object {
-  const account = defaultServiceAccount ? [`--default-service-account=${defaultServiceAccount}`] : [];
-  const scope = watchNamespaces.length > 0 ? [`--watch-namespaces=${watchNamespaces.join(',')}`] : [];
+function podSpec(options: DeploymentOptions): object {
+  const { name, image, selector, replicas } = options;
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: 30,
+    ...(replicas > 1 ? { topologySpreadConstraints: [apart(selector)] } : {}),
     securityContext: {
       runAsNonRoot: true,
       runAsUser: userId,
@@ -62,8 +65,7 @@ function podSpec({ name, image, watchNamespaces, defaultServiceAccount }: Deploy
           `--listen=0.0.0.0:${port}`,
           `--probe-listen=0.0.0.0:${probePort}`,
           `--data-dir=${dataDirectory}`,
-          ...scope,
-          ...account,
+          ...chosenFlags(options),
         ],
         // A standby goes by them: it takes the Lease over at once when this very pod is gone (ADR 33).
         env: [
@@ -91,6 +93,29 @@ function podSpec({ name, image, watchNamespaces, defaultServiceAccount }: Deploy
       },
     ],
     volumes: [{ name: 'data', emptyDir: { sizeLimit: '1Gi' } }],
+  };
+}
+
+/** What the administrator chose, as the program takes it. */
+function chosenFlags(options: DeploymentOptions): string[] {
+  const { watchNamespaces, defaultServiceAccount, trustedSourceNamespaces, crossNamespaceRefs } = options;
+  return [
+    ...(watchNamespaces.length > 0 ? [`--watch-namespaces=${watchNamespaces.join(',')}`] : []),
+    ...(defaultServiceAccount ? [`--default-service-account=${defaultServiceAccount}`] : []),
+    ...(trustedSourceNamespaces.length > 0
+      ? [`--trusted-source-namespaces=${trustedSourceNamespaces.join(',')}`]
+      : []),
+    ...(crossNamespaceRefs ? ['--cross-namespace-refs'] : []),
+  ];
+}
+
+/** Copies on different nodes where there are some. */
+function apart(selector: Readonly<Record<string, string>>): object {
+  return {
+    maxSkew: 1,
+    topologyKey: 'kubernetes.io/hostname',
+    whenUnsatisfiable: 'ScheduleAnyway',
+    labelSelector: { matchLabels: { ...selector } },
   };
 }
 

@@ -2,7 +2,8 @@ import { parseSource } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
-import type { OpenForge, OpenPoller, Poller, Repositories, Repository } from '../../contracts/git.ts';
+import type { OpenForge } from '../../contracts/forge.ts';
+import type { OpenPoller, Poller, Repositories, Repository } from '../../contracts/git.ts';
 import { createRenderCache, objectKey } from '../../render/render.ts';
 import { applySetId } from '../apply-set.ts';
 import type { Reproduced } from '../canary/context/reproduction.ts';
@@ -188,7 +189,7 @@ function open(parts: SourceRunnerParts, object: KubernetesObject): Opened {
   if (!parsed.ok) return { source: undefined, repository: noRepository, problem: textOf(parsed.problems) };
   const source = parsed.value;
   const problems = [
-    ...checkSource(source).problems,
+    ...checkSource(source, { forbidsOtherNamespaces: !parts.rights.crossNamespaceRefs }).problems,
     ...windowProblems(source.spec.windows, parts.clock.nowMs()),
   ];
   try {

@@ -1,10 +1,10 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { sourceTimeoutMs } from '../../api/defaults.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
-import type { Source } from '../../api/source/source.ts';
+import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
+import { objectKey } from '../../render/render.ts';
 import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
-import { namespacedName } from '../checks/checks.ts';
 import { codeOf, failureOf } from '../failure.ts';
 import { applySnapshot } from './apply/apply.ts';
 import { handOverHeld } from './apply/hand-over.ts';
@@ -20,7 +20,7 @@ import { readLedger, withLedger } from './read/ledger.ts';
 import { isOutsideUnchanged, readSnapshot } from './read/read.ts';
 import { infoOf } from './read/reproduce.ts';
 import { confinedHeads, digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
-import { accountOf } from './scope/permissions.ts';
+import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
 import { sourceHealth } from './status/health.ts';
 import { requestsOf } from './status/requests.ts';
@@ -173,19 +173,19 @@ async function apply(
     state.problem = { condition: 'Ready', ...waiting };
     return;
   }
-  const actAs = accountOf(source, parts.defaultServiceAccount);
-  const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), actAs);
+  await parts.bindings.ensure(source);
+  const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), parts.rights);
   if (source.spec.apply !== false) {
     state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
     const { rest } = state.inForce.effective;
-    const inventory = inventoryWith(source, snapshot.all);
+    const isAllowed = (object: KubernetesObject) => whyNotAllowed(source, object, parts.rights) === undefined;
+    const own = snapshot.all.filter(isAllowed);
+    const inventory = inventoryWith(source, own);
     await writeParent(parts, source, inventory);
-    parts.claims.publish(state.key, snapshot.keys);
+    // What it may not write it does not hold either: others prune theirs as if it were not there.
+    parts.claims.publish(state.key, new Set(own.map(objectKey)));
     const places = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
-    watch.follow(
-      rest.map(({ object }) => object),
-      places,
-    );
+    watch.follow(rest.map(({ object }) => object).filter(isAllowed), places);
     const { left } = state;
     state.result = await applySnapshot(
       parts,

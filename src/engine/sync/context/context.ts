@@ -16,7 +16,9 @@ import type { Claims } from '../../apply-set.ts';
 import type { Heads } from '../../canary/context/heads.ts';
 import type { Records } from '../../records/records.ts';
 import type { DriftMemory, SourceDrift } from '../scope/drift.ts';
+import type { SourceRights } from '../scope/permissions.ts';
 import type { PrunePlan } from '../scope/prune-plan.ts';
+import type { SourceBindings } from '../scope/source-bindings.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
 import type { Presence } from './presence.ts';
 
@@ -31,8 +33,8 @@ export interface SourceParts {
   readonly applied: Applied;
   readonly claims: Claims;
   readonly presence: Presence;
-  /** Service account, in the Source's namespace, of Sources that name none; undefined: they are written by Holdfast itself. */
-  readonly defaultServiceAccount?: string | undefined;
+  readonly rights: SourceRights;
+  readonly bindings: SourceBindings;
   /** Name of this cluster in refs, branches and commit statuses. */
   readonly clusterName: string;
   readonly records: Pick<Records, 'load'>;

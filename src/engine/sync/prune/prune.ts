@@ -1,11 +1,10 @@
 import { approveAnnotation, handingBackAnnotation } from '../../../api/annotations.ts';
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { objectKey } from '../../../render/render.ts';
 import { applySetId } from '../../apply-set.ts';
-import { versionOf } from '../../canary/context/context.ts';
 import { finalizer } from '../../canary/perform/finalizer.ts';
 import { failureOf, isStale } from '../../failure.ts';
 import { applyWaves, inParallel } from '../apply/apply-order.ts';
@@ -14,7 +13,7 @@ import type { SourceWatch } from '../apply/source-watch.ts';
 import type { PruneResult, Snapshot, SourceParts, SourceState } from '../context/context.ts';
 import { isCanary } from '../scope/canary-objects.ts';
 import { inventoryFor } from '../scope/inventory.ts';
-import { accountOf } from '../scope/permissions.ts';
+import { clusterOf } from '../scope/permissions.ts';
 import { optedOut, type PrunePlan, planPrune } from '../scope/prune-plan.ts';
 import { prunedEvent } from '../status/conditions.ts';
 
@@ -42,6 +41,7 @@ export async function prune(
   const members = watch.members();
   const plan = planPrune({
     source,
+    rights: parts.rights,
     members,
     wanted: snapshot.keys,
     keep: inForce.effective.keep,
@@ -52,7 +52,7 @@ export async function prune(
   const done = await carryOut(parts, source, plan, signal);
   const event = prunedEvent(done, snapshot.commit.commit);
   if (event) parts.events.emit(source, { type: 'Normal', reason: 'Pruned', message: event });
-  const tookBack = await keepReturned(parts, snapshot, members);
+  const tookBack = await keepReturned(clusterOf(parts, source), snapshot, members);
   const isPending = done.wrote || tookBack || plan.waiting.length > 0 || plan.handBack.length > 0;
   if (!isPending && done.failures.length === 0)
     await writeParent(parts, source, inventoryFor(source, [...snapshot.all, ...members]));
@@ -127,9 +127,9 @@ async function removeOne(
   source: Source,
   { object, handsBack }: { object: KubernetesObject; handsBack: boolean },
 ): Promise<{ object?: KubernetesObject; wrote: boolean }> {
-  const live = await readAnew(parts, source, object);
+  const live = await readAnew(clusterOf(parts, source), source, object);
   if (!live) return { wrote: false };
-  const cluster = parts.cluster.as(accountOf(source, parts.defaultServiceAccount));
+  const cluster = clusterOf(parts, source);
   if (handsBack) return { wrote: await handBackStep(cluster, live) };
   await cluster.delete(referenceOf(live), versionOf(live));
   return { object: live, wrote: true };
@@ -137,7 +137,7 @@ async function removeOne(
 
 /** The object as it is now; undefined when it is gone, not ours any more, or somebody said meanwhile that it stays. */
 async function readAnew(
-  { cluster }: SourceParts,
+  cluster: Pick<Cluster, 'get'>,
   source: Source,
   object: KubernetesObject,
 ): Promise<KubernetesObject | undefined> {
@@ -149,7 +149,7 @@ async function readAnew(
 
 /** Canaries that are in Git again before they were gone. */
 async function keepReturned(
-  { cluster }: SourceParts,
+  cluster: Writer,
   { all }: Snapshot,
   members: readonly KubernetesObject[],
 ): Promise<boolean> {

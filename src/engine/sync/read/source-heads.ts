@@ -8,7 +8,7 @@ import { type FileProblem, formatOrigin, formatProblem } from '../../../render/r
 import type { Head } from '../../canary/context/head.ts';
 import type { ApplyFailure, Snapshot, SourceParts, SourceState } from '../context/context.ts';
 import { objectsByCanaryName } from '../scope/canary-objects.ts';
-import { whyNotAllowed } from '../scope/permissions.ts';
+import { type SourceRights, whyNotAllowed, writerOf } from '../scope/permissions.ts';
 
 /** The heads of one snapshot, and problems that only building the releases shows. */
 interface SnapshotHeads {
@@ -34,11 +34,12 @@ export function confinedHeads(
   source: Source,
   { plans }: Pick<Snapshot, 'plans'>,
   { heads, problems }: SnapshotHeads,
-  actAs: string | undefined,
+  rights: SourceRights,
 ): SnapshotHeads {
+  const actAs = writerOf(source, rights).user;
   const refused = new Map(
     plans.flatMap((plan) => {
-      const why = plan.state === 'release' ? refusalOf(source, plan) : undefined;
+      const why = plan.state === 'release' ? refusalOf(source, plan, rights) : undefined;
       return why ? [[canaryKey(plan.canary), waiting('NotAllowed', why)] as const] : [];
     }),
   );
@@ -52,9 +53,10 @@ export function confinedHeads(
 function refusalOf(
   source: Source,
   { target, configs, scaler }: Extract<CanaryPlan, { state: 'release' }>,
+  rights: SourceRights,
 ): string | undefined {
   for (const { object, origin } of [target, ...configs, ...(scaler ? [scaler] : [])]) {
-    const why = whyNotAllowed(source, object);
+    const why = whyNotAllowed(source, object, rights);
     if (why !== undefined) return `${formatOrigin(origin)}: ${describe(object)}: ${why}`;
   }
   return undefined;

@@ -6,11 +6,13 @@ import { configReferences } from '../../../release/refs.ts';
 import { templateOf } from '../../../release/release.ts';
 import { objectKey } from '../../../render/render.ts';
 import { hasNameOfCanary, isCanary, objectsOfCanary } from './canary-objects.ts';
-import { whyNotAllowed } from './permissions.ts';
+import { type SourceRights, whyNotAllowed } from './permissions.ts';
 
 /** Everything the decision depends on. */
 export interface PruneInput {
   readonly source: Source;
+  /** How Holdfast was started; absent: not known here. */
+  readonly rights?: SourceRights;
   /** Live objects with the Source's label, going ones included. */
   readonly members: readonly KubernetesObject[];
   /** `objectKey` of everything in the commit, also what rollouts write. */
@@ -107,7 +109,7 @@ function verdictOn(object: KubernetesObject, input: Leaving): Verdict {
   return { kind: goesWithTarget ? 'remove' : 'handBack' };
 }
 
-function whyItStays(object: KubernetesObject, { source, holderOf }: PruneInput): string | undefined {
+function whyItStays(object: KubernetesObject, { source, rights, holderOf }: PruneInput): string | undefined {
   const said = optedOut(object);
   if (said !== undefined) return said;
   const { name, namespace } = source.metadata;
@@ -115,7 +117,7 @@ function whyItStays(object: KubernetesObject, { source, holderOf }: PruneInput):
   if (object.kind === 'Namespace' && object.metadata.name === namespace)
     return `Source ${namespace}/${name} lives in it`;
   const holder = holderOf(objectKey(object));
-  return holder === undefined ? whyNotAllowed(source, object) : `Source ${holder} holds it`;
+  return holder === undefined ? whyNotAllowed(source, object, rights) : `Source ${holder} holds it`;
 }
 
 function whyItWaits(object: KubernetesObject, { canaries, keep, readers }: Leaving): string | undefined {
