@@ -11,17 +11,7 @@ import {
   refusal,
 } from './address-guard.ts';
 import { HttpError } from './errors.ts';
-
-/** How to trust a server, and who we are to it. `ca` is PEM and replaces the system's authorities. Holds a secret: never log it. */
-export interface HttpTls {
-  readonly ca?: string;
-  /** Our own certificate with its chain, PEM; with `key`. Shown only to a server that asks for one. */
-  readonly cert?: string;
-  /** The private key of `cert`, PEM without a passphrase. */
-  readonly key?: string;
-  /** Accept any certificate. Only where a user asked for it by name. */
-  readonly insecureSkipVerify?: boolean;
-}
+import type { HttpTls } from './types.ts';
 
 /** Connection pools, one per trust setting, proxy and guard; at most 64, the oldest is closed first. */
 export interface Dispatchers {
@@ -42,7 +32,7 @@ export function createDispatchers(
 
   function open(tls: HttpTls, guarded: boolean): Agent {
     return new Agent({
-      // Deadlines of the whole exchange are ours (deadline.ts); undici's own timers are coarse.
+      // Deadlines of the whole exchange are ours (client.ts); undici's own timers are coarse.
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: guarded
@@ -85,7 +75,12 @@ export function createDispatchers(
       const pool = pools.get(key) ?? (proxy ? openThrough(proxy, url, tls, guarded) : open(tls, guarded));
       pools.delete(key);
       pools.set(key, pool);
-      dropOldest(pools);
+      const [oldest] = pools;
+      if (pools.size > MAX_POOLS && oldest) {
+        pools.delete(oldest[0]);
+        // Requests under way finish; only new ones need another pool.
+        oldest[1].close().catch(() => undefined);
+      }
       return pool;
     },
     async close() {
@@ -125,13 +120,4 @@ function tlsOptions({ ca, cert, key, insecureSkipVerify }: HttpTls) {
 function poolKey({ ca = '', cert = '', key = '', insecureSkipVerify }: HttpTls, guarded: boolean): string {
   const material = createHash('sha256').update([ca, cert, key].join('\0')).digest('hex');
   return `${material} ${Boolean(insecureSkipVerify)} ${guarded}`;
-}
-
-function dropOldest(pools: Map<string, Agent | ProxyAgent>): void {
-  const oldest = pools.keys().next().value;
-  if (pools.size <= MAX_POOLS || oldest === undefined) return;
-  const pool = pools.get(oldest);
-  pools.delete(oldest);
-  // Requests under way finish; only new ones need another pool.
-  pool?.close().catch(() => undefined);
 }
