@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 # The controller as one bundled file beside the Node program and the libraries that it is linked with, and the programs that it renders with:
-# kustomize, helm, and prlimit to bound them. No shell, no package manager.
+# kustomize, helm, and prlimit and unshare to bound them. No shell, no package manager.
 # It needs no writable file system but --data-dir.
 # By digest, so that a rebuild has the same base; renew tag and digest together.
 FROM golang:1.26-bookworm@sha256:b305420a68d0f229d91eb3b3ed9e519fcf2cf5461da4bef997bf927e8c0bfd2b AS programs
@@ -21,7 +21,8 @@ RUN mkdir -p /image/app /image/etc /image/tmp \
  && printf 'hosts: files dns\n' > /image/etc/nsswitch.conf \
  && printf 'holdfast:x:65532:65532::/:/sbin/nologin\n' > /image/etc/passwd \
  && cp dist/main.js dist/THIRD_PARTY_NOTICES.txt dist/sbom.cdx.json LICENSE /image/app/
-RUN cp --parents -L $(ldd /usr/bin/prlimit | grep -o '/[^ ]*') /usr/bin/prlimit /image
+RUN cp --parents -L $(ldd /usr/bin/prlimit | grep -o '/[^ ]*') /usr/bin/prlimit /image \
+ && cp --parents -L $(ldd /usr/bin/unshare | grep -o '/[^ ]*') /usr/bin/unshare /image
 COPY --from=programs /programs/ /image/usr/local/bin/
 
 FROM scratch

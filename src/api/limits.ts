@@ -4,12 +4,24 @@
 export const limits = {
   /** Bytes of one fetched pack; the reader holds a pack in memory. */
   packBytes: 64 * 1024 * 1024,
+  /** Objects in one fetched pack. */
+  packObjects: 500_000,
+  /** Bytes of one object of a pack after inflation. */
+  packObjectBytes: 64 * 1024 * 1024,
+  /** Bytes of all objects of a pack after inflation, deltas and what they make included. */
+  packMadeBytes: 1024 * 1024 * 1024,
+  /** Bytes of the objects that indexing a pack holds at once; another one is made of them. */
+  packHeldBytes: 96 * 1024 * 1024,
+  /** Deltas of a pack that start from one another; Git makes chains of 50. */
+  packChainDeltas: 250,
   /** Bytes of one answer to a ref listing. */
   refListingBytes: 16 * 1024 * 1024,
   /** Commits a shallow history is deepened by, at most, to find out whether a head is a descendant (design 5). */
   ancestryCommits: 1_000,
   /** Files under a Source's path that are read. */
   sourceFiles: 5_000,
+  /** Steps of matching the files of a Source with its `spec.ignore`, about one for each character of path and rule: some 20 seconds, with pauses. */
+  ignoreSteps: 500_000_000,
   /** Folders deep below a Source's path. */
   sourceFolderDepth: 64,
   /** Bytes of one manifest file. */
@@ -34,6 +46,12 @@ export const limits = {
   objectsPerSource: 5_000,
   /** Bytes of one object as JSON; etcd refuses more than about this. */
   objectBytes: 1_500_000,
+  /** Characters of one text that variables were filled into, and of each text on the way to it. */
+  substitutedTextCharacters: 1_000_000,
+  /** Steps (about one for each character that is read or made) of filling variables into one object: some tenths of a second. */
+  substitutionObjectSteps: 20_000_000,
+  /** The same of all objects of a Source together; it pauses between objects. */
+  substitutionSourceSteps: 500_000_000,
   /** Milliseconds a renderer's process may run; ordinary ones need some 50. */
   renderMs: 4_000,
   /** Bytes a renderer's process may print. */

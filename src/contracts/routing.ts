@@ -39,6 +39,8 @@ export interface Router {
   readonly apexFollowsTraffic: boolean;
   /** The target itself divides the requests: of `objects` only the spec is written, and nothing else of the target. */
   readonly isTarget?: boolean;
+  /** Paths of valid fields of this Canary that this provider does not act on. */
+  ignores(canary: Canary): readonly string[];
   /** What cannot work, by field; empty when all is well. */
   check(canary: Canary): RouteProblem[];
   /**

@@ -71,6 +71,14 @@ export function invalidCanary(problems: ReadonlyArray<{ path: string; message: s
   return new EngineError('InvalidSpec', text);
 }
 
+/** The same for a provider that this version does not know. */
+export function unknownProvider(provider: string): EngineError {
+  return new EngineError(
+    'UnknownProvider',
+    `spec.provider: this version cannot route traffic with ${provider}`,
+  );
+}
+
 /** The world is not what the decision was made on (S19): observe and decide again. */
 export class StaleView extends EngineError {
   constructor(what: string) {

@@ -1,8 +1,9 @@
 import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
+import { eventually } from '../cluster/testing/manual-clock.ts';
 import type { Resolver } from './address-guard.ts';
-import { createHttpClient, type HttpClientOptions } from './client.ts';
+import { createHttpClient, forTenant, type HttpClientOptions } from './client.ts';
 import { startTestServer, type TestServer, testCertificate } from './testing/servers.ts';
 import type { HttpClient, HttpRequest } from './types.ts';
 
@@ -247,4 +248,21 @@ test('proxy variables of the environment are not used', async () => {
   } finally {
     delete process.env.HTTP_PROXY;
   }
+});
+
+test('a tenant has its own slots at a host, and a share of all of them', async () => {
+  const waiting: Array<() => void> = [];
+  const server = await serve((_request, response) => void waiting.push(() => response.end('ok')));
+  const other = await serve((_request, response) => void waiting.push(() => response.end('ok')));
+  const client = newClient({ maxConcurrentPerHost: 2, maxConcurrentPerTenant: 3 });
+  const noisy = forTenant(client, 'git noisy');
+  const sent = [server, server, server, other, other].map(({ url }) => noisy.send({ url }));
+  await eventually(() => waiting.length === 3, 'two at the one host, one at the other');
+  sent.push(forTenant(client, 'git shop').send({ url: server.url }));
+  await eventually(() => waiting.length === 4, 'the other tenant was served');
+  while (waiting.length > 0) {
+    waiting.shift()?.();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  for (const { status } of await Promise.all(sent)) expect(status).toBe(200);
 });

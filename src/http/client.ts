@@ -3,8 +3,10 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { request as undiciRequest } from 'undici';
 import { limits as bounds } from '../api/limits.ts';
 import type { AddressPolicy, Resolver } from './address-guard.ts';
-import { createDispatchers, createHostSlots, type Dispatchers, type HostSlots } from './dispatchers.ts';
+import { createDispatchers, type Dispatchers } from './dispatchers.ts';
 import { HttpError, toHttpError } from './errors.ts';
+import { onlyWhile } from './send-condition.ts';
+import { createSlots, type Slots } from './slots.ts';
 import type {
   HttpAuth,
   HttpClient,
@@ -19,8 +21,10 @@ import type {
 export interface HttpClientOptions extends AddressPolicy {
   /** Default 5 s. */
   readonly connectTimeoutMs?: number;
-  /** Requests at a time per host. Default 16. */
+  /** Requests at a time of one tenant at one host. Default 16. */
   readonly maxConcurrentPerHost?: number;
+  /** Requests at a time of one tenant. Default 64. */
+  readonly maxConcurrentPerTenant?: number;
   readonly limits?: Partial<HttpLimits>;
   /** Sent with each request. Default `holdfast`. */
   readonly userAgent?: string;
@@ -36,7 +40,8 @@ const DEFAULT_LIMITS: HttpLimits = {
 
 interface Parts {
   readonly dispatchers: Dispatchers;
-  readonly slots: HostSlots;
+  readonly hostSlots: Slots;
+  readonly tenantSlots: Slots;
   readonly options: HttpClientOptions;
 }
 
@@ -56,7 +61,8 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
       options.connectTimeoutMs ?? bounds.httpConnectMs,
       options.resolver,
     ),
-    slots: createHostSlots(options.maxConcurrentPerHost ?? 16),
+    hostSlots: createSlots(options.maxConcurrentPerHost ?? 16),
+    tenantSlots: createSlots(options.maxConcurrentPerTenant ?? 64),
     options,
   };
   const send = (request: HttpRequest) => readAll(open(parts, request));
@@ -65,6 +71,16 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     send,
     sendJson: (request) => sendJson(send, request),
     close: () => parts.dispatchers.close(),
+  };
+}
+
+/** The same client for requests of one tenant. */
+export function forTenant(http: HttpClient, tenant: string): HttpClient {
+  return {
+    open: (request) => http.open({ ...request, tenant }),
+    send: (request) => http.send({ ...request, tenant }),
+    sendJson: (request) => http.sendJson({ ...request, tenant }),
+    close: http.close,
   };
 }
 
@@ -108,15 +124,16 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
   const dispatcher = parts.dispatchers.forUrl(url, method, request.tls ?? {}, proxy);
   const limits = { ...DEFAULT_LIMITS, ...parts.options.limits, ...request.limits };
   const deadline = startDeadline({ method, host: url.host }, limits, request.signal);
+  const unsent = () => new HttpError('Aborted', url.host, `${method} ${url.host}: not sent`);
   const exchange: Exchange = { url, method, limits, deadline };
   let release = () => {};
   let raw: Readable | undefined;
   try {
-    release = await parts.slots.acquire(url.host, deadline.signal);
+    release = await acquireSlots(parts, request.tenant, url.host, deadline.signal);
     deadline.alive();
     const answer = await undiciRequest(url, {
       method,
-      dispatcher,
+      dispatcher: request.maySend ? dispatcher.compose(onlyWhile(request.maySend, unsent)) : dispatcher,
       signal: deadline.signal,
       headers: requestHeaders(request, parts.options),
       body: request.body ?? null,
@@ -133,6 +150,27 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
     release();
     raw?.destroy();
     throw toHttpError(method, url.host, deadline.signal.aborted ? deadline.signal.reason : error);
+  }
+}
+
+/** Waits at a host that hangs hold none of the tenant's slots for others. */
+async function acquireSlots(
+  { hostSlots, tenantSlots }: Parts,
+  tenant: string | undefined,
+  host: string,
+  signal: AbortSignal,
+): Promise<() => void> {
+  const releaseHost = await hostSlots.acquire(`${tenant ?? ''} ${host}`, signal);
+  if (tenant === undefined) return releaseHost;
+  try {
+    const releaseTenant = await tenantSlots.acquire(tenant, signal);
+    return () => {
+      releaseTenant();
+      releaseHost();
+    };
+  } catch (error) {
+    releaseHost();
+    throw error;
   }
 }
 

@@ -28,6 +28,10 @@ export interface HttpRequest {
   /** HTTP proxy to go through, with user info if it wants some. Default none; no environment variable is read. */
   readonly proxy?: string;
   readonly signal?: AbortSignal;
+  /** Whose request it is and what for, for instance `git shop`: each tenant waits for slots of its own alone. */
+  readonly tenant?: string;
+  /** Asked when the first byte is about to go; while it says no, nothing is sent (Aborted). */
+  readonly maySend?: () => boolean;
   readonly limits?: Partial<HttpLimits>;
   /** `error` (default): a 3xx answer throws Redirected. `return`: the caller looks at it; it is never followed here. */
   readonly redirect?: 'error' | 'return';
@@ -56,7 +60,7 @@ export interface JsonResponse {
   readonly value: unknown;
 }
 
-/** The one outbound client: deadlines, byte caps, address guard, no redirects, slots per host (threat rows 6 and 7). */
+/** The one outbound client: deadlines, byte caps, address guard, no redirects, slots per tenant and host (threat rows 6 and 7). */
 export interface HttpClient {
   /** Sends and returns at the first byte. Throws HttpError. Any status is an answer, except 3xx (see `redirect`). */
   open(request: HttpRequest): Promise<HttpStream>;

@@ -4,7 +4,7 @@ import type { HttpClient } from '../http/types.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
 import { objectKey } from '../render/render.ts';
 import { formatProblem } from '../render/rendered-object.ts';
-import { readSetOf } from '../review/diff/effective-set.ts';
+import { readEffectiveSet } from '../review/diff/effective-set.ts';
 import { type SourceObjectDifference, sourceDifferenceOf } from '../review/diff/source-difference.ts';
 import type { Connection } from '../server/connection.ts';
 import type { Comparison } from './facts.ts';
@@ -27,7 +27,7 @@ export async function comparisonOf(
   { inventory, ...rendering }: Rendering & { inventory: readonly ObjectReference[] },
 ): Promise<Comparison> {
   try {
-    const set = await readSetOf(connection, source, rendering);
+    const set = await readEffectiveSet(connection, source, rendering);
     const [first] = set.problems;
     if (first) return { ...nothing, problem: formatProblem(first) };
     const applied = new Set(set.objects.map(({ object }) => objectKey(object)));
@@ -73,11 +73,13 @@ function objectName(one: SourceObjectDifference): string {
 export function ownWays(object: KubernetesObject): string[] {
   const { labels = {}, annotations = {} } = object.metadata;
   const flux = 'kustomize.toolkit.fluxcd.io';
-  const said = (key: string) => annotations[key] ?? labels[key];
+  const marked = (key: string) => annotations[key] ?? labels[key];
   const ways = [
-    ...(said('argocd.argoproj.io/hook') === undefined ? [] : ['argocd.argoproj.io/hook']),
-    ...(['Override', undefined].includes(said(`${flux}/ssa`)) ? [] : [`${flux}/ssa: ${said(`${flux}/ssa`)}`]),
-    ...(said(`${flux}/reconcile`) === 'disabled' ? [`${flux}/reconcile: disabled`] : []),
+    ...(marked('argocd.argoproj.io/hook') === undefined ? [] : ['argocd.argoproj.io/hook']),
+    ...(['Override', undefined].includes(marked(`${flux}/ssa`))
+      ? []
+      : [`${flux}/ssa: ${marked(`${flux}/ssa`)}`]),
+    ...(marked(`${flux}/reconcile`) === 'disabled' ? [`${flux}/reconcile: disabled`] : []),
   ];
   return ways.map((way) => `${describe(object)}: ${way}, and a Source would apply it like any other`);
 }

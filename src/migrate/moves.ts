@@ -1,6 +1,6 @@
 /** Every move that a tree is about, planned. */
+import { namespacedName } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
-import { namespacedName } from '../engine/checks/checks.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
 import { pruneAfterAnnotation } from './facts.ts';
@@ -33,16 +33,16 @@ async function forwardSubjects(tree: MoveTree, { tool, cluster }: MoveQuery): Pr
     owners.map((owner) => [namespacedName(owner.object), { former: formerFor(kind, owner), owner }]),
   );
   for (const source of sourcesIn(tree)) {
-    const said = formerOwnerOf(source.object) ?? (await saidInCluster(source, cluster?.connection));
-    if (said?.kind !== kind) continue;
-    const key = `${said.namespace}/${said.name}`;
-    subjects.set(key, { ...(subjects.get(key) ?? { former: said }), source });
+    const former = formerOwnerOf(source.object) ?? (await formerInCluster(source, cluster?.connection));
+    if (former?.kind !== kind) continue;
+    const key = `${former.namespace}/${former.name}`;
+    subjects.set(key, { ...(subjects.get(key) ?? { former }), source });
   }
   return inOrder([...subjects.values()]);
 }
 
 /** Git may have ended what the cluster has not seen yet. */
-async function saidInCluster(
+async function formerInCluster(
   { object }: Placed,
   connection: Connection | undefined,
 ): Promise<FormerOwner | undefined> {

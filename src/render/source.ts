@@ -1,3 +1,4 @@
+import { createPause } from '../api/clock.ts';
 import { limits as defaultLimits } from '../api/limits.ts';
 import type { Source } from '../api/source/source.ts';
 import type { BuildCache, Builders } from './build/builder.ts';
@@ -8,7 +9,7 @@ import type { FileProblem, Origin, RenderedObject, SourceFile } from './rendered
 import { type Decryption, withoutKeys } from './sops/decrypt.ts';
 import { blobId, decrypted } from './sops/source.ts';
 import type { Variables } from './substitute/expand.ts';
-import { substitute } from './substitute/substitute.ts';
+import { createSubstitution, type Substitution } from './substitute/substitute.ts';
 import type { Tree } from './tree.ts';
 import { renderUnits, type UnitResult, unitsOf } from './units.ts';
 
@@ -93,8 +94,12 @@ export async function renderSource(
       isChart: units[index]?.program === 'helm',
     })),
   ];
-  const { variables } = renderer;
-  const filled = variables ? read.map((part) => withVariables(part, variables, { lineOf, limits })) : read;
+  const filled = renderer.variables
+    ? await withVariables(read, createSubstitution(renderer.variables, limits), {
+        lineOf,
+        signal: renderer.signal,
+      })
+    : read;
   return {
     read: filled.map((part) => ({ ...part, problems: part.problems.map(hide) })),
     outside: outsideOf(folder, results),
@@ -104,23 +109,35 @@ export async function renderSource(
   };
 }
 
+/** Problems told with the line of their field, for which the file is read again; the others have that of their object. */
+const maxLocated = 50;
+
 /** Objects with their variables filled in. What cannot be filled is a problem of the object's file. */
-function withVariables(
-  part: SourcePart,
-  variables: Variables,
-  { lineOf, limits }: Pick<SourceRendering, 'lineOf'> & { limits: InputLimits },
-): SourcePart {
-  const objects: RenderedObject[] = [];
-  const problems = [...part.problems];
-  for (const { object, origin } of part.objects) {
-    const filled = substitute({ object }, variables, limits);
-    if (filled.object) objects.push({ object: filled.object, origin });
-    for (const { path, message } of filled.problems ?? []) {
-      const line = path ? lineOf(origin, path) : origin.line;
-      problems.push({ file: origin.file, line, ...(path ? { field: path } : {}), message });
+async function withVariables(
+  parts: readonly SourcePart[],
+  substitution: Substitution,
+  { lineOf, signal }: Pick<SourceRendering, 'lineOf'> & { signal: AbortSignal },
+): Promise<SourcePart[]> {
+  const pause = createPause(signal);
+  let found = 0;
+  const problemAt = (origin: Origin, path: string, message: string): FileProblem => {
+    found += 1;
+    const line = path && found <= maxLocated ? lineOf(origin, path) : origin.line;
+    return { file: origin.file, line, ...(path ? { field: path } : {}), message };
+  };
+  const filled: SourcePart[] = [];
+  for (const part of parts) {
+    const objects: RenderedObject[] = [];
+    const problems = [...part.problems];
+    for (const { object, origin } of part.objects) {
+      await pause();
+      const result = substitution({ object });
+      if (result.object) objects.push({ object: result.object, origin });
+      else problems.push(...result.problems.map(({ path, message }) => problemAt(origin, path, message)));
     }
+    filled.push({ ...part, objects, problems });
   }
-  return { ...part, objects, problems };
+  return filled;
 }
 
 /** A tree that need not ask again for the files that were read already. */

@@ -6,13 +6,14 @@ import type { Source } from '../api/source/source.ts';
 import { isLoopback } from '../cluster/access/cluster-access.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { startElection } from '../cluster/election/election.ts';
-import type { Cluster, Log } from '../contracts/cluster.ts';
+import type { Cluster, Log, WatchedSet } from '../contracts/cluster.ts';
 import { createHttpClient } from '../http/client.ts';
 import {
   createClusterPort,
   createDryRun,
   createOpenWatch,
   createShadowPort,
+  openKind,
   shadowElection,
 } from './cluster.ts';
 import { loadClusterKey } from './cluster-key.ts';
@@ -21,7 +22,7 @@ import { startWeb } from './endpoints.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { holderIdentity } from './holder-identity.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
-import type { AppOptions } from './options.ts';
+import { type AppOptions, namespacesOf } from './options.ts';
 import { createMemoryTrimmer, createSteadyClock } from './process.ts';
 import { inNamespace, readSourceFiles, rememberFileSources } from './source-files.ts';
 import { createWriteGate, type WriteGate, whileLeading } from './write-gate.ts';
@@ -30,6 +31,8 @@ import { createWriteGate, type WriteGate, whileLeading } from './write-gate.ts';
 export interface App {
   /** Where health, metrics and webhooks are served. */
   readonly url: string;
+  /** Where nothing but health is served; undefined: nowhere. */
+  readonly probeUrl: string | undefined;
   /** Resolves when it acts: it holds the Lease and follows Git. */
   readonly leading: Promise<void>;
   /** Resolves when it may not act any more although nobody asked it to stop; the process should end then. */
@@ -41,6 +44,8 @@ export interface App {
 /** Flags and problems that several parts look at. */
 interface State {
   engine: Engine | undefined;
+  /** Canaries of ours, also in a copy that waits for the Lease; undefined until their kind is served. */
+  canaries: WatchedSet | undefined;
   problem: string | undefined;
 }
 
@@ -67,10 +72,10 @@ export async function startApp(
     ? shadowElection()
     : startElection({ client, caches, ...candidate, times: options.leaseTimes, logger: log });
   const gate = createWriteGate(() => election.leading());
-  const state: State = { engine: undefined, problem: 'starting' };
+  const state: State = { engine: undefined, canaries: undefined, problem: 'starting' };
   const cluster = clusterPort(connection.client, gate, { options, log });
   const sourceCluster = clusterPort(connection.sourceClient, gate, { options, log });
-  const web = await startWeb({ options, connection, election, cluster, log, state, instance: identity });
+  const web = await startWeb({ options, connection, election, log, state, instance: identity });
   const memory = createMemoryTrimmer(realTime);
   const http = createHttpClient(addressPolicy(connection, options));
   const leadersHttp = options.shadow ? http : whileLeading(http, gate);
@@ -82,13 +87,15 @@ export async function startApp(
       state.problem = problem;
     };
     await waitForKinds(cluster, { clock, log, onProblem }, stopping.signal);
+    if (stopping.signal.aborted) return;
+    const openWatch = createOpenWatch(connection.caches);
+    state.canaries = openKind(openWatch, 'Canary', namespacesOf(options));
     await Promise.race([election.elected(), waitForAbort(stopping.signal)]);
     if (stopping.signal.aborted) return;
     const leadingSinceMs = clock.nowMs();
     const secretKey = await loadClusterKey(cluster, namespace);
     await writeSources(cluster, fileSources);
     const sink = keepingMemory(web.sink, memory);
-    const openWatch = createOpenWatch(connection.caches);
     const engine = createEngine({
       options,
       fileSources: rememberFileSources(fileSources),
@@ -116,12 +123,14 @@ export async function startApp(
 
   return {
     url: web.url,
+    probeUrl: web.probeUrl,
     leading,
     lost,
     async drain() {
       stopping.abort();
       await leading.catch(() => undefined);
       await state.engine?.stop();
+      state.canaries?.close();
       memory.stop();
       await election.stop(gate.settled);
       await web.close();

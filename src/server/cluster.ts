@@ -1,3 +1,4 @@
+import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Caches } from '../cluster/caches/caches.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
@@ -117,8 +118,15 @@ export function createOpenWatch(caches: Caches): OpenWatch {
   };
 }
 
+/** Watches a kind of ours in these namespaces; none: in all. */
+export function openKind(openWatch: OpenWatch, kind: KindName, namespaces: readonly string[]): WatchedSet {
+  const apiVersion = apiVersionOf(kind);
+  if (namespaces.length === 0) return openWatch({ apiVersion, kind });
+  return unionOf(namespaces.map((namespace) => openWatch({ apiVersion, kind, namespace })));
+}
+
 /** Several watches as one, for instance of a few namespaces instead of the whole cluster. */
-export function unionOf(sets: readonly WatchedSet[]): WatchedSet {
+function unionOf(sets: readonly WatchedSet[]): WatchedSet {
   const [only] = sets;
   if (only && sets.length === 1) return only;
   return {

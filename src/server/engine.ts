@@ -1,6 +1,6 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
 import type { Clock } from '../api/clock.ts';
-import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
+import type { KindName } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { sourceAccount } from '../api/metadata.ts';
 import { InputError } from '../api/problems.ts';
@@ -40,7 +40,7 @@ import { routerFor, routers } from '../providers/routing/table.ts';
 import { createBuildCache } from '../render/build/builder.ts';
 import { findBuilders, workFolderIn } from '../render/build/programs.ts';
 import { step } from '../rollout/step.ts';
-import { unionOf } from './cluster.ts';
+import { openKind } from './cluster.ts';
 import { createGitAccess, createOpenPoller, createRepositories, type GitAccess } from './git.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
 import { type AppOptions, DEFAULT_CLUSTER_NAME, namespacesOf } from './options.ts';
@@ -248,21 +248,14 @@ function limitsOf(options: AppOptions): EngineOptions {
   };
 }
 
-function openSets(wiring: EngineWiring) {
+function openSets({ openWatch, options }: EngineWiring) {
+  const open = (kind: KindName) => openKind(openWatch, kind, namespacesOf(options));
   return {
-    canarySet: openKind(wiring, 'Canary'),
-    sourceSet: openKind(wiring, 'Source'),
-    templates: openKind(wiring, 'MetricTemplate'),
-    alertProviders: openKind(wiring, 'AlertProvider'),
+    canarySet: open('Canary'),
+    sourceSet: open('Source'),
+    templates: open('MetricTemplate'),
+    alertProviders: open('AlertProvider'),
   };
-}
-
-/** All namespaces, or those that flags name. */
-function openKind({ openWatch, options }: EngineWiring, kind: KindName): WatchedSet {
-  const apiVersion = apiVersionOf(kind);
-  const namespaces = namespacesOf(options);
-  if (namespaces.length === 0) return openWatch({ apiVersion, kind });
-  return unionOf(namespaces.map((namespace) => openWatch({ apiVersion, kind, namespace })));
 }
 
 /** What the parts for coexistence with other tools are made from. */

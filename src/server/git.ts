@@ -1,7 +1,11 @@
 import type { Clock } from '../api/clock.ts';
-import { sourceIntervalMs, sourceRetryIntervalMs, sourceTimeoutMs } from '../api/defaults.ts';
 import { present, type SecretValues } from '../api/kubernetes.ts';
-import type { Source } from '../api/source/source.ts';
+import {
+  type Source,
+  sourceIntervalMs,
+  sourceRetryIntervalMs,
+  sourceTimeoutMs,
+} from '../api/source/source.ts';
 import type {
   OpenPoller,
   OpenRepository,
@@ -25,9 +29,11 @@ import {
   proxyFromSecret,
   tlsFromSecret,
 } from '../git/wire/credentials.ts';
+import { forTenant } from '../http/client.ts';
 import type { HttpClient } from '../http/types.ts';
 import { ForgeError, type ForgeErrorCode } from '../providers/forges/errors.ts';
-import { createGithubAppTokens, github } from '../providers/forges/github.ts';
+import { github } from '../providers/forges/github.ts';
+import { createGithubAppTokens } from '../providers/forges/github-app.ts';
 import { createOpenForge } from '../providers/forges/open.ts';
 import { githubAppOf } from '../providers/forges/secret.ts';
 import type { ForgeNetworkSettings } from '../providers/forges/send.ts';
@@ -55,7 +61,7 @@ function opener({ access, client, identity }: RepositorySettings, stores: Stores
   return (source, secrets) => {
     const { name, namespace = '' } = source.metadata;
     return createGitSource({
-      ...{ namespace, name, client, stores },
+      ...{ namespace, name, stores, client: forTenant(client, `git ${namespace}`) },
       url: source.spec.url,
       reference: referenceOf(source),
       credentialsFrom: access.credentialsFrom(source),

@@ -23,6 +23,8 @@ export interface AppOptions {
   /** Author and committer of what Holdfast commits. */
   readonly gitIdentity: { readonly name: string; readonly email: string };
   readonly listen: ListenAddress;
+  /** Where /healthz and /readyz are served, too; default only at `listen`. */
+  readonly probeListen?: ListenAddress | undefined;
   readonly logLevel: string;
   readonly minAnalysisIntervalMs: number;
   /** Provider of Canaries that name none (Flagger's --mesh-provider). */

@@ -5,9 +5,16 @@ import { hostileRepositories } from '../hostile/repositories.ts';
 import { rowsUnder, testsNamedIn } from './tables.ts';
 
 const page = readFileSync('docs/hostile-repositories.md', 'utf8');
-const rows = ['Servers', 'Packs', 'Refs and history', 'Objects', 'YAML'].flatMap((heading) =>
-  rowsUnder(page, heading),
-);
+const rows = [
+  'Servers',
+  'Packs',
+  'Refs and history',
+  'Objects',
+  'YAML',
+  'Variables',
+  'Patterns',
+  'Kustomizations',
+].flatMap((heading) => rowsUnder(page, heading));
 
 /** The names after a word: `rows "a", "b"`. */
 function namesAfter(word: string): string[] {

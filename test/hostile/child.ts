@@ -18,7 +18,9 @@ export type Task =
       readonly reference?: GitReference;
       readonly path?: string;
     }
-  | { readonly kind: 'yaml'; readonly name: string };
+  | { readonly kind: 'yaml'; readonly name: string }
+  /** All at the same time; what they end in does not matter. */
+  | { readonly kind: 'together'; readonly tasks: readonly Task[] };
 
 /** What came of it and what it took. */
 export interface Outcome {
@@ -30,12 +32,14 @@ export interface Outcome {
   readonly problems: readonly string[];
   readonly cpuSeconds: number;
   readonly growthBytes: number;
+  /** The most memory that the whole process took. */
+  readonly peakBytes: number;
 }
 
 const client = createHttpClient({ allowLoopback: true });
-const signal = new AbortController().signal;
 
 async function readGit(task: Task & { kind: 'git' }) {
+  const { signal } = new AbortController();
   const stores = createStores({ dataDir: task.dataDir, clock: systemClock });
   const source = createGitSource({
     ...{ namespace: 'delivery', name: task.name, url: task.url, stores, client },
@@ -56,6 +60,13 @@ function readYaml({ name }: Task & { kind: 'yaml' }) {
     read: objects.map(({ object }) => object.metadata.name),
     problems: problems.map(({ file, line, message }) => `${file}:${line}: ${message}`),
   };
+}
+
+async function readTask(task: Task): Promise<{ read: string[]; problems: string[] }> {
+  if (task.kind === 'git') return readGit(task);
+  if (task.kind === 'yaml') return readYaml(task);
+  await Promise.allSettled(task.tasks.map(readTask));
+  return { read: [], problems: [] };
 }
 
 /** Linux counts the peak since this was last written; elsewhere growth is not known, and 0. */
@@ -87,7 +98,7 @@ process.on('message', async (task: Task) => {
   const started = process.cpuUsage();
   let outcome: Pick<Outcome, 'error' | 'read' | 'problems'> = { read: [], problems: [] };
   try {
-    outcome = task.kind === 'git' ? await readGit(task) : readYaml(task);
+    outcome = await readTask(task);
   } catch (error) {
     const { code = 'none', message } = error as { code?: string; message: string };
     outcome = { ...outcome, error: { code, message } };
@@ -97,5 +108,6 @@ process.on('message', async (task: Task) => {
     ...outcome,
     cpuSeconds: (user + system) / 1_000_000,
     growthBytes: Math.max(0, memory('VmHWM') - atStart),
+    peakBytes: memory('VmHWM'),
   } satisfies Outcome);
 });

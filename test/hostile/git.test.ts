@@ -1,11 +1,18 @@
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type HostileServer, startHostileServer } from './git-server.ts';
+import { systemClock } from '../../src/api/clock.ts';
+import { createGitSource } from '../../src/git/poll/git-source.ts';
+import { createStores } from '../../src/git/store/stores.ts';
+import { createHttpClient } from '../../src/http/client.ts';
+import { type HostileServer, packAnswer, startHostileServer } from './git-server.ts';
 import { commit, manifest, serving, tree } from './objects.ts';
 import { type HostileReader, MOST_BYTES, MOST_CPU_SECONDS, startHostileReader } from './reader.ts';
 import { hostileRepositories } from './repositories.ts';
 
+const manifestPath = 'deploy/base/install.yaml';
 let reader: HostileReader;
 let server: HostileServer;
 
@@ -56,6 +63,50 @@ describe('a hostile repository is refused in bounded time and memory, and concer
     },
     90_000,
   );
+
+  test.each(['a tree that is cut', 'a file that is not there', 'a commit that says nothing'])(
+    'is fetched once more, and not at each poll: %s',
+    async (name) => {
+      const served = hostileRepositories.find((row) => row.name === name)?.make();
+      let packs = 0;
+      const answer = (response: ServerResponse) => {
+        packs += 1;
+        response.end(packAnswer(served?.pack ?? Buffer.alloc(0)));
+      };
+      server.repositories.set('again', { refs: served?.refs ?? [], answer });
+      const dataDir = mkdtempSync(join(tmpdir(), 'holdfast-again-'));
+      const source = createGitSource({
+        ...{ namespace: 'delivery', name: 'again', url: `${server.url}/again.git` },
+        ...{ reference: { branch: 'main' }, client: createHttpClient({ allowLoopback: true }) },
+        stores: createStores({ dataDir, clock: systemClock }),
+      });
+      const { signal } = new AbortController();
+      for (let round = 0; round < 4; round += 1) {
+        const read = source.poll(signal).then(({ head }) => source.readFiles(head.commit, '', { signal }));
+        await expect(read).rejects.toMatchObject({
+          code: 'Corrupt',
+          message: expect.stringMatching(/^the Git server sends objects that cannot be used/),
+        });
+      }
+      expect(packs).toBe(2);
+      rmSync(dataDir, { recursive: true });
+    },
+  );
+
+  test('and the worst of them together stay below the memory of the pod', async () => {
+    const worst = hostileRepositories.filter(({ name }) => /delta|MB|GB|folder/.test(name));
+    expect(worst.length).toBeGreaterThan(15);
+    const tasks = worst.map((row, index) => {
+      server.repositories.set(`all-${index}`, row.make());
+      const url = `${server.url}/all-${index}.git`;
+      return { kind: 'git', url, dataDir: join(reader.root, 'data'), name: `all-${index}` } as const;
+    });
+    const { peakBytes } = await reader.read({ kind: 'together', tasks });
+    const [, gibibytes] =
+      /limits:\s+cpu: \S+\s+memory: (\d)Gi/.exec(readFileSync(manifestPath, 'utf8')) ?? [];
+    expect(peakBytes).toBeLessThan(Number(gibibytes) * 2 ** 30);
+    for (const { url } of tasks) server.repositories.delete(/([^/]+)\.git$/.exec(url)?.[1] ?? '');
+  }, 120_000);
 
   test('and nothing is written outside the stores', () => {
     const written = (folder: string) => readdirSync(join(reader.root, folder)).sort();

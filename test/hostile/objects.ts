@@ -29,9 +29,17 @@ export function tree(entries: readonly Entry[]): NewObject {
 }
 
 /** A commit of this tree id, and of what is between it and the author. */
-export function commit(treeOid: string, time = '1790000000 +0000', message = 'Change\n'): NewObject {
+export function commit(
+  treeOid: string,
+  time = '1790000000 +0000',
+  message = 'Change\n',
+  author = `Mallory <m@example.com> ${time}`,
+): NewObject {
   const who = `Mallory <m@example.com> ${time}`;
-  return newObject('commit', Buffer.from(`tree ${treeOid}\nauthor ${who}\ncommitter ${who}\n\n${message}`));
+  return newObject(
+    'commit',
+    Buffer.from(`tree ${treeOid}\nauthor ${author}\ncommitter ${who}\n\n${message}`),
+  );
 }
 
 /** A repository whose branch main is this commit. */
@@ -112,6 +120,18 @@ export function copyDelta(baseBytes: number, copied: number, number: number): Bu
   own.writeUInt32BE(number);
   const copy = Buffer.from([0x80 | 0x40, copied / 65_536]);
   return Buffer.concat([leb(baseBytes), leb(copied + 4), copy, Buffer.from([4]), own]);
+}
+
+/** A delta that makes its base once more with a few characters after it. */
+export function appendDelta(baseBytes: number, text: string): Buffer {
+  const copy = Buffer.from([0x80 | 0x10 | 0x20, baseBytes % 256, Math.floor(baseBytes / 256)]);
+  return Buffer.concat([
+    leb(baseBytes),
+    leb(baseBytes + text.length),
+    copy,
+    Buffer.from([text.length]),
+    Buffer.from(text),
+  ]);
 }
 
 /** A delta that makes its base once more. */

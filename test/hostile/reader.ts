@@ -30,7 +30,7 @@ export async function startHostileReader(): Promise<HostileReader> {
   mkdirSync(join(root, 'work'));
   const child = fork(program, {
     cwd: join(root, 'work'),
-    env: { HOME: root, TMPDIR: root, PATH: '' },
+    env: { HOME: root, TMPDIR: root, PATH: '', MALLOC_ARENA_MAX: '2' },
     execArgv: ['--expose-gc'],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });

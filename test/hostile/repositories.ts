@@ -2,6 +2,7 @@ import type { GitReference } from '../../src/git/types.ts';
 import { newObject } from '../../src/git/write/new-objects.ts';
 import { band, FLUSH, line, packAnswer, type Served } from './git-server.ts';
 import {
+  appendDelta,
   BLOB,
   blob,
   commit,
@@ -51,7 +52,7 @@ function names(...given: ReadonlyArray<string | Buffer>): Pick<Hostile, 'make' |
   };
 }
 
-function many(count: number, entry: (index: number) => Entry): Entry[] {
+function many<T>(count: number, entry: (index: number) => T): T[] {
   return Array.from({ length: count }, (_, index) => entry(index));
 }
 
@@ -77,6 +78,28 @@ function deltas(count: number, baseOf: (index: number) => number) {
     const base = baseOf(index);
     const content = copyDelta(base === 0 ? 8 * MIB : 8 * MIB + 4, 8 * MIB, index);
     return { type: OFS_DELTA, size: content.length, content, base };
+  });
+}
+
+/** Deltas by id on `zeros`, each of which makes 8 MiB; `baseOf`: which one it starts from, 0 for `zeros`. */
+function deltasById(count: number, baseOf: (index: number) => number) {
+  const ids = [newObject('blob', zeros.content).oid];
+  return Array.from({ length: count }, (_, index) => {
+    const base = baseOf(index);
+    const content = copyDelta(base === 0 ? 8 * MIB : 8 * MIB + 4, 8 * MIB, index);
+    ids.push(newObject('blob', Buffer.concat([zeros.content, content.subarray(-4)])).oid);
+    return { type: REF_DELTA, size: content.length, content, baseId: ids[base] ?? '' };
+  });
+}
+
+/** Small deltas by id, each on the one before it. */
+function smallDeltas(count: number) {
+  let content: Buffer = Buffer.from(manifest.bytes);
+  return Array.from({ length: count }, () => {
+    const baseId = newObject('blob', content).oid;
+    const delta = appendDelta(content.length, 'x');
+    content = Buffer.concat([content, Buffer.from('x')]);
+    return { type: REF_DELTA, size: delta.length, content: delta, baseId };
   });
 }
 
@@ -142,13 +165,34 @@ const objects: readonly Hostile[] = [
     name: 'a chain of deltas that makes 8 GB',
     make: () => sending(rawPack([head, root, manifest], [zeros, ...deltas(1_000, (index) => index)])),
     code: 'TooLarge',
-    says: /chain of deltas that makes more than 268435456 bytes, at byte \d+ of its pack/,
+    says: /objects of more than 1073741824 bytes together/,
+  },
+  {
+    name: 'a chain of deltas by id, of 13 kB, that makes 640 MB',
+    make: () => sending(rawPack([head, root, manifest], [zeros, ...deltasById(80, (index) => index)])),
+    problems: [],
+  },
+  {
+    name: 'deltas by id that branch at each level',
+    // Whichever of three is made first, its base is needed again after it.
+    make: () => {
+      const twig = (index: number) => (index < 3 ? 0 : Math.floor((index - 3) / 3) * 3 + 2);
+      return sending(rawPack([head, root, manifest], [zeros, ...deltasById(60, twig)]));
+    },
+    code: 'TooLarge',
+    says: /deltas that need more than 100663296 bytes at once/,
+  },
+  {
+    name: 'a chain of 1,000 deltas by id',
+    make: () => sending(rawPack([head, root, manifest], smallDeltas(1_000))),
+    code: 'TooLarge',
+    says: /a chain of more than 250 deltas/,
   },
   {
     name: 'deltas of one file that make 8 GB',
     make: () => sending(rawPack([head, root, manifest], [zeros, ...deltas(1_000, () => 0)])),
     code: 'TooLarge',
-    says: /objects of more than 2147483648 bytes together/,
+    says: /objects of more than 1073741824 bytes together/,
   },
   {
     name: 'a delta whose base is itself',
@@ -241,6 +285,10 @@ const objects: readonly Hostile[] = [
   { name: 'names that are not UTF-8', ...names(Buffer.from('lat\xe5n.yaml', 'latin1')) },
   { name: 'a name of 1 MB', ...names(`${'n'.repeat(MIB)}.yaml`) },
   {
+    name: 'names of 1 MB of dots and of colons',
+    ...names(`${'. '.repeat(MIB / 2)}x`, `${':'.repeat(MIB)}\n`),
+  },
+  {
     name: 'names that differ in case only',
     make: () => withEntries([{ name: 'A.yaml', oid: manifest.oid }]),
     reads: ['A.yaml', 'a.yaml'],
@@ -264,6 +312,17 @@ const objects: readonly Hostile[] = [
       return withEntries([{ name: 'big.yaml', oid: large.oid }], [large]);
     },
     problems: [/^big\.yaml: 20971520 bytes are more than the limit/],
+  },
+  {
+    name: 'a file of 50 MB under 60 names',
+    make() {
+      const large = blob(Buffer.alloc(50 * MIB, 'a: b\n'));
+      return withEntries(
+        many(60, (index) => ({ name: `b${index + 10}.yaml`, oid: large.oid })),
+        [large],
+      );
+    },
+    problems: many(60, (index) => index).map((index) => new RegExp(`^b${index + 10}\\.yaml: 52428800 bytes`)),
   },
   {
     name: 'a file that is not there',
@@ -307,6 +366,11 @@ const objects: readonly Hostile[] = [
   {
     name: 'a commit of the year 292277026596',
     make: () => serving(commit(root.oid, '9223372036854775807 +9999'), [root, manifest]),
+    problems: [],
+  },
+  {
+    name: 'a commit whose author is 1 MB of brackets',
+    make: () => serving(commit(root.oid, undefined, 'Change\n', '<'.repeat(MIB - 1_000)), [root, manifest]),
     problems: [],
   },
   {

@@ -1,9 +1,13 @@
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { limits } from '../../src/api/limits.ts';
 import { collectKustomization } from '../../src/render/build/collect.ts';
+import { withoutNetwork } from '../../src/render/build/process.ts';
 import { findBuilders } from '../../src/render/build/programs.ts';
 import { askForOrigins, kustomizeArgs, takeOrigins } from '../../src/render/kustomize/kustomize.ts';
 import { memoryTree } from '../../src/render/memory-tree.test-support.ts';
@@ -162,7 +166,7 @@ describe('what kustomize itself refuses is a problem of the kustomization', () =
         'app/g.yaml':
           'apiVersion: example.com/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: "exec: {path: ./run}"\n',
       },
-      /^app\/kustomization\.yaml: kustomize failed: /,
+      /^app\/g\.yaml:2: kind: is not a builtin generator/,
     ],
     [
       'bases that refer to one another',
@@ -195,4 +199,46 @@ test('aliases that kustomize alone would expand end at the limit of memory or be
   const { problems } = await renderTree(sourceWith(), memoryTree(files), 'app');
   expect(problems.join('\n')).toMatch(/^app\/kustomization\.yaml: kustomize /);
   expect(performance.now() - startedMs).toBeLessThan(limits.renderMs + 3_000);
+});
+
+describe('a server on this machine is not reached', () => {
+  const ways: ReadonlyArray<[string, (url: string) => string]> = [
+    ['a field in another case', (url) => `ConfigMapGenerator: [{name: a, files: ["k=${url}"]}]\n`],
+    [
+      'a field of an entry in another case',
+      (url) => `configMapGenerator: [{name: a, FILES: ["k=${url}"]}]\n`,
+    ],
+    [
+      'a generator as text',
+      (url) =>
+        `generators:\n- |\n  apiVersion: builtin\n  kind: ConfigMapGenerator\n  metadata: {name: a}\n  files: ["k=${url}"]\n`,
+    ],
+  ];
+  it.each(ways)('by %s', async (_, kustomizationOf) => {
+    let reached = 0;
+    const server = createServer((_request, response) => {
+      reached += 1;
+      response.end('stolen');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const text = kustomizationOf(`http://127.0.0.1:${port}/x`);
+    const { objects, problems } = await renderTree(
+      sourceWith(),
+      memoryTree({ 'app/kustomization.yaml': text }),
+      'app',
+    );
+    expect(objects).toEqual([]);
+    expect(problems.join('\n')).toMatch(/is not known here|is remote/);
+    expect(reached).toBe(0);
+
+    // Kustomize alone would ask; it cannot where it has a network of its own.
+    const { kustomize } = findBuilders(programs, mkdtempSync(join(tmpdir(), 'holdfast-remote-')));
+    const files = new Map([['app/kustomization.yaml', Buffer.from(text)]]);
+    const result = await kustomize?.run(kustomizeArgs('app'), files, new AbortController().signal);
+    server.close();
+    const isSeparate = withoutNetwork().length > 0;
+    expect(result?.ok).toBe(!isSeparate);
+    expect(reached > 0).toBe(!isSeparate);
+  });
 });

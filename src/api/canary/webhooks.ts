@@ -1,4 +1,4 @@
-/** Webhooks in the words that the core, the engine and the adapter share. */
+/** Webhooks of a Canary: the types that core, engine and adapter share, and the checks of the spec. */
 import { analysisIntervalMs, webhookTimeoutMs } from '../defaults.ts';
 import { limits } from '../limits.ts';
 import type { Problem } from '../problems.ts';
@@ -14,7 +14,7 @@ export type HookType = Exclude<WebhookType, ''> | 'post-promotion';
 export type Webhook = CanaryWebhook | PostPromotionWebhook;
 
 /**
- * What a webhook said. `refused`: it answered, and the answer is no. `unreachable`: nobody knows what it would say (no answer in time, no
+ * The answer of a webhook. `refused`: it answered, and the answer is no. `unreachable`: its answer is unknown (no answer in time, no
  * connection, a redirect, garbage). For a gate both are no; after promotion only `refused` is held against a release (S29).
  */
 export interface HookAnswer {
@@ -27,7 +27,7 @@ export interface HookAnswer {
   detail: string;
 }
 
-/** What a webhook is told beside the name of the Canary. */
+/** What a webhook is sent in addition to the name of the Canary. */
 export interface HookFacts {
   phase: CanaryPhase;
   /** The release the question is about. */
@@ -70,7 +70,13 @@ export function checkWebhooks(canary: Canary, found: Found): void {
     checkNames(webhooks, list, found);
   }
   checkDeadlines(canary, found);
-  checkLoad(canary, found);
+  // Webhooks of type rollout are called one after another at every check.
+  const totalMs = hooksOf(canary, 'rollout').reduce((sum, { timeout }) => sum + webhookTimeoutMs(timeout), 0);
+  if (totalMs > analysisIntervalMs(canary, 0))
+    found.warnings.push({
+      path: 'spec.analysis.webhooks',
+      message: `those of type rollout may take ${totalMs / 1000}s, longer than the interval: checks may come later`,
+    });
 }
 
 function checkCall({ url, timeout, retries }: Webhook, path: string, found: Found): void {
@@ -136,16 +142,6 @@ function checkDeadlines({ spec }: Canary, found: Found): void {
     else if (parseDurationMs(webhook.deadline) === 0)
       found.problems.push({ path, message: 'is 0: the gate would fail every release' });
   });
-}
-
-/** Webhooks of type rollout are called one after another at every check. */
-function checkLoad(canary: Canary, found: Found): void {
-  const totalMs = hooksOf(canary, 'rollout').reduce((sum, { timeout }) => sum + webhookTimeoutMs(timeout), 0);
-  if (totalMs > analysisIntervalMs(canary, 0))
-    found.warnings.push({
-      path: 'spec.analysis.webhooks',
-      message: `those of type rollout may take ${totalMs / 1000}s, longer than the interval: checks may come later`,
-    });
 }
 
 function typeOf({ type }: Webhook): HookType {

@@ -1,7 +1,6 @@
 /** Source status (design section 2.2): written when there is news, never per poll. */
 import * as z from 'zod';
-import { requestAnswerSchema } from '../canary/status.ts';
-import { conditionsSchema, text, timestamp } from '../schema.ts';
+import { conditionsSchema, requestFields, text, timestamp } from '../schema.ts';
 
 /** The newest commit that was seen. */
 const sourceHeadSchema = z.object({
@@ -30,16 +29,7 @@ export const sourceStatusSchema = z.object({
     .optional(),
   appliedTime: timestamp().describe('When that was done.').optional(),
   counts: sourceCountsSchema.describe('Number of objects by result.').optional(),
-  handled: z
-    .record(text(64), text(512))
-    .meta({ maxProperties: 32 })
-    .describe('The last request of each verb that was handled.')
-    .optional(),
-  answers: z
-    .record(text(64), requestAnswerSchema)
-    .meta({ maxProperties: 32 })
-    .describe('The result of the last request of each verb.')
-    .optional(),
+  ...requestFields,
   problem: z
     .object({
       reason: text(64).describe('Reason of the condition Ready then.'),

@@ -15,11 +15,20 @@ export function checkSource(
   for (const { path, stops } of findUnsupported(source)) {
     if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
   }
+  const { path = '', renderer = 'auto', helm, verify, ref } = source.spec;
   checkUrl(source, found);
-  checkPath(source, found);
+  if (path.split('/').includes('..') || path.includes('\\'))
+    found.problems.push({ path: 'spec.path', message: 'must stay inside the repository, written with /' });
   checkTimes(source, found);
-  checkRendering(source, found);
-  checkVerify(source, found);
+  if (helm && (renderer === 'plain' || renderer === 'kustomize'))
+    found.warnings.push({ path: 'spec.helm', message: `has no effect: ${renderer} renders, not helm` });
+  // A branch has no tag whose signature could be looked at.
+  const mode = verify?.mode ?? 'HEAD';
+  if (mode !== 'HEAD' && ref.tag === undefined && ref.semver === undefined)
+    found.problems.push({
+      path: 'spec.verify.mode',
+      message: `is ${mode}, which takes spec.ref.tag or spec.ref.semver`,
+    });
   if (options.forbidsOtherNamespaces) checkNamespaces(source, found);
   return found;
 }
@@ -59,28 +68,6 @@ function checkUrl({ spec }: Source, found: Findings): void {
     });
   if (url.protocol === 'http:' && spec.secretRef)
     found.warnings.push({ path, message: 'is http://: credentials travel in clear text' });
-}
-
-function checkPath({ spec }: Source, found: Findings): void {
-  const parts = (spec.path ?? '').split('/');
-  if (parts.includes('..') || (spec.path ?? '').includes('\\'))
-    found.problems.push({ path: 'spec.path', message: 'must stay inside the repository, written with /' });
-}
-
-function checkRendering({ spec }: Source, found: Findings): void {
-  const { renderer = 'auto' } = spec;
-  if (spec.helm && (renderer === 'plain' || renderer === 'kustomize'))
-    found.warnings.push({ path: 'spec.helm', message: `has no effect: ${renderer} renders, not helm` });
-}
-
-/** A branch has no tag whose signature could be looked at. */
-function checkVerify({ spec }: Source, found: Findings): void {
-  const mode = spec.verify?.mode ?? 'HEAD';
-  if (mode === 'HEAD' || spec.ref.tag !== undefined || spec.ref.semver !== undefined) return;
-  found.problems.push({
-    path: 'spec.verify.mode',
-    message: `is ${mode}, which takes spec.ref.tag or spec.ref.semver`,
-  });
 }
 
 function checkTimes({ spec }: Source, found: Findings): void {

@@ -53,7 +53,16 @@ export async function checkRights(transport: Transport, options: RightsOptions):
   const who = options.asUser ?? 'you';
   if (missing.length === 0) return [ok(who, `all ${questions.length} required rights`)];
   const granted = ok(who, `${questions.length - missing.length} of ${questions.length} required rights`);
-  return [granted, ...missing.map(({ question, refused }) => refusal(who, question, refused))];
+  const refusals = missing.map(({ question: { right, namespace, needed }, refused }) => {
+    const [plural = '', subresource] = right.resource.split('/');
+    const resource = [right.group ? `${plural}.${right.group}` : plural, subresource]
+      .filter(Boolean)
+      .join('/');
+    const where = namespace ? ` in ${namespace}` : '';
+    const detail = `cannot ${refused.join(', ')} ${resource}${where} (${right.why})`;
+    return bad(needed ? 'failed' : 'warning', who, detail, { actor: 'administrator', act });
+  });
+  return [granted, ...refusals];
 }
 
 /** Undefined where the API server has no such question (the sandbox). */
@@ -131,12 +140,4 @@ export async function mayI(
     ...(asUser ? { impersonate: asUser } : {}),
   });
   return (body as { status?: { allowed?: boolean } }).status?.allowed === true;
-}
-
-function refusal(who: string, { right, namespace, needed }: Question, verbs: readonly string[]): CheckLine {
-  const [plural = '', subresource] = right.resource.split('/');
-  const resource = [right.group ? `${plural}.${right.group}` : plural, subresource].filter(Boolean).join('/');
-  const where = namespace ? ` in ${namespace}` : '';
-  const detail = `cannot ${verbs.join(', ')} ${resource}${where} (${right.why})`;
-  return bad(needed ? 'failed' : 'warning', who, detail, { actor: 'administrator', act });
 }

@@ -15,6 +15,8 @@ interface DeploymentOptions {
 }
 
 const port = 8080;
+/** For probes alone: what others do at the other one must not end the pod. */
+const probePort = 8081;
 const dataDirectory = '/data';
 /** The user that the image runs as. */
 const userId = 65_532;
@@ -58,14 +60,23 @@ function podSpec(options: DeploymentOptions): object {
       {
         name,
         image,
-        args: ['run', `--listen=0.0.0.0:${port}`, `--data-dir=${dataDirectory}`, ...chosenFlags(options)],
+        args: [
+          'run',
+          `--listen=0.0.0.0:${port}`,
+          `--probe-listen=0.0.0.0:${probePort}`,
+          `--data-dir=${dataDirectory}`,
+          ...chosenFlags(options),
+        ],
         // A standby goes by them: it takes the Lease over at once when this very pod is gone (ADR 33).
         env: [
           fromPod('POD_NAME', 'metadata.name'),
           fromPod('POD_UID', 'metadata.uid'),
           fromPod('POD_NAMESPACE', 'metadata.namespace'),
         ],
-        ports: [{ name: 'http', containerPort: port, protocol: 'TCP' }],
+        ports: [
+          { name: 'http', containerPort: port, protocol: 'TCP' },
+          { name: 'probes', containerPort: probePort, protocol: 'TCP' },
+        ],
         livenessProbe: probe('/healthz', { periodSeconds: 10, failureThreshold: 6 }),
         readinessProbe: probe('/readyz', { periodSeconds: 5, failureThreshold: 3 }),
         resources: {
@@ -113,7 +124,7 @@ function fromPod(name: string, fieldPath: string): object {
 }
 
 function probe(path: string, times: object): object {
-  return { httpGet: { path, port: 'http' }, timeoutSeconds: 3, ...times };
+  return { httpGet: { path, port: 'probes' }, timeoutSeconds: 3, ...times };
 }
 
 /** The one port inside the cluster: push webhooks, metrics, gates and the dashboard. */

@@ -1,5 +1,6 @@
 import { builtInGates, canaryVerbs } from '../../api/annotations.ts';
 import { clusterKeySecret, sourceAccount } from '../../api/metadata.ts';
+import { routers } from '../../providers/routing/table.ts';
 
 /** A verb of Kubernetes' authorisation. The last ones are Holdfast's own: they guard the annotations of the same name. */
 type RightVerb =
@@ -161,20 +162,18 @@ const watchedRights: readonly Right[] = [
     verbs: readApplyAndPrune,
     why: 'release records and rejections, config copies, credentials, variables and age keys that Sources and MetricTemplates name',
   },
-  {
-    group: 'gateway.networking.k8s.io',
-    resource: 'httproutes',
-    verbs: readApplyAndPrune,
-    providers: ['gatewayapi:v1'],
-    why: 'traffic, provider gatewayapi:v1',
-  },
-  {
-    group: 'projectcontour.io',
-    resource: 'httpproxies',
-    verbs: readApplyAndPrune,
-    providers: ['contour'],
-    why: 'traffic, provider contour',
-  },
+  ...routers.flatMap(({ name, resources }) =>
+    resources.map((one): Right => {
+      const [resource = '', ...group] = one.split('.');
+      return {
+        group: group.join('.'),
+        resource,
+        verbs: readApplyAndPrune,
+        providers: [name],
+        why: `traffic, provider ${name}`,
+      };
+    }),
+  ),
   {
     group: 'serving.knative.dev',
     resource: 'services',

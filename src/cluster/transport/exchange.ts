@@ -1,4 +1,6 @@
 import { type Dispatcher, request as undiciRequest } from 'undici';
+import { retryAfterMs } from '../../api/time.ts';
+import { onlyWhile } from '../../http/send-condition.ts';
 import type { Authentication } from '../access/credentials.ts';
 import { ApiError, errorFromStatus, localError, type Subject } from '../errors.ts';
 
@@ -27,12 +29,9 @@ export async function openExchange(request: ApiRequest, settings: ExchangeSettin
   const answer = await send(request, settings);
   if (answer.statusCode < 300) return { status: answer.statusCode, body: answer.body };
   const text = await readText(answer.body, errorBodyBytes).catch(() => '');
-  throw errorFromStatus(
-    subjectOf(request),
-    answer.statusCode,
-    parseOrNothing(text),
-    retryAfterMs(answer.headers),
-  );
+  const { 'retry-after': retryAfter } = answer.headers;
+  const waitMs = typeof retryAfter === 'string' ? retryAfterMs(retryAfter, Date.now()) : undefined;
+  throw errorFromStatus(subjectOf(request), answer.statusCode, parseOrNothing(text), waitMs);
 }
 
 /** The same, with the answer's JSON read to the end. */
@@ -71,31 +70,13 @@ async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Di
       headers: headersOf(request, settings),
       body: request.body === undefined ? null : JSON.stringify(request.body),
       dispatcher: request.maySend
-        ? settings.dispatcher.compose(onlyWhile(request, request.maySend))
+        ? settings.dispatcher.compose(onlyWhile(request.maySend, () => unsent(request)))
         : settings.dispatcher,
       signal: settings.signal,
     });
   } catch (error) {
     throw networkError(request, error, settings);
   }
-}
-
-/**
- * Between a decision and its first byte lie a queue, credentials and a free connection, and the process may have stood still in any of them:
- * the question is asked behind all of them.
- */
-function onlyWhile(request: ApiRequest, maySend: () => boolean): Dispatcher.DispatcherComposeInterceptor {
-  return (dispatch) => (options, handler) =>
-    dispatch(options, {
-      onRequestStart(controller, context) {
-        if (maySend()) handler.onRequestStart?.(controller, context);
-        else controller.abort(unsent(request));
-      },
-      onResponseStart: (...answer) => handler.onResponseStart?.(...answer),
-      onResponseData: (...answer) => handler.onResponseData?.(...answer),
-      onResponseEnd: (...answer) => handler.onResponseEnd?.(...answer),
-      onResponseError: (...answer) => handler.onResponseError?.(...answer),
-    });
 }
 
 async function readAnswer(request: ApiRequest, answer: OpenAnswer, maximumBytes: number): Promise<string> {
@@ -173,14 +154,6 @@ function parseOrNothing(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Retry-After in seconds, as the API server gives it; undefined when absent or a date. */
-function retryAfterMs(headers: Dispatcher.ResponseData['headers']): number | undefined {
-  const value = headers['retry-after'];
-  if (typeof value !== 'string') return undefined;
-  const seconds = Number(value);
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
 }
 
 /** Kubernetes' verbs as RBAC and metrics name them; `apply` is a patch that is counted apart. */

@@ -157,6 +157,18 @@ describe('transport', () => {
     expect((await third).status).toBe(200);
   });
 
+  it('refuses at once what finds the queue for its turn full', async () => {
+    const server = await serve((_, response) => answer(response, 200, {}));
+    const rate = { perSecond: 2, burst: 1, waiting: 2 };
+    const transport = connect(accessTo(server.url), { rate });
+    const sent = Array.from({ length: 6 }, () => transport.request(read));
+    const results = await Promise.allSettled(sent);
+    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.kind] : []));
+    expect(refused.length).toBeGreaterThanOrEqual(3);
+    expect(new Set(refused)).toEqual(new Set(['tooManyRequests']));
+    expect(server.seen).toHaveLength(6 - refused.length);
+  });
+
   it('counts the deadline of a request from its turn on', async () => {
     const server = await serve((_, response) => answer(response, 200, {}));
     const transport = connect(accessTo(server.url), { rate: { perSecond: 1, burst: 1 }, deadlineMs: 1_900 });

@@ -3,9 +3,9 @@ import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { AlertState, Incident } from '../../api/incident.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import type { EventSink, Log } from '../../contracts/cluster.ts';
 import type { Alerts } from '../../contracts/notifications.ts';
-import { namespacedName } from '../checks/checks.ts';
 import { deliverAlert } from './delivery.ts';
 
 /**

@@ -1,8 +1,8 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { Metrics, OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
 import type { Alerts, Hooks } from '../../contracts/notifications.ts';
 import { createAlertOutbox } from '../alerts/alert-outbox.ts';
-import { createChecks, namespacedName } from '../checks/checks.ts';
+import { createChecks } from '../checks/checks.ts';
 import { createEventHooks } from '../checks/event-hooks.ts';
 import { failureOf } from '../failure.ts';
 import { createWorkQueue, type WorkQueue } from '../work-queue.ts';

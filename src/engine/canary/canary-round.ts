@@ -1,13 +1,15 @@
 /** One observation of a Canary, and what follows from it. */
+
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import type { Decision } from '../../rollout/action.ts';
-import { checkSubject, namespacedName } from '../checks/checks.ts';
+import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { News } from '../status-patch.ts';
 import type { CanaryParts, Observation } from './context/context.ts';
 import { observe } from './observe/observe.ts';
-import { joinActionFailures } from './perform/action-order.ts';
+import { joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { type Performed, performAll } from './perform/perform.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';
@@ -75,16 +77,25 @@ export async function runRound(
   if (observed.kind === 'waiting') return { canary, again: false, afterMs: watchWaitMs };
   if (await adjustFinalizer(parts, canary)) return { canary, again: true };
   parts.outbox.send(canary);
-  return act(roundState(parts, inForce, observed.observation), before);
-}
-
-function roundState(parts: CanaryParts, inForce: CanaryInForce, observation: Observation): RoundState {
-  const { canary } = inForce;
+  const { observation } = observed;
+  const { nowMs, rejectionsProblem } = observation.world;
   const decision = parts.step(observation.world);
   const status = parts.outbox.answered(canary, decision.status);
-  const persistentFailure = joinFailures([inForce.invalid, rejectionsFailure(observation)]);
-  const findings = findingsOf(parts, canary, status, observation.world.nowMs);
-  return { parts, inForce, observation, decision, status, findings, persistentFailure };
+  // Where the Secret with the rejections is damaged, only the status says what was rejected.
+  const damaged =
+    rejectionsProblem === undefined
+      ? undefined
+      : { reason: 'RejectionsDamaged', message: rejectionsProblem, transient: false };
+  const key = namespacedName(canary);
+  const findings = {
+    notices: specNotices(parts, canary),
+    reproduced: parts.afterRevert.conditionOf(key, status),
+    others: parts.afterRevert.othersOf(key, status),
+    written: parts.writtenToGit(key),
+    nowMs,
+  };
+  const persistentFailure = joinFailures([inForce.invalid, damaged]);
+  return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before);
 }
 
 async function act(round: RoundState, before: Failure | undefined): Promise<RoundEnd> {
@@ -100,7 +111,8 @@ async function act(round: RoundState, before: Failure | undefined): Promise<Roun
     ? await report(parts, canary, joinFailures([persistentFailure, failure]) ?? intent.failure)
     : await conclude(round, canary, acted, failure);
   startBackgroundChecks(round);
-  const afterMs = soonest(decision.wakeAfterMs, observation.againMs);
+  const waits = [decision.wakeAfterMs, observation.againMs].filter((ms) => ms !== undefined);
+  const afterMs = waits.length > 0 ? Math.min(...waits) : undefined;
   const again = acted.wrote || intent.written !== undefined || saved !== undefined;
   return { canary: saved ?? canary, again, afterMs, wrote: acted.wrote, failure };
 }
@@ -196,24 +208,4 @@ function emitNews(
     events.emit(canary, event);
     eventHooks.emit(canary, status, event);
   }
-}
-
-/** What is known about a Canary besides its rollout. */
-function findingsOf(parts: CanaryParts, canary: Canary, status: CanaryStatus, nowMs: number): EngineFindings {
-  const key = namespacedName(canary);
-  const reproduced = parts.afterRevert.conditionOf(key, status);
-  const others = parts.afterRevert.othersOf(key, status);
-  const notices = specNotices(parts, canary);
-  return { notices, reproduced, others, written: parts.writtenToGit(key), nowMs };
-}
-
-/** Then only the status says what was rejected. */
-function rejectionsFailure({ world }: Observation): Failure | undefined {
-  const message = world.rejectionsProblem;
-  return message === undefined ? undefined : { reason: 'RejectionsDamaged', message, transient: false };
-}
-
-function soonest(one: number | undefined, other: number | undefined): number | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return Math.min(one, other);
 }

@@ -2,6 +2,7 @@ import type { Canary } from '../../api/canary/canary.ts';
 import { type CanaryMetric, metricsById } from '../../api/canary/metrics.ts';
 import { type HookAnswer, type HookType, hooksOf, type Webhook } from '../../api/canary/webhooks.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { MetricQuestion, Metrics } from '../../contracts/cluster.ts';
 import type { Hooks } from '../../contracts/notifications.ts';
@@ -93,11 +94,6 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
       entries.delete(canaryKey);
     },
   };
-}
-
-/** `namespace/name`, by which the engine knows a Canary or a Source. */
-export function namespacedName(object: { metadata: { namespace?: string; name: string } }): string {
-  return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
 /** Each list has its own ids; after promotion its own list is asked first. */

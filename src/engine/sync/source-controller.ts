@@ -1,9 +1,8 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
 import { createClaims } from '../apply-set.ts';
 import type { Reproduced } from '../canary/context/reproduction.ts';
-import { namespacedName } from '../checks/checks.ts';
 import { createAppointments } from '../work-queue.ts';
 import { createMemberWatches } from './apply/members.ts';
 import { createPresence } from './context/presence.ts';

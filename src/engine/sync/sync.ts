@@ -1,12 +1,10 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { sourceTimeoutMs } from '../../api/defaults.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
-import type { Source } from '../../api/source/source.ts';
+import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import { objectKey } from '../../render/render.ts';
 import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
-import { namespacedName } from '../checks/checks.ts';
 import { codeOf, failureOf } from '../failure.ts';
 import { applySnapshot } from './apply/apply.ts';
 import { handOverHeld } from './apply/hand-over.ts';

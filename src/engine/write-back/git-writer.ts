@@ -1,11 +1,10 @@
 import { type CanaryStatus, writtenCondition } from '../../api/canary/status.ts';
 import type { Clock } from '../../api/clock.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { EventSink, Log, WatchedSet } from '../../contracts/cluster.ts';
 import { type Facts, wantedInGit } from '../../writeback/decide.ts';
 import { requestOf } from '../../writeback/records.ts';
 import type { Heads } from '../canary/context/heads.ts';
-import { namespacedName } from '../checks/checks.ts';
 import { type ConditionNews, findCondition } from '../status-patch.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { createWorkQueue, type PassResult } from '../work-queue.ts';
@@ -131,7 +130,7 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
   const { key, git, memory } = pass;
   const facts = factsOf(options, pass);
   memory.isWanted = asksForSomething(facts.write);
-  memory.records = facts.told;
+  memory.records = facts.records;
   // Before the first read nobody knows where the ledger is.
   if (git.head() === undefined) return;
   const { where, status } = facts;
@@ -155,8 +154,8 @@ function factsOf({ clusterName, heads }: GitWriterOptions, { key, canary, git, m
   const release = view.kind === 'release' ? view.release : undefined;
   const head = release && { digest: release.digest, commit: release.commit.commit };
   const ledger = git.ledger(key);
-  const told = currentRecords(memory.records, { write, status, head, ledger });
-  return { where: { cluster: clusterName, namespace, canary: name }, write, status, head, ledger, told };
+  const records = currentRecords(memory.records, { write, status, head, ledger });
+  return { where: { cluster: clusterName, namespace, canary: name }, write, status, head, ledger, records };
 }
 
 async function writeAll(

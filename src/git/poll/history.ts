@@ -8,7 +8,6 @@ import type { Ancestry } from '../types.ts';
 const DEPTHS = [50, 250, limits.ancestryCommits];
 /** Commits looked at in the store at most; a branch that grew while nobody looked may be longer than the deepening. */
 const MAX_WALKED = 20_000;
-const PAUSE_EVERY = 100;
 
 /**
  * Whether `commit` descends from `ancestor` (or is it). History is lengthened up to 1,000 commits to know;
@@ -42,7 +41,7 @@ async function walk({ reader, pause }: Session, commit: string, ancestor: string
   for (const oid of seen) {
     if (oid === ancestor) return 'yes';
     if (seen.size > MAX_WALKED) return 'unknown';
-    if (seen.size % PAUSE_EVERY === 0) await pause();
+    await pause();
     const found = await readCommitObject(reader, oid);
     if (!found) isCut = true;
     for (const parent of found?.parents ?? []) seen.add(parent);

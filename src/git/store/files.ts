@@ -42,7 +42,6 @@ interface Listing {
   entries: number;
 }
 
-const PAUSE_EVERY = 50;
 /** Longer names are refused, and told cut. */
 const MAX_SHOWN = 255;
 
@@ -107,41 +106,40 @@ function isWanted(walk: Walk, path: string): boolean {
   return /\.(ya?ml|json)$/i.test(path) || walk.alsoRead(path);
 }
 
+/** What a blob is good for: one of many paths may lead to it, and it is read once. */
+type Content = { readonly bytes: Uint8Array; readonly wrong?: never } | { readonly wrong: ContentProblem };
+type ContentProblem = readonly [reason: FileProblem['reason'], message: string];
+
 async function readBlobs(walk: Walk, listing: Listing): Promise<GitFile[]> {
   const { limits, pause, reader } = walk;
   const files: GitFile[] = [];
-  const known = new Map<string, Uint8Array>();
+  const known = new Map<string, Content>();
   let total = 0;
-  for (const [index, { path, oid }] of listing.found.entries()) {
-    if (index % PAUSE_EVERY === 0) await pause();
-    const bytes = known.get(oid) ?? (await requireObject(reader, oid, 'blob'));
-    const wrong = contentProblem(walk, path, bytes);
-    if (wrong) {
-      listing.problems.push(wrong);
+  for (const { path, oid } of listing.found) {
+    await pause();
+    const content = known.get(oid) ?? contentOf(walk, await requireObject(reader, oid, 'blob'));
+    known.set(oid, content);
+    if (content.wrong) {
+      listing.problems.push(problem(path, ...content.wrong));
       continue;
     }
-    known.set(oid, bytes);
-    total += bytes.length;
+    total += content.bytes.length;
     if (total > limits.maxTotalBytes)
       throw tooMuch(`more than ${limits.maxTotalBytes} bytes of manifests below the path`);
-    files.push({ path, oid, bytes });
+    files.push({ path, oid, bytes: content.bytes });
   }
   return files;
 }
 
-function contentProblem(
-  { limits, anyBytes }: Walk,
-  path: string,
-  bytes: Uint8Array,
-): FileProblem | undefined {
+function contentOf({ limits, anyBytes }: Walk, bytes: Uint8Array): Content {
   if (bytes.length > limits.maxFileBytes) {
     const size = `${bytes.length} bytes are more than the limit of ${limits.maxFileBytes}`;
-    return problem(path, 'TooLarge', `${size}; split the file or move it out of the Source's path`);
+    return { wrong: ['TooLarge', `${size}; split the file or move it out of the Source's path`] };
   }
-  if (isLfsPointer(bytes)) return problem(path, 'LfsPointer', lfsPointer);
+  if (isLfsPointer(bytes)) return { wrong: ['LfsPointer', lfsPointer] };
   if (!anyBytes && decodeUtf8(bytes) === undefined)
-    return problem(path, 'NotUtf8', 'the file is not UTF-8; save it as UTF-8');
-  return undefined;
+    return { wrong: ['NotUtf8', 'the file is not UTF-8; save it as UTF-8'] };
+  return { bytes };
 }
 
 function problem(path: string, reason: FileProblem['reason'], what: string): FileProblem {
@@ -166,7 +164,7 @@ interface EntryLookup {
 
 /**
  * What a root tree holds at these paths (with `/`; the root itself is the empty path). A path that is not there, or that leads through a
- * file, has no entry; one that leads through a link or a submodule is refused. Each tree is read once. Throws GitError Corrupt.
+ * file, has no entry; one that leads through a link or a submodule is refused. Each tree and each file is read once. Throws GitError Corrupt.
  */
 export async function entriesBelow(
   lookup: EntryLookup,
@@ -179,18 +177,29 @@ export async function entriesBelow(
     trees.set(oid, entries);
     return entries;
   };
+  const files = new Map<string, CommitEntry>();
+  const file = async (oid: string): Promise<CommitEntry> => {
+    const entry = files.get(oid) ?? (await fileAt(lookup, oid));
+    files.set(oid, entry);
+    return entry;
+  };
   const found = new Map<string, CommitEntry>();
   for (const path of paths) {
     await lookup.pause();
-    const entry = await entryAt(lookup, list, root, path);
+    const entry = await entryAt({ list, file }, root, path);
     if (entry) found.set(path, entry);
   }
   return found;
 }
 
 async function entryAt(
-  lookup: EntryLookup,
-  list: (oid: string) => Promise<readonly TreeEntry[]>,
+  {
+    list,
+    file,
+  }: {
+    list: (oid: string) => Promise<readonly TreeEntry[]>;
+    file: (oid: string) => Promise<CommitEntry>;
+  },
   root: string,
   path: string,
 ): Promise<CommitEntry | undefined> {
@@ -204,7 +213,7 @@ async function entryAt(
     if (kind !== 'folder' && kind !== 'file') return refused(notFollowed[kind]);
     at = { kind, oid: entry.oid };
   }
-  if (at.kind === 'file') return fileAt(lookup, at.oid);
+  if (at.kind === 'file') return file(at.oid);
   return { kind: 'folder', oid: at.oid, names: (await list(at.oid)).flatMap(({ name }) => name ?? []) };
 }
 

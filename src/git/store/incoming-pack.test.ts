@@ -8,7 +8,7 @@ import { createTestRepository } from '../testing/test-repository.ts';
 import type { GitTransport } from '../wire/transport.ts';
 import { receivePack } from './incoming-pack.ts';
 import { createPause, createReader, hasWholeCommit } from './objects.ts';
-import { DEFAULT_PACK_LIMITS } from './pack/pack-check.ts';
+import { DEFAULT_PACK_LIMITS } from './pack/index-pack.ts';
 import { emptyStore } from './store-directory.ts';
 
 let root: string;

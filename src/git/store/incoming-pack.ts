@@ -1,12 +1,10 @@
-import { createHash, randomUUID } from 'node:crypto';
-import fs from 'node:fs';
-import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import git from 'isomorphic-git';
-import { GitError } from '../errors.ts';
 import type { GitTransport } from '../wire/transport.ts';
 import { type FetchRequest, fetchPack, type ShallowChange } from '../wire/upload-pack.ts';
-import { checkPack, type PackLimits } from './pack/pack-check.ts';
+import { createMutex } from './mutex.ts';
+import { indexPack, type PackLimits } from './pack/index-pack.ts';
 import { readShallow, storage, writeShallow } from './store-directory.ts';
 
 /** What receiving a pack needs. */
@@ -24,15 +22,15 @@ interface Incoming {
  */
 export async function receivePack(incoming: Incoming, request: Omit<FetchRequest, 'shallow'>): Promise<void> {
   const shallow = await readShallow(incoming.gitdir);
-  const name = `incoming/${randomUUID()}.pack`;
-  const file = join(incoming.gitdir, name);
+  const file = join(incoming.gitdir, 'incoming', `${randomUUID()}.pack`);
   try {
     const change = await download(incoming, { ...request, shallow: [...shallow] }, file);
-    const pack = await storage(() => readFile(file));
-    const count = pack.length === 0 ? 0 : await checkPack(pack, incoming.limits, incoming.pause);
+    const { size } = await storage(() => stat(file));
+    const lane = size > LARGE_PACK_BYTES ? indexing.large : indexing.small;
+    const checksum = await lane.run(() => writeIndex(incoming, file));
     // The boundary grows before the objects arrive and shrinks after: a crash between leaves it too wide, which is safe.
     await writeShallow(incoming.gitdir, new Set([...shallow, ...change.shallow]));
-    if (count > 0) await indexAndInstall(incoming, { name, file, count, pack });
+    if (checksum !== undefined) await install(incoming.gitdir, file, checksum);
     await shrinkShallow(incoming.gitdir, change);
   } finally {
     await Promise.all([file, indexName(file)].map((path) => rm(path, { force: true })));
@@ -55,26 +53,30 @@ async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> 
   }
 }
 
-async function indexAndInstall(
-  incoming: Incoming,
-  received: { name: string; file: string; count: number; pack: Buffer },
-): Promise<void> {
-  const { gitdir, pause } = incoming;
-  // Bases are looked for in the pack alone, since no thin pack is asked for, and packs are read one by one: what needs another pack
-  // could be indexed here and never read.
-  const apart = join(gitdir, 'incoming');
-  const { oids } = await git
-    .indexPack({ fs, dir: gitdir, gitdir: apart, filepath: received.name, cache: {}, onProgress: pause })
-    .catch((error: unknown) => {
-      throw error instanceof GitError ? error : damaged(error);
-    });
-  // The library leaves out objects it cannot rebuild instead of failing. One that stands twice may be a delta of itself.
-  if (oids.length !== received.count || new Set(oids).size !== received.count) throw damaged();
-  const sum = createHash('sha1').update(received.pack).digest('hex');
-  const target = join(gitdir, 'objects', 'pack', `pack-${sum}.pack`);
+const LARGE_PACK_BYTES = 1_048_576;
+
+/** Packs of all repositories are indexed one after the other, since each may take the memory that the limits allow; large ones by themselves, since they take long. */
+const indexing = { small: createMutex(), large: createMutex() };
+
+/**
+ * Checks a pack and writes its index beside it. Gives its checksum; undefined for one without objects. Bases are looked for in the pack
+ * alone, since no thin pack is asked for, and packs are read one by one.
+ */
+async function writeIndex({ limits, pause }: Incoming, file: string): Promise<string | undefined> {
+  const pack = await storage(() => readFile(file));
+  if (pack.length === 0) return undefined;
+  const { count, index } = await indexPack(pack, limits, pause);
+  if (count === 0) return undefined;
+  await storage(() => writeFile(indexName(file), index));
+  return pack.toString('hex', pack.length - 20);
+}
+
+/** Moves pack and index into the store; a pack without its index is not looked at. */
+async function install(gitdir: string, file: string, checksum: string): Promise<void> {
+  const target = join(gitdir, 'objects', 'pack', `pack-${checksum}.pack`);
   await storage(async () => {
-    await rename(received.file, target);
-    await rename(indexName(received.file), indexName(target));
+    await rename(file, target);
+    await rename(indexName(file), indexName(target));
   });
 }
 
@@ -87,12 +89,4 @@ async function shrinkShallow(gitdir: string, { unshallow }: ShallowChange): Prom
 
 function indexName(pack: string): string {
   return pack.replace(/\.pack$/, '.idx');
-}
-
-function damaged(cause?: unknown): GitError {
-  return new GitError(
-    'Unreachable',
-    'the pack from the Git server is damaged: an object cannot be rebuilt',
-    cause,
-  );
 }

@@ -158,19 +158,28 @@ function parseCommit(bytes: Uint8Array): ParsedCommit | undefined {
   };
 }
 
-/** `Name <address> seconds zone`. */
+/** `Name <address> seconds zone`, as far as it is that: a line may be a megabyte of brackets. */
 function personOf(line = ''): { name: string; address: string; time: number } {
-  const [, name = '', address = '', rest = ''] = /^(.*?) ?<([^>]*)> ?(.*)$/.exec(line) ?? [];
-  return { name, address, time: Number.parseInt(rest, 10) };
+  const open = line.indexOf('<');
+  const close = line.indexOf('>', open);
+  if (open < 0 || close < 0) return { name: '', address: '', time: Number.NaN };
+  const time = Number.parseInt(line.slice(close + 1, close + 32), 10);
+  return { name: line.slice(0, open).trimEnd(), address: line.slice(open + 1, close), time };
 }
 
+/** Other work gets its turn after this time. */
+const LONGEST_TURN_MS = 10;
+
 /**
- * A function to await inside long loops: it lets timers and sockets run (the lease must be renewed while a
- * large pack is indexed) and throws GitError Aborted once the signal aborts.
+ * A function to await in every round of a long loop: it lets timers and sockets run when some milliseconds have passed (the lease must be
+ * renewed while a large pack is indexed) and throws GitError Aborted once the signal aborts.
  */
 export function createPause(signal?: AbortSignal): () => Promise<void> {
+  let pausedMs = performance.now();
   return async () => {
     if (signal?.aborted) throw new GitError('Aborted', 'the Git operation was cancelled');
+    if (performance.now() - pausedMs < LONGEST_TURN_MS) return;
     await setImmediate();
+    pausedMs = performance.now();
   };
 }

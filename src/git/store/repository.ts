@@ -1,7 +1,8 @@
 import { GitError } from '../errors.ts';
 import { compactInto } from './compact.ts';
+import { createMutex } from './mutex.ts';
 import type { ObjectReader } from './objects.ts';
-import type { PackLimits } from './pack/pack-check.ts';
+import type { PackLimits } from './pack/index-pack.ts';
 import { type Access, createSession, type OpenSession, type Session, writeRecord } from './session.ts';
 import {
   emptyStore,
@@ -35,7 +36,7 @@ interface RepositoryOptions {
 export interface BareRepository {
   /**
    * Runs `work` alone on this repository. When the store turns out to be damaged, `work` runs once more on a fresh
-   * store, which replaces the damaged one only if that succeeds.
+   * store, which replaces the damaged one only if that succeeds. What is wrong in a fresh store too is not fetched again for an hour.
    */
   run<T>(access: Access, work: (session: Session) => Promise<T>): Promise<T>;
   /**
@@ -63,6 +64,10 @@ interface Compaction {
   readonly size: StoreSize;
   readonly isDone: boolean;
 }
+
+/** What a fresh store did not cure is fetched again after this time. */
+const REFETCH_MS = 60 * 60 * 1000;
+const MAX_LASTING = 100;
 
 /** Opens nothing yet: the store is made at the first use. */
 export function createRepository(options: RepositoryOptions): BareRepository {
@@ -110,6 +115,21 @@ export function createRepository(options: RepositoryOptions): BareRepository {
     return true;
   }
 
+  const lasting = createLastingDamage(directory);
+
+  async function onFreshOnce<T>(
+    damage: GitError,
+    access: Access,
+    work: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    lasting.refuse(damage);
+    try {
+      return await onFresh(access, work);
+    } catch (error) {
+      throw error instanceof GitError && error.code === 'Corrupt' ? lasting.note(error) : error;
+    }
+  }
+
   return {
     run: (access, work) =>
       mutex.run(async () => {
@@ -117,7 +137,7 @@ export function createRepository(options: RepositoryOptions): BareRepository {
           return await inStore(access, work);
         } catch (error) {
           if (!(error instanceof GitError) || error.code !== 'Corrupt') throw error;
-          return await onFresh(access, work);
+          return await onFreshOnce(error, access, work);
         }
       }),
     compactIfGrown: (access, factor, needs) =>
@@ -142,6 +162,31 @@ export function createRepository(options: RepositoryOptions): BareRepository {
   };
 }
 
+/** What was wrong in a fresh store, too: the server sends it so, and would send it again at each poll. */
+function createLastingDamage(directory: string) {
+  const known = new Map<string, { readonly error: GitError; readonly sinceMs: number }>();
+  return {
+    /** Throws what is known about this damage. */
+    refuse({ message }: GitError): void {
+      const found = known.get(message);
+      if (found && performance.now() - found.sinceMs < REFETCH_MS) throw found.error;
+    },
+    /** Remembers a damage of the fresh store, and gives what people are told of it. */
+    note(damage: GitError): GitError {
+      const message = damage.message.replaceAll(freshDirectory(directory), directory);
+      const what = message.replace(/ and is fetched again$/, '');
+      const error = new GitError(
+        'Corrupt',
+        `the Git server sends objects that cannot be used: ${what}; push a commit that does without them`,
+        damage,
+      );
+      if (known.size >= MAX_LASTING) known.clear();
+      known.set(message, { error, sinceMs: performance.now() });
+      return error;
+    },
+  };
+}
+
 function hasOutgrown(
   { packs, bytes, largestPackBytes }: StoreSize,
   growth: GrowthLimits,
@@ -149,30 +194,4 @@ function hasOutgrown(
 ): boolean {
   const maxBytes = Math.max(growth.maxStoreBytes, 3 * largestPackBytes);
   return packs > growth.maxPacks * factor || bytes > maxBytes * factor;
-}
-
-/** Runs work strictly one after the other, in the order of the calls; a failure does not stop the next. */
-interface Mutex {
-  run<T>(work: () => Promise<T>): Promise<T>;
-  /** Whether more work waits for what runs now. */
-  isAwaited(): boolean;
-}
-
-/** A new, free mutex. */
-function createMutex(): Mutex {
-  let tail: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
-  return {
-    run(work) {
-      const begin = () => {
-        waiting -= 1;
-        return work();
-      };
-      waiting += 1;
-      const result = tail.then(begin, begin);
-      tail = result.catch(() => undefined);
-      return result;
-    },
-    isAwaited: () => waiting > 0,
-  };
 }

@@ -5,7 +5,7 @@ import { GitError } from '../errors.ts';
 import type { GitTransport } from '../wire/transport.ts';
 import { receivePack } from './incoming-pack.ts';
 import { createPause, createReader, hasWholeCommit, type ObjectReader } from './objects.ts';
-import type { PackLimits } from './pack/pack-check.ts';
+import type { PackLimits } from './pack/index-pack.ts';
 import { storage } from './store-directory.ts';
 
 /** Who works: what is missing is fetched with the credentials of the Source whose work it is. */

@@ -6,7 +6,7 @@ import type { PollResult } from '../../contracts/git.ts';
 import { createListings, type Listings } from '../wire/listings.ts';
 import type { Resolved } from '../wire/references.ts';
 import type { Address } from '../wire/transport.ts';
-import { DEFAULT_PACK_LIMITS, type PackLimits } from './pack/pack-check.ts';
+import { DEFAULT_PACK_LIMITS, type PackLimits } from './pack/index-pack.ts';
 import {
   type BareRepository,
   createRepository,

@@ -64,12 +64,13 @@ const MAX_NAME_BYTES = 255;
  * such a name has no honest use.
  */
 export function isUnsafeName(name: string): boolean {
+  // First: the patterns below are slow on long names.
+  if (name.length > MAX_NAME_BYTES || Buffer.byteLength(name) > MAX_NAME_BYTES) return true;
   // HFS+ ignores these code points, NTFS trailing dots, spaces and streams.
   const plain = name
     .replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '')
     .replace(/(:.*|[. ]+)$/, '');
-  if (plain === '' || /[/\\\p{Cc}]/u.test(name) || Buffer.byteLength(name) > MAX_NAME_BYTES) return true;
-  return /^(\.git|git~\d+)$/i.test(plain);
+  return plain === '' || /[/\\\p{Cc}]/u.test(name) || /^(\.git|git~\d+)$/i.test(plain);
 }
 
 /**

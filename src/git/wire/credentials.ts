@@ -174,7 +174,11 @@ function firstOf(data: SecretValues, keys: readonly string[]): NamedValue | unde
 
 /** Text without the line feeds at its end (`echo x | base64`); undefined for nothing. */
 function textOf(bytes: Uint8Array | undefined): string | undefined {
-  return bytes && new TextDecoder().decode(bytes).replace(/[\r\n]+$/, '');
+  if (!bytes) return undefined;
+  const text = new TextDecoder().decode(bytes);
+  let end = text.length;
+  while (end > 0 && '\r\n'.includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
 }
 
 /** The same for what must be one line: a control character would break a header. Throws GitError Unauthorized without the value. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ServerRef } from 'isomorphic-git';
 import git from 'isomorphic-git';
+import { createPause } from '../../api/clock.ts';
 import { GitError } from '../errors.ts';
 import type { GitReference } from '../types.ts';
 import { highestVersion } from './semver.ts';
@@ -103,9 +104,10 @@ function pick(refs: readonly ServerRef[], refName: string, missing: string): Res
   return { ...commitOf(found), refName, candidates: [] };
 }
 
-function pickVersion(refs: readonly ServerRef[], range: string, url: string): Resolved {
+async function pickVersion(refs: readonly ServerRef[], range: string, url: string): Promise<Resolved> {
   const tags = refs.filter(({ ref }) => ref.startsWith('refs/tags/'));
-  const { best, matching } = highestVersion(range, tags, ({ ref }) => ref.slice('refs/tags/'.length));
+  const tagOf = ({ ref }: ServerRef) => ref.slice('refs/tags/'.length);
+  const { best, matching } = await highestVersion(range, tags, tagOf, createPause());
   if (!best)
     throw new GitError('RefNotFound', `${url} has no tag in the range "${range}"; check spec.ref.semver`);
   return { ...commitOf(best), refName: best.ref, candidates: matching.map((ref) => commitOf(ref).commit) };

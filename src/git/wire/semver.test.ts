@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createPause } from '../../api/clock.ts';
 import { highestVersion } from './semver.ts';
 
 const tags = [
@@ -14,7 +15,8 @@ const tags = [
   'v3',
   '1.2.3.4',
 ];
-const best = (range: string) => highestVersion(range, tags, (tag) => tag).best;
+const pause = async () => undefined;
+const best = async (range: string) => (await highestVersion(range, tags, (tag) => tag, pause)).best;
 
 test.each([
   ['*', '2.0.0'],
@@ -35,12 +37,12 @@ test.each([
   ['=1.0.0', '1.0.0'],
   ['>=2.0.0-0 <2.0.0', '2.0.0-rc.10'],
   ['>=4', undefined],
-])('range %s picks %s', (range, tag) => {
-  expect(best(range)).toBe(tag);
+])('range %s picks %s', async (range, tag) => {
+  expect(await best(range)).toBe(tag);
 });
 
-test.each(['main', '>=', '1.2.3.4', 'v1..2', '>=1 <b'])('text %j is refused as a range', (range) => {
-  expect(() => best(range)).toThrow('is not a version range');
+test.each(['main', '>=', '1.2.3.4', 'v1..2', '>=1 <b'])('text %j is refused as a range', async (range) => {
+  await expect(best(range)).rejects.toThrow('is not a version range');
 });
 
 // What Masterminds semver 3.4, which Flux reads ranges with, says of each; 60,000 random ones gave the same.
@@ -66,7 +68,19 @@ test.each([
   ['4.1.x', '4.1.3', true],
   ['>1.1', '1.1.9', false],
   ['<1.x', '1.1.1', false],
-])('range %s and version %s: %s', (range, version, isInside) => {
-  const found = highestVersion(range, [version], (tag) => tag);
+])('range %s and version %s: %s', async (range, version, isInside) => {
+  const found = await highestVersion(range, [version], (tag) => tag, pause);
   expect(found.matching).toEqual(isInside ? [version] : []);
+});
+
+test('other work gets its turn while many tags are compared with a long range', async () => {
+  const many = Array.from({ length: 30_000 }, (_, index) => `v1.${index}.0`);
+  let turns = 0;
+  const timer = setInterval(() => {
+    turns += 1;
+  }, 5);
+  const range = Array.from({ length: 40 }, (_, index) => `>${index + 2}`).join('||');
+  await highestVersion(range, many, (tag) => tag, createPause());
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(5);
 });

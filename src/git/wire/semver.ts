@@ -10,18 +10,22 @@ interface Alternative {
 /**
  * The item with the highest version inside the range, and all items inside it. Ranges mean what they mean to Flux (Masterminds semver 3):
  * `>=1.2 <2`, `^1.2`, `~1.2.3`, `1.x`, `*`, `1.0 - 2.0`, `!=1.4.2`, comma or space for "and", `||` for "or". An alternative takes pre-releases where one
- * of its bounds is one. A tag is a version with or without a `v` before it. Throws GitError Refused for a range that cannot be read.
+ * of its bounds is one. A tag is a version with or without a `v` before it. A server may list hundreds of thousands of tags: `pause` is awaited
+ * between them. Throws GitError Refused for a range that cannot be read.
  */
-export function highestVersion<T>(
+export async function highestVersion<T>(
   range: string,
   items: readonly T[],
   tagOf: (item: T) => string,
-): { best: T | undefined; matching: T[] } {
+  pause: () => Promise<void>,
+): Promise<{ best: T | undefined; matching: T[] }> {
   const alternatives = range.split('||').map((text) => alternativeOf(text, range));
-  const found = items.flatMap((item) => {
+  const found: Array<{ readonly item: T; readonly version: SemVer }> = [];
+  for (const item of items) {
+    await pause();
     const version = parse(tagOf(item));
-    return version && alternatives.some((one) => isInside(version, one)) ? [{ item, version }] : [];
-  });
+    if (version && alternatives.some((one) => isInside(version, one))) found.push({ item, version });
+  }
   found.sort((left, right) => rcompare(left.version, right.version));
   return { best: found[0]?.item, matching: found.map(({ item }) => item) };
 }

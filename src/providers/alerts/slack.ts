@@ -16,8 +16,10 @@ export const slack: AlertReceiver = {
     json: attachmentMessage(notice, receiver, { good: 'good', alarm: 'danger' }, safe),
     bearer: receiver.token,
   }),
-  /** The API answers 200 with `ok: false` and a code word. */
-  refusal(body) {
+  /** The API answers 200 with `ok: false` and an error code. */
+  refusal(answer) {
+    // The receiver chooses the answer, and the pattern takes the square of its length.
+    const body = answer.slice(0, 4_000);
     const code = /"ok"\s*:\s*false[\s\S]*"error"\s*:\s*"([a-z_]{1,60})"/.exec(body)?.[1];
     if (code) return code;
     return /"ok"\s*:\s*false/.test(body) ? 'ok: false' : undefined;
@@ -29,7 +31,7 @@ function safe(text: string): string {
   return withoutMentions(text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'));
 }
 
-/** Colours of good news and alarms. */
+/** Colours of an attachment. */
 interface Colours {
   readonly good: string;
   readonly alarm: string;

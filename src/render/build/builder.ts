@@ -44,9 +44,13 @@ export function failureText(name: string, result: ProcessResult & { ok: false })
 }
 
 const longestSaid = 600;
+/** Characters of a failing program's words that are looked at. */
+const mostRead = 4_000;
 
 function withoutNoise(said: string): string {
+  // Cut first: a chart chooses these words, and the patterns take the square of their length.
   const text = said
+    .slice(0, mostRead)
     .replace(/^# Warning:.*$/gm, '')
     .replace(/\/[^\s'"]*\/render-[^/\s'"]+\/?/g, '')
     // YAML readers quote the value that does not fit.

@@ -31,7 +31,7 @@ configurations: [names.yaml]
 patchesStrategicMerge: ['{"kind": "ConfigMap", "metadata": {"name": "a"}}']
 crds: [crd.json]
 openapi: {path: schema.json}
-transformers: ["apiVersion: builtin\\nkind: X\\nmetadata: {name: y}\\n", moved.yaml]
+transformers: ["apiVersion: builtin\\nkind: LabelTransformer\\nmetadata: {name: y}\\n", moved.yaml]
 `,
       'app/own.yaml': object,
       'app/patch.yaml': object,
@@ -117,10 +117,41 @@ test.each([
   ['generators: [chart.yaml]', /app\/chart\.yaml:2: kind: charts are not rendered/],
   ['resources: {a: b}\n---\nresources: []', /must hold one document/],
   ['resources: [1]', /must be a path/],
+  [
+    'ConfigMapGenerator: [{name: a, files: ["http://127.0.0.1/f"]}]',
+    /:1: ConfigMapGenerator: is not known here/,
+  ],
+  ['\u017fecretGenerator: [{name: a}]', /is not known here/],
+  [
+    'configMapGenerator: [{name: a, Files: ["http://127.0.0.1/f"]}]',
+    /configMapGenerator\[0\]\.Files: is not known/,
+  ],
+  ['patches: [{Path: "http://127.0.0.1/f"}]', /patches\[0\]\.Path: is not known here/],
+  ['replacements: [{PATH: x}]', /replacements\[0\]\.PATH: is not known here/],
+  ['openapi: {Path: "http://127.0.0.1/f"}', /openapi\.Path: is not known here/],
+  ['resources: ["http://127.0.0.1/f?\\n"]', /resources\[0\]: is remote/],
+  [
+    `generators: ['{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: a}, files: ["http://127.0.0.1/f"]}']`,
+    /:1: generators\[0\]\.files\[0\]: is remote/,
+  ],
+  [
+    `transformers: ['{apiVersion: builtin, kind: PatchTransformer, metadata: {name: a}, Path: "http://127.0.0.1/f"}']`,
+    /transformers\[0\]\.Path: is not known here/,
+  ],
+  [
+    `transformers: ['{apiVersion: builtin, kind: ValueAddTransformer, metadata: {name: a}, targetFilePath: "http://127.0.0.1/f"}']`,
+    /transformers\[0\]\.targetFilePath: is remote/,
+  ],
+  [`validators: ['{apiVersion: v1, kind: List, items: []}']`, /validators\[0\]\.kind: is not a builtin/],
+  ['generators: [folder]', /generators\[0\]: folder is a folder; name its files/],
+  ['resources: [loader.yaml]\ngenerators: [loader.yaml]', /app\/loader\.yaml:4: .*files\[0\]: is remote/],
   ['a: [', /app\/kustomization\.yaml:\d+: is not valid YAML/],
 ])('refuses %s', async (text, expected) => {
   const { problems } = await collect({
     'app/kustomization.yaml': `${text}\n`,
+    'app/folder/kustomization.yaml': 'resources: [../loader.yaml]\n',
+    'app/loader.yaml':
+      'apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: ["http://127.0.0.1/f"]\n',
     'app/chart.yaml': 'apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: a}\n',
   });
   expect(problems.join('\n')).toMatch(expected);

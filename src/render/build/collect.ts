@@ -67,7 +67,7 @@ export async function collectKustomization(
     limits,
     references,
     files: new Map(),
-    seen: new Set([folder]),
+    seen: new Set([`base ${folder}`]),
     problems: [],
     bytes: 0,
   };
@@ -84,16 +84,12 @@ async function nextRound(walk: Walk, wanted: readonly Wanted[]): Promise<Wanted[
   const next: Wanted[] = [];
   for (const want of wanted) {
     const entry = entries.get(want.target);
-    const isFolder = entry?.kind === 'folder' && usesFolders(want);
+    const isFolder = entry?.kind === 'folder' && want.use === 'base';
     next.push(
       ...(isFolder ? ofKustomization(walk, kustomizations.get(want.target)) : ofFile(walk, want, entry)),
     );
   }
   return next;
-}
-
-function usesFolders({ use }: Wanted): boolean {
-  return use === 'base' || use === 'config';
 }
 
 /** The kustomization file of each wanted folder; a folder with none or several is a problem. */
@@ -105,7 +101,7 @@ async function kustomizationsOf(
   const paths = new Map<string, string>();
   for (const want of wanted) {
     const entry = entries.get(want.target);
-    if (entry?.kind !== 'folder' || !usesFolders(want)) continue;
+    if (entry?.kind !== 'folder' || want.use !== 'base') continue;
     const names = kustomizationNames.filter((name) => entry.names.includes(name));
     const [name] = names;
     if (name !== undefined && names.length === 1) paths.set(want.target, inside(want.target, name));
@@ -165,8 +161,10 @@ function follow(
     const target = pathFrom(folder, reference.path);
     const want = { ...reference, file, target: target ?? '' };
     if (target === undefined) report(walk, want, `${reference.path} is outside the repository`);
-    if (target === undefined || walk.seen.has(target)) return [];
-    walk.seen.add(target);
+    // A file may be named as a manifest and as a transformer: each is another reading.
+    const key = `${reference.use} ${target}`;
+    if (target === undefined || walk.seen.has(key)) return [];
+    walk.seen.add(key);
     return [want];
   });
 }

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findProgram, inPrivateFolder, type ProcessLimits, runProcess } from './process.ts';
+import { failureText } from './builder.ts';
+import { findProgram, inPrivateFolder, type ProcessLimits, runProcess, withoutNetwork } from './process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-process-'));
 const limits: ProcessLimits = { renderMs: 10_000, renderOutputBytes: 1_000, renderMemoryBytes: 2 ** 30 };
@@ -92,7 +93,7 @@ let parent: string;
 
 beforeAll(async () => {
   const contents = `
-    import { runProcess } from './process.ts';
+    import { runProcess, withoutNetwork } from './process.ts';
     const [program, script, folder] = process.argv.slice(-3);
     const limits = { renderMs: 500, renderOutputBytes: 1000, renderMemoryBytes: 2 ** 30 };
     runProcess({ program, args: ['-e', script], folder, limits, signal: new AbortController().signal });
@@ -141,3 +142,25 @@ test.concurrent.each([
   },
   90_000,
 );
+
+test('a failure of 64 kB of slashes is told at once', () => {
+  const started = process.cpuUsage();
+  const said = '/'.repeat(64 * 1024);
+  expect(failureText('helm', { ok: false, reason: 'failed', said })).toMatch(/^helm failed: /);
+  expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
+});
+
+test('a program reaches nothing on this machine where the system gives it a network of its own', async () => {
+  const server = createServer((socket) => socket.end('secret')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const script = `require('net').connect(${port}, '127.0.0.1').on('data', (d) => console.log(String(d))).on('error', (e) => console.log(e.code))`;
+  const result = await node(script);
+  server.close();
+  const isSeparate = withoutNetwork().length > 0;
+  // A restricted container may not let us; then the checks of references are what keeps it off.
+  expect(result).toEqual({
+    ok: true,
+    output: isSeparate ? expect.stringMatching(/^E(NETUNREACH|CONNREFUSED|ACCES)/) : 'secret\n',
+  });
+});

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
@@ -114,12 +114,31 @@ function boundedCommand(program: string, args: readonly string[], limits: Proces
   if (prlimit) {
     const memory = `--data=${limits.renderMemoryBytes}`;
     const bounds = [`--cpu=${cpuSeconds}`, memory, '--core=0', `--nofile=${mostFiles}`];
-    return [prlimit, ...bounds, '--', program, ...args];
+    return [...withoutNetwork(), prlimit, ...bounds, '--', program, ...args];
   }
   const shell = findProgram('sh');
   if (!shell) return [program, ...args];
   const script = `ulimit -t ${cpuSeconds} && ulimit -c 0 && ulimit -n ${mostFiles} && exec "$0" "$@"`;
   return [shell, '-c', script, program, ...args];
+}
+
+let networkless: readonly string[] | undefined;
+
+/**
+ * What starts a program in a network namespace of its own, in which there is no interface that is up; nothing where the system does not let
+ * us make one, as in most pods. There the checks of what is rendered, and proxies that lead nowhere, keep renderers off the network.
+ */
+export function withoutNetwork(): readonly string[] {
+  if (networkless) return networkless;
+  const [unshare, prlimit] = [findProgram('unshare'), findProgram('prlimit')];
+  const start = [unshare ?? '', '--user', '--map-current-user', '--net', '--'];
+  const isAllowed =
+    unshare !== undefined &&
+    prlimit !== undefined &&
+    spawnSync(unshare, [...start.slice(1), prlimit, '--version'], { stdio: 'ignore', timeout: 5_000 })
+      .status === 0;
+  networkless = isAllowed ? start : [];
+  return networkless;
 }
 
 /** More than all its threads can use in its time, so that the clock decides while somebody looks at it. */

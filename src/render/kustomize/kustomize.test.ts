@@ -59,3 +59,9 @@ test('finds the place of an object whose name was changed', () => {
   expect(placeOf(places, { kind: 'B', name: 'prod-two-x' })).toEqual({ line: 4, document: 1, items: [] });
   expect(placeOf(places, { kind: 'C', name: 'none' })).toEqual({ line: 1, document: 0, items: [] });
 });
+
+test('texts on which patterns would backtrack are read at once', () => {
+  const started = process.cpuUsage();
+  expect(askForOrigins('k', bytes(`resources: [a]\n${'\n'.repeat(150_000)}b: c\n`), limits)).toBeDefined();
+  expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
+});

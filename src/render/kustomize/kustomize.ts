@@ -82,7 +82,7 @@ export function askForOrigins(path: string, bytes: Uint8Array, limits: RenderLim
   const scanned = scanFile({ path, bytes }, limits);
   const [document] = scanned.ok ? scanned.documents : [];
   if (!document || mappingOf(document.value).buildMetadata !== undefined) return undefined;
-  if (/^\s*[{[]|^\.\.\.|^---\s*\{/m.test(text)) return undefined;
+  if (/^[ \t]*[{[]|^\.\.\.|^---[ \t]*\{/m.test(text)) return undefined;
   return new TextEncoder().encode(`${text.replace(/\n?$/, '\n')}buildMetadata: [originAnnotations]\n`);
 }
 

@@ -1,6 +1,8 @@
 import { describe, expect, it, test } from 'vitest';
-import { expand } from './expand.ts';
+import { expand as expandWithin, type Variables } from './expand.ts';
 
+const budget = () => ({ steps: 20_000_000, characters: 1_500_000 });
+const expand = (text: string, variables: Variables) => expandWithin(text, variables, budget());
 const values = (entries: Record<string, string>) => ({
   values: new Map(Object.entries(entries)),
   strict: false,
@@ -72,4 +74,37 @@ test('strictly, a variable needs a value or a default', () => {
 test('what grows without end is refused', () => {
   const text = '${a}'.repeat(20);
   expect(() => expand(text, values({ a: 'x'.repeat(100_000) }))).toThrow('is longer than 1000000 characters');
+});
+
+test('a short text of nested replacements is refused before it fills the memory', () => {
+  const nested = (depth: number): string => (depth === 0 ? '${a}' : `\${a//x/${nested(depth - 1)}}`);
+  const text = nested(7);
+  expect(text.length).toBeLessThan(110);
+  expect(() => expand(text, values({ a: 'x'.repeat(60) }))).toThrow('is longer than 1000000 characters');
+  expect(() => expand('${a//x/${b}}', values({ a: 'x'.repeat(900_000), b: 'y'.repeat(900_000) }))).toThrow(
+    'is longer than 1000000 characters',
+  );
+});
+
+test.each([
+  '${a##${p}}',
+  '${a%%${p}}',
+  '${a#${p}}',
+  '${a%${p}}',
+  '${a//${p}/x}${a//${p}/x}',
+  '${a^^}'.repeat(2_000),
+  '${#a}'.repeat(2_000),
+])('what takes many steps is refused at its bound: %s', (text) => {
+  const long = values({ a: 'a'.repeat(40_000), p: 'a*?'.repeat(20_000) });
+  const started = process.cpuUsage();
+  expect(() => expandWithin(text, long, { steps: 100_000, characters: 1_000_000 })).toThrow(
+    /^takes too many steps/,
+  );
+  expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
+});
+
+test('a pattern on a text of 200,000 characters is read to its end', () => {
+  expect(expand('${a##*b}|${a%%c*}', values({ a: `${'a'.repeat(200_000)}bcd` }))).toBe(
+    `cd|${'a'.repeat(200_000)}b`,
+  );
 });

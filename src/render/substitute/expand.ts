@@ -1,3 +1,5 @@
+import { limits } from '../../api/limits.ts';
+
 /** Why a text cannot be expanded. The message names the variable at most, never a value. */
 export class ExpansionFault extends Error {
   constructor(message: string) {
@@ -13,14 +15,36 @@ export interface Variables {
   readonly strict: boolean;
 }
 
+/**
+ * What expanding may still cost. A few nested replacements can multiply a short text beyond the memory of the process, so that each function
+ * pays for its result before it makes it.
+ */
+export interface ExpansionBudget {
+  /** Characters that are read or made on the way. */
+  steps: number;
+  /** Characters of what is left in the object. */
+  characters: number;
+}
+
+/** Takes steps or characters out of a budget. Throws ExpansionFault when it is used up. */
+export function spend(budget: ExpansionBudget, what: keyof ExpansionBudget, amount: number): void {
+  budget[what] -= amount;
+  if (budget[what] < 0)
+    throw new ExpansionFault(
+      what === 'steps'
+        ? 'takes too many steps to expand, together with the texts before it: use fewer or shorter variables'
+        : 'makes the object, or all objects of the Source, too large: use fewer or shorter variables',
+    );
+}
+
 /** Expressions inside one another. */
 const maxDepth = 8;
-/** Characters of one expanded text. */
-const maxLength = 1_000_000;
 
-/** A position in a text that moves on as it is read. */
+/** A position in a text that moves on as it is read, and what it is read with. */
 interface Reader {
   readonly text: string;
+  readonly variables: Variables;
+  readonly budget: ExpansionBudget;
   at: number;
 }
 
@@ -28,85 +52,79 @@ interface Reader {
  * Expands `${name}` and the functions that Flux knows (`${name:=default}`, `${name:-default}`, substrings, replacements, case, trimming,
  * length); `$$` stands for `$`, and a `$` before anything but `{` for itself. Throws ExpansionFault.
  */
-export function expand(text: string, variables: Variables): string {
-  const reader: Reader = { text, at: 0 };
+export function expand(text: string, variables: Variables, budget: ExpansionBudget): string {
+  spend(budget, 'steps', text.length);
+  const reader: Reader = { text, variables, budget, at: 0 };
   let result = '';
   while (reader.at < text.length) {
     const next = text.indexOf('$', reader.at);
     const end = next < 0 ? text.length : next;
     result += text.slice(reader.at, end);
     reader.at = end;
-    if (next >= 0) result += dollar(reader, variables);
-    if (result.length > maxLength)
-      throw new ExpansionFault(`is longer than ${maxLength} characters when expanded`);
+    if (next >= 0) result += dollar(reader);
+    checkLength(result.length);
   }
   return result;
 }
 
-function dollar(reader: Reader, variables: Variables): string {
+function checkLength(characters: number): void {
+  if (characters > limits.substitutedTextCharacters)
+    throw new ExpansionFault(`is longer than ${limits.substitutedTextCharacters} characters when expanded`);
+}
+
+function dollar(reader: Reader): string {
   const after = reader.text[reader.at + 1];
-  if (after === '{') return expression(reader, variables, 1);
+  if (after === '{') return expression(reader, 1);
   reader.at += after === '$' ? 2 : 1;
   return '$';
 }
 
 /** Reads `${...}` at the reader's position. */
-function expression(reader: Reader, variables: Variables, depth: number): string {
+function expression(reader: Reader, depth: number): string {
   if (depth > maxDepth) throw new ExpansionFault(`holds expressions nested deeper than ${maxDepth}`);
   reader.at += 2;
-  if (reader.text[reader.at] === '#') {
-    reader.at += 1;
-    const name = nameAt(reader);
-    closing(reader);
-    return String([...valueIn(name, variables, false)].length);
-  }
+  const isLength = reader.text[reader.at] === '#';
+  if (isLength) reader.at += 1;
   const name = nameAt(reader);
-  const operator = operators.find((candidate) => reader.text.startsWith(candidate, reader.at));
-  if (operator === undefined) {
-    closing(reader);
-    return valueIn(name, variables, false);
-  }
-  reader.at += operator.length;
+  const operator = isLength
+    ? undefined
+    : operators.find((candidate) => reader.text.startsWith(candidate, reader.at));
+  reader.at += operator?.length ?? 0;
+  const args = operator === undefined ? [] : argumentsAt(reader, operator, depth);
+  if (reader.text[reader.at] !== '}') throw unclosed();
+  reader.at += 1;
+  const value = valueIn(name, reader.variables, operator !== undefined && /[=\-?+]$/.test(operator));
+  spend(reader.budget, 'steps', value.length);
+  if (isLength) return String([...value].length);
+  const [first = '', second] = args;
+  const result = functions.get(operator ?? '')?.(value, first, second, reader.budget) ?? value;
+  checkLength(result.length);
+  return result;
+}
+
+/** The texts after an operator, up to the closing brace: one, or two where the operator knows a separator. */
+function argumentsAt(reader: Reader, operator: string, depth: number): string[] {
   const isReplacement = operator.startsWith('/');
   const separator = isReplacement ? '/' : operator === ':' ? ':' : undefined;
-  const args = argumentsAt(reader, variables, { separator, depth, isReplacement });
-  closing(reader);
-  const hasDefault = /[=\-?+]$/.test(operator);
-  return apply(operator, valueIn(name, variables, hasDefault), args);
-}
-
-interface ArgumentRules {
-  /** What stands between the two arguments; undefined: there is one. */
-  readonly separator: string | undefined;
-  /** `\/` and `\\` stand for their second character. */
-  readonly isReplacement: boolean;
-  readonly depth: number;
-}
-
-function argumentsAt(
-  reader: Reader,
-  variables: Variables,
-  { separator, isReplacement, depth }: ArgumentRules,
-): string[] {
   const args = [''];
   for (let character = reader.text[reader.at]; character !== '}'; character = reader.text[reader.at]) {
     if (character === undefined) throw unclosed();
     if (character === separator && args.length === 1) {
       reader.at += 1;
       args.push('');
-    } else args.push(`${args.pop() ?? ''}${piece(reader, variables, { isReplacement, depth })}`);
+      continue;
+    }
+    const argument = `${args.pop() ?? ''}${piece(reader, isReplacement, depth)}`;
+    checkLength(argument.length);
+    args.push(argument);
   }
   return args;
 }
 
-/** The next character of an argument, or the value of an expression in it. */
-function piece(
-  reader: Reader,
-  variables: Variables,
-  { isReplacement, depth }: Pick<ArgumentRules, 'isReplacement' | 'depth'>,
-): string {
+/** The next character of an argument, or the value of an expression in it. In replacements, `\/` and `\\` stand for their second character. */
+function piece(reader: Reader, isReplacement: boolean, depth: number): string {
   const two = reader.text.slice(reader.at, reader.at + 2);
-  if (two === '${') return expression(reader, variables, depth + 1);
+  if (two === '${') return expression(reader, depth + 1);
   const isEscape = isReplacement && ['\\/', '\\\\', '$$'].includes(two);
   reader.at += isEscape ? 2 : 1;
   return (isEscape ? two[1] : two[0]) ?? '';
@@ -118,11 +136,6 @@ function nameAt(reader: Reader): string {
     throw new ExpansionFault('holds "${" without a name after it; write "$${" for the characters themselves');
   reader.at += name.length;
   return name;
-}
-
-function closing(reader: Reader): void {
-  if (reader.text[reader.at] !== '}') throw unclosed();
-  reader.at += 1;
 }
 
 function unclosed(): ExpansionFault {
@@ -138,8 +151,11 @@ function valueIn(name: string, { values, strict }: Variables, hasDefault: boolea
   return value ?? '';
 }
 
-/** The value of an expression from that of its variable and the texts after the operator. Positions and lengths count characters. */
-type Function = (value: string, first: string, second: string | undefined) => string;
+/**
+ * The value of an expression from that of its variable and the texts after the operator. Positions and lengths count characters. One that
+ * takes longer than its texts are, or makes more than both of them, pays for that first.
+ */
+type Function = (value: string, first: string, second: string | undefined, budget: ExpansionBudget) => string;
 
 const otherwise: Function = (value, first) => (value === '' ? first : value);
 
@@ -149,7 +165,7 @@ const functions: ReadonlyMap<string, Function> = new Map<string, Function>([
   [':-', otherwise],
   [':?', otherwise],
   [':+', otherwise],
-  ['//', (value, first, second = '') => (first === '' ? value : value.replaceAll(first, () => second))],
+  ['//', replaceEach],
   [
     '/#',
     (value, first, second = '') => (value.startsWith(first) ? second + value.slice(first.length) : value),
@@ -161,32 +177,40 @@ const functions: ReadonlyMap<string, Function> = new Map<string, Function>([
   ],
   ['^^', (value) => value.toUpperCase()],
   [',,', (value) => value.toLowerCase()],
-  ['##', (value, first) => value.slice(Math.max(0, ...matchingStarts(value, first)))],
-  ['%%', (value, first) => reversed(apply('##', reversed(value), [reversed(first)]))],
+  ['##', (...given) => withoutFit('start', 'longest', given)],
+  ['%%', (...given) => withoutFit('end', 'longest', given)],
   ['=', otherwise],
   [':', part],
   ['/', (value, first, second = '') => value.replace(first, () => second)],
   ['^', (value) => value.replace(/^./su, (character) => character.toUpperCase())],
   [',', (value) => value.replace(/^./su, (character) => character.toLowerCase())],
-  ['#', withoutShortest],
-  ['%', (value, first) => reversed(apply('#', reversed(value), [reversed(first)]))],
+  ['#', (...given) => withoutFit('start', 'shortest', given)],
+  ['%', (...given) => withoutFit('end', 'shortest', given)],
 ]);
 
 /** What may stand after a name; the first that fits counts. */
 const operators: readonly string[] = [...functions.keys()];
 
-/** Calls the function of an operator. */
-function apply(operator: string, value: string, [first = '', second]: readonly string[]): string {
-  return functions.get(operator)?.(value, first, second) ?? value;
-}
-
-function withoutShortest(value: string, pattern: string): string {
-  const lengths = matchingStarts(value, pattern).filter((length) => length > 0);
-  return value.slice(lengths.length > 0 ? Math.min(...lengths) : 0);
+/** `${name//first/second}` */
+function replaceEach(
+  value: string,
+  first: string,
+  second: string | undefined,
+  budget: ExpansionBudget,
+): string {
+  if (first === '') return value;
+  const by = second ?? '';
+  let length = value.length;
+  for (let at = value.indexOf(first); at >= 0; at = value.indexOf(first, at + first.length))
+    length += by.length - first.length;
+  checkLength(length);
+  spend(budget, 'steps', length);
+  return value.replaceAll(first, () => by);
 }
 
 /** `${name:position}` and `${name:position:length}`; numbers below zero count from the end. What is no number leaves the value as it is. */
 function part(value: string, position: string, length: string | undefined): string {
+  const wholeNumber = (text: string) => (/^[+-]?\d{1,9}$/.test(text) ? Number(text) : undefined);
   const characters = [...value];
   const start = wholeNumber(position);
   if (start === undefined) return value;
@@ -198,32 +222,35 @@ function part(value: string, position: string, length: string | undefined): stri
   return end < from ? '' : characters.slice(from, end).join('');
 }
 
-function wholeNumber(text: string): number | undefined {
-  return /^[+-]?\d{1,9}$/.test(text) ? Number(text) : undefined;
+/** The value without what fits a pattern of `*` and `?` at one of its ends: the longest such piece, or the shortest that is not empty. */
+function withoutFit(
+  side: 'start' | 'end',
+  which: 'longest' | 'shortest',
+  [value, pattern, , budget]: Parameters<Function>,
+): string {
+  const characters = [...value];
+  const tokens = [...pattern];
+  spend(budget, 'steps', characters.length * tokens.length);
+  if (side === 'end') for (const list of [characters, tokens]) list.reverse();
+  const fitting = fittingLengths(characters, tokens);
+  const length = which === 'longest' ? fitting.lastIndexOf(1) : fitting.indexOf(1, 1);
+  const rest = characters.slice(Math.max(0, length));
+  return (side === 'end' ? rest.reverse() : rest).join('');
 }
 
-/**
- * Lengths of the beginnings of a value that fit a pattern of `*` and `?`. Position by position, so that no pattern takes longer than the
- * product of both lengths.
- */
-function matchingStarts(value: string, pattern: string): number[] {
-  let reached = new Set([0]);
-  for (const token of pattern) {
-    if (reached.size === 0) break;
-    reached = token === '*' ? allFrom(Math.min(...reached), value.length) : onward(reached, value, token);
+/** 1 at each length of a beginning that fits the pattern. One step for each character and token, whatever the pattern is. */
+function fittingLengths(characters: readonly string[], tokens: readonly string[]): Uint8Array {
+  let reached = new Uint8Array(characters.length + 1);
+  reached[0] = 1;
+  for (const token of tokens) {
+    const next = new Uint8Array(characters.length + 1);
+    const first = reached.indexOf(1);
+    if (first < 0) return next;
+    if (token === '*') next.fill(1, first);
+    else
+      for (let at = first; at < characters.length; at += 1)
+        if (reached[at] === 1 && (token === '?' || characters[at] === token)) next[at + 1] = 1;
+    reached = next;
   }
-  return [...reached];
-}
-
-function allFrom(first: number, last: number): Set<number> {
-  return new Set(Array.from({ length: last - first + 1 }, (_, index) => first + index));
-}
-
-function onward(reached: ReadonlySet<number>, value: string, token: string): Set<number> {
-  const fitting = [...reached].filter((at) => at < value.length && (token === '?' || value[at] === token));
-  return new Set(fitting.map((at) => at + 1));
-}
-
-function reversed(text: string): string {
-  return [...text].reverse().join('');
+  return reached;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { substitute } from './substitute.ts';
+import { createSubstitution } from './substitute.ts';
 
 const values = new Map(
   Object.entries({
@@ -25,7 +25,7 @@ function object(spec: unknown, metadata = {}): KubernetesObject {
 }
 
 function specOf(spec: unknown, strict = false) {
-  const filled = substitute({ object: object(spec) }, { values, strict }, limits);
+  const filled = createSubstitution({ values, strict }, limits)({ object: object(spec) });
   return filled.object ? filled.object.spec : filled.problems;
 }
 
@@ -56,7 +56,7 @@ test.each([
   { annotations: { 'holdfast.dev/substitute': 'disabled' } },
 ])('an object stays as it is with %j', (metadata) => {
   const given = object({ x: '${name}' }, metadata);
-  expect(substitute({ object: given }, { values, strict: true }, limits).object).toBe(given);
+  expect(createSubstitution({ values, strict: true }, limits)({ object: given }).object).toBe(given);
 });
 
 test('what cannot be filled in is told with its field, and without any value', () => {
@@ -70,11 +70,32 @@ test('what cannot be filled in is told with its field, and without any value', (
 
 test('an object that is none afterwards is refused', () => {
   const labels = object({}, { labels: { app: '${count}' } });
-  expect(substitute({ object: labels }, { values, strict: false }, limits).problems).toEqual([
+  expect(createSubstitution({ values, strict: false }, limits)({ object: labels }).problems).toEqual([
     { path: 'metadata.labels["app"]', message: 'must be a string: quote it' },
   ]);
   const nameless = object({}, { name: '${none}' });
-  expect(substitute({ object: nameless }, { values, strict: false }, limits).problems).toEqual([
+  expect(createSubstitution({ values, strict: false }, limits)({ object: nameless }).problems).toEqual([
     { path: 'metadata.name', message: 'is missing' },
   ]);
+});
+
+test('an object that grows beyond what the API server takes is refused, and the next one is filled in', () => {
+  const fill = createSubstitution({ values: new Map([['a', 'x'.repeat(100_000)]]), strict: false }, limits);
+  const texts = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`t${index}`, '${a}']));
+  expect(fill({ object: object(texts) }).problems).toEqual([
+    { path: 'spec.t15', message: expect.stringMatching(/^makes the object/) },
+  ]);
+  expect(fill({ object: object({ t: '${a}' }) }).object?.spec).toEqual({ t: 'x'.repeat(100_000) });
+});
+
+test('all objects of a Source together are bounded in text and in steps', () => {
+  const long = new Map([['a', 'x '.repeat(300_000)]]);
+  const countUntil = (text: string) => {
+    const fill = createSubstitution({ values: long, strict: false }, limits);
+    for (let count = 0; count < 2_000; count += 1)
+      if (fill({ object: object({ text }) }).problems) return count;
+    return undefined;
+  };
+  expect(countUntil('line\n${a}')).toBe(55);
+  expect(countUntil(`line\n\${a##${'*'.repeat(20)}}`)).toBeLessThan(60);
 });

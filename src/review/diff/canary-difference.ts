@@ -1,10 +1,11 @@
 import { planOf } from '../../api/canary/plan.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import type { Comparison } from '../../health/comparison.ts';
 import { differences } from '../../health/expectation.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
-import { expectedState } from '../../rollout/post-promotion.ts';
-import { lastKnownGood, runOf } from '../../rollout/run.ts';
+import { expectedState } from '../../rollout/checks.ts';
+import { lastKnownGood } from '../../rollout/records.ts';
+import { runOf } from '../../rollout/run.ts';
 import type { World } from '../../rollout/world.ts';
 import { describeDifferences } from '../../workload/compare/difference-text.ts';
 import { contentOf, driftOf } from '../../workload/compare/drift.ts';
@@ -16,7 +17,7 @@ export interface ObjectDifference {
   readonly kind: string;
   readonly name: string;
   readonly state: 'same' | 'differs' | 'missing';
-  /** The field manager that changed it, where one can be told. */
+  /** The field manager that changed it, where it is known. */
   readonly changedBy?: string;
   readonly fields: readonly FieldDifference[];
 }

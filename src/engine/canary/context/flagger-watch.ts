@@ -5,7 +5,7 @@ import type { OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/clust
 
 /** Says whether Flagger acts on Canaries: then Holdfast does not (design section 2.5). */
 export interface FlaggerWatch {
-  /** Who acts on the Canaries of this namespace, for people; `unknown` before that was looked at, undefined when nobody does. */
+  /** What acts on the Canaries of this namespace, for messages; `unknown` before Deployments and Leases were listed, undefined when nothing does. */
   actsOn(namespace: string): string | undefined;
   onChange(listener: () => void): void;
   close(): void;
@@ -40,6 +40,8 @@ export function watchFlagger(
   const leases = open({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', name: flaggerLease });
   const all = [...deployments, ...leases];
   const renewals = createRenewals(clock);
+  const objectsOf = (sets: readonly WatchedSet[]) =>
+    sets.flatMap((set) => (set.synced() ? [...set.list()] : []));
 
   function actsOn(namespace: string): string | undefined {
     if (!all.every((set) => set.synced() || set.problem() !== undefined)) return unknownController;
@@ -64,10 +66,6 @@ export function watchFlagger(
       for (const set of all) set.close();
     },
   };
-}
-
-function objectsOf(sets: readonly WatchedSet[]): KubernetesObject[] {
-  return sets.flatMap((set) => (set.synced() ? [...set.list()] : []));
 }
 
 interface Renewals {

@@ -1,9 +1,9 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import type { Clock } from '../../../api/clock.ts';
 import { gitPart, livePart } from '../../../api/digest.ts';
+import { namespacedName } from '../../../api/kubernetes.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';
 import type { World } from '../../../rollout/world.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { type ConditionNews, findCondition } from '../../status-patch.ts';
 import type { Heads } from './heads.ts';
 

@@ -1,7 +1,12 @@
 /** The drill: would the cluster take the last-known-good today? Everything is asked by dry-run; nothing is stored. */
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { describe, type KubernetesObject, type PodTemplate } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  type PodTemplate,
+} from '../../../api/kubernetes.ts';
 import type { Cluster, DryRun } from '../../../contracts/cluster.ts';
 import type { DecodedRecord } from '../../../release/record.ts';
 import { settingsKey, templateOf } from '../../../release/release.ts';
@@ -47,7 +52,7 @@ export interface DrillReport {
  * pulled. Throws when the API server does not answer: then nothing is known.
  */
 export async function drill(parts: DrillParts, canary: Canary): Promise<DrillReport> {
-  const key = `${canary.metadata.namespace ?? ''}/${canary.metadata.name}`;
+  const key = namespacedName(canary);
   const { lastKnownGood } = (canary.status ?? {}) as CanaryStatus;
   if (!lastKnownGood?.digest)
     return { canary: key, release: undefined, passed: true, findings: [], unseen: [], objects: 0 };
@@ -162,22 +167,20 @@ async function missingReferences(
   copies: readonly KubernetesObject[],
 ): Promise<DrillFinding[]> {
   const known = new Map(copies.map((copy) => [configKey(copy.kind, copy.metadata.name), copy]));
+  const { namespace = '' } = workload.metadata;
   const findings: DrillFinding[] = [];
   const missing = new Set<string>();
   for (const need of neededKeys(templateOf({ target: workload }))) {
     const id = configKey(need.kind, need.name);
     if (missing.has(id)) continue;
-    const object = known.get(id) ?? (await cluster.get(referenceTo(need, workload)));
+    const { kind, name } = need;
+    const object = known.get(id) ?? (await cluster.get({ apiVersion: 'v1', kind, namespace, name }));
     if (object) known.set(id, object);
     else missing.add(id);
     const finding = findingFor(need, object, workload);
     if (finding) findings.push(finding);
   }
   return findings;
-}
-
-function referenceTo({ kind, name }: NeededKey, { metadata }: KubernetesObject) {
-  return { apiVersion: 'v1', kind, namespace: metadata.namespace ?? '', name };
 }
 
 function findingFor(

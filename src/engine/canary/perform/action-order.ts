@@ -1,13 +1,5 @@
 /** In which order actions are done, and which are left undone when another one failed (ADR 31). */
 import { type Action, laneOf, lanes } from '../../../rollout/action.ts';
-import type { Failure } from '../../failure.ts';
-import { describeAction } from './action-words.ts';
-
-/** An action that failed, and why. */
-export interface ActionFailure {
-  readonly action: Action;
-  readonly failure: Failure;
-}
 
 /**
  * The actions lane by lane, in a lane as they were decided. The record of a release that never proved itself comes right before its first
@@ -76,18 +68,4 @@ function isFirstRecord(record: Action, template: Action): boolean {
 
 function isMark(action: Action, digest: string): boolean {
   return (action.type === 'MarkProven' || action.type === 'AdoptPrimary') && action.digest === digest;
-}
-
-/** All failures as one: the reason of the first, each action with what it was about, and why it failed. */
-export function joinActionFailures(
-  failures: readonly ActionFailure[],
-  inPlace: boolean,
-): Failure | undefined {
-  const [first] = failures;
-  if (!first) return undefined;
-  const lines = failures.map(
-    ({ action, failure }) => `${action.type} (${describeAction(action, inPlace)}): ${failure.message}`,
-  );
-  const transient = failures.every(({ failure }) => failure.transient);
-  return { reason: first.failure.reason, message: lines.join('; '), transient };
 }

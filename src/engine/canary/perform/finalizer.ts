@@ -2,7 +2,7 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
 import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
-import { type CanaryParts, type Performer, providerOf } from '../context/context.ts';
+import { type CanaryParts, type Performers, providerOf } from '../context/context.ts';
 
 /** The finalizer's name, Flagger's own: either program can finish what the other began. */
 export const finalizer = 'finalizer.flagger.app';
@@ -32,15 +32,18 @@ export async function dropFinalizer(parts: CanaryParts, canary: KubernetesObject
   await writeFinalizers(parts, canary, others);
 }
 
-/** Takes the finalizer off. The server then deletes the Canary, and what it owns. */
-export const removeFinalizer: Performer<'RemoveFinalizer'> = async ({ parts, observation }) => {
-  const { canary } = observation;
-  // The status was written since it was observed: only who it is must still be the same.
-  const live = await parts.cluster.get(referenceOf(canary));
-  if (live?.metadata.uid !== canary.metadata.uid || !live) return false;
-  await dropFinalizer(parts, live);
-  return true;
-};
+/** The end of a deletion. */
+export const finalizerPerformers = {
+  /** Takes the finalizer off. The server then deletes the Canary, and what it owns. */
+  async RemoveFinalizer({ parts, observation }) {
+    const { canary } = observation;
+    // The status was written since it was observed: only who it is must still be the same.
+    const live = await parts.cluster.get(referenceOf(canary));
+    if (live?.metadata.uid !== canary.metadata.uid || !live) return false;
+    await dropFinalizer(parts, live);
+    return true;
+  },
+} satisfies Partial<Performers>;
 
 async function writeFinalizers(
   parts: Pick<CanaryParts, 'cluster'>,

@@ -9,7 +9,7 @@ import type { RouteKind } from '../../../contracts/routing.ts';
 import { watchedKinds } from '../../../workload/kinds.ts';
 import { endpointSliceKind } from '../../../workload/pods/endpoints.ts';
 import { type ScalerSpec, scalerKindOf } from '../../../workload/scaler.ts';
-import { EngineError, type Failure, invalidCanary } from '../../failure.ts';
+import { EngineError, type Failure, invalidCanary, unknownProvider } from '../../failure.ts';
 import { type CanaryParts, providerOf } from '../context/context.ts';
 
 /** Reasons of specs that only their author can mend. */
@@ -34,7 +34,12 @@ export function canaryInForce(
   object: KubernetesObject,
 ): CanaryInForce | { readonly failure: EngineError } {
   const newest = readCanary(parts, object);
-  if (!('failure' in newest)) return { canary: newest.canary, specInForce: specToStore(newest.canary) };
+  if (!('failure' in newest)) {
+    const { canary } = newest;
+    // As it was read, with what an annotation said of it: the annotation may be what is changed next.
+    const spec = canary.spec as unknown as Record<string, unknown>;
+    return { canary, specInForce: { generation: canary.metadata.generation ?? 0, spec } };
+  }
   const kept = lastValidSpec(object);
   if (!kept || !invalidReasons.has(newest.failure.reason)) return newest;
   const before = readCanary(parts, withSpec(object, kept));
@@ -49,11 +54,6 @@ export function specsOf(object: KubernetesObject): readonly KubernetesObject[] {
   const kept = lastValidSpec(object);
   if (!kept || kept.generation === object.metadata.generation) return [object];
   return [object, withSpec(object, kept)];
-}
-
-/** As it was read, with what an annotation said of it: the annotation may be what is changed next. */
-function specToStore({ metadata, spec }: Canary): SpecInForce {
-  return { generation: metadata.generation ?? 0, spec: spec as unknown as Record<string, unknown> };
 }
 
 function lastValidSpec({ status }: KubernetesObject): SpecInForce | undefined {
@@ -85,8 +85,11 @@ export function readCanary(
   if (problems.length > 0) return { failure: invalidCanary(problems) };
   const routing = routingFailure(parts, canary);
   if (routing) return { failure: routing };
-  const conflicting = findConflictingCanary(parts.canaries.list(), canary);
-  return conflicting ? { failure: conflict(canary, conflicting) } : { canary };
+  const other = findConflictingCanary(parts.canaries.list(), canary);
+  if (!other) return { canary };
+  const { kind, name } = canary.spec.targetRef;
+  const message = `spec.targetRef: ${kind} ${name} is the target of ${describe(other)} already; delete one of the two Canaries`;
+  return { failure: new EngineError('TargetConflict', message) };
 }
 
 /** Of its router, where it needs one. */
@@ -97,11 +100,7 @@ function routingFailure(
   const provider = providerOf(canary, parts.options);
   if (sharesWorkload(provider)) return undefined;
   const router = parts.routing(provider);
-  if (!router)
-    return new EngineError(
-      'UnknownProvider',
-      `spec.provider: this version cannot route traffic with ${provider}`,
-    );
+  if (!router) return unknownProvider(provider);
   const problems = router.check(canary).filter(({ severity }) => severity === 'error');
   return problems.length > 0 ? invalidCanary(problems) : undefined;
 }
@@ -111,32 +110,19 @@ function findConflictingCanary(
   canaries: readonly KubernetesObject[],
   canary: Canary,
 ): KubernetesObject | undefined {
-  return canaries.find(
-    (other) =>
+  const { kind, name } = canary.spec.targetRef;
+  const age = ({ metadata }: KubernetesObject) => [metadata.creationTimestamp ?? '', metadata.name].join(' ');
+  return canaries.find((other) => {
+    const target = (other.spec as { targetRef?: { kind?: string; name?: string } } | undefined)?.targetRef;
+    return (
       other.metadata.namespace === canary.metadata.namespace &&
       other.metadata.name !== canary.metadata.name &&
       !other.metadata.deletionTimestamp &&
-      sameTarget(other, canary) &&
-      isOlder(other, canary),
-  );
-}
-
-function sameTarget(other: KubernetesObject, canary: Canary): boolean {
-  const target = (other.spec as { targetRef?: { kind?: string; name?: string } } | undefined)?.targetRef;
-  return target?.kind === canary.spec.targetRef.kind && target.name === canary.spec.targetRef.name;
-}
-
-function isOlder(other: KubernetesObject, canary: Canary): boolean {
-  const [theirs, ours] = [other.metadata.creationTimestamp ?? '', canary.metadata.creationTimestamp ?? ''];
-  return theirs === ours ? other.metadata.name < canary.metadata.name : theirs < ours;
-}
-
-function conflict(canary: Canary, rival: KubernetesObject): EngineError {
-  const { kind, name } = canary.spec.targetRef;
-  return new EngineError(
-    'TargetConflict',
-    `spec.targetRef: ${kind} ${name} is the target of ${describe(rival)} already; delete one of the two Canaries`,
-  );
+      target?.kind === kind &&
+      target.name === name &&
+      age(other) < age(canary)
+    );
+  });
 }
 
 type Parts = Pick<CanaryParts, 'routing' | 'options'>;

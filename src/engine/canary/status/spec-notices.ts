@@ -2,12 +2,11 @@
 import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
-import type { Condition, KubernetesObject } from '../../../api/kubernetes.ts';
+import { type Condition, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Problem } from '../../../api/problems.ts';
 import { unsupportedFields } from '../../../api/unsupported-fields.ts';
 import type { ReferenceKind } from '../../../contracts/cluster.ts';
 import { undeclaredPort } from '../../../release/ports.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import {
   type ConditionNews,
   findCondition,
@@ -63,7 +62,7 @@ export function specNotices(
   canary: Canary,
 ): ConditionNews[] {
   const { defaultProvider, minIntervalMs: intervalFloorMs } = parts.options;
-  const provider = providerOf(canary, parts.options);
+  const router = parts.routing(providerOf(canary, parts.options));
   const missing = namedObjects(canary)
     .filter(({ kind, namespace, name }) => parts.references.has(kind, namespace, name) === false)
     .map(({ path, kind, namespace, name }) => ({
@@ -75,10 +74,10 @@ export function specNotices(
   const warnings: Problem[] = [
     ...missing,
     ...checkCanary(canary, { defaultProvider, intervalFloorMs }).warnings,
-    ...(parts.routing(provider)?.check(canary) ?? []).filter(({ severity }) => severity === 'warning'),
+    ...(router?.check(canary) ?? []).filter(({ severity }) => severity === 'warning'),
     ...(port ? [{ path: port.field, message: port.message }] : []),
   ];
-  const fields = unsupportedFields(canary);
+  const fields = unsupportedFields(canary, router?.ignores(canary));
   const generation = canary.metadata.generation;
   const news = (type: string, reason: string, message: string): ConditionNews => ({
     ...{ type, status: 'True', reason, message },
@@ -107,8 +106,7 @@ export function withNotices(
   let conditions = before;
   for (const type of types) {
     const notice = notices.find((one) => one.type === type);
-    if (notice) conditions = withCondition(conditions, notice, nowMs);
-    else if (findCondition(conditions, type)) conditions = withoutCondition(conditions, type);
+    conditions = notice ? withCondition(conditions, notice, nowMs) : withoutCondition(conditions, type);
   }
   return conditions;
 }

@@ -24,14 +24,6 @@ import { foreignControllerCondition } from '../context/flagger-watch.ts';
 import { isReverted, reproducedCondition } from '../context/reproduction.ts';
 import { newNotices, withNotices } from './spec-notices.ts';
 
-/** A CRD without our fields drops them; going on would mean to decide on half a memory. */
-function schemaOutdated(fields: readonly string[]): EngineError {
-  return new EngineError(
-    'SchemaOutdated',
-    `the installed CRD of Canary dropped status fields (${fields.join(', ')}); apply the output of holdfast install --crds-only`,
-  );
-}
-
 /**
  * Writes a Canary's status in one merge patch, over exactly the version that was observed. Nothing is sent when nothing differs; true when
  * it was written. Throws a conflict when the Canary changed meanwhile, and
@@ -50,7 +42,12 @@ export async function writeStatus(
   const body = { metadata: { uid, resourceVersion }, status: patch };
   const written = await parts.cluster.patch(referenceOf(canary), body, 'status');
   const lost = mergePatchOf((written.status ?? {}) as object, wanted);
-  if (lost) throw schemaOutdated(Object.keys(lost));
+  // A CRD without our fields drops them; going on would mean to decide on half a memory.
+  if (lost)
+    throw new EngineError(
+      'SchemaOutdated',
+      `the installed CRD of Canary dropped status fields (${Object.keys(lost).join(', ')}); apply the output of holdfast install --crds-only`,
+    );
   return { ...canary, metadata: written.metadata, status: wanted };
 }
 
@@ -79,29 +76,19 @@ export function withEngineConditions(
   const generation = canary.metadata.generation;
   const at = generation === undefined ? {} : { observedGeneration: generation };
   if (reproduced) conditions = withCondition(conditions, { ...reproduced, ...at }, nowMs);
-  else if (!isReverted(status) && findCondition(conditions, reproducedCondition))
-    conditions = withoutCondition(conditions, reproducedCondition);
+  else if (!isReverted(status)) conditions = withoutCondition(conditions, reproducedCondition);
   if (others) conditions = withRemainingChanges([...conditions], others, nowMs);
-  conditions = withoutIfThere(conditions, foreignControllerCondition);
-  if (written === 'absent') conditions = withoutIfThere(conditions, writtenCondition);
+  conditions = withoutCondition(conditions, foreignControllerCondition);
+  if (written === 'absent') conditions = withoutCondition(conditions, writtenCondition);
   else if (written) conditions = withCondition(conditions, { ...written, ...at }, nowMs);
   if (failure) conditions = withFailure(conditions, { failure, live: canary.status?.conditions, at }, nowMs);
   if (conditions === status.conditions || conditions.length === 0) return status;
   const reported = { ...status, conditions: [...conditions] };
-  return failure ? withoutMereTime(canary.status, reported) : reported;
-}
-
-/** The core said other conditions than those of the failure, so that it found something new each time: where nothing else is, time stands still. */
-function withoutMereTime(live: CanaryStatus | undefined, next: CanaryStatus): CanaryStatus {
-  const { lastTransitionTime } = live ?? {};
-  const still = { ...next, lastTransitionTime };
-  return lastTransitionTime !== undefined && mergePatchOf(withoutSpecInForce(live ?? {}), still) === undefined
-    ? still
-    : next;
-}
-
-function withoutIfThere(conditions: readonly Condition[], type: string): readonly Condition[] {
-  return findCondition(conditions, type) ? withoutCondition(conditions, type) : conditions;
+  const { lastTransitionTime } = canary.status ?? {};
+  if (!failure || lastTransitionTime === undefined) return reported;
+  // The core gave other conditions than those of the failure, so that it found a transition each time: where nothing else is new, its time stays.
+  const still = { ...reported, lastTransitionTime };
+  return mergePatchOf(withoutSpecInForce(canary.status ?? {}), still) === undefined ? still : reported;
 }
 
 function withFailure(
@@ -129,7 +116,7 @@ interface FailureOver {
   readonly live: readonly Condition[] | undefined;
 }
 
-/** What is new about the spec, the decision's events, and one when the Canary cannot begin or go on without a person and they do not say so. A failed release has told. */
+/** What is new about the spec, the decision's events, and one when the Canary cannot begin or go on without a person and they do not say so. A failed release was reported. */
 export function newsOf(
   before: CanaryStatus | undefined,
   after: CanaryStatus,

@@ -1,12 +1,11 @@
 /** Applying one object of a Source. */
 import { sleep } from '../../../api/clock.ts';
-import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, WatchedSet } from '../../../contracts/cluster.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { applySetId, createClaims, inApplySet } from '../../apply-set.ts';
-import { versionOf } from '../../canary/context/context.ts';
 import { EngineError } from '../../failure.ts';
 import type { FieldsLeft, SourceParts } from '../context/context.ts';
 import { hasNameOfCanary } from '../scope/canary-objects.ts';

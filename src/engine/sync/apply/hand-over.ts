@@ -1,11 +1,10 @@
 /** Taking what another tool applied out of its hands, once it is ours (`holdfast.dev/adopt-from`). */
-import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { objectKey } from '../../../render/render.ts';
 import { applySetId } from '../../apply-set.ts';
-import { versionOf } from '../../canary/context/context.ts';
 import { failureOf } from '../../failure.ts';
 import type { Snapshot, SourceParts } from '../context/context.ts';
 import { formerOwnerOf, handedOver, inherited, isMarkedBy } from '../scope/former-owner.ts';

@@ -1,8 +1,7 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import { canaryKey } from '../../../release/candidates.ts';
 import { isService } from '../../../release/service-content.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError } from '../../failure.ts';
 import type { Snapshot, SnapshotInForce, SourceParts, SourceState } from '../context/context.ts';
 import {

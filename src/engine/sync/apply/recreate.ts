@@ -1,8 +1,7 @@
 /** Making an object anew whose immutable fields changed: only where that was asked for. */
 import { sleep } from '../../../api/clock.ts';
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import { versionOf } from '../../canary/context/context.ts';
 import { EngineError, failureOf } from '../../failure.ts';
 import type { SourceParts } from '../context/context.ts';
 import { needsPruneApproval } from '../scope/prune-plan.ts';

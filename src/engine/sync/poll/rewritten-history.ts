@@ -1,13 +1,14 @@
 /** Whether a rewritten history has to wait for a person (S23, design section 5). */
+
 import { approveAnnotation } from '../../../api/annotations.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { gitPart } from '../../../api/digest.ts';
+import { namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { PollResult } from '../../../contracts/git.ts';
 import { canaryKey } from '../../../release/candidates.ts';
 import { canonicalJson } from '../../../release/json.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import type { Snapshot, SourceParts, SourceState, SyncProblem } from '../context/context.ts';
 import { readSnapshot } from '../read/read.ts';
 import { releaseAt } from '../read/source-heads.ts';

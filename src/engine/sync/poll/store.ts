@@ -1,8 +1,8 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Log } from '../../../contracts/cluster.ts';
 import type { Repositories } from '../../../contracts/git.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import type { SourceParts, SourceState } from '../context/context.ts';
 
 /** Frees the disk of what no Source uses: what an earlier run left, and what a Source leaves. */

@@ -1,11 +1,10 @@
 import { approveAnnotation, handingBackAnnotation } from '../../../api/annotations.ts';
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { objectKey } from '../../../render/render.ts';
 import { applySetId } from '../../apply-set.ts';
-import { versionOf } from '../../canary/context/context.ts';
 import { finalizer } from '../../canary/perform/finalizer.ts';
 import { failureOf, isStale } from '../../failure.ts';
 import { applyWaves, inParallel } from '../apply/apply-order.ts';

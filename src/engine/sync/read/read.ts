@@ -1,3 +1,4 @@
+import { createPause } from '../../../api/clock.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
@@ -18,6 +19,7 @@ import {
   type ReadingState,
   type Snapshot,
 } from '../context/context.ts';
+import { ignoreRules } from './ignore-rules.ts';
 import { inputsOf, type RenderInputs } from './render-inputs.ts';
 
 /** Which commit is read. */
@@ -40,7 +42,7 @@ export async function readSnapshot(
   const read = await state.repository.readFiles(commit.commit, folder, { signal, alsoRead: isKustomization });
   const unread = read.problems.map(({ path, message }): FileProblem => ({ file: path, line: 0, message }));
   const tree = treeAt(state.repository, commit.commit, signal);
-  const files = selectFiles(read, source, folder);
+  const files = await selectFiles(read, source, folder, signal);
   const { builders, builds } = parts;
   const { variables, decryption } = inputs ?? (await inputsOf(parts.cluster, source));
   const written = await renderSource(
@@ -84,10 +86,20 @@ function isFree(parts: ReadingParts, state: ReadingState, canary: KubernetesObje
   return owner === undefined || owner === state.key;
 }
 
-function selectFiles({ files }: CommitFiles, source: Source, folder: string): SourceFile[] {
-  const ignored = ignoreRules(source.spec.ignore ?? []);
-  const inside = (path: string) => (folder ? path.slice(folder.length + 1) : path);
-  return files.filter(({ path }) => !ignored(inside(path)));
+async function selectFiles(
+  { files }: CommitFiles,
+  source: Source,
+  folder: string,
+  signal: AbortSignal,
+): Promise<SourceFile[]> {
+  const rules = ignoreRules(source.spec.ignore ?? []);
+  const pause = createPause(signal);
+  const selected: SourceFile[] = [];
+  for (const file of files) {
+    const path = folder ? file.path.slice(folder.length + 1) : file.path;
+    if (!(await rules.ignores(path, pause))) selected.push(file);
+  }
+  return selected;
 }
 
 /** With a default namespace, filled in once it is known which kinds live in namespaces. A chart always has one: that of its release. */
@@ -202,43 +214,4 @@ async function namespacedKinds(
     }),
   );
   return new Set(found.flat());
-}
-
-/** `spec.ignore` of a Source: paths left out, in the syntax of .gitignore. */
-
-interface Rule {
-  readonly pattern: RegExp;
-  readonly keeps: boolean;
-}
-
-/** True for paths (relative to the Source's folder, with `/`) that the rules leave out; the last rule that fits decides. */
-export function ignoreRules(lines: readonly string[]): (path: string) => boolean {
-  const rules = lines.flatMap(ruleOf);
-  return (path) => {
-    const fitting = rules.findLast(({ pattern }) => pattern.test(path));
-    return fitting !== undefined && !fitting.keeps;
-  };
-}
-
-function ruleOf(line: string): Rule[] {
-  const text = line.trimEnd();
-  if (text === '' || text.startsWith('#')) return [];
-  const keeps = text.startsWith('!');
-  const glob = text.slice(keeps ? 1 : 0).replace(/^\\/, '');
-  const folderOnly = glob.endsWith('/');
-  const body = glob.replace(/\/$/, '');
-  // A slash inside ties the pattern to the Source's folder; without one it fits at any depth.
-  const anchored = body.includes('/');
-  const start = anchored ? '^' : '^(?:.*/)?';
-  const end = folderOnly ? '/' : '(?:/|$)';
-  return [{ keeps, pattern: new RegExp(`${start}${expressionOf(body.replace(/^\//, ''))}${end}`) }];
-}
-
-function expressionOf(glob: string): string {
-  return glob.replace(/\*\*\/|\/\*\*|\*+|\?|[.+^${}()|[\]\\]/g, (token) => {
-    if (token === '**/') return '(?:.*/)?';
-    if (token === '/**') return '/.*';
-    if (token.startsWith('*')) return '[^/]*';
-    return token === '?' ? '[^/]' : `\\${token}`;
-  });
 }

@@ -10,6 +10,7 @@ import {
   REF_DELTA,
   readEntryHeader,
 } from './pack-format.ts';
+import { createPackIndex, packEntries } from './pack-index.ts';
 
 /** The checksum at the end of a pack. */
 const TRAILER_BYTES = 20;
@@ -42,14 +43,12 @@ export async function copyObjects(
   const old = packs.map((pack) => ({ pack, layout: layoutOf(pack), readBytes: readAhead(pack) }));
   const all = new Set(inPlaceOrder(old, wanted));
   // A set that grows while it is walked: bases, and theirs.
-  let looked = 0;
   for (const oid of all) {
     const { from, offset } = placeOf(old, oid);
     const header = readEntryHeader(await from.readBytes(offset, MAX_HEADER_BYTES), offset);
     const base = baseOf(from, header);
     if (base !== undefined) all.add(base);
-    looked += 1;
-    if (looked % 500 === 0) await pause();
+    await pause();
   }
   await writePack(path, all.size, entriesOf(old, inPlaceOrder(old, all), pause));
   return all.size;
@@ -109,7 +108,6 @@ async function* entriesOf(
   oids: readonly string[],
   pause: () => Promise<void>,
 ): AsyncGenerator<PackEntry> {
-  let done = 0;
   for (const oid of oids) {
     const { from, offset } = placeOf(packs, oid);
     const end = from.layout.ends.get(offset) || (await from.pack.size()) - TRAILER_BYTES;
@@ -118,8 +116,7 @@ async function* entriesOf(
     const base = baseOf(from, old);
     const header = entryHeader(base === undefined ? old.type : REF_DELTA, old.size, base);
     yield { oid, bytes: Buffer.concat([header, raw.subarray(old.dataAt)]) };
-    done += 1;
-    if (done % 200 === 0) await pause();
+    await pause();
   }
 }
 
@@ -131,12 +128,6 @@ interface PackEntry {
 
 /** Small objects share a write. */
 const GATHERED_BYTES = 1_048_576;
-
-interface Written {
-  readonly oid: string;
-  readonly offset: number;
-  readonly crc: number;
-}
 
 /**
  * Writes a pack and its index of version 2 below `path` (without an ending), and makes sure that both have reached the disk. `count` is how
@@ -162,17 +153,23 @@ async function writePack(path: string, count: number, entries: AsyncIterable<Pac
       if (waitingBytes >= GATHERED_BYTES) await flush();
     };
     await append(packHeader(count));
-    const written: Written[] = [];
+    const written = packEntries(count);
+    let position = 0;
     for await (const { oid, bytes } of entries) {
-      written.push({ oid, offset, crc: crc32(bytes) });
+      written.oids.write(oid, position * 20, 'hex');
+      written.offsets[position] = offset;
+      written.checksums[position] = crc32(bytes);
+      position += 1;
       await append(bytes);
     }
-    if (written.length !== count || offset >= 0x80000000) throw new RangeError('the pack cannot be written');
+    if (position !== count || offset >= 0x80000000) throw new RangeError('the pack cannot be written');
     const sum = hash.digest();
     waiting.push(sum);
     await flush();
     await handle.sync();
-    await writeSynced(`${path}.idx`, indexOf(written, sum));
+    const index = createPackIndex(written, sum);
+    if (!index) throw new RangeError('the pack cannot be written');
+    await writeSynced(`${path}.idx`, index);
   } finally {
     await handle.close();
   }
@@ -186,25 +183,4 @@ async function writeSynced(path: string, bytes: Buffer): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-/** Fan-out, ids, checksums and offsets, each sorted by id, and the two checksums. */
-function indexOf(written: readonly Written[], packSum: Buffer): Buffer {
-  const sorted = [...written].sort((left, right) => (left.oid < right.oid ? -1 : 1));
-  const count = sorted.length;
-  const body = Buffer.alloc(8 + 256 * 4 + count * 28);
-  body.writeUInt32BE(0xff744f63, 0);
-  body.writeUInt32BE(2, 4);
-  const oids = 8 + 256 * 4;
-  for (const [position, { oid, offset, crc }] of sorted.entries()) {
-    body.write(oid, oids + position * 20, 'hex');
-    body.writeUInt32BE(crc, oids + count * 20 + position * 4);
-    body.writeUInt32BE(offset, oids + count * 24 + position * 4);
-    const slot = 8 + Number.parseInt(oid.slice(0, 2), 16) * 4;
-    body.writeUInt32BE(body.readUInt32BE(slot) + 1, slot);
-  }
-  for (let first = 1; first < 256; first += 1)
-    body.writeUInt32BE(body.readUInt32BE(8 + first * 4) + body.readUInt32BE(4 + first * 4), 8 + first * 4);
-  const whole = Buffer.concat([body, packSum]);
-  return Buffer.concat([whole, createHash('sha1').update(whole).digest()]);
 }

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestRepository, noise } from '../../testing/test-repository.ts';
-import { createBaseCache, objectId, openPack, parsePackIndex } from './pack-file.ts';
+import { createBaseCache, objectId, openPack } from './pack-file.ts';
 import { applyDelta } from './pack-format.ts';
+import { parsePackIndex } from './pack-index.ts';
 
 let root: string;
 let pack: string;

@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
-import { applyDelta, inflateEntry, MAX_HEADER_BYTES, packTypeOf, readEntryHeader } from './pack-format.ts';
+import {
+  applyDelta,
+  type EntryHeader,
+  inflateEntry,
+  MAX_HEADER_BYTES,
+  packTypeOf,
+  readEntryHeader,
+} from './pack-format.ts';
+import { type PackIndex, parsePackIndex } from './pack-index.ts';
 
 /** An object as it is, without deltas. */
 export interface StoredObject {
@@ -26,10 +34,18 @@ interface BaseCache {
   set(key: string, object: StoredObject): void;
 }
 
+/** An entry whose content is not inflated yet: of a long chain of deltas, one is inflated at a time. */
+interface Entry {
+  readonly offset: number;
+  readonly header: EntryHeader;
+  /** Its first bytes; for most, all. */
+  readonly first: Buffer;
+}
+
 /** An object that is whole, and the deltas that make another of it, the last one first. */
 interface Chain {
   readonly base: StoredObject;
-  readonly deltas: ReadonlyArray<{ readonly offset: number; readonly delta: Buffer }>;
+  readonly deltas: readonly Entry[];
 }
 
 const CACHED_BYTES = 16 * 1_048_576;
@@ -69,29 +85,32 @@ export async function openPack(path: string, bases: BaseCache): Promise<PackFile
     return buffer.subarray(0, bytesRead);
   }
 
-  async function readEntry(offset: number) {
+  async function entryAt(offset: number): Promise<Entry> {
     const first = await readBytes(offset, FIRST_READ_BYTES);
-    const header = readEntryHeader(first, offset);
+    return { offset, first, header: readEntryHeader(first, offset) };
+  }
+
+  async function contentOf({ offset, header, first }: Entry): Promise<Buffer> {
     // Deflate never makes more of what it cannot shrink than a few bytes for each block.
     const most = header.dataAt + header.size + Math.ceil(header.size / 1_000) + MAX_HEADER_BYTES;
-    const whole = most <= first.length ? first : await readBytes(offset, most);
-    return { header, content: inflateEntry(whole.subarray(header.dataAt), header.size).content };
+    const bytes = most <= first.length ? first : await readBytes(offset, most);
+    return inflateEntry(bytes.subarray(header.dataAt), header.size).content;
   }
 
   /** From the entry down to an object that is whole, or kept. */
   async function chainFrom(start: number): Promise<Chain> {
-    const deltas: Chain['deltas'][number][] = [];
+    const deltas: Entry[] = [];
     for (let offset = start; deltas.length < MAX_CHAIN; ) {
       const known = bases.get(`${path} ${offset}`);
       if (known) return { base: known, deltas };
-      const { header, content } = await readEntry(offset);
-      if (header.base === undefined) {
-        const base = whole(header.type, content);
+      const entry = await entryAt(offset);
+      if (entry.header.base === undefined) {
+        const base = whole(entry.header.type, await contentOf(entry));
         if (deltas.length > 0) bases.set(`${path} ${offset}`, base);
         return { base, deltas };
       }
-      deltas.push({ offset, delta: content });
-      offset = offsetOfBase(index, header.base);
+      deltas.push(entry);
+      offset = offsetOfBase(index, entry.header.base);
     }
     throw new RangeError('a chain of deltas is too long');
   }
@@ -99,9 +118,9 @@ export async function openPack(path: string, bases: BaseCache): Promise<PackFile
   async function readAt(start: number): Promise<StoredObject> {
     const { base, deltas } = await chainFrom(start);
     let object = base;
-    for (const { offset, delta } of [...deltas].reverse()) {
-      object = { type: object.type, bytes: applyDelta(object.bytes, delta) };
-      bases.set(`${path} ${offset}`, object);
+    for (const entry of [...deltas].reverse()) {
+      object = { type: object.type, bytes: applyDelta(object.bytes, await contentOf(entry)) };
+      bases.set(`${path} ${entry.offset}`, object);
     }
     return object;
   }
@@ -140,64 +159,4 @@ function whole(type: number, bytes: Buffer): StoredObject {
   const name = packTypeOf(type);
   if (name === undefined) throw new RangeError('an object has an unknown type');
   return { type: name, bytes };
-}
-
-/** Where the objects of one pack are, from its index of version 2. */
-interface PackIndex {
-  readonly count: number;
-  /** Offset of an object in the pack; undefined when the pack does not hold it. */
-  offsetOf(oid: string): number | undefined;
-  /** Every object with its offset, by id. */
-  entries(): Iterable<readonly [oid: string, offset: number]>;
-}
-
-const HEADER_BYTES = 8;
-const FANOUT_BYTES = 256 * 4;
-const OID_BYTES = 20;
-const TRAILER_BYTES = 40;
-const LARGE_OFFSET = 0x80000000;
-
-/** Looks into the bytes of an index file. Throws RangeError for one that is cut or of another version. */
-export function parsePackIndex(bytes: Buffer): PackIndex {
-  if (bytes.length < HEADER_BYTES + FANOUT_BYTES + TRAILER_BYTES)
-    throw new RangeError('the index is truncated');
-  if (bytes.readUInt32BE(0) !== 0xff744f63 || bytes.readUInt32BE(4) !== 2)
-    throw new RangeError('the index is not version 2');
-  const count = bytes.readUInt32BE(HEADER_BYTES + 255 * 4);
-  const oids = HEADER_BYTES + FANOUT_BYTES;
-  const offsets = oids + count * (OID_BYTES + 4);
-  const large = offsets + count * 4;
-  if (bytes.length < large + TRAILER_BYTES) throw new RangeError('the index is truncated');
-
-  function offsetAt(position: number): number {
-    const offset = bytes.readUInt32BE(offsets + position * 4);
-    if (offset < LARGE_OFFSET) return offset;
-    const at = large + (offset - LARGE_OFFSET) * 8;
-    return bytes.readUInt32BE(at) * 2 ** 32 + bytes.readUInt32BE(at + 4);
-  }
-
-  return {
-    count,
-    offsetOf(oid) {
-      const wanted = Buffer.from(oid, 'hex');
-      const first = wanted[0] ?? 0;
-      let low = first === 0 ? 0 : bytes.readUInt32BE(HEADER_BYTES + (first - 1) * 4);
-      let high = bytes.readUInt32BE(HEADER_BYTES + first * 4);
-      while (low < high) {
-        const middle = (low + high) >>> 1;
-        const at = oids + middle * OID_BYTES;
-        const order = bytes.compare(wanted, 0, OID_BYTES, at, at + OID_BYTES);
-        if (order === 0) return offsetAt(middle);
-        if (order < 0) low = middle + 1;
-        else high = middle;
-      }
-      return undefined;
-    },
-    *entries() {
-      for (let position = 0; position < count; position += 1) {
-        const at = oids + position * OID_BYTES;
-        yield [bytes.toString('hex', at, at + OID_BYTES), offsetAt(position)];
-      }
-    },
-  };
 }

@@ -1,7 +1,7 @@
 /** Compacts a store and is killed, as by the machine, before the given change of the disk. Run as a process of its own. */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { DEFAULT_PACK_LIMITS } from '../pack/pack-check.ts';
+import { DEFAULT_PACK_LIMITS } from '../pack/index-pack.ts';
 import { createRepository } from '../repository.ts';
 
 const [directory = '', killBefore = '0', ...commits] = process.argv.slice(2);

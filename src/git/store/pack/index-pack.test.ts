@@ -1,7 +1,12 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { checkPack, DEFAULT_PACK_LIMITS, type PackLimits } from './pack-check.ts';
+import { createTestRepository, noise } from '../../testing/test-repository.ts';
+import { DEFAULT_PACK_LIMITS, indexPack, type PackLimits } from './index-pack.ts';
 
 const BLOB = 3;
 const REF_DELTA = 7;
@@ -33,14 +38,16 @@ function objectHeader(type: number, size: number): Buffer {
   return Buffer.from(bytes);
 }
 
-function check(bytes: Buffer, limits: Partial<PackLimits> = {}): Promise<number> {
-  return checkPack(bytes, { ...DEFAULT_PACK_LIMITS, ...limits }, async () => {});
+async function check(bytes: Buffer, limits: Partial<PackLimits> = {}): Promise<number> {
+  const { count } = await indexPack(bytes, { ...DEFAULT_PACK_LIMITS, ...limits }, async () => {});
+  return count;
 }
 
 const small = { type: BLOB, size: 5, content: Buffer.from('hello') };
 
 test('counts the objects of an honest pack', async () => {
-  expect(await check(pack([small, { type: BLOB, size: 0, content: Buffer.alloc(0) }, small]))).toBe(3);
+  const other = { type: BLOB, size: 5, content: Buffer.from('world') };
+  expect(await check(pack([small, { type: BLOB, size: 0, content: Buffer.alloc(0) }, other]))).toBe(3);
 });
 
 test('an object that states a huge size is TooLarge before anything is inflated', async () => {
@@ -89,3 +96,68 @@ test('no mutated pack gets through with another content or breaks the check', as
     );
   }
 });
+
+test('its index is the one that Git makes', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-index-'));
+  const repository = createTestRepository(folder, 'shop');
+  const lines = Array.from({ length: 300 }, (_, index) => `line ${index} ${noise(index, 20)}`);
+  for (let number = 0; number < 30; number += 1) {
+    lines[number * 7] = `changed ${number}`;
+    repository.commit({ 'large.yaml': lines.join('\n'), [`dir-${number}/a.yaml`]: `a: ${number}` });
+  }
+  for (const offsets of ['--delta-base-offset', '--no-delta-base-offset']) {
+    const bytes = execFileSync('git', ['pack-objects', '--stdout', '--all', '-q', '--depth=30', offsets], {
+      cwd: join(folder, 'shop'),
+      input: '',
+    });
+    writeFileSync(join(folder, 'a.pack'), bytes);
+    execFileSync('git', ['index-pack', '--index-version=2', join(folder, 'a.pack')], {
+      cwd: join(folder, 'shop'),
+    });
+    const { index } = await indexPack(bytes, DEFAULT_PACK_LIMITS, async () => {});
+    expect(index.equals(readFileSync(join(folder, 'a.idx')))).toBe(true);
+    rmSync(join(folder, 'a.idx'));
+  }
+  rmSync(folder, { recursive: true });
+});
+
+test('20,000 deltas of one base are indexed, each after a turn for other work', async () => {
+  const deltas = Array.from({ length: 20_000 }, (_, index) => {
+    const text = Buffer.alloc(4);
+    text.writeUInt32BE(index);
+    return Buffer.concat([Buffer.from([5, 9, 0x90, 5, 4]), text]);
+  });
+  const bytes = smallDeltaPack(deltas);
+  let pauses = 0;
+  const { count } = await indexPack(bytes, DEFAULT_PACK_LIMITS, async () => {
+    pauses += 1;
+  });
+  expect(count).toBe(deltas.length + 1);
+  expect(pauses).toBeGreaterThan(count);
+});
+
+/** `hello`, and deltas on it by its id. */
+function smallDeltaPack(deltas: readonly Buffer[]): Buffer {
+  const head = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1');
+  head.writeUInt32BE(deltas.length + 1, 8);
+  const base = createHash('sha1').update('blob 5\0hello').digest();
+  const stored = (content: Buffer) => {
+    // A stored block: making so many compressed ones would take most of the time.
+    const block = Buffer.from([0x78, 0x01, 1, content.length, 0, 255 - content.length, 255]);
+    const sum = Buffer.alloc(4);
+    sum.writeUInt32BE(adler(content));
+    return Buffer.concat([block, content, sum]);
+  };
+  const parts = deltas.flatMap((delta) => [objectHeader(REF_DELTA, delta.length), base, stored(delta)]);
+  return sealed(Buffer.concat([head, objectHeader(BLOB, 5), stored(Buffer.from('hello')), ...parts]));
+}
+
+function adler(content: Buffer): number {
+  let a = 1;
+  let b = 0;
+  for (const byte of content) {
+    a = (a + byte) % 65_521;
+    b = (b + a) % 65_521;
+  }
+  return b * 65_536 + a;
+}

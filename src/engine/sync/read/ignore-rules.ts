@@ -1,0 +1,120 @@
+import { limits } from '../../../api/limits.ts';
+import { EngineError } from '../../failure.ts';
+
+/** `spec.ignore` of a Source: paths left out, in the syntax of .gitignore. */
+interface IgnoreRules {
+  /**
+   * Whether the rules leave out a path (relative to the Source's folder, with `/`); the last rule that fits decides. Awaits `pause` between rules.
+   * Throws EngineError InvalidSpec when all paths together have taken too many steps.
+   */
+  ignores(path: string, pause: () => Promise<void>): Promise<boolean>;
+}
+
+interface Rule {
+  readonly tokens: readonly Token[];
+  /** It fits what a folder of this name holds, and no file of this name. */
+  readonly folderOnly: boolean;
+  readonly keeps: boolean;
+}
+
+/** One character; `*` and `?`; all that follows a slash; or any number of folders, also none. */
+type Token = { readonly character: string } | 'star' | 'one' | 'all' | 'folders';
+
+/** Reads the rules. Patterns come from users: they are matched in steps that grow with path and pattern alone, never by a regular expression. */
+export function ignoreRules(lines: readonly string[], steps: number = limits.ignoreSteps): IgnoreRules {
+  const rules = lines.flatMap(ruleOf).reverse();
+  let left = steps;
+  return {
+    async ignores(path, pause) {
+      for (const { tokens, folderOnly, keeps } of rules) {
+        await pause();
+        const { fits, taken } = match(tokens, folderOnly, path);
+        left -= taken;
+        if (left < 0)
+          throw new EngineError(
+            'InvalidSpec',
+            'spec.ignore takes too long on the files below spec.path; use fewer or simpler patterns',
+          );
+        if (fits) return !keeps;
+      }
+      return false;
+    },
+  };
+}
+
+function ruleOf(line: string): Rule[] {
+  const text = line.trimEnd();
+  if (text === '' || text.startsWith('#')) return [];
+  const keeps = text.startsWith('!');
+  const glob = text.slice(keeps ? 1 : 0).replace(/^\\/, '');
+  const folderOnly = glob.endsWith('/');
+  const body = folderOnly ? glob.slice(0, -1) : glob;
+  // A slash inside ties the pattern to the Source's folder; without one it fits at any depth.
+  const start: Token[] = body.includes('/') ? [] : ['folders'];
+  return [{ keeps, folderOnly, tokens: [...start, ...tokensOf(body.replace(/^\//, ''))] }];
+}
+
+function tokensOf(glob: string): Token[] {
+  const tokens: Token[] = [];
+  for (let at = 0; at < glob.length; ) {
+    const piece = ['**/', '/**', '*', '?'].find((candidate) => glob.startsWith(candidate, at));
+    if (piece === '**/') tokens.push('folders');
+    else if (piece === '/**') tokens.push({ character: '/' }, 'all');
+    else if (piece === '?') tokens.push('one');
+    else if (piece === '*') {
+      if (tokens.at(-1) !== 'star') tokens.push('star');
+    } else tokens.push({ character: glob[at] ?? '' });
+    at += piece?.length ?? 1;
+  }
+  return tokens;
+}
+
+/** Follows all ways through the pattern at once, one character of the path after the other. */
+function match(
+  tokens: readonly Token[],
+  folderOnly: boolean,
+  path: string,
+): { fits: boolean; taken: number } {
+  let taken = 0;
+  let reached = new Set<number>();
+  /** Reaches a token, and those behind it that may stand for nothing. */
+  const reach = (set: Set<number>, index: number) => {
+    for (let at = index; !set.has(at); at += 1) {
+      set.add(at);
+      const token = tokens[at];
+      if (token !== 'star' && token !== 'all' && token !== 'folders') return;
+    }
+  };
+  reach(reached, 0);
+  for (let at = 0; at <= path.length && reached.size > 0; at += 1) {
+    const character = path[at];
+    const isEnd = character === '/' || (character === undefined && !folderOnly);
+    if (isEnd && reached.has(tokens.length)) return { fits: true, taken };
+    const next = new Set<number>();
+    for (const index of reached)
+      if (character !== undefined) follow(tokens[index], index, character, { next, reach });
+    taken += reached.size;
+    reached = next;
+  }
+  return { fits: false, taken };
+}
+
+function follow(
+  token: Token | undefined,
+  index: number,
+  character: string,
+  { next, reach }: { next: Set<number>; reach: (set: Set<number>, index: number) => void },
+): void {
+  if (token === undefined) return;
+  const isSlash = character === '/';
+  if (token === 'all') reach(next, index);
+  else if (token === 'folders') {
+    // It goes on only behind a slash.
+    next.add(index);
+    if (isSlash) reach(next, index + 1);
+  } else if (token === 'star') {
+    if (!isSlash) reach(next, index);
+  } else if (token === 'one') {
+    if (!isSlash) reach(next, index + 1);
+  } else if (token.character === character) reach(next, index + 1);
+}
