@@ -73,8 +73,8 @@ function opener(
   return (source, secrets) => {
     const { name, namespace = '' } = source.metadata;
     return createGitSource({
-        ...{ namespace, name, stores, journal, client: forTenant(client, `git ${namespace}`) },
-        generation: source.metadata.generation,
+      ...{ namespace, name, stores, journal, client: forTenant(client, `git ${namespace}`) },
+      generation: source.metadata.generation,
       url: source.spec.url,
       reference: referenceOf(source),
       credentialsFrom: access.credentialsFrom(source),
